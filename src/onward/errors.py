@@ -1,0 +1,21 @@
+"""The exceptions Onward raises on purpose: each message names the problem and what to do next."""
+
+
+class OnwardError(Exception):
+    """Base class. The command line prints the message as one line and exits with code 2."""
+
+
+class InvalidModelError(OnwardError):
+    """The file or object given is not a valid model."""
+
+
+class UnsupportedError(OnwardError):
+    """The model is valid, but a part of it cannot be expressed by the chosen backend."""
+
+
+class ConversionError(OnwardError):
+    """A step of a conversion failed: a defect of Onward, or of a plugin."""
+
+
+class VerificationError(OnwardError):
+    """The converted model does not compute what the original computes."""
