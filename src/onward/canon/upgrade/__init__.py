@@ -1,0 +1,106 @@
+"""Upgrade: every node of a model, of whatever opset, becomes a node of the newest opset that means the same.
+
+The work is done in memory and in one pass over the nodes. Weights are neither loaded nor copied. Where a
+shape would simplify a rewrite but is not known, the rewrite computes with `Shape` instead; so the result is
+right without shape inference, and shorter after it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import onnx
+import onnx_ir as ir
+
+from onward.canon.origin import mark_origin
+from onward.canon.upgrade import activation, elementwise, reduce, shape
+from onward.canon.upgrade.registry import ENTRIES, Entry
+from onward.canon.upgrade.rewrite import DIALECT, Rewriter, describe
+from onward.canon.upgrade.types import infer_types
+from onward.errors import InvalidModelError, UnsupportedError
+
+__all__ = ["upgrade"]
+
+FAMILIES = (activation, elementwise, reduce, shape)
+
+ML = "ai.onnx.ml"
+
+
+def newest() -> dict[str, int]:
+    """The newest version of each domain that upgrades are known for."""
+    ml = max(s.since_version for s in onnx.defs.get_all_schemas() if s.domain == ML)
+    return {"": onnx.defs.onnx_opset_version(), ML: ml}
+
+
+def upgrade(model: ir.Model, target: int | None = None) -> None:
+    """Bring `model` to the newest opset, in place: its graph, the graphs inside it, and its functions.
+
+    `target` stops at an older opset of the default domain (21 or later), for a runtime that knows no newer.
+    """
+    versions = newest()
+    if target is not None:
+        if not DIALECT <= target <= versions[""]:
+            raise ValueError(f"target opset {target} is not between {DIALECT} and {versions['']}")
+        versions[""] = target
+    op = Rewriter(model)
+    graph_opsets = _opsets(model.graph.opset_imports, model.ir_version)
+    _upgrade_scope(model.graph.all_nodes(), graph_opsets, versions, op)
+    _set_opsets(model.graph.opset_imports, versions)
+    for function in model.functions.values():
+        opsets = _opsets(function.opset_imports, model.ir_version)
+        _upgrade_scope(function.all_nodes(), opsets, versions, op)
+        _set_opsets(function.opset_imports, versions)
+
+
+def _opsets(imports: Mapping[str, int], ir_version: int) -> dict[str, int]:
+    opsets = {"" if domain == "ai.onnx" else domain: version for domain, version in imports.items()}
+    if not opsets and ir_version < 3:
+        opsets[""] = 1
+    return opsets
+
+
+def _set_opsets(imports: dict[str, int], versions: Mapping[str, int]) -> None:
+    imports.pop("ai.onnx", None)
+    imports[""] = versions[""]
+    for domain in imports.keys() & versions.keys():
+        imports[domain] = versions[domain]
+
+
+def _upgrade_scope(
+    nodes: Iterable[ir.Node], opsets: Mapping[str, int], versions: Mapping[str, int], op: Rewriter
+) -> None:
+    nodes = list(nodes)
+    for node in nodes:
+        mark_origin(node)
+        if node.version is None:
+            node.version = opsets.get(node.domain)
+    for node in nodes:
+        if node.domain in versions:
+            _upgrade_node(node, versions[node.domain], op)
+
+
+def _upgrade_node(node: ir.Node, target: int, op: Rewriter) -> None:
+    if node.version is None:
+        raise InvalidModelError(f"{describe(node)}: the model imports no opset for domain '{node.domain}'")
+    if node.version > target:
+        raise UnsupportedError(
+            f"{describe(node)}: opset {node.version} is newer than {target}, the newest one known; "
+            "install a newer release of the onnx package"
+        )
+    infer_types(node)
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        while step := _next_entry(node, target):
+            since, entry = step
+            entry(node, op.at(node))
+            node.version = since
+            pending += op.created
+            if node.graph is None:
+                break
+        else:
+            node.version = target
+
+
+def _next_entry(node: ir.Node, target: int) -> tuple[int, Entry] | None:
+    version = node.version or 0
+    entries = ENTRIES.get((node.domain, node.op_type), ())
+    return next((entry for entry in entries if version < entry[0] <= target), None)
