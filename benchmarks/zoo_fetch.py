@@ -98,7 +98,7 @@ def _extract(archive: Path, entry: Entry) -> None:
 
 
 def _pypi(requirement: str, folder: Path, kind: str) -> Path:
-    """pip only says where the files are: `pip download` may run a build, and refuses other systems' wheels."""
+    """pip only says where the files are: to download them it may run a build, and needs matching wheels."""
     name, version = requirement.split("==")
     command = [sys.executable, "-m", "pip", "index", "versions", "-vvv", name]
     log = subprocess.run(command, capture_output=True, text=True, timeout=600).stdout
