@@ -11,7 +11,21 @@ import onnx
 import onnx_ir as ir
 
 from onward.canon.origin import mark_origin
-from onward.canon.upgrade import activation, elementwise, reduce, shape
+from onward.canon.upgrade import (
+    activation,
+    control_flow,
+    elementwise,
+    ml,
+    norm,
+    pool,
+    quantize,
+    reduce,
+    removed,
+    resize,
+    rnn,
+    shape,
+    signal,
+)
 from onward.canon.upgrade.registry import ENTRIES, Entry
 from onward.canon.upgrade.rewrite import DIALECT, Rewriter, describe
 from onward.canon.upgrade.types import infer_types
@@ -19,7 +33,21 @@ from onward.errors import InvalidModelError, UnsupportedError
 
 __all__ = ["upgrade"]
 
-FAMILIES = (activation, elementwise, reduce, shape)
+FAMILIES = (
+    activation,
+    control_flow,
+    elementwise,
+    ml,
+    norm,
+    pool,
+    quantize,
+    reduce,
+    removed,
+    resize,
+    rnn,
+    shape,
+    signal,
+)
 
 ML = "ai.onnx.ml"
 

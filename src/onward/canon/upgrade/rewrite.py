@@ -1,6 +1,7 @@
 """What an upgrade entry works with: the old node's attributes, and a builder for the nodes it becomes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,7 @@ class Rewriter:
     def __init__(self, model: ir.Model) -> None:
         self.names = Names(model.graphs())
         self._inputs_are_fixed = model.ir_version < 4
+        self._inner: ir.Graph | None = None
         self.created: list[ir.Node] = []
         self.node: ir.Node
         self.graph: ir.Graph
@@ -151,8 +153,26 @@ class Rewriter:
     ) -> Sequence[ir.Value]:
         """As a call, for a node of `count` outputs."""
         new = self._new(count, op_type, inputs, attributes)
-        self.graph.insert_before(self.node, new)
+        if self._inner is not None:
+            self._inner.append(new)
+        else:
+            self.graph.insert_before(self.node, new)
         return new.outputs
+
+    @contextmanager
+    def inside(self, graph: ir.Graph) -> Iterator[None]:
+        """Write to the end of `graph`, the body of a node to come, instead of in front of the old node."""
+        self._inner = graph
+        try:
+            yield
+        finally:
+            self._inner = None
+
+    def again(self, inputs: Sequence[ir.Value | None], version: int) -> Sequence[ir.Value]:
+        """A copy of the old node on other inputs, which is of `version` and goes on being upgraded."""
+        outputs = self.many(len(self.node.outputs), self.node.op_type, *inputs, **self.node.attributes)
+        self.created[-1].version = version
+        return outputs
 
     def follow(self, output: ir.Value, op_type: str, *inputs: ir.Value | None, **attributes: Any) -> None:
         """Put a node between `output` of the old node and all that use it; it takes over the name."""
@@ -229,8 +249,12 @@ class Rewriter:
                 free.remove(new)
             else:
                 new = self("Identity", new)
-            new.type = old.type if old.type is not None else new.type
-            new.shape = old.shape if old.shape is not None else new.shape
-            old.replace_all_uses_with(new, replace_graph_outputs=True)
-            old.name, new.name = None, old.name
+            self.redirect(old, new)
         self.graph.remove(self.node, safe=True)
+
+    def redirect(self, old: ir.Value, new: ir.Value) -> None:
+        """Let `new`, made by this rewriter, take over the name and the uses of `old`."""
+        new.type = old.type if old.type is not None else new.type
+        new.shape = old.shape if old.shape is not None else new.shape
+        old.replace_all_uses_with(new, replace_graph_outputs=True)
+        old.name, new.name = None, old.name

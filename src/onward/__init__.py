@@ -1,0 +1,32 @@
+"""Onward moves machine-learning models between frameworks through ONNX, and proves that they stay the same."""
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from onward.backends.torch.convert import to_torch
+    from onward.errors import OnwardError
+    from onward.model import Model, load
+
+_HOMES = {
+    "Model": "onward.model",
+    "OnwardError": "onward.errors",
+    "load": "onward.model",
+    "to_torch": "onward.backends.torch.convert",
+}
+
+__all__ = ["Model", "OnwardError", "load", "to_torch"]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when first used: `import onward` itself loads next to nothing."""
+    if name in _HOMES:
+        import importlib
+
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'onward' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

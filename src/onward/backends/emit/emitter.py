@@ -1,0 +1,436 @@
+"""From a canonical graph to statements: asks the backend's rule for each node and keeps what the rules need to know.
+
+A rule is a function `rule(e, *inputs, **attributes) -> expression(s)`: inputs are `Arg`s (None where an optional input is
+absent), attributes come with their defaults filled in. `e` answers what is known about a value: `e.const`, `e.host`,
+`e.dtype`, `e.rank`, `e.shape`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit import host as hosts
+from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
+from onward.backends.emit.names import is_automatic, scope_of
+from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword
+from onward.backends.emit.weights import Part, Weights
+from onward.canon.origin import origin
+from onward.errors import UnsupportedError
+from onward.registry import Registry
+
+Rule = Callable[..., Any]
+Array = np.ndarray[Any, Any]
+
+
+class Target(Protocol):
+    """What the emitter must know of a backend."""
+
+    name: str
+    rules: Registry[Rule]
+
+    def tensor(self, items: Array, dtype: ir.DataType | None) -> Expr:
+        """The expression that makes a tensor of host numbers."""
+        ...
+
+
+class Arg(Lazy):
+    """An input of a node inside a rule's expression: the tensor, wherever it comes from."""
+
+    __slots__ = ("_emitter", "_value")
+
+    def __init__(self, emitter: Emitter, value: ir.Value) -> None:
+        self._emitter = emitter
+        self._value = value
+
+    def _force(self) -> Expr:
+        return self._emitter.tensor_of(self._value)
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """One expression that yields all outputs of a node as a tuple or list."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """An output of a rule that is Python numbers, not a tensor."""
+
+    items: Array
+
+
+class Emitter:
+    """Holds the state of one conversion: the block being written, variables, host values, weights."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.block = Block()
+        self.weights = Weights()
+        self.nonnegative: set[Var] = set()
+        self.host_dtype: ir.DataType | None = None
+        self.node: ir.Node
+        self._vars: dict[ir.Value, Var] = {}
+        self._exprs: dict[ir.Value, Expr] = {}
+        self._hosts: dict[ir.Value, Array] = {}
+        self._dims: dict[tuple[ir.Value, int], tuple[Block, Expr]] = {}
+        self._constants: dict[ir.Value, Array] = {}
+
+    # What is known about a value
+
+    def const(self, x: Expr | None) -> Array | None:
+        """The constant value of an input, or None if it is not a constant."""
+        return None if x is None else self.constant_of(_value(x))
+
+    def host(self, x: Expr | None) -> Array | None:
+        """An object array of numbers and expressions where the input is computed from shapes and constants."""
+        return None if x is None else self.host_of(_value(x))
+
+    def dtype(self, x: Expr | ir.Value) -> ir.DataType | None:
+        value = x if isinstance(x, ir.Value) else _value(x)
+        return value.dtype
+
+    def shape(self, x: Expr | ir.Value) -> tuple[int | None, ...] | None:
+        """The static shape, None for each unknown dimension, or None where not even the rank is known."""
+        value = x if isinstance(x, ir.Value) else _value(x)
+        constant = self.constant_of(value)
+        if constant is not None:
+            return tuple(constant.shape)
+        if value.shape is None:
+            return None
+        return tuple(d if isinstance(d, int) else None for d in value.shape)
+
+    def rank(self, x: Expr | ir.Value) -> int | None:
+        shape = self.shape(x)
+        return None if shape is None else len(shape)
+
+    def type(self, x: Expr | ir.Value) -> ir.TypeProtocol | None:
+        """The ONNX type: tells tensors from sequences and optionals."""
+        return (x if isinstance(x, ir.Value) else _value(x)).type
+
+    def used(self, index: int) -> bool:
+        """Whether anyone reads output `index` of the current node."""
+        outputs = self.node.outputs
+        return index < len(outputs) and bool(outputs[index].name) and (
+            bool(outputs[index].uses()) or outputs[index].is_graph_output()
+        )
+
+    def is_weight(self, x: Expr) -> bool:
+        """Whether the input is a floating-point weight of the file, as opposed to a number in the computation."""
+        value = _value(x)
+        return (
+            self.constant_of(value) is not None
+            and value.is_initializer()
+            and not is_automatic(value.name or "")
+            and value.dtype is not None
+            and value.dtype.is_floating_point()
+        )
+
+    # Inputs as Python numbers
+
+    def scalar(self, x: Expr, rank: int | None = 0) -> Any:
+        """The input as one Python number (or expression for one), or None if it is not known to be a number.
+
+        `rank` is the rank of the tensor it is combined with, where known: a one-element array of a higher rank would
+        change the result's rank and is no number then.
+        """
+        value = _value(x)
+        if self.is_weight(x):
+            return None
+        items = self.host_of(value)
+        if items is None:
+            constant = self.constant_of(value)
+            if constant is None or constant.size != 1 or constant.dtype.kind not in "fiub":
+                if constant is None or constant.size != 1 or not value.dtype or value.dtype == ir.DataType.STRING:
+                    return None
+            items = hosts.from_constant(np.asarray(exact(constant)))
+        if items.size != 1 or (items.ndim > 0 and (rank is None or items.ndim > rank)):
+            return None
+        return items.reshape(-1)[0]
+
+    def numbers(self, x: Expr) -> Any:
+        """A one-dimensional input as Python numbers: a list where its length is known, else an expression for one."""
+        items = self.host(x)
+        if items is None:
+            constant = self.const(x)
+            if constant is not None:
+                return constant.reshape(-1).tolist()
+            return x.tolist()
+        return items.reshape(-1).tolist()
+
+    def static_ints(self, x: Expr | None) -> list[int] | None:
+        """A one-dimensional input whose numbers are all known now, or None."""
+        items = self.host(x) if x is not None else None
+        if items is None:
+            constant = self.const(x)
+            return None if constant is None else [int(i) for i in constant.reshape(-1)]
+        flat = items.reshape(-1).tolist()
+        return None if any(isinstance(i, Expr) for i in flat) else [int(i) for i in flat]
+
+    # Weights
+
+    def module(self, constructor: Expr, hint: str, buffers: tuple[str, ...] = (), **parts: Any) -> Expr:
+        """A framework module that owns the given inputs or arrays, to be called: `e.module(nn.Conv2d(…), …)(x)`.
+
+        A part is an input, a numpy array, or `Part(input, transform, key)`; `buffers` names those that are no parameters.
+        """
+        owned = {a: p if isinstance(p, Part) else Part(p) for a, p in parts.items() if p is not None}
+        return self.weights.module(constructor, owned, scope_of(self.node), hint, buffers)
+
+    def constant(self, data: Array, hint: str) -> Expr:
+        """An array that the rule made, kept as a buffer beside the weights (string arrays: in the source)."""
+        return self.weights.constant(np.asarray(data), scope_of(self.node), hint)
+
+    @property
+    def device(self) -> Expr:
+        """For tensors made in the generated code: the device of the function's inputs."""
+        return Device()
+
+    # Writing statements
+
+    def let(self, expr: Any, hint: str = "", kind: str = "tensor") -> Expr:
+        """Bind an expression that is mentioned several times; the printer inlines it if it turns out to be once."""
+        var = Var(hint, kind)
+        self._append(Assign([var], lift(expr)))
+        return Ref(var)
+
+    def let_host(self, expr: Expr, hint: str = "n", *, nonnegative: bool = False) -> Expr:
+        var = Var(hint, "host")
+        if nonnegative:
+            self.nonnegative.add(var)
+        self._append(Assign([var], expr))
+        return Ref(var)
+
+    def unpack(self, expr: Expr, count: int, hint: str = "", kind: str = "tensor") -> list[Expr]:
+        """Bind the `count` results of an expression that returns a tuple."""
+        targets = [Var(hint, kind) for _ in range(count)]
+        self._append(Assign(list(targets), expr))
+        return [Ref(t) for t in targets]
+
+    def fresh(self, hint: str = "", kind: str = "tensor") -> Var:
+        """A variable that may be assigned more than once, as in loops and branches."""
+        return Var(hint, kind, fixed=True)
+
+    def assign(self, targets: Var | Sequence[Var], value: Any) -> None:
+        self._append(Assign([targets] if isinstance(targets, Var) else list(targets), lift(value)))
+
+    def do(self, expr: Expr) -> None:
+        self._append(Do(expr))
+
+    def keyword(self, word: str) -> None:
+        self._append(Keyword(word))
+
+    def compound(self, *clauses: tuple[str, Any, Block], target: Var | None = None) -> None:
+        lifted = [(word, None if test is None else lift(test), block) for word, test, block in clauses]
+        self._append(Compound(lifted, target))
+
+    @contextmanager
+    def nested(self) -> Iterator[Block]:
+        """Statements made inside go to a new block, for `compound`."""
+        outer, node = self.block, getattr(self, "node", None)
+        self.block = Block(outer)
+        try:
+            yield self.block
+        finally:
+            self.block = outer
+            if node is not None:
+                self.node = node
+
+    def _append(self, statement: Assign | Do | Keyword | Compound) -> None:
+        node = getattr(self, "node", None)
+        if node is not None:
+            statement.scope = scope_of(node)
+            statement.origin = str(origin(node))
+        self.block.body.append(statement)
+
+    # Values
+
+    def bind(self, value: ir.Value, var: Var) -> None:
+        self._vars[value] = var
+
+    def bind_host(self, value: ir.Value, items: Array) -> None:
+        """Make a value known as Python numbers, e.g. a loop counter."""
+        self._hosts[value] = items
+
+    def arg(self, value: ir.Value | None) -> Arg | None:
+        return None if value is None or value.name == "" else Arg(self, value)
+
+    def constant_of(self, value: ir.Value) -> Array | None:
+        found = self._constants.get(value)
+        if found is None:
+            tensor = ir.convenience.get_const_tensor(value)
+            if tensor is None:
+                return None
+            found = self._constants[value] = tensor.numpy()
+        return found
+
+    def host_of(self, value: ir.Value) -> Array | None:
+        found = self._hosts.get(value)
+        if found is not None:
+            return found
+        constant = self.constant_of(value)
+        if constant is None or constant.size > hosts.LIMIT or value.dtype is None:
+            return None
+        plain = value.dtype in hosts.INTEGERS or (
+            value.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE)
+            and constant.size <= 4
+            and not (value.is_initializer() and not is_automatic(value.name or ""))
+        )
+        if not plain:
+            return None
+        return self._hosts.setdefault(value, hosts.from_constant(constant))
+
+    def dim(self, x: Expr, axis: int) -> Any:
+        """Dimension `axis` of a tensor as a Python number."""
+        value = _value(x)
+        constant = self.constant_of(value)
+        if constant is not None:
+            return constant.shape[axis]
+        known = self._dims.get((value, axis))
+        if known is not None and self._visible(known[0]):
+            return known[1]
+        symbol = value.shape[axis] if value.shape is not None and axis < len(value.shape) else None
+        hint = getattr(symbol, "value", None) or "n"
+        expr = self.let_host(Arg(self, value).shape[axis], hint, nonnegative=True)
+        self._dims[value, axis] = (self.block, expr)
+        return expr
+
+    def _visible(self, block: Block) -> bool:
+        here: Block | None = self.block
+        while here is not None:
+            if here is block:
+                return True
+            here = here.parent
+        return False
+
+    def tensor_of(self, value: ir.Value) -> Expr:
+        """The expression by which generated code gets at a value as a tensor (or list, or string array)."""
+        if value in self._exprs:
+            return self._exprs[value]
+        if value in self._vars:
+            return Ref(self._vars[value])
+        if self.constant_of(value) is not None and (value not in self._hosts or value.is_initializer()):
+            return self.weights.bare(value, scope_of(self.node))
+        if value in self._hosts:
+            return self.target.tensor(self._hosts[value], value.dtype)
+        raise UnsupportedError(f"value {value.name!r} is used before it is computed")
+
+    # Nodes
+
+    def graph(self, graph: ir.Graph) -> list[Arg]:
+        """Emit the nodes of a (sub)graph whose inputs are bound; returns its outputs."""
+        for node in graph:
+            self._emit(node)
+        return [Arg(self, v) for v in graph.outputs]
+
+    def _emit(self, node: ir.Node) -> None:
+        if node.op_type == "Constant" and node.domain == "":
+            return
+        self.node = node
+        if self._emit_host(node):
+            return
+        key = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}"
+        rule = self.target.rules.get(key)
+        if rule is None:
+            raise UnsupportedError(f"{origin(node)}: {self.target.name} has no rule for {key}")
+        inputs = [self.arg(v) for v in node.inputs]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        result = rule(self, *inputs, **attributes(node))
+        self._store(node, result)
+
+    def _emit_host(self, node: ir.Node) -> bool:
+        if node.domain not in ("", "ai.onnx"):
+            return False
+        if node.op_type in ("Shape", "Size"):
+            return self._emit_shape(node)
+        rule = hosts.host_rules.get(node.op_type)
+        if rule is None or not node.inputs or node.inputs[0] is None:
+            return False
+        operands: list[Array | None] = []
+        for value in node.inputs:
+            found = None if value is None or value.name == "" else self.host_of(value)
+            if found is None and value is not None and value.name != "":
+                return False
+            operands.append(found)
+        dtype = node.outputs[0].dtype
+        if dtype not in hosts.INTEGERS | {ir.DataType.FLOAT, ir.DataType.DOUBLE}:
+            return False
+        self.host_dtype = node.inputs[0].dtype
+        result = rule(self, *operands, **attributes(node))
+        if result is None:
+            return False
+        for value, items in zip(node.outputs, [result] if isinstance(result, np.ndarray) else result, strict=True):
+            self._hosts[value] = items
+        return True
+
+    def _emit_shape(self, node: ir.Node) -> bool:
+        x = self.arg(node.inputs[0])
+        rank = None if x is None else self.rank(x)
+        if x is None or rank is None:
+            return False
+        if node.op_type == "Size":
+            dims = [self.dim(x, i) for i in range(rank)]
+            product = hosts.host_rules.get("ReduceProd")
+            assert product is not None
+            self.host_dtype = ir.DataType.INT64
+            self._hosts[node.outputs[0]] = product(self, hosts.array(dims), keepdims=0)  # type: ignore[assignment]
+            return True
+        kept = range(rank)[node.attributes.get_int("start", 0) : node.attributes.get_int("end", rank)]
+        self._hosts[node.outputs[0]] = hosts.array([self.dim(x, i) for i in kept])
+        return True
+
+    def _store(self, node: ir.Node, result: Any) -> None:
+        outputs = list(node.outputs)
+        if isinstance(result, Unpack):
+            targets = [self._target(v) if self.used(i) else None for i, v in enumerate(outputs)]
+            self._append(Assign(list(targets), result.value))
+            return
+        results = list(result) if isinstance(result, tuple | list) else [result]
+        for index, (value, expr) in enumerate(zip(outputs, results, strict=False)):
+            if expr is None:
+                if self.used(index):
+                    raise UnsupportedError(
+                        f"{origin(node)}: {self.target.name} does not compute output {index} of {node.op_type}"
+                    )
+                continue
+            if isinstance(expr, Hosted):
+                self._hosts[value] = expr.items
+            elif isinstance(expr, Ref):
+                self._exprs[value] = expr
+            else:
+                self._append(Assign([self._target(value)], lift(expr)))
+
+    def _target(self, value: ir.Value) -> Var:
+        name = value.name or ""
+        hint = "" if is_automatic(name) and not value.is_graph_output() else name
+        is_tensor = isinstance(value.type, ir.TensorType) or value.type is None
+        kind = "tensor" if is_tensor and value.dtype != ir.DataType.STRING else "object"
+        var = self._vars[value] = Var(hint, kind)
+        return var
+
+
+def _value(x: Expr) -> ir.Value:
+    if not isinstance(x, Arg):
+        raise TypeError("static facts are known of a node's inputs only")
+    return x._value
+
+
+def exact(constant: Array) -> Array:
+    """Constants of any float type as doubles that print exactly; single precision prints its shortest form."""
+    if constant.dtype == np.float32:
+        return np.array([float(str(v)) for v in constant.reshape(-1)]).reshape(constant.shape)
+    if constant.dtype.kind in "iub":
+        return constant
+    return constant.astype(np.float64)
+
+
+def attributes(node: ir.Node) -> dict[str, Any]:
+    """Attributes as plain Python values; tensors and graphs stay ir objects."""
+    return {name: attr.value for name, attr in node.attributes.items()}

@@ -1,0 +1,378 @@
+"""Host values: what is computed from shapes and constants alone is plain Python numbers in the generated code.
+
+A host value is a numpy object array whose elements are Python numbers or expressions, so reshaping, slicing and
+concatenating shapes costs nothing and `Shape → Gather → Concat → Reshape` prints as `x.reshape(x.shape[0], -1)`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit.expr import Binary, Conditional, Expr, Helpers, Name, Ref, Unary
+from onward.registry import Registry
+
+if TYPE_CHECKING:
+    from onward.backends.emit.emitter import Emitter
+
+LIMIT = 64
+"""Larger arrays are tensors: nobody wants to read 1,000 numbers in source code."""
+
+HostRule = Callable[..., "np.ndarray[Any, Any] | list[np.ndarray[Any, Any]] | None"]
+host_rules: Registry[HostRule] = Registry("host rule")
+host = host_rules.register
+
+INTEGERS = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL}
+math_ = Name("math")
+ops = Helpers()
+
+
+def array(items: Any, shape: tuple[int, ...] | None = None) -> np.ndarray[Any, Any]:
+    """An object array holding `items`, of the given shape or one-dimensional."""
+    items = list(items)
+    out = np.empty(len(items), dtype=object)
+    out[:] = items
+    return out if shape is None else out.reshape(shape)
+
+
+def from_constant(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array(value.reshape(-1).tolist(), value.shape)
+
+
+def is_nonnegative(e: Emitter, item: Any) -> bool:
+    return item >= 0 if not isinstance(item, Expr) else isinstance(item, Ref) and item._var in e.nonnegative
+
+
+def _float32(e: Emitter, value: Any) -> Any:
+    """Round to single precision, as a float32 tensor would."""
+    return float(np.float32(value)) if not isinstance(value, Expr) else e.let_host(ops.float32(value), "scale")
+
+
+def _each(
+    e: Emitter, fn: Callable[..., Any], *operands: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any] | None:
+    try:
+        broadcast = np.broadcast_arrays(*operands)
+    except ValueError:
+        return None
+    if broadcast[0].size > LIMIT:
+        return None
+    items = [fn(*row) for row in zip(*(b.reshape(-1).tolist() for b in broadcast), strict=True)]
+    return array(items, broadcast[0].shape)
+
+
+def _arithmetic(
+    symbol: str, fold: Callable[[Any, Any], Any], keeps_sign: bool
+) -> Callable[[Emitter, Any, Any], Any]:
+    def apply(e: Emitter, a: Any, b: Any) -> Any:
+        if not isinstance(a, Expr) and not isinstance(b, Expr):
+            return fold(a, b)
+        if symbol == "*" and (_is(a, 1) or _is(b, 1)):
+            return b if _is(a, 1) else a
+        if symbol in "+-" and _is(b, 0):
+            return a
+        if symbol == "+" and _is(a, 0):
+            return b
+        return e.let_host(
+            Binary(symbol, a, b), "n", nonnegative=keeps_sign and is_nonnegative(e, a) and is_nonnegative(e, b)
+        )
+
+    return apply
+
+
+def _is(item: Any, number: int) -> bool:
+    return not isinstance(item, Expr) and item == number
+
+
+def _truncating(a: Any, b: Any) -> Any:
+    if isinstance(a, float):
+        return a / b if b else math.nan if not a else math.copysign(math.inf, a)
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _divide(e: Emitter, a: Any, b: Any, is_float: bool) -> Any:
+    if not isinstance(b, Expr) and b == 0 and not is_float:
+        return None
+    if not isinstance(a, Expr) and not isinstance(b, Expr):
+        return _truncating(a, b)
+    if is_float:
+        return e.let_host(Binary("/", a, b), "n")
+    if _is(b, 1):
+        return a
+    if is_nonnegative(e, a) and is_nonnegative(e, b):
+        return e.let_host(Binary("//", a, b), "n", nonnegative=True)
+    return e.let_host(ops.trunc_divide(a, b), "n")
+
+
+def _binary(name: str, symbol: str, fold: Callable[[Any, Any], Any], keeps_sign: bool) -> None:
+    apply = _arithmetic(symbol, fold, keeps_sign)
+
+    @host(name)
+    def rule(e: Emitter, a: Any, b: Any, **_: Any) -> Any:
+        out = _each(e, lambda x, y: apply(e, x, y), a, b)
+        return _rounded(e, out)
+
+
+def _rounded(e: Emitter, out: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
+    if out is None or any(item is None for item in out.reshape(-1)):
+        return None
+    return _each(e, lambda v: _float32(e, v), out) if e.host_dtype == ir.DataType.FLOAT else out
+
+
+_binary("Add", "+", operator.add, True)
+_binary("Sub", "-", operator.sub, False)
+_binary("Mul", "*", operator.mul, True)
+
+
+@host("Div")
+def divide(e: Emitter, a: Any, b: Any, **_: Any) -> Any:
+    is_float = e.host_dtype not in INTEGERS
+    return _rounded(e, _each(e, lambda x, y: _divide(e, x, y, is_float), a, b))
+
+
+@host("Mod")
+def modulo(e: Emitter, a: Any, b: Any, *, fmod: int = 0, **_: Any) -> Any:
+    if fmod or any(_is(y, 0) for y in b.reshape(-1)):
+        return None
+    return _each(
+        e,
+        lambda x, y: (
+            x % y
+            if not isinstance(x, Expr) and not isinstance(y, Expr)
+            else e.let_host(Binary("%", x, y), "n", nonnegative=is_nonnegative(e, y))
+        ),
+        a,
+        b,
+    )
+
+
+def _comparison(name: str, symbol: str, fold: Callable[[Any, Any], Any]) -> None:
+    @host(name)
+    def rule(e: Emitter, a: Any, b: Any, **_: Any) -> Any:
+        return _each(
+            e,
+            lambda x, y: (
+                fold(x, y)
+                if not isinstance(x, Expr) and not isinstance(y, Expr)
+                else e.let_host(Binary(symbol, x, y), "flag")
+            ),
+            a,
+            b,
+        )
+
+
+_comparison("Equal", "==", operator.eq)
+_comparison("Less", "<", operator.lt)
+_comparison("Greater", ">", operator.gt)
+_comparison("LessOrEqual", "<=", operator.le)
+_comparison("GreaterOrEqual", ">=", operator.ge)
+_comparison("And", "and", lambda a, b: a and b)
+_comparison("Or", "or", lambda a, b: a or b)
+
+
+@host("Not")
+def logical_not(e: Emitter, x: Any, **_: Any) -> Any:
+    return _each(e, lambda v: e.let_host(Unary("not", v), "flag") if isinstance(v, Expr) else not v, x)
+
+
+@host("Neg")
+def negative(e: Emitter, x: Any, **_: Any) -> Any:
+    return _each(e, lambda v: e.let_host(-v, "n") if isinstance(v, Expr) else -v, x)
+
+
+def _extreme(name: str, function: str, fold: Callable[..., Any]) -> None:
+    @host(name)
+    def rule(e: Emitter, *operands: Any, **_: Any) -> Any:
+        def pick(*row: Any) -> Any:
+            if not any(isinstance(v, Expr) for v in row):
+                return fold(row)
+            return e.let_host(
+                Name(function)(*row), "n", nonnegative=all(is_nonnegative(e, v) for v in row)
+            )
+
+        return _each(e, pick, *operands)
+
+
+_extreme("Min", "min", min)
+_extreme("Max", "max", max)
+
+
+@host("Where")
+def where(e: Emitter, test: Any, yes: Any, no: Any, **_: Any) -> Any:
+    def pick(t: Any, a: Any, b: Any) -> Any:
+        if not isinstance(t, Expr):
+            return a if t else b
+        both = is_nonnegative(e, a) and is_nonnegative(e, b)
+        return e.let_host(Conditional(t, a, b), "n", nonnegative=both)
+
+    return _each(e, pick, test, yes, no)
+
+
+@host("Sqrt")
+def sqrt(e: Emitter, x: Any, **_: Any) -> Any:
+    if any(not isinstance(v, Expr) and v < 0 for v in x.reshape(-1)):
+        return None
+    return _rounded(
+        e, _each(e, lambda v: math_.sqrt(v) if isinstance(v, Expr) else math.sqrt(v), x)
+    )
+
+
+def _rounding(name: str, function: str, fold: Callable[[float], int]) -> None:
+    @host(name)
+    def rule(e: Emitter, x: Any, **_: Any) -> Any:
+        if any(not isinstance(v, Expr) and not math.isfinite(v) for v in x.reshape(-1)):
+            return None
+        return _each(
+            e,
+            lambda v: (
+                e.let_host(Name("math").__getattr__(function)(v), "n")
+                if isinstance(v, Expr)
+                else float(fold(v))
+            ),
+            x,
+        )
+
+
+_rounding("Floor", "floor", math.floor)
+_rounding("Ceil", "ceil", math.ceil)
+
+
+@host("Cast")
+def cast(e: Emitter, x: Any, *, to: int, **_: Any) -> Any:
+    source, target = e.host_dtype, ir.DataType(to)
+    if source is None or target not in INTEGERS | {ir.DataType.FLOAT, ir.DataType.DOUBLE}:
+        return None
+    if target in INTEGERS and target != ir.DataType.BOOL:
+        if source in INTEGERS:
+            if source == ir.DataType.INT64 and target == ir.DataType.INT32:
+                fits = all(isinstance(v, Expr) or -(2**31) <= v < 2**31 for v in x.reshape(-1))
+                return x if fits else None
+            return x if source != ir.DataType.BOOL else _each(e, lambda v: _convert(e, "int", int, v), x)
+        if any(not isinstance(v, Expr) and not math.isfinite(v) for v in x.reshape(-1)):
+            return None
+        return _each(e, lambda v: _convert(e, "int", int, v), x)
+    if target == ir.DataType.BOOL:
+        return _each(e, lambda v: _convert(e, "bool", bool, v), x)
+    if source in INTEGERS:
+        return _each(e, lambda v: _convert(e, "float", float, v), x)
+    return x if source == target else None
+
+
+def _convert(e: Emitter, name: str, fold: Callable[[Any], Any], item: Any) -> Any:
+    if not isinstance(item, Expr):
+        return fold(item)
+    return e.let_host(Name(name)(item), "n", nonnegative=is_nonnegative(e, item))
+
+
+@host("Identity")
+def identity(e: Emitter, x: Any, **_: Any) -> Any:
+    return x
+
+
+@host("Gather")
+def gather(e: Emitter, x: Any, indices: Any, *, axis: int = 0, **_: Any) -> Any:
+    if any(isinstance(i, Expr) for i in indices.reshape(-1)):
+        return None
+    try:
+        return np.take(x, indices.astype(np.int64), axis=axis)
+    except (IndexError, np.exceptions.AxisError):
+        return None
+
+
+@host("Slice")
+def slice_(
+    e: Emitter, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None, **_: Any
+) -> Any:
+    bounds = [starts, ends, *(a for a in (axes, steps) if a is not None)]
+    if any(isinstance(i, Expr) for b in bounds for i in b.reshape(-1)):
+        return None
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    index = [slice(None)] * x.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        stop = None if step < 0 and end < -x.shape[axis] else end
+        index[axis] = slice(start, stop, step)
+    return x[tuple(index)]
+
+
+@host("Concat")
+def concat(e: Emitter, *parts: Any, axis: int, **_: Any) -> Any:
+    if sum(p.size for p in parts) > LIMIT:
+        return None
+    return np.concatenate(parts, axis=axis)
+
+
+@host("Unsqueeze")
+def unsqueeze(e: Emitter, x: Any, axes: Any, **_: Any) -> Any:
+    return np.expand_dims(x, tuple(axes.reshape(-1).tolist()))
+
+
+@host("Squeeze")
+def squeeze(e: Emitter, x: Any, axes: Any = None, **_: Any) -> Any:
+    return np.squeeze(x, None if axes is None else tuple(axes.reshape(-1).tolist()))
+
+
+@host("Reshape")
+def reshape(e: Emitter, x: Any, shape: Any, *, allowzero: int = 0, **_: Any) -> Any:
+    if any(isinstance(i, Expr) for i in shape.reshape(-1)):
+        return None
+    wanted = [
+        x.shape[i] if n == 0 and not allowzero and i < x.ndim else n
+        for i, n in enumerate(shape.reshape(-1).tolist())
+    ]
+    try:
+        return x.reshape(wanted)
+    except ValueError:
+        return None
+
+
+@host("Transpose")
+def transpose(e: Emitter, x: Any, *, perm: Any = None, **_: Any) -> Any:
+    return np.transpose(x, perm)
+
+
+@host("Split")
+def split(e: Emitter, x: Any, sizes: Any = None, *, axis: int = 0, **_: Any) -> Any:
+    if sizes is None or any(isinstance(i, Expr) for i in sizes.reshape(-1)):
+        return None
+    return np.split(x, list(itertools.accumulate(sizes.tolist()))[:-1], axis=axis)
+
+
+@host("ConstantOfShape")
+def constant_of_shape(e: Emitter, shape: Any, *, value: Any = None, **_: Any) -> Any:
+    dims = shape.reshape(-1).tolist()
+    if any(isinstance(i, Expr) or i < 0 for i in dims) or math.prod(dims) > LIMIT:
+        return None
+    fill = 0.0 if value is None else value.numpy().reshape(-1)[0].item()
+    return array([fill] * math.prod(dims), tuple(dims))
+
+
+@host("Range")
+def range_(e: Emitter, start: Any, limit: Any, delta: Any, **_: Any) -> Any:
+    bounds = [v.reshape(-1)[0] for v in (start, limit, delta)]
+    if any(isinstance(v, Expr | float) for v in bounds) or bounds[2] == 0 or len(range(*bounds)) > LIMIT:
+        return None
+    return array(range(*bounds))
+
+
+def _reduction(name: str, combine: Callable[[Emitter, Any, Any], Any], start: Any) -> None:
+    @host(name)
+    def rule(
+        e: Emitter, x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0, **_: Any
+    ) -> Any:
+        if x.ndim != 1 or (axes is None and noop_with_empty_axes) or e.host_dtype not in INTEGERS:
+            return None
+        total = start
+        for item in x.tolist():
+            total = item if total is None else combine(e, total, item)
+        return None if total is None else array([total], (1,) if keepdims else ())
+
+
+_reduction("ReduceProd", _arithmetic("*", operator.mul, True), 1)
+_reduction("ReduceSum", _arithmetic("+", operator.add, True), 0)

@@ -1,0 +1,78 @@
+"""Names: which ones in a file mean something, how they become Python identifiers and module paths."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+from functools import lru_cache
+
+import onnx_ir as ir
+
+from onward.backends.emit.statements import Scope
+
+_AUTOMATIC = re.compile(
+    r"""^(
+      .*[:/].*                          # onnx::MatMul_123, /layer1/Relu_output_0, scope/op:0
+    | _*\d+ | .*_output_\d+ | output_?\d*_?of.*
+    | (val|tmp|t|x|const|constant|node|tensor|value|var|scalar|lifted_tensor|c_lifted_tensor|_to_copy|cst|Constant)_?\d*
+    | .*_(const|cst|Constant)_?_?\d*
+    | (Constant|Shape|Gather|Concat|Reshape|Slice|Cast|Unsqueeze|const_fold_opt_|int64|_v|fill|axes|shape)_?_?\d+.*
+    )$""",
+    re.VERBOSE,
+)
+
+
+@lru_cache(maxsize=65536)
+def is_automatic(name: str) -> bool:
+    """Whether a name was made up by an exporter rather than chosen by a person."""
+    return not name or _AUTOMATIC.match(name) is not None
+
+
+_RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
+
+
+def identifier(name: str, fallback: str = "x") -> str:
+    """A safe Python identifier that resembles `name`."""
+    text = re.sub(r"[^0-9A-Za-z_]+", "_", name).strip("_")
+    text = re.sub(r"__+", "_", text)[:60]
+    if not text or not text.isascii():
+        return fallback
+    if text[0].isdigit():
+        text = f"{fallback}_{text}"
+    return text + "_" if text in _RESERVED else text
+
+
+def path_of(name: str) -> Scope:
+    """`layer1.0.conv1.weight` as a module path; each part is an identifier or a number."""
+    parts = [p for p in re.split(r"[./]", name) if p]
+    return tuple(p if p.isascii() and p.isdigit() else identifier(p, "part") for p in parts) or ("part",)
+
+
+def scope_of(node: ir.Node) -> Scope:
+    """The module a node belongs to, as far as the exporter wrote it down."""
+    scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
+    if scopes:
+        try:
+            names = ast.literal_eval(scopes)
+            modules = [n for n in names[:-1] if n]
+            return path_of(modules[-1]) if modules else ()
+        except (ValueError, SyntaxError, TypeError, IndexError, MemoryError, RecursionError):
+            return ()
+    name = node.metadata_props.get("onward.name") or node.name or ""
+    if "/" not in name:
+        return ()
+    return _scope_of_name(name)
+
+
+@lru_cache(maxsize=65536)
+def _scope_of_name(name: str) -> Scope:
+    """`/layer1/layer1.0/conv1/Conv` (module names repeat their list's) → ('layer1', '0', 'conv1')."""
+    path: tuple[str, ...] = ()
+    previous = ""
+    for part in [p for p in name.split("/") if p][:-1]:
+        fresh = part[len(previous) + 1 :] if previous and part.startswith(previous + ".") else part
+        path += path_of(fresh)
+        previous = part
+    return path

@@ -1,0 +1,275 @@
+"""From statements to the lines of a function: what is inlined, what variables are called, how long lines break."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from onward.backends.emit.expr import Expr, Ref, Var, children, render, variables
+from onward.backends.emit.names import identifier
+from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword, Statement, assigned, read
+
+WIDTH = 100
+INLINE_WIDTH = 72
+INLINE_DEPTH = 4
+SHORT_NAMES = ("x", "y", "z", "u", "v", "w")
+
+
+def count_reads(statements: Iterable[Statement], returned: Iterable[Expr]) -> Counter[Var]:
+    reads: Counter[Var] = Counter()
+    for statement in statements:
+        reads.update(read(statement))
+    for expr in returned:
+        reads.update(variables(expr))
+    return reads
+
+
+def drop_unread(block: Block, returned: list[Expr]) -> None:
+    """Delete assignments nobody reads, last first, so that whole unread chains go."""
+    reads = count_reads(block.body, returned)
+
+    def sweep(body: list[Statement]) -> list[Statement]:
+        kept: list[Statement] = []
+        for statement in reversed(body):
+            if (
+                isinstance(statement, Assign)
+                and all(t is None or (not reads[t] and not t.fixed) for t in statement.targets)
+            ):
+                for var in variables(statement.value):
+                    reads[var] -= 1
+                continue
+            if isinstance(statement, Compound):
+                for i, (word, test, inner) in enumerate(statement.clauses):
+                    inner.body = sweep(inner.body)
+                    statement.clauses[i] = (word, test, inner)
+            kept.append(statement)
+        kept.reverse()
+        return kept
+
+    block.body = sweep(block.body)
+
+
+def depth(expr: Expr, inlined: dict[Var, Expr]) -> int:
+    """How many calls and operators are nested, counting what is inlined."""
+    if isinstance(expr, Ref):
+        return depth(inlined[expr._var], inlined) if expr._var in inlined else 0
+    return 1 + max((depth(c, inlined) for c in children(expr)), default=-1)
+
+
+class FunctionPrinter:
+    """Prints one function. `outer` resolves everything that is not a local variable (weights, helpers)."""
+
+    def __init__(self, outer: Callable[[Expr], str], taken: Iterable[str] = ()) -> None:
+        self._outer = outer
+        self._names: dict[Var, str] = {}
+        self._inlined: dict[Var, Expr] = {}
+        self._taken: set[str] = set(taken)
+        self._in_use: Counter[str] = Counter()
+        self._remaining: Counter[Var] = Counter()
+        self._pinned: set[str] = set()
+
+    def resolve(self, leaf: Expr) -> tuple[str, int] | Expr:
+        if isinstance(leaf, Ref):
+            var = leaf._var
+            return self._inlined[var] if var in self._inlined else (self._names[var], 14)
+        return self._outer(leaf), 14
+
+    def text(self, expr: Expr) -> str:
+        return render(expr, self.resolve)
+
+    def argument(self, var: Var, name: str | None = None, *, pinned: bool = False) -> str:
+        """Name a parameter of the function; a pinned name is never given to another variable."""
+        text = self._unique(name or identifier(var.hint or "x"))
+        self._names[var] = text
+        self._in_use[text] += 1
+        if pinned:
+            self._pinned.add(text)
+        return text
+
+    def function(self, block: Block, returned: list[Expr]) -> list[str]:
+        """The lines of the body, without the return statement, which `text` can print afterwards."""
+        self._remaining = count_reads(block.body, returned)
+        self._returned = {v for e in returned for v in variables(e)}
+        lines = self._block(block, returned)
+        return lines
+
+    def _block(self, block: Block, returned: list[Expr] | None = None) -> list[str]:
+        singles = self._inlinable(block, returned or [])
+        lines: list[str] = []
+        for statement in block.body:
+            if isinstance(statement, Assign) and len(statement.targets) == 1 and statement.targets[0] in singles:
+                target = statement.targets[0]
+                assert target is not None
+                self._inlined[target] = statement.value
+                consumer = singles[target]
+                if self._fits(consumer, target):
+                    continue
+                del self._inlined[target]
+            lines += self._statement(statement)
+        return lines
+
+    def _inlinable(self, block: Block, returned: list[Expr]) -> dict[Var | None, Expr]:
+        """Variables read exactly once, by a later expression of this very block → that expression."""
+        reads: Counter[Var] = Counter()
+        consumer: dict[Var | None, Expr] = {}
+        for statement in block.body:
+            direct = [statement.value] if isinstance(statement, Assign | Do) else []
+            if isinstance(statement, Compound) and statement.clauses[0][0] != "while":
+                test = statement.clauses[0][1]
+                direct = [] if test is None else [test]
+            for expr in direct:
+                for var in variables(expr):
+                    consumer[var] = expr
+        for expr in returned:
+            for var in variables(expr):
+                consumer[var] = expr
+        reads = self._remaining
+        return {v: e for v, e in consumer.items() if v is not None and reads[v] == 1 and not v.fixed}
+
+    def _fits(self, consumer: Expr, target: Var) -> bool:
+        value = self._inlined[target]
+        if target.kind == "host" and depth(value, self._inlined) <= 3:
+            return True
+        if depth(consumer, self._inlined) > INLINE_DEPTH + 2:
+            return False
+        width = sum(len(part) for part in self._rough(consumer))
+        return width <= INLINE_WIDTH
+
+    def _rough(self, expr: Expr) -> Iterable[str]:
+        def resolve(leaf: Expr) -> tuple[str, int] | Expr:
+            if isinstance(leaf, Ref):
+                var = leaf._var
+                return self._inlined[var] if var in self._inlined else (self._names.get(var, "xx"), 14)
+            return self._outer(leaf), 14
+
+        yield render(expr, resolve)
+
+    def _statement(self, statement: Statement) -> list[str]:
+        match statement:
+            case Assign():
+                text = self.text(statement.value)
+                self._consume(statement.value)
+                left = ", ".join(self._name(t) for t in statement.targets)
+                return [] if left == text else wrap(f"{left} = {text}")
+            case Do():
+                text = self.text(statement.value)
+                self._consume(statement.value)
+                return wrap(text)
+            case Keyword():
+                return [statement.word]
+            case Compound():
+                return self._compound(statement)
+
+    def _compound(self, statement: Compound) -> list[str]:
+        lines: list[str] = []
+        for var in assigned(statement):
+            if var.fixed and var not in self._names:
+                self._name(var)
+        inside = {v for s in statement.clauses for b in s[2].body for v in assigned(b)}
+        outer_reads = Counter(v for v in read(statement) if v not in inside)
+        # What a loop body reads of the outside must keep its name until the loop ends.
+        held = [self._names[v] for v in outer_reads if v in self._names and v not in self._inlined]
+        for name in held:
+            self._in_use[name] += 1
+        for word, test, block in statement.clauses:
+            if word == "for":
+                assert statement.target is not None and test is not None
+                text = self.text(test)
+                header = f"for {self._name(statement.target)} in {text}:"
+            else:
+                header = word + (f" {self.text(test)}" if test is not None else "") + ":"
+            body = self._block(block) or ["pass"]
+            lines += [header, *("    " + line for line in body)]
+        for name in held:
+            self._in_use[name] -= 1
+        return lines
+
+    def _consume(self, expr: Expr) -> None:
+        for var in variables(expr):
+            if var in self._inlined:
+                self._consume(self._inlined[var])
+                continue
+            self._remaining[var] -= 1
+            if not self._remaining[var] and not var.fixed and var in self._names:
+                name = self._names[var]
+                self._in_use[name] -= 1
+
+    def _name(self, var: Var | None) -> str:
+        if var is None:
+            return "_"
+        if var in self._names:
+            return self._names[var]
+        name = self._choose(var)
+        self._names[var] = name
+        self._in_use[name] += 1
+        return name
+
+    def _choose(self, var: Var) -> str:
+        if var.hint:
+            return self._unique(identifier(var.hint))
+        if var.kind == "tensor":
+            pool: Iterable[str] = itertools.chain(
+                SHORT_NAMES, (f"{n}{i}" for i in itertools.count(1) for n in SHORT_NAMES)
+            )
+            for name in pool:
+                if name not in self._taken and name not in self._pinned and not self._in_use[name]:
+                    return name
+        return self._unique("items" if var.kind == "object" else "n")
+
+    def _unique(self, wish: str) -> str:
+        name, n = wish, 1
+        while self._in_use[name] or name in self._taken or name in self._pinned:
+            n += 1
+            name = f"{wish}{'_' if wish[-1].isdigit() else ''}{n}"
+        return name
+
+
+def wrap(line: str, width: int = WIDTH) -> list[str]:
+    """Break a long line after its outermost bracket, one argument a line."""
+    if len(line) <= width:
+        return [line]
+    spans = _outermost(line)
+    if spans is None:
+        return [line]
+    start, commas, end = spans
+    pieces = [line[a:b].strip() for a, b in itertools.pairwise([start + 1, *(c + 1 for c in commas), end])]
+    inner = [p for piece in pieces if piece for p in ("    " + w for w in wrap(_comma(piece), width - 4))]
+    return [line[: start + 1], *inner, line[end:]]
+
+
+def _comma(piece: str) -> str:
+    return piece if piece.endswith(",") or " for " in piece else piece + ","
+
+
+def _outermost(line: str) -> tuple[int, list[int], int] | None:
+    """The longest top-level bracket pair of a line, with the commas directly inside."""
+    best: tuple[int, list[int], int] | None = None
+    stack: list[tuple[int, list[int]]] = []
+    quote, skip = "", False
+    for i, ch in enumerate(line):
+        if skip:
+            skip = False
+        elif quote:
+            if ch == "\\":
+                skip = True
+            elif ch == quote:
+                quote = ""
+        elif ch in "\"'":
+            quote = ch
+        elif ch in "([{":
+            stack.append((i, []))
+        elif ch == "," and stack:
+            stack[-1][1].append(i)
+        elif ch in ")]}" and stack:
+            start, commas = stack.pop()
+            breakable = _is_call(line, start) if line[start] == "(" else not _is_call(line, start)
+            if not stack and (breakable or (commas and line[start] == "(")) and i - start > 1:
+                if best is None or i - start > best[2] - best[0]:
+                    best = (start, commas, i)
+    return best
+
+
+def _is_call(line: str, bracket: int) -> bool:
+    """Whether a bracket follows a name or another bracket: a call or an index, not a group or a display."""
+    return bracket > 0 and (line[bracket - 1].isalnum() or line[bracket - 1] in "_)]")

@@ -1,0 +1,111 @@
+"""Runtime helpers: plain functions of a backend's `runtime` package whose source is copied into generated code."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import inspect
+import pkgutil
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A top-level function, class or constant of a runtime module."""
+
+    name: str
+    source: str
+    needs: frozenset[str]
+    position: tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """All definitions of a runtime package, and the import line that makes each foreign name known."""
+
+    definitions: dict[str, Definition]
+    imports: dict[str, str]
+
+    def source(self, wanted: set[str], header: str) -> str:
+        """A module with the wanted helpers, what they need, and the imports they need."""
+        chosen: dict[str, Definition] = {}
+        queue = sorted(wanted)
+        imports: set[str] = set()
+        while queue:
+            name = queue.pop()
+            if name in chosen:
+                continue
+            definition = chosen[name] = self.definitions[name]
+            for need in sorted(definition.needs):
+                if need in self.definitions:
+                    queue.append(need)
+                elif need in self.imports:
+                    imports.add(self.imports[need])
+        ordered = sorted(chosen.values(), key=lambda d: d.position)
+        lines = sort_imports(imports)
+        return "\n".join([f'"""{header}"""', "", *lines]) + "\n\n\n" + "\n\n\n".join(d.source for d in ordered) + "\n"
+
+
+def sort_imports(imports: set[str]) -> list[str]:
+    """Standard library first, then the rest, each block sorted."""
+    from sys import stdlib_module_names
+
+    def is_standard(line: str) -> bool:
+        return line.split()[1].split(".")[0] in stdlib_module_names
+
+    def order(line: str) -> tuple[bool, str]:
+        return line.startswith("from"), line
+
+    blocks = [
+        sorted((i for i in imports if is_standard(i)), key=order),
+        sorted((i for i in imports if not is_standard(i)), key=order),
+    ]
+    return [line for block in blocks if block for line in (*block, "")][:-1]
+
+
+@cache
+def load_runtime(package: str) -> Runtime:
+    """Reads the modules of a runtime package, e.g. `onward.backends.torch.runtime`."""
+    root = importlib.import_module(package)
+    definitions: dict[str, Definition] = {}
+    imports: dict[str, str] = {}
+    for info in pkgutil.iter_modules(root.__path__):
+        module = importlib.import_module(f"{package}.{info.name}")
+        _read(module, package, definitions, imports)
+    return Runtime(definitions, imports)
+
+
+def _read(module: ModuleType, package: str, definitions: dict[str, Definition], imports: dict[str, str]) -> None:
+    text = inspect.getsource(module)
+    lines = text.splitlines()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                as_name = f" as {alias.asname}" if alias.asname else ""
+                imports[alias.asname or alias.name.split(".")[0]] = f"import {alias.name}{as_name}"
+        elif isinstance(node, ast.ImportFrom):
+            if node.module == "__future__" or (node.module or "").startswith(package):
+                continue
+            for alias in node.names:
+                as_name = f" as {alias.asname}" if alias.asname else ""
+                imports[alias.asname or alias.name] = f"from {node.module} import {alias.name}{as_name}"
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            _define(definitions, node.name, node, lines, module)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            _define(definitions, node.targets[0].id, node, lines, module)
+
+
+def _define(
+    definitions: dict[str, Definition], name: str, node: ast.stmt, lines: list[str], module: ModuleType
+) -> None:
+    if name in definitions:
+        raise ValueError(f"two runtime helpers are called {name}")
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(d.lineno for d in decorators)])
+    source = "\n".join(lines[first - 1 : node.end_lineno])
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    needs = frozenset(names - set(dir(builtins)) - {name})
+    definitions[name] = Definition(name, source, needs, (module.__name__, node.lineno))

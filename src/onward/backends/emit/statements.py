@@ -1,0 +1,95 @@
+"""The statements of a generated function body, before they have names or text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from onward.backends.emit.expr import Expr, Var, variables
+
+Scope = tuple[str, ...]
+"""A module path such as ('layer1', '0', 'conv1')."""
+
+
+@dataclass
+class Block:
+    """Statements that run one after the other."""
+
+    parent: Block | None = None
+    body: list[Statement] = field(default_factory=list)
+
+
+@dataclass
+class Assign:
+    """`a, b = value`; a target that nobody reads is None."""
+
+    targets: list[Var | None]
+    value: Expr
+    scope: Scope = ()
+    origin: str = ""
+
+
+@dataclass
+class Do:
+    """An expression for its effect, such as `outputs.append(y)`."""
+
+    value: Expr
+    scope: Scope = ()
+    origin: str = ""
+
+
+@dataclass
+class Keyword:
+    """`break`, `pass` or `return`."""
+
+    word: str
+    scope: Scope = ()
+    origin: str = ""
+
+
+@dataclass
+class Compound:
+    """`if`, `else`, `for` or `while` with their blocks, e.g. [('if', test, then), ('else', None, other)].
+
+    A `for` binds `target` to each item of its expression.
+    """
+
+    clauses: list[tuple[str, Expr | None, Block]]
+    target: Var | None = None
+    scope: Scope = ()
+    origin: str = ""
+
+
+Statement = Assign | Do | Keyword | Compound
+
+
+def expressions(statement: Statement) -> Iterator[Expr]:
+    """The expressions of a statement, those of nested blocks included."""
+    match statement:
+        case Assign() | Do():
+            yield statement.value
+        case Compound():
+            for _, test, block in statement.clauses:
+                if test is not None:
+                    yield test
+                for inner in block.body:
+                    yield from expressions(inner)
+
+
+def assigned(statement: Statement) -> Iterator[Var]:
+    """The variables a statement assigns, those of nested blocks included."""
+    match statement:
+        case Assign():
+            yield from (t for t in statement.targets if t is not None)
+        case Compound():
+            if statement.target is not None:
+                yield statement.target
+            for _, _, block in statement.clauses:
+                for inner in block.body:
+                    yield from assigned(inner)
+
+
+def read(statement: Statement) -> Iterator[Var]:
+    """The variables a statement reads, once per mention."""
+    for expr in expressions(statement):
+        yield from variables(expr)

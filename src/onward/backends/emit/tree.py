@@ -1,0 +1,75 @@
+"""The module tree: weights and framework modules by path, and which part of the computation each module holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onward.backends.emit.expr import Expr, Var
+from onward.backends.emit.statements import Block, Scope
+from onward.backends.emit.weights import Module, Tensor, Weights
+
+
+@dataclass
+class Function:
+    """A computation with parameters and results, before it is printed."""
+
+    block: Block
+    arguments: list[Var]
+    results: list[Expr]
+
+
+@dataclass
+class TreeNode:
+    """A module of the generated model: a framework's own (`leaf`), or one with children, tensors and perhaps a `forward`."""
+
+    path: Scope
+    children: dict[str, TreeNode] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    arrays: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    leaf: Module | None = None
+    forward: Function | None = None
+    class_hint: str = ""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the children are 0, 1, 2, … and nothing else is here."""
+        return (
+            bool(self.children)
+            and not (self.tensors or self.arrays or self.forward or self.leaf)
+            and list(map(str, range(len(self.children)))) == sorted(self.children, key=_number)
+        )
+
+    def walk(self) -> Iterator[TreeNode]:
+        yield self
+        for child in self.children.values():
+            yield from child.walk()
+
+
+def _number(text: str) -> tuple[int, str]:
+    return (int(text), "") if text.isdigit() else (-1, text)
+
+
+def build_tree(weights: Weights) -> TreeNode:
+    """The tree of all weights; computations are attached afterwards."""
+    root = TreeNode(())
+    owned = {(*m.path, a) for m in weights.modules.values() for a in m.tensors}
+    for path, module in weights.modules.items():
+        node_at(root, path).leaf = module
+    for path, tensor in weights.tensors.items():
+        if path not in owned:
+            node_at(root, path[:-1]).tensors[path[-1]] = tensor
+    for path, array in weights.arrays.items():
+        node_at(root, path[:-1]).arrays[path[-1]] = array
+    return root
+
+
+def node_at(root: TreeNode, path: Scope) -> TreeNode:
+    """The node at `path`, made if need be."""
+    node = root
+    for i, part in enumerate(path):
+        node = node.children.setdefault(part, TreeNode(path[: i + 1]))
+    return node

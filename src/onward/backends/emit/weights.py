@@ -1,0 +1,192 @@
+"""The weights of a generated model: which tensor of the file stands at which path of the module tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit.expr import Expr, Weight, render
+from onward.backends.emit.names import is_automatic, path_of
+from onward.backends.emit.statements import Scope
+
+Array = np.ndarray[Any, Any]
+Transform = Callable[[Array], Array]
+
+
+@dataclass
+class Tensor:
+    """A parameter or buffer. `read` gives its data when the weights are written, not before."""
+
+    path: Scope
+    read: Callable[[], Array]
+    shape: tuple[int, ...]
+    dtype: ir.DataType
+    parameter: bool
+    persistent: bool = True
+    """Whether it belongs to the state dict: constants that no one named do not."""
+    onnx_name: str = ""
+
+
+@dataclass
+class Module:
+    """A framework module such as `nn.Conv2d(…)` that stands at `path` and owns tensors by attribute."""
+
+    path: Scope
+    constructor: Expr
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    class_name: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where a module's tensor comes from: an input of the node, perhaps rearranged, or an array made by the rule."""
+
+    source: Any  # an Arg, an ir.Value or a numpy array
+    transform: Transform | None = None
+    key: str = ""
+    """Names the transform, so that two modules that use it on one weight are seen to share it."""
+
+
+class Weights:
+    """All tensors and modules of one model, by path."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[Scope, Tensor] = {}
+        self.modules: dict[Scope, Module] = {}
+        self.arrays: dict[Scope, Array] = {}
+        """String arrays, which no weights file holds: written into the source."""
+        self.ties: dict[Scope, Scope] = {}
+        """Path of a shared tensor → path of the one it shares with."""
+        self.population: dict[Scope, int] = {}
+        """How many nodes live in a scope, those below it included."""
+        self._by_source: dict[tuple[Any, str], Scope] = {}
+        self._by_content: dict[Any, Scope] = {}
+        self._taken: set[Scope] = set()
+        self._prefixes: set[Scope] = set()
+        self._keep: list[Any] = []  # objects whose id() is a key
+
+    def bare(self, value: ir.Value, scope: Scope) -> Expr:
+        """A weight or constant of the file that no module owns."""
+        known = self._by_source.get((value, ""))
+        if known is not None:
+            return Weight(known)
+        name = value.name or ""
+        named = value.is_initializer() and not is_automatic(name)
+        path = path_of(name) if named else (*scope, "constant")
+        tensor = ir.convenience.get_const_tensor(value)
+        assert tensor is not None
+        return self._add(tensor.numpy, tuple(tensor.shape.numpy()), tensor.dtype, path, named, (value, ""), name)
+
+    def constant(self, data: Array, scope: Scope, hint: str, parameter: bool = False) -> Expr:
+        """An array that a rule made, such as a table of tree nodes."""
+        self._keep.append(data)
+        dtype = ir.DataType.from_numpy(data.dtype) if data.dtype.kind not in "OUS" else ir.DataType.STRING
+        return self._add(lambda: data, data.shape, dtype, (*scope, hint), parameter, (id(data), ""), "")
+
+    def _add(
+        self,
+        read: Callable[[], Array],
+        shape: tuple[int, ...],
+        dtype: ir.DataType,
+        wish: Scope,
+        named: bool,
+        source: tuple[Any, str],
+        onnx_name: str,
+    ) -> Expr:
+        path = self.claim(wish)
+        if dtype == ir.DataType.STRING:
+            self.arrays[path] = read()
+        else:
+            parameter = named and dtype.is_floating_point()
+            self.tensors[path] = Tensor(path, read, shape, dtype, parameter, named, onnx_name)
+        self._by_source[source] = path
+        return Weight(path)
+
+    def module(
+        self, constructor: Expr, parts: dict[str, Part], scope: Scope, hint: str, buffers: tuple[str, ...] = ()
+    ) -> Expr:
+        """A framework module that owns the tensors `parts`; the same module again is the same path."""
+        key = (id(constructor) if not parts else None, tuple((a, _key(p)) for a, p in parts.items()), _text(constructor))
+        if key in self._by_content:
+            return Weight(self._by_content[key])
+        path = self.claim(self._module_path(parts, scope, hint))
+        self._by_content[key] = path
+        module = self.modules[path] = Module(path, constructor)
+        for attribute, part in parts.items():
+            self._module_tensor(module, attribute, part, parameter=attribute not in buffers)
+        return Weight(path)
+
+    def _module_tensor(self, module: Module, attribute: str, part: Part, parameter: bool) -> None:
+        path = (*module.path, attribute)
+        value = _ir_value(part.source)
+        source = _key(part)
+        if source in self._by_source:
+            self.ties[path] = self._by_source[source]
+            return
+        self._by_source[source] = path
+        self._keep.append(part.source)
+        if value is None:
+            data = np.asarray(part.source)
+            read: Callable[[], Array] = lambda: data  # noqa: E731
+            shape, dtype, name = data.shape, ir.DataType.from_numpy(data.dtype), ""
+        else:
+            tensor = ir.convenience.get_const_tensor(value)
+            assert tensor is not None
+            shape, dtype, name = tuple(tensor.shape.numpy()), tensor.dtype, value.name or ""
+            read = tensor.numpy
+        if part.transform is not None:
+            transform, plain = part.transform, read
+            read = lambda: np.ascontiguousarray(transform(plain()))  # noqa: E731
+            shape = transform(np.broadcast_to(np.zeros((), np.int8), shape)).shape
+        module.tensors[attribute] = self.tensors[path] = Tensor(
+            path, read, shape, dtype, parameter and dtype.is_floating_point(), True, name
+        )
+        self._taken.add(path)
+
+    def _module_path(self, parts: dict[str, Part], scope: Scope, hint: str) -> Scope:
+        for attribute, part in parts.items():
+            value = _ir_value(part.source)
+            name = (value.name or "") if value is not None else ""
+            if value is not None and value.is_initializer() and not is_automatic(name) and _key(part) not in self._by_source:
+                for ending in (f".{attribute}", f"/{attribute}", f".weight_{attribute}"):
+                    if name.endswith(ending) and len(name) > len(ending):
+                        return path_of(name[: -len(ending)])
+        if scope and self.population.get(scope) == 1:
+            return scope
+        return (*scope, hint)
+
+    def claim(self, wish: Scope) -> Scope:
+        """A free path like `wish`: nothing stands there, no part of it is a tensor or a framework's module."""
+        parts = list(wish)
+        for i in range(1, len(parts)):
+            while tuple(parts[:i]) in self.tensors or tuple(parts[:i]) in self.modules or tuple(parts[:i]) in self.arrays:
+                parts[i - 1] += "_"
+        if parts[-1].isdigit():
+            parts[-1] = "p" + parts[-1] if len(parts) == 1 else parts[-1]
+        path, n = tuple(parts), 1
+        while path in self._taken or path in self._prefixes:
+            n += 1
+            path = (*parts[:-1], f"{parts[-1]}_{n}" if not parts[-1].isdigit() else f"p{parts[-1]}_{n}")
+        self._taken.add(path)
+        for i in range(1, len(path)):
+            self._prefixes.add(path[:i])
+        return path
+
+
+def _ir_value(source: Any) -> ir.Value | None:
+    if isinstance(source, ir.Value):
+        return source
+    return source._value if isinstance(source, Expr) else None
+
+
+def _key(part: Part) -> tuple[Any, str]:
+    value = _ir_value(part.source)
+    return (id(part.source) if value is None else value, part.key)
+
+
+def _text(constructor: Expr) -> str:
+    return render(constructor, lambda leaf: (repr(leaf), 14))

@@ -1,0 +1,82 @@
+"""Runs generated source in memory: what `to_torch` returns is what `convert` writes."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import sys
+import types
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from onward.backends.torch.target import DTYPES
+
+if TYPE_CHECKING:
+    from onward.backends.emit.weights import Tensor
+    from onward.backends.torch.convert import Source
+
+_COUNT = itertools.count(1)
+
+
+def run(source: Source) -> torch.nn.Module:
+    """Execute the generated modules and fill in the weights."""
+    name = f"onward_generated_{next(_COUNT)}"
+    package = types.ModuleType(name)
+    package.__path__ = []
+    sys.modules[name] = package
+    if source.ops is not None:
+        _execute(f"{name}.ops", source.ops)
+    module = _execute(f"{name}.model", source.model)
+    with torch.device("meta"):
+        model: torch.nn.Module = module.Model()
+    module.fill(model, {path: to_tensor(t) for path, t in source.tensors.items()})
+    for name in source.ties:
+        pass
+    return model.eval()
+
+
+def _execute(name: str, text: str) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__file__ = f"<{name}>"
+    module.__package__ = name.rpartition(".")[0]
+    linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
+    sys.modules[name] = module
+    exec(compile(text, module.__file__, "exec"), module.__dict__)
+    return module
+
+
+_REINTERPRET = {
+    np.dtype(ml_dtypes.bfloat16): np.int16,
+    np.dtype(ml_dtypes.float8_e4m3fn): np.uint8,
+    np.dtype(ml_dtypes.float8_e4m3fnuz): np.uint8,
+    np.dtype(ml_dtypes.float8_e5m2): np.uint8,
+    np.dtype(ml_dtypes.float8_e5m2fnuz): np.uint8,
+    np.dtype(ml_dtypes.float8_e8m0fnu): np.uint8,
+}
+_WIDEN = {
+    np.dtype(ml_dtypes.int4): np.int8,
+    np.dtype(ml_dtypes.int2): np.int8,
+    np.dtype(ml_dtypes.uint4): np.uint8,
+    np.dtype(ml_dtypes.uint2): np.uint8,
+    np.dtype(ml_dtypes.float4_e2m1fn): np.float32,
+}
+
+
+def from_numpy(data: np.ndarray) -> torch.Tensor:
+    """A tensor with its own copy of `data`, for every dtype of ONNX but strings."""
+    if data.dtype in _WIDEN:
+        return torch.from_numpy(data.astype(_WIDEN[data.dtype]))
+    view = _REINTERPRET.get(data.dtype)
+    if view is None:
+        return torch.from_numpy(np.array(data, order="C"))
+    name = {np.dtype(ml_dtypes.bfloat16): "bfloat16"}.get(data.dtype, data.dtype.name)
+    return torch.from_numpy(np.array(data, order="C").view(view)).view(getattr(torch, name))
+
+
+def to_tensor(tensor: Tensor) -> torch.Tensor:
+    found = from_numpy(tensor.read())
+    assert found.dtype == getattr(torch, DTYPES[tensor.dtype]), (found.dtype, tensor.dtype)
+    return found

@@ -1,0 +1,68 @@
+"""What generated PyTorch code is made of: the symbols rules write with, dtypes, and the registry of rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Rule
+from onward.backends.emit.expr import Device, Expr, Helpers, Name
+from onward.registry import Registry
+
+torch = Name("torch")
+nn = Name("nn")
+F = Name("F")
+math = Name("math")
+np_ = Name("np")
+ops = Helpers()
+
+_D = ir.DataType
+DTYPES: dict[ir.DataType, str] = {
+    _D.FLOAT: "float32",
+    _D.DOUBLE: "float64",
+    _D.FLOAT16: "float16",
+    _D.BFLOAT16: "bfloat16",
+    _D.INT8: "int8",
+    _D.INT16: "int16",
+    _D.INT32: "int32",
+    _D.INT64: "int64",
+    _D.UINT8: "uint8",
+    _D.UINT16: "uint16",
+    _D.UINT32: "uint32",
+    _D.UINT64: "uint64",
+    _D.BOOL: "bool",
+    _D.COMPLEX64: "complex64",
+    _D.COMPLEX128: "complex128",
+    _D.FLOAT8E4M3FN: "float8_e4m3fn",
+    _D.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
+    _D.FLOAT8E5M2: "float8_e5m2",
+    _D.FLOAT8E5M2FNUZ: "float8_e5m2fnuz",
+    _D.FLOAT8E8M0: "float8_e8m0fnu",
+    # PyTorch has no arithmetic on these: each value is kept in the smallest type that holds it exactly.
+    _D.INT4: "int8",
+    _D.INT2: "int8",
+    _D.UINT4: "uint8",
+    _D.UINT2: "uint8",
+    _D.FLOAT4E2M1: "float32",
+}
+"""The torch dtype that carries each ONNX dtype in generated code. Strings are numpy object arrays."""
+
+
+def dtype(of: ir.DataType | int) -> Expr:
+    """`torch.float32` for FLOAT."""
+    return Name(f"torch.{DTYPES[ir.DataType(of)]}")
+
+
+class TorchTarget:
+    name = "torch"
+    rules: Registry[Rule] = Registry("torch rule")
+
+    def tensor(self, items: np.ndarray[Any, Any], of: ir.DataType | None) -> Expr:
+        data = items.tolist() if items.ndim else items.item()
+        return torch.tensor(data, dtype=dtype(of or ir.DataType.INT64), device=Device())
+
+
+TARGET = TorchTarget()
+rule = TARGET.rules.register

@@ -1,0 +1,97 @@
+"""Where the bytes of a tensor come from: the model's own file, or files beside it, mapped into memory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pathlib
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from onward.errors import InvalidModelError
+from onward.hub.wording import quote, string_map
+
+Bytes = npt.NDArray[np.uint8]
+
+EMBEDDED = "\0"
+"""The location that `wire.split` gives to weights it leaves in the model's own file: no path can be this."""
+
+
+class Weights:
+    """The bytes of the tensors that are not in the protobuf message itself.
+
+    A data file is opened once and stays mapped, so that a model keeps its weights when the file is replaced.
+    """
+
+    def __init__(self, path: pathlib.Path | None, embedded: memoryview | None = None) -> None:
+        self._folder = path.absolute().parent if path else None
+        # A cache of downloads links both files to one store: there, the model's real folder is the store.
+        self._roots = {self._folder.resolve(), path.resolve().parent} if path and self._folder else set()
+        self._embedded = embedded
+        self._files: dict[str, mmap.mmap | bytes] = {}
+
+    @property
+    def external(self) -> bool:
+        """Whether any tensor lies outside the model's own file."""
+        return bool(self._files)
+
+    def read(self, proto: onnx.TensorProto, nbytes: int, where: str) -> Bytes:
+        """The `nbytes` bytes an external tensor refers to, read-only."""
+        entries = string_map(proto.external_data, where) or {}
+        location = entries.get("location", "")
+        offset = _number(entries, "offset", 0, where)
+        length = _number(entries, "length", nbytes, where)
+        if length != nbytes:
+            raise InvalidModelError(
+                f"{where}: its shape needs {nbytes} bytes, its external data has {length}"
+            )
+        if location == EMBEDDED and self._embedded is not None:
+            return _readonly(np.array(_span(self._embedded, offset, nbytes, where)))
+        if location not in self._files:
+            self._files[location] = self._open(location, where)
+        return _span(self._files[location], offset, nbytes, f"{where}: external file {quote(location)}")
+
+    def _open(self, location: str, where: str) -> mmap.mmap | bytes:
+        if self._folder is None:
+            hint = "load the model from its path, not from memory"
+            raise InvalidModelError(f"{where}: its data is in the file {quote(location)}; {hint}")
+        if not location or "\0" in location:
+            raise InvalidModelError(f"{where}: its external data has no file name, but {quote(location)}")
+        parts = pathlib.PurePosixPath(location.replace("\\", "/"))
+        if parts.is_absolute() or ".." in parts.parts or pathlib.PureWindowsPath(location).drive:
+            raise InvalidModelError(
+                f"{where}: its external data {quote(location)} is outside the model's folder"
+            )
+        try:
+            real = (self._folder / location).resolve(strict=True)
+            if not any(real.is_relative_to(root) for root in self._roots):
+                problem = "is a link that leads outside the model's folder"
+            elif not real.is_file():
+                problem = "is not a file"
+            else:
+                with real.open("rb") as file:
+                    empty = os.fstat(file.fileno()).st_size == 0
+                    return b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, RuntimeError) as error:
+            problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InvalidModelError(f"{where}: its external data {quote(location)} {problem}")
+
+
+def _number(entries: dict[str, str], key: str, default: int, where: str) -> int:
+    value = entries.get(key) or str(default)
+    if not (value.isascii() and value.isdecimal() and len(value) < 20):
+        raise InvalidModelError(f"{where}: the {key} of its external data is {quote(value)}")
+    return int(value)
+
+
+def _span(buffer: mmap.mmap | bytes | memoryview, offset: int, nbytes: int, where: str) -> Bytes:
+    if offset + nbytes > len(buffer):
+        raise InvalidModelError(f"{where}: needs bytes {offset} to {offset + nbytes}, but has {len(buffer)}")
+    return _readonly(np.frombuffer(buffer, np.uint8, nbytes, offset) if nbytes else np.empty(0, np.uint8))
+
+
+def _readonly(array: Bytes) -> Bytes:
+    array.flags.writeable = False
+    return array
