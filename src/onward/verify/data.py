@@ -18,10 +18,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Inputs = dict[str, Any]
 """Arrays by input name; a list of arrays for a sequence."""
 
-VALUE_KEEPING = frozenset(
-    "Reshape Unsqueeze Squeeze Transpose Cast Identity Slice Expand Concat Flatten Tile TopK Split Pad "
-    "Gather GatherElements GatherND".split()  # noqa: SIM905
-)
+# fmt: off
+VALUE_KEEPING = {
+    "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Cast", "Identity", "Slice", "Expand", "Concat",
+    "Flatten", "Tile", "TopK", "Split", "Pad", "Gather", "GatherElements", "GatherND",
+}
+# fmt: on
 MASK_NAME = re.compile("mask", re.IGNORECASE)
 LENGTH_NAME = re.compile(r"len|width|height|size|num|count", re.IGNORECASE)
 
@@ -29,8 +31,8 @@ LENGTH_NAME = re.compile(r"len|width|height|size|num|count", re.IGNORECASE)
 def make_inputs(model: Model, seed: int = 0, dims: Mapping[str, int] | None = None) -> Inputs:
     """One set of inputs that the model runs on; the same seed gives the same inputs.
 
-    `dims` fixes dynamic dimensions by name. For the rest, sizes are tried in turn until ONNX Runtime runs them and
-    no output is empty.
+    `dims` fixes dynamic dimensions by name. For the rest, sizes are tried in turn until ONNX Runtime runs
+    them and no output is empty.
     """
     return next(input_sets(model, seed, dims))
 

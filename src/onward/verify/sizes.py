@@ -15,10 +15,13 @@ import onnx_ir as ir
 Dim = int | str
 """A size, or the name of a dynamic dimension; equal names have equal sizes."""
 
-ELEMENTWISE = frozenset(
-    "Add Sub Mul Div Pow Min Max Greater Less Equal Where Not Clip Neg Abs Sqrt Log Exp Erf Cast Identity Dropout "
-    "Relu LeakyRelu PRelu Sigmoid Tanh Gelu Softmax LogSoftmax QuantizeLinear DequantizeLinear".split()  # noqa: SIM905
-)
+# fmt: off
+ELEMENTWISE = {
+    "Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Greater", "Less", "Equal", "Where", "Not", "Clip",
+    "Neg", "Abs", "Sqrt", "Log", "Exp", "Erf", "Cast", "Identity", "Dropout", "Relu", "LeakyRelu", "PRelu",
+    "Sigmoid", "Tanh", "Gelu", "Softmax", "LogSoftmax", "QuantizeLinear", "DequantizeLinear",
+}
+# fmt: on
 NAMELESS = ("", "?", "-1", "None")
 
 
