@@ -1,6 +1,6 @@
 """What an upgrade entry works with: the old node's attributes, and a builder for the nodes it becomes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from onward.canon.names import Names
 from onward.canon.origin import copy_origin, origin
 from onward.canon.upgrade.types import infer_types
 from onward.errors import InvalidModelError, UnsupportedError
@@ -92,26 +93,6 @@ def is_used(value: ir.Value) -> bool:
     return bool(value.uses()) or value.is_graph_output()
 
 
-class Names:
-    """Hands out value names that no scope of the model uses, so that nothing is captured by accident."""
-
-    def __init__(self, graphs: Iterable[ir.Graph]) -> None:
-        self._used: set[str] = set()
-        for graph in graphs:
-            self._used.update(v.name for v in graph.inputs if v.name)
-            self._used.update(graph.initializers)
-            for node in graph:
-                self._used.update(o.name for o in node.outputs if o.name)
-
-    def unique(self, wish: str) -> str:
-        name, count = wish, 1
-        while name in self._used:
-            count += 1
-            name = f"{wish}_{count}"
-        self._used.add(name)
-        return name
-
-
 class Rewriter:
     """Writes nodes in front of one old node, each with the origin of that node.
 
@@ -120,7 +101,7 @@ class Rewriter:
     """
 
     def __init__(self, model: ir.Model) -> None:
-        self.names = Names(model.graphs())
+        self.names = Names(model)
         self._inputs_are_fixed = model.ir_version < 4
         self._inner: ir.Graph | None = None
         self.created: list[ir.Node] = []

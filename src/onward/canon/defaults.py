@@ -1,0 +1,34 @@
+"""Default attributes: after this pass a node says all that its schema leaves to be understood."""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+import onnx
+import onnx_ir as ir
+
+
+@cache
+def _defaults(domain: str, op_type: str, version: int) -> tuple[ir.Attr, ...]:
+    try:
+        schema = onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return ()
+    given = (attribute.default_value for attribute in schema.attributes.values())
+    return tuple(ir.serde.deserialize_attribute(proto) for proto in given if proto.name)
+
+
+def fill_defaults(model: ir.Model) -> None:
+    """Give every node of a known domain the default attributes of its version, in place."""
+    _fill(model.graph.all_nodes(), model.opset_imports)
+    for function in model.functions.values():
+        _fill(function.all_nodes(), function.opset_imports)
+
+
+def _fill(nodes: Iterable[ir.Node], opsets: Mapping[str, int]) -> None:
+    for node in nodes:
+        version = node.version or opsets.get(node.domain)
+        if version is not None:
+            attributes = node.attributes
+            for default in _defaults(node.domain, node.op_type, version):
+                if default.name not in attributes:
+                    attributes[default.name] = default
