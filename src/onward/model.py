@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import os
 import pathlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import onnx
 import onnx_ir as ir
-from google.protobuf.message import DecodeError
+from google.protobuf.message import EncodeError
 
-from onward.errors import InvalidModelError
+from onward.errors import InvalidModelError, OnwardError
+from onward.hub import structure
+from onward.hub.files import contents, parse
+from onward.hub.read import Reader
+from onward.hub.weights import Weights
+from onward.hub.wording import write_map
+from onward.hub.write import Writer
+
+LARGEST_FILE = 2**31 - 2**20
+"""Bytes that one protobuf file can hold, with some room to spare; a larger model needs external data."""
 
 
 @dataclass
@@ -20,6 +33,11 @@ class Model:
     ir: ir.Model
     training_info: list[onnx.TrainingInfoProto] = field(default_factory=list)
     path: pathlib.Path | None = None
+    """Where it was loaded from."""
+    external: bool = False
+    """Whether its file keeps weights in other files."""
+    ir_version: int = 0
+    """The IR version of its file, below which it is not saved; 0 for a model made here."""
 
     @property
     def name(self) -> str:
@@ -31,33 +49,111 @@ class Model:
         """Domain to version; the default domain is ''."""
         return dict(self.ir.opset_imports)
 
+    def validate(self) -> None:
+        """Raise `InvalidModelError` unless names are unique, and values are produced before they are used."""
+        structure.check(self.ir)
+
     def to_proto(self) -> onnx.ModelProto:
-        proto: onnx.ModelProto = ir.to_proto(self.ir)
+        """The model as protobuf, its weights embedded."""
+        return self._write(Writer())
+
+    def _write(self, writer: Writer) -> onnx.ModelProto:
+        proto = writer.model(self.ir, max(self.ir_version, 7 if self.training_info else 0))
         proto.training_info.extend(self.training_info)
         return proto
 
     def save(self, path: str | os.PathLike[str], *, external_data: bool | None = None) -> None:
-        pathlib.Path(path).write_bytes(self.to_proto().SerializeToString())
+        """Write the model to `path`, or nothing at all.
+
+        With `external_data` the weights go to a file beside it, `<path>.data`. Unless it is given, they do if
+        they did in the file the model came from, or if they are too large for one file.
+        """
+        path = pathlib.Path(path)
+        if external_data is None:
+            external_data = self.external or self._nbytes() > LARGEST_FILE
+        data_path = path.with_name(path.name + ".data")
+        try:
+            with contextlib.ExitStack() as stack:
+                store = None
+                if external_data:
+                    store = _DataFile(stack.enter_context(_replacing(data_path)), data_path.name)
+                file = stack.enter_context(_replacing(path))
+                file.write(self._write(Writer(store)).SerializeToString())
+        except OSError as error:
+            raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error
+        except (EncodeError, ValueError) as error:
+            raise OnwardError(f"{path}: too large for one file: save it with external data") from error
+
+    def _nbytes(self) -> int:
+        tensors = [v.const_value for g in self.ir.graphs() for v in g.initializers.values()]
+        return sum(tensor.nbytes for tensor in tensors if tensor is not None)
 
 
 def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto | Model) -> Model:
-    """Read a model from a file, from bytes, or from a protobuf."""
+    """Read a model from a file, from bytes, or from protobuf; weights in external files are mapped.
+
+    Raises `InvalidModelError` with one line that names the problem. Nothing in the file is ever executed.
+    """
     if isinstance(source, Model):
         return source
-    path = None
-    if isinstance(source, onnx.ModelProto):
-        proto = onnx.ModelProto()
-        proto.CopyFrom(source)
-    else:
-        if not isinstance(source, bytes):
-            path = pathlib.Path(source)
-            try:
-                source = path.read_bytes()
-            except OSError as error:
-                raise InvalidModelError(f"{path}: {error.strerror}") from error
-        try:
-            proto = onnx.ModelProto.FromString(source)
-        except DecodeError as error:
-            raise InvalidModelError(f"{path or 'the bytes given'}: not an ONNX model") from error
-    training_info = list(proto.training_info)
-    return Model(ir.from_proto(proto), training_info, path)
+    label = "the model given"
+    try:
+        if isinstance(source, onnx.ModelProto):
+            return _read(source.SerializeToString(), None)
+        if isinstance(source, bytes | bytearray | memoryview):
+            return _read(source, None)
+        path = pathlib.Path(source)
+        label = str(path)
+        return _read(contents(path), path)
+    except OnwardError as error:
+        raise type(error)(f"{label}: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise InvalidModelError(f"{label}: it is too deep or too large to read") from error
+
+
+def _read(data: mmap.mmap | bytes | bytearray | memoryview, path: pathlib.Path | None) -> Model:
+    proto, buffer = parse(data)
+    weights = Weights(path, buffer)
+    reader = Reader(weights)
+    model = reader.model(proto)
+    graphs = [model.graph, *(function.graph for function in model.functions.values())]
+    for info in proto.training_info:
+        graphs += reader.training(info, model.graph)
+    if not reader.in_order:
+        for graph in graphs:
+            structure.sort(graph)
+    structure.check(model)
+    return Model(model, list(proto.training_info), path, weights.external, proto.ir_version)
+
+
+class _DataFile:
+    """A file of external data: takes the tensors worth it, in the order they are written."""
+
+    SMALLEST = 4096
+    """Bytes. Also what offsets are multiples of, as the format asks, so that any tensor can be mapped."""
+
+    def __init__(self, file: BinaryIO, location: str) -> None:
+        self.file, self.location = file, location
+
+    def __call__(self, tensor: ir.TensorProtocol, proto: onnx.TensorProto) -> bool:
+        if tensor.nbytes < self.SMALLEST:
+            return False
+        offset = -(-self.file.tell() // self.SMALLEST) * self.SMALLEST
+        self.file.seek(offset)
+        tensor.tofile(self.file)  # type: ignore[attr-defined]
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        entries = {"location": self.location, "offset": str(offset), "length": str(self.file.tell() - offset)}
+        write_map(proto.external_data, entries)
+        return True
+
+
+@contextlib.contextmanager
+def _replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` once it is complete, or disappears."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

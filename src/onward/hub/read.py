@@ -1,7 +1,7 @@
 """From protobuf to onnx-ir, checking each message as it is read.
 
-A file is untrusted: every way it can be malformed ends here in one `InvalidModelError` that names the place. What
-onnx-ir has no room for is kept in the `meta` of the graph or value it belongs to, where `write` finds it.
+A file is untrusted: every way it can be malformed ends here in one `InvalidModelError` that names the
+place. What onnx-ir has no room for is kept in the `meta` of its graph or value, where `write` finds it.
 """
 
 from __future__ import annotations
@@ -397,7 +397,7 @@ def _find(name: str, values: Scope, outer: Sequence[Scope]) -> ir.Value | None:
 def _fresh(name: Any, taken: Iterable[str], where: str) -> str:
     if not text(name, where):
         raise InvalidModelError(f"{where}: it has no name")
-    if name in taken:  # type: ignore[operator]
+    if name in taken:
         raise InvalidModelError(f"{where}: the name {quote(name)} is already taken")
     return str(name)
 

@@ -60,8 +60,8 @@ def _check_graph(graph: ir.Graph, visible: set[ir.Value]) -> None:
     for value in [*graph.inputs, *graph.initializers.values()]:
         define(value, "the graph")
     for node in graph:
-        for value in node.inputs:
-            if value is not None and value not in visible:
+        for used in node.inputs:
+            if used is not None and used not in visible:
                 raise InvalidModelError(
                     f"{_label(node)}: it reads {quote(value.name)}, which nothing before it produces"
                 )

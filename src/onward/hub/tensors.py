@@ -16,15 +16,6 @@ from onward.hub.types import MAX_BYTES, data_type
 from onward.hub.weights import Weights
 from onward.hub.wording import known, optional_text, quote, string_map, write_map
 
-_DATA_FIELDS = (
-    "raw_data",
-    "float_data",
-    "int32_data",
-    "string_data",
-    "int64_data",
-    "double_data",
-    "uint64_data",
-)
 _FIELD_OF = {
     ir.DataType.FLOAT: "float_data",
     ir.DataType.COMPLEX64: "float_data",
@@ -35,52 +26,26 @@ _FIELD_OF = {
     ir.DataType.UINT64: "uint64_data",
     ir.DataType.STRING: "string_data",
 }
+_DATA_FIELDS = {"raw_data", "int32_data", *_FIELD_OF.values()}
 
 
-class SparseTensor(ir.TensorBase):
+class SparseTensor(ir.LazyTensor):
     """A sparse constant. It is written as it was read; as an array it is dense."""
 
     def __init__(self, proto: onnx.SparseTensorProto, values: ir.TensorProtocol, indices: ir.TensorProtocol):
-        super().__init__(name=proto.values.name or None)
+        shape = ir.Shape(proto.dims, frozen=True)
+        super().__init__(self._dense, values.dtype, shape, name=proto.values.name or None)
         self.proto = proto
         self._values, self._indices = values, indices
-        self._shape = ir.Shape(proto.dims, frozen=True)
 
-    @property
-    def dtype(self) -> ir.DataType:
-        return self._values.dtype
-
-    @property
-    def shape(self) -> ir.Shape:
-        return self._shape
-
-    @property
-    def raw(self) -> onnx.SparseTensorProto:
-        return self.proto
-
-    def numpy(self) -> npt.NDArray[Any]:
+    def _dense(self) -> ir.TensorProtocol:
+        values, indices = self._values.numpy(), self._indices.numpy()
         try:
-            dense = np.zeros(self._shape.numpy(), self._values.numpy().dtype)
-        except MemoryError:
+            dense = np.zeros(self.shape.numpy(), values.dtype)
+        except (MemoryError, ValueError):
             raise UnsupportedError(f"sparse tensor {quote(self.name)} is too large to hold densely") from None
-        indices = self._indices.numpy()
-        if indices.ndim == 1:
-            dense.reshape(-1)[indices] = self._values.numpy()
-        else:
-            dense[tuple(indices.T)] = self._values.numpy()
-        return dense
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return self.numpy().astype(dtype) if dtype else self.numpy()
-
-    def __dlpack__(self, *, stream: Any = None) -> Any:
-        return self.numpy().__dlpack__(stream=stream)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.numpy().__dlpack_device__()
-
-    def tobytes(self) -> bytes:
-        return ir.tensor(self.numpy(), self.dtype).tobytes()
+        dense[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, dense.shape)] = values
+        return ir.Tensor(dense, self.dtype, name=self.name)
 
 
 def _shape_of(dims: Any, where: str) -> tuple[int, ...]:
@@ -99,7 +64,7 @@ def read_tensor(proto: onnx.TensorProto, weights: Weights, where: str) -> ir.Ten
     where = f"{where} {quote(proto.name)}" if proto.name else where
     known(proto, where)
     shape, dtype = _shape_of(proto.dims, where), data_type(proto.data_type, where)
-    details = {
+    details: dict[str, Any] = {
         "name": optional_text(proto.name, where),
         "doc_string": optional_text(proto.doc_string, where),
         "metadata_props": string_map(proto.metadata_props, where),

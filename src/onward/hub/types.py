@@ -84,7 +84,7 @@ def read_type(proto: onnx.TypeProto, where: str) -> tuple[ir.TypeProtocol | None
     all_text(proto, where)
     copy = onnx.TypeProto()
     copy.CopyFrom(proto)
-    return ForeignType(copy), None
+    return ForeignType(copy), None  # type: ignore[return-value]
 
 
 def read_shape(proto: onnx.TensorShapeProto, where: str) -> ir.Shape:

@@ -14,9 +14,9 @@ from onward.hub.types import write_type
 from onward.hub.wording import quote, write_map
 
 VALUE_INFO = "onward.value_info"
-"""On a graph: the infos, by name, of no value of its own. On an initializer's value: that the file has one."""
+"""On a graph: by name, the infos of no inner value. On an initializer's value: that the file has one."""
 OUTPUT_INFO = "onward.output_info"
-"""On a graph: position to info, of outputs that are also an input or an initializer and described differently."""
+"""On a graph: by position, the infos of outputs that are also inputs or initializers, described otherwise."""
 ANNOTATIONS = "onward.quantization_annotation"
 """On a graph: the annotations of values it does not own."""
 QUANTIZATION = "quant_parameter_tensor_names"

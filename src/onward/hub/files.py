@@ -1,0 +1,60 @@
+"""Files and bytes that claim to be models."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pathlib
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from onward.errors import InvalidModelError
+from onward.hub import wire
+
+Buffer = mmap.mmap | bytes | bytearray | memoryview
+
+_PICKLE = "a Python pickle, which is never opened because it can run code"
+_SIGNATURES = {
+    b"PK\x03\x04": "a zip archive (as PyTorch and Keras write)",
+    **{bytes([0x80, protocol]): _PICKLE for protocol in range(2, 6)},
+    b"\x1f\x8b": "a gzip archive: unpack it first",
+    b"\x89HDF": "an HDF5 file (as Keras writes)",
+    b"GGUF": "a GGUF file",
+    b"version https://git-lfs": "a Git LFS pointer: fetch the file with 'git lfs pull'",
+}
+
+
+def contents(path: pathlib.Path) -> Buffer:
+    """A file, mapped; its size is limited by protobuf."""
+    try:
+        if path.exists() and not path.is_file():
+            raise InvalidModelError(f"it is a {'folder' if path.is_dir() else 'device'}, not a file")
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size >= 2**31:
+                raise InvalidModelError(f"it has {size} bytes, and an ONNX file cannot have more than 2 GB")
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except (OSError, ValueError) as error:
+        raise InvalidModelError(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def parse(data: Buffer) -> tuple[onnx.ModelProto, memoryview]:
+    """The model's message, and the buffer that its large weights are still in."""
+    buffer = memoryview(data)
+    head = bytes(buffer[:256])
+    if not head:
+        raise InvalidModelError("it is empty")
+    for signature, kind in _SIGNATURES.items():
+        if head.startswith(signature):
+            raise InvalidModelError(f"it is not an ONNX model but {kind}")
+    try:
+        return onnx.ModelProto.FromString(wire.split(buffer) or bytes(buffer)), buffer
+    except DecodeError as error:
+        if "Depth" in str(error):
+            problem = "its graphs or types are nested too deeply"
+        elif head.isascii() and head.decode().isprintable():
+            problem = "it is not an ONNX model but text"
+        else:
+            problem = "it is not an ONNX model, or it is damaged or cut short"
+        raise InvalidModelError(problem) from error
