@@ -1,4 +1,4 @@
-"""Whether two sets of outputs come from the same model, by a tolerance calibrated to the model's own noise."""
+"""Whether two sets of outputs come from the same model, by a tolerance that follows the model's own noise."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ HEIGHT = (64, 32, 96, 48, 224, 320, 640, 112, 128, 8)
 WIDTH = (96, 64, 96, 320, 224, 320, 640, 112, 128, 8)
 AUDIO = (512, 16000, 576, 256, 1536, 4000, 32000, 80)
 TOKENS = (12, 16, 32, 8, 7, 64, 128, 512, 1)
-FEATURES = (16, 32, 64, 100, 128, 8, 4, 1)
+FEATURES = (16, 32, 64, 100, 128, 8, 4, 1, 512, 4000, 16000)
 BATCH_NAME = re.compile(r"batch|^(n|b|bs|none)$|^unk__\d+$|dynamicdimension", re.IGNORECASE)
 AUDIO_NAME = re.compile(r"audio|wave|samples|signal|speech|input|sequence|^t$|time", re.IGNORECASE)
 
