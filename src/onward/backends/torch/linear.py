@@ -1,0 +1,120 @@
+"""Matrix products: MatMul, Gemm, Einsum, Det, and the linear layer that passes recognise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Arg, Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.emit.weights import Part
+from onward.backends.torch.target import F, dtype, nn, ops, rule, torch
+
+_D = ir.DataType
+WITHOUT_KERNELS = {_D.UINT16, _D.UINT32, _D.UINT64}
+"""Types PyTorch can hold but not multiply."""
+
+
+def typed(e: Emitter, weight: Expr) -> dict[str, Expr]:
+    """The `dtype=` a module needs to hold `weight`: none for single precision."""
+    of = e.dtype(weight)
+    return {} if of in (None, _D.FLOAT) else {"dtype": dtype(of)}
+
+
+def is_float(e: Emitter, x: Expr) -> bool:
+    of = e.dtype(x)
+    return of is not None and of.is_floating_point()
+
+
+def transposed(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return a.T
+
+
+def linear_layer(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, weight_is_transposed: bool) -> Expr:
+    """`nn.Linear` with a constant weight: stored (out, in), or (in, out) where it is transposed."""
+    shape = e.shape(weight)
+    assert shape is not None
+    out, size = reversed(shape) if weight_is_transposed else shape
+    options = {"bias": False} if bias is None else {}
+    layer = nn.Linear(size, out, **options, **typed(e, weight))
+    owned = Part(weight, transposed, "T") if weight_is_transposed else Part(weight)
+    row = Part(bias, np.ravel, "row") if bias is not None and e.rank(bias) != 1 else bias
+    return e.module(layer, "linear", weight=owned, bias=row)(x)
+
+
+@rule("onward::Linear")
+def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, transposed: int = 0) -> Expr:
+    return linear_layer(e, x, weight, bias, bool(transposed))
+
+
+@rule("MatMul")
+def matmul(e: Emitter, a: Expr, b: Expr) -> Expr:
+    if e.dtype(a) in WITHOUT_KERNELS:
+        return ops.integer_matmul(a, b)
+    return a @ b
+
+
+def read_by_others(weight: Expr) -> bool:
+    """Whether anything but right-hand sides of `x @ weight` reads the weight.
+
+    A transposed copy for `nn.Linear` would then no longer be shared with that reader.
+    """
+    assert isinstance(weight, Arg)
+    return any(
+        use.idx != 1 or use.node.op_type not in ("Gemm", "MatMul") or use.node.attributes.get_int("transB", 0)
+        for use in weight._value.uses()
+    )
+
+
+def _is_bias(e: Emitter, c: Expr | None, out: int | None) -> bool:
+    """Whether the addend is a constant row of `out` numbers, or absent."""
+    return c is None or (e.const(c) is not None and e.shape(c) in ((out,), (1, out)))
+
+
+@rule("Gemm")
+def gemm(
+    e: Emitter,
+    a: Expr,
+    b: Expr,
+    c: Expr | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Expr:
+    plain = alpha == 1 and (beta == 1 or c is None)
+    shape = e.shape(b)
+    if plain and not transA and e.const(b) is not None and is_float(e, b) and shape is not None:
+        out = shape[0 if transB else 1]
+        if _is_bias(e, c, out) and (transB or not read_by_others(b)):
+            return linear_layer(e, a, b, c, not transB)
+    if e.dtype(a) in WITHOUT_KERNELS:
+        return ops.integer_gemm(a, b, c, alpha=alpha, beta=beta, trans_a=bool(transA), trans_b=bool(transB))
+    if plain and transB and not transA and is_float(e, a) and (c is None or e.rank(c) == 1):
+        return F.linear(a, b) if c is None else F.linear(a, b, c)
+    left: Expr = a.T if transA else a
+    right: Expr = b.T if transB else b
+    if not is_float(e, a) and (alpha != 1 or beta != 1):
+        return ops.integer_gemm(a, b, c, alpha=alpha, beta=beta, trans_a=bool(transA), trans_b=bool(transB))
+    product = left @ right
+    scaled = product if alpha == 1 else alpha * product
+    if c is None or beta == 0:
+        return scaled
+    return scaled + (c if beta == 1 else beta * c)
+
+
+@rule("Det")
+def determinant(e: Emitter, x: Expr) -> Expr:
+    if e.dtype(x) in (_D.FLOAT16, _D.BFLOAT16):
+        return torch.linalg.det(x.float()).to(x.dtype)
+    return torch.linalg.det(x)
+
+
+@rule("Einsum")
+def einsum(e: Emitter, *operands: Expr, equation: str) -> Expr:
+    if e.dtype(operands[0]) in WITHOUT_KERNELS:
+        return ops.integer_einsum(equation, *operands)
+    return torch.einsum(equation, *operands)
