@@ -119,9 +119,9 @@ class _Inliner:
         return self._calls
 
     def _identity(self, value: ir.Value, call: _Call) -> ir.Node:
-        output = ir.Value(name=self._names.unique(f"{value.name}_copy"))
+        output = ir.Value(name=self._names.value(f"{value.name}_copy"))
         node = ir.Node("", "Identity", [value], outputs=[output], version=call.opsets.get("", 1))
-        node.name = f"{call.origin.name}/Identity"
+        node.name = self._names.node(f"{call.origin.name}/Identity")
         set_origin(node, call.origin)
         return node
 
@@ -137,7 +137,7 @@ class _Inliner:
             overload=node.overload,
             outputs=outputs,
             version=node.version or call.opsets.get(node.domain),
-            name=f"{call.node.name or call.origin.name}/{node.name or inner.name}",
+            name=self._names.node(f"{call.node.name or call.origin.name}/{node.name or inner.name}"),
             doc_string=node.doc_string,
             metadata_props={**call.node.metadata_props, **node.metadata_props},
         )
@@ -147,7 +147,7 @@ class _Inliner:
         return new
 
     def _value(self, value: ir.Value, call: _Call) -> ir.Value:
-        name = self._names.unique(f"{call.origin.name}/{value.name}") if value.name else value.name
+        name = self._names.value(f"{call.origin.name}/{value.name}") if value.name else value.name
         new = ir.Value(name=name, type=value.type, shape=value.shape, const_value=value.const_value)
         new.metadata_props.update(value.metadata_props)
         call.values[value] = new

@@ -1,23 +1,31 @@
-"""Names for new values."""
+"""Names for new values and nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import onnx_ir as ir
 
 
 class Names:
-    """Hands out value names that no scope of the model uses, so that no graph captures one by accident."""
+    """Hands out names that no scope of the model uses, so that no graph captures a value by accident."""
 
     def __init__(self, model: ir.Model) -> None:
-        self._used: set[str] = set()
-        for graph in _graphs(model):
-            self._used.update(v.name for v in graph.inputs if v.name)
-            self._used.update(graph.initializers)
-            for node in graph:
-                self._used.update(o.name for o in node.outputs if o.name)
+        graphs = list(_graphs(model))
+        self._values = _Unique(_value_names(graphs))
+        self._nodes = _Unique(node.name for graph in graphs for node in graph if node.name)
+
+    def value(self, wish: str) -> str:
+        return self._values.name(wish)
+
+    def node(self, wish: str) -> str:
+        return self._nodes.name(wish)
+
+
+class _Unique:
+    def __init__(self, used: Iterable[str]) -> None:
+        self._used = set(used)
         self._next: dict[str, int] = {}
 
-    def unique(self, wish: str) -> str:
+    def name(self, wish: str) -> str:
         """`wish`, or `wish` with the next free number behind it."""
         name = wish
         while name in self._used:
@@ -33,3 +41,11 @@ def _graphs(model: ir.Model) -> Iterator[ir.Graph]:
     for function in model.functions.values():
         yield function.graph
         yield from function.subgraphs()
+
+
+def _value_names(graphs: Iterable[ir.Graph]) -> Iterator[str]:
+    for graph in graphs:
+        yield from (value.name for value in graph.inputs if value.name)
+        yield from graph.initializers
+        for node in graph:
+            yield from (output.name for output in node.outputs if output.name)

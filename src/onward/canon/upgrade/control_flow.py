@@ -20,17 +20,17 @@ def scan_of_batches(node: ir.Node, op: Rewriter) -> None:
 
     def element(like: ir.Value) -> ir.Value:
         """One sample's part of an operand: a state is what the body takes, a sequence is a row of such."""
-        value = ir.Value(name=op.names.unique(f"{like.name}_sample"))
+        value = ir.Value(name=op.names.value(f"{like.name}_sample"))
         value.type = like.type
         return value
 
     samples = [element(formal) for formal in body.inputs]
-    batch = ir.Graph(samples, [], nodes=[], name=op.names.unique(f"{body.name or 'scan'}_batch"))
+    batch = ir.Graph(samples, [], nodes=[], name=op.names.value(f"{body.name or 'scan'}_batch"))
     with op.inside(batch):
         sequences = samples[states:]
         missing: ir.Value | None = None
         if lengths is not None:
-            length = ir.Value(name=op.names.unique("sequence_length"), type=ir.TensorType(ir.DataType.INT64))
+            length = ir.Value(name=op.names.value("sequence_length"), type=ir.TensorType(ir.DataType.INT64))
             length.shape = ir.Shape([])
             batch.inputs.append(length)
             end = op("Unsqueeze", length, op.ints([0]))

@@ -40,22 +40,26 @@ def batch_norm_by_element(node: ir.Node, op: Rewriter) -> None:
 
 @upgrade("BatchNormalization", since=14)
 def batch_norm_outputs(node: ir.Node, op: Rewriter) -> None:
-    """The op trained where it had more than one output. The last two were the statistics of the batch."""
+    """The op trained where it had more than one output. The last two were statistics of the batch that save
+    work in a backward pass: its mean, and (as ONNX Runtime has it) one over its standard deviation."""
     if not take(node, "training_mode", 0) and not any(output.name for output in node.outputs[1:]):
         node.resize_outputs(1)
         return
-    put(node, training_mode=1)
+    epsilon = take(node, "epsilon", 1e-5)
+    put(node, training_mode=1, epsilon=epsilon)
     saved = node.outputs[3:]
     if any(is_used(output) for output in saved):
         x = needed(node, 0)
         axes = _all_but_channels(x, op)
         mean = op("ReduceMean", x, axes)
         deviation = op("Sub", x, mean)
-        channels = op.ints([-1])
-        batch = [mean, op("ReduceMean", op("Mul", deviation, deviation), axes)]
-        for output, statistic in zip(saved, batch, strict=False):
-            op.redirect(output, op("Reshape", statistic, channels))
-    node.resize_outputs(min(len(node.outputs), 3))
+        variance = op("ReduceMean", op("Mul", deviation, deviation), axes)
+        inverse = op("Reciprocal", op("Sqrt", op("Add", variance, op.number(epsilon, x))))
+        for output, statistic in zip(saved, (mean, inverse), strict=False):
+            op.redirect(output, op("Reshape", statistic, op.ints([-1])))
+    node.resize_outputs(3)
+    for output in node.outputs[1:]:
+        output.name = output.name or op.names.value(f"{node.outputs[0].name}_running")
 
 
 def _all_but_channels(x: ir.Value, op: Rewriter) -> ir.Value:

@@ -175,9 +175,9 @@ class Rewriter:
             op_type,
             trim(inputs),
             [ir.convenience.convert_attribute(k, v) for k, v in attributes.items() if v is not None],
-            outputs=[ir.Value(name=self.names.unique(f"{base}_{op_type.lower()}")) for _ in range(count)],
+            outputs=[ir.Value(name=self.names.value(f"{base}_{op_type.lower()}")) for _ in range(count)],
             version=DIALECT,
-            name=old.name if op_type == old.op_type else f"{old.name or base}_{op_type}",
+            name=self.names.node(f"{old.name or base}_{op_type}"),
             metadata_props=dict(old.metadata_props),
         )
         copy_origin(new, old)
@@ -221,7 +221,10 @@ class Rewriter:
         return self("Reshape", x, shape, allowzero=1)
 
     def replace(self, *values: ir.Value | None) -> None:
-        """Make `values` the outputs of the old node, under their old names, and remove it."""
+        """Make `values` the outputs of the old node, under their old names, and remove it.
+
+        Its own name goes to the node of the same op type, if there is one.
+        """
         free = {output for node in self.created for output in node.outputs}
         for old, new in zip(self.node.outputs, values, strict=True):
             if new is None:
@@ -231,6 +234,9 @@ class Rewriter:
             else:
                 new = self("Identity", new)
             self.redirect(old, new)
+        heir = next((node for node in self.created if node.op_type == self.node.op_type), None)
+        if heir is not None:
+            heir.name = self.node.name
         self.graph.remove(self.node, safe=True)
 
     def redirect(self, old: ir.Value, new: ir.Value) -> None:
