@@ -1,0 +1,214 @@
+"""Real pretrained models, converted to PyTorch and compared with ONNX Runtime.
+
+python benchmarks/zoo.py                 fetch the models of zoo.csv
+python benchmarks/zoo.py --run           and convert, run and compare each; writes docs/zoo.md
+python benchmarks/zoo.py --run silero    only those with `silero` in their name; writes nothing
+python benchmarks/zoo.py --run --peers   with onnx2torch and onnx2pytorch on the same inputs
+"""
+
+import argparse
+import itertools
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import machine
+import numpy as np
+import onnxruntime as ort
+import peers
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from zoo_fetch import Entry, entries, fetch
+
+import onward
+from onward.verify.compare import Outputs, compare, floor, measure
+from onward.verify.data import Inputs, input_sets
+from onward.verify.runners.torch import to_framework, to_numpy
+
+PAGE = Path(__file__).parent.parent / "docs" / "zoo.md"
+SETS = 2
+"""How many sets of inputs, of different sizes where the model has dynamic ones, each model is tried on."""
+
+
+@dataclass
+class Reference:
+    """What ONNX Runtime says: inputs, outputs with optimisations on, and how far those off are from them."""
+
+    inputs: list[Inputs] = field(default_factory=list)
+    outputs: list[Outputs] = field(default_factory=list)
+    noise: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Result:
+    verdict: str
+    """'same', 'different', or 'fails'"""
+    detail: str = ""
+    error: float = float("nan")
+    seconds: float = float("nan")
+
+
+def session(path: Path, *, optimize: bool) -> Callable[[Inputs], Outputs]:
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 2
+    levels = ort.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
+    found = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in found.get_outputs()]
+    return lambda inputs: dict(zip(names, found.run(None, inputs), strict=True))
+
+
+def reference(path: Path) -> Reference:
+    optimized, plain = session(path, optimize=True), session(path, optimize=False)
+    made = Reference()
+    for inputs in itertools.islice(input_sets(onward.load(path)), SETS):
+        outputs = optimized(inputs)
+        made.inputs.append(inputs)
+        made.outputs.append(outputs)
+        for name, error in measure(outputs, plain(inputs)).items():
+            made.noise[name] = max(error, made.noise.get(name, 0.0))
+    return made
+
+
+def run_module(net: torch.nn.Module, inputs: Inputs, names: Iterable[str]) -> Outputs:
+    with torch.inference_mode():
+        outputs = net(*(to_framework(value) for value in inputs.values()))
+    names = list(names)
+    values = outputs if len(names) > 1 and isinstance(outputs, list | tuple) else [outputs]
+    return dict(zip(names, map(to_numpy, values), strict=True))
+
+
+CONVERTERS: dict[str, Callable[[Path], torch.nn.Module]] = {
+    "onward": lambda path: onward.to_torch(path),
+    "onnx2torch": peers.onnx2torch,
+    "onnx2pytorch": peers.onnx2pytorch,
+}
+
+
+def judge(path: Path, convert: Callable[[Path], torch.nn.Module], against: Reference) -> Result:
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            net = convert(path).eval()
+            seconds = time.perf_counter() - start
+            errors: list[float] = []
+            for inputs, expected in zip(against.inputs, against.outputs, strict=True):
+                actual = run_module(net, inputs, expected)
+                errors += measure(expected, actual).values()
+                if differences := compare(expected, actual, against.noise):
+                    return Result("different", str(differences[0]), max(errors), seconds)
+    except Exception as error:
+        return Result("fails", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+    return Result("same", "", max(errors), seconds)
+
+
+def evaluate(chosen: list[Entry], converters: list[str]) -> list[tuple[Entry, float, dict[str, Result]]]:
+    rows = []
+    for entry in track(chosen, "converting", console=Console(stderr=True)):
+        truth = reference(entry.path)
+        results = {name: judge(entry.path, CONVERTERS[name], truth) for name in converters}
+        rows.append((entry, max(truth.noise.values()), results))
+    return rows
+
+
+def show(rows: list[tuple[Entry, float, dict[str, Result]]], console: Console) -> None:
+    colours = {"same": "green", "different": "red", "fails": "red"}
+    converters = list(rows[0][2])
+    table = Table(title=f"{len(rows)} pretrained models against ONNX Runtime")
+    for heading in ("model", "own noise", *converters, "error", "convert"):
+        table.add_column(heading, justify="left" if heading == "model" or heading in converters else "right")
+    for entry, noise, results in rows:
+        ours = results["onward"]
+        verdicts = [f"[{colours[r.verdict]}]{r.verdict}[/]" for r in results.values()]
+        table.add_row(entry.name, f"{noise:.1e}", *verdicts, f"{ours.error:.1e}", f"{ours.seconds:.2f} s")
+    console.print(table)
+    for entry, _, results in rows:
+        if results["onward"].verdict != "same":
+            console.print(f"[bold]{entry.name}[/]: {results['onward'].detail}", highlight=False)
+    for name in converters:
+        console.print(f"{name}: {_count(rows, name)} of {len(rows)} the same")
+    console.print(peers.remark())
+
+
+def _count(rows: list[tuple[Entry, float, dict[str, Result]]], name: str) -> int:
+    return sum(results[name].verdict == "same" for _, _, results in rows)
+
+
+def page(rows: list[tuple[Entry, float, dict[str, Result]]]) -> str:
+    converters = list(rows[0][2])
+    counts = ", ".join(f"{name} {_count(rows, name)}" for name in converters)
+    lines = [
+        "# Real pretrained models",
+        "",
+        f"{len(rows)} ONNX files as published in packages on PyPI and npm, converted to PyTorch and run on",
+        f"{SETS} sets of generated inputs each. Agree with ONNX Runtime on every output: **{counts}**.",
+        "",
+        "*Error* is the worst |difference| / (|expected| + rms of the output), over all outputs. *Own noise*",
+        "is the same between ONNX Runtime with optimisations on and off; the tolerance is four times that, and",
+        f"{floor(np.dtype(np.float32)):.0e} at least for float32. Made by `benchmarks/zoo.py --run --peers`.",
+        "",
+        machine.describe("onward", "torch", "onnxruntime", "onnx2torch", "onnx2pytorch"),
+        peers.remark(),
+        "",
+        "| model | package | task | own noise | error | " + " | ".join(converters) + " |",
+        "|---|---|---|---|---|" + "---|" * len(converters),
+    ]
+    for entry, noise, results in rows:
+        verdicts = " | ".join(results[name].verdict for name in converters)
+        cells = f"{Path(entry.name).name} | {entry.package} | {entry.task} | {noise:.1e} | "
+        lines.append(f"| {cells}{results['onward'].error:.1e} | {verdicts} |")
+    lines += ["", "## What stops each", ""]
+    for entry, _, results in rows:
+        for name, result in results.items():
+            if result.verdict != "same":
+                lines.append(f"- `{entry.name}`, {name}: {_one_line(result.detail)}")
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(text: str, width: int = 160) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", help="parts of model names; all models by default")
+    parser.add_argument("--run", action="store_true", help="convert, run and compare")
+    parser.add_argument("--peers", action="store_true", help="with the other converters")
+    parser.add_argument("--traceback", action="store_true", help="show where a conversion fails")
+    args = parser.parse_args()
+
+    chosen = [e for e in entries() if not args.names or any(name in e.name for name in args.names)]
+    console = Console()
+    if failures := fetch(chosen):
+        for name, reason in failures.items():
+            console.print(f"[red]{name}[/]: {reason}", highlight=False)
+        sys.exit(f"{len(failures)} of {len(chosen)} models could not be fetched")
+    console.print(f"{len(chosen)} models present, SHA-256 checked")
+    if not args.run:
+        return
+    if args.traceback:
+        for entry in chosen:
+            try:
+                onward.to_torch(entry.path)
+            except Exception:
+                traceback.print_exc()
+    rows = evaluate(chosen, list(CONVERTERS) if args.peers else ["onward"])
+    show(rows, console)
+    if args.peers and not args.names:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(page(rows), encoding="utf-8")
+        console.print(f"wrote {PAGE}")
+    sys.exit(_count(rows, "onward") < len(rows))
+
+
+if __name__ == "__main__":
+    main()
