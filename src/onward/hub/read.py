@@ -19,7 +19,7 @@ from onward.hub.tensors import embed, read_sparse, read_tensor, tensors_in
 from onward.hub.types import read_type
 from onward.hub.weights import Weights
 from onward.hub.wording import all_text, known, node_label, optional_text, quote, string_map, text
-from onward.hub.write import ANNOTATIONS, OUTPUT_INFO, QUANTIZATION, VALUE_INFO, write_value
+from onward.hub.write import ANNOTATED, DESCRIBED, OUTPUT_INFOS, SPARE_ANNOTATIONS, SPARE_INFOS, write_value
 
 Scope = dict[str, ir.Value]
 Kind = ir.AttributeType
@@ -120,12 +120,12 @@ class Reader:
         initializers = self._initializers(proto, values, where)
         declared = set(values)
         self._declare(proto.node, values)
-        infos = _infos(proto.value_info, where)
+        infos, described = _infos(proto.value_info, where), set()
         for name in (infos.keys() & values.keys()) - {info.name for info in (*proto.input, *proto.output)}:
             if name in declared:
-                values[name].meta[VALUE_INFO] = True
+                described.add(values[name])
             _describe(values[name], infos.pop(name), f"value {quote(name)}")
-        annotations = self._annotate(proto, values, where)
+        annotated, annotations = self._annotations(proto, values, where)
         nodes = [self._node(node, values, outer) for node in proto.node]
         outputs, output_infos = [], {}
         for position, info in enumerate(proto.output):
@@ -151,9 +151,8 @@ class Reader:
             name=optional_text(proto.name, f"{where}: name"),
             metadata_props=string_map(proto.metadata_props, f"{where}: metadata"),
         )
-        for key, kept in ((VALUE_INFO, infos), (OUTPUT_INFO, output_infos), (ANNOTATIONS, annotations)):
-            if kept:
-                graph.meta[key] = kept
+        graph.meta.update({DESCRIBED: described, SPARE_INFOS: infos, OUTPUT_INFOS: output_infos})
+        graph.meta.update({ANNOTATED: annotated, SPARE_ANNOTATIONS: annotations})
         return graph
 
     def _initializers(self, proto: onnx.GraphProto, values: Scope, where: str) -> list[ir.Value]:
@@ -180,16 +179,19 @@ class Reader:
                     values[name] = value
                     self._pending.add(value)
 
-    def _annotate(self, proto: onnx.GraphProto, values: Scope, where: str) -> list[onnx.TensorAnnotation]:
-        """Give values their quantization annotations, and return those of no value of this graph."""
-        kept = []
+    def _annotations(
+        self, proto: onnx.GraphProto, values: Scope, where: str
+    ) -> tuple[dict[ir.Value, dict[str, str]], list[onnx.TensorAnnotation]]:
+        """The quantization annotations of the graph's own values, and those of other names."""
+        annotated: dict[ir.Value, dict[str, str]] = {}
+        spare = []
         for annotation in proto.quantization_annotation:
             all_text(annotation, f"{where}: quantization annotation")
             names = string_map(annotation.quant_parameter_tensor_names, f"{where}: quantization annotation")
             value = values.get(annotation.tensor_name)
-            if value is None or names is None or value.meta.setdefault(QUANTIZATION, names) != names:
-                kept.append(annotation)
-        return kept
+            if value is None or names is None or annotated.setdefault(value, names) != names:
+                spare.append(annotation)
+        return annotated, spare
 
     def _node(self, proto: onnx.NodeProto, values: Scope, outer: Sequence[Scope]) -> ir.Node:
         where = node_label(proto)
@@ -326,8 +328,7 @@ class Reader:
             name=name,
             metadata_props=string_map(proto.metadata_props, where),
         )
-        if infos:
-            graph.meta[VALUE_INFO] = infos
+        graph.meta[SPARE_INFOS] = infos
         domain, overload = text(proto.domain, where), text(proto.overload, where)
         return ir.Function(domain, name, overload, graph=graph, attributes=list(attributes.values()))
 
@@ -373,7 +374,8 @@ def _describe(value: ir.Value, info: onnx.ValueInfoProto, where: str) -> None:
     known(info, where)
     value.type, value.shape = read_type(info.type, where)
     value.doc_string = optional_text(info.doc_string, where)
-    value.metadata_props.update(string_map(info.metadata_props, where) or {})
+    if metadata := string_map(info.metadata_props, where):
+        value.metadata_props.update(metadata)
 
 
 def _identity(name: str, values: Scope, outer: Sequence[Scope], where: str) -> ir.Node:

@@ -13,14 +13,17 @@ from onward.hub.tensors import SparseTensor, Store, write_tensor
 from onward.hub.types import write_type
 from onward.hub.wording import quote, write_map
 
-VALUE_INFO = "onward.value_info"
-"""On a graph: by name, the infos of no inner value. On an initializer's value: that the file has one."""
-OUTPUT_INFO = "onward.output_info"
-"""On a graph: by position, the infos of outputs that are also inputs or initializers, described otherwise."""
-ANNOTATIONS = "onward.quantization_annotation"
-"""On a graph: the annotations of values it does not own."""
-QUANTIZATION = "quant_parameter_tensor_names"
-"""On a value: its quantization annotation, under the key that onnx-ir uses too."""
+# What a graph keeps in its `meta` for the sake of being written as it was read:
+DESCRIBED = "onward.described"
+"""The initializers' values that have an info of their own: set of values."""
+SPARE_INFOS = "onward.spare_infos"
+"""Infos of inputs and outputs, which are described already, and of names the graph does not have: by name."""
+OUTPUT_INFOS = "onward.output_infos"
+"""Infos of outputs that are also inputs or initializers, described differently there: by position."""
+ANNOTATED = "onward.annotated"
+"""Value to its quantization annotation."""
+SPARE_ANNOTATIONS = "onward.spare_annotations"
+"""Quantization annotations of names that the graph does not own."""
 
 Kind = ir.AttributeType
 Type = ir.DataType
@@ -85,11 +88,11 @@ class Writer:
         for value in graph.inputs:
             self._value(proto.input.add(), value)
         for value in graph.initializers.values():
-            self._initializer(proto, value)
+            self._initializer(proto, value, value in graph.meta.get(DESCRIBED, ()))
         for node in graph:
             self._node(proto.node.add(), node)
             self._value_infos(proto.value_info, (v for v in node.outputs if not v.is_graph_output()))
-        output_infos = graph.meta.get(OUTPUT_INFO, {})
+        output_infos = graph.meta.get(OUTPUT_INFOS, {})
         for position, value in enumerate(graph.outputs):
             kept = output_infos.get(position)
             if kept is not None and kept.name == value.name:
@@ -99,22 +102,22 @@ class Writer:
         self._kept(proto, graph)
 
     def _kept(self, proto: onnx.GraphProto, graph: ir.Graph) -> None:
-        """Annotations, and the infos of names that no value of the graph took in the meantime."""
-        owned = {value.name: value for value in [*graph.inputs, *graph.initializers.values(), *graph.outputs]}
-        owned |= {value.name: value for node in graph for value in node.outputs}
-        ends = {value.name for value in [*graph.inputs, *graph.outputs]}
-        for name, info in graph.meta.get(VALUE_INFO, {}).items():
-            if name in ends or name not in owned:
-                proto.value_info.append(info)
-        for value in owned.values():
-            if names := value.meta.get(QUANTIZATION):
+        """Annotations, and the infos of names that no inner value of the graph took in the meantime."""
+        infos = graph.meta.get(SPARE_INFOS)
+        if infos:
+            inner = set(graph.initializers) | {value.name for node in graph for value in node.outputs}
+            inner -= {value.name for value in [*graph.inputs, *graph.outputs]}
+            proto.value_info.extend(info for name, info in infos.items() if name not in inner)
+        for value, names in graph.meta.get(ANNOTATED, {}).items():
+            producer = value.producer()
+            if value.graph is graph or (producer is not None and producer.graph is graph):
                 annotation = proto.quantization_annotation.add(tensor_name=value.name)
                 write_map(annotation.quant_parameter_tensor_names, names)
-        proto.quantization_annotation.extend(graph.meta.get(ANNOTATIONS, ()))
+        proto.quantization_annotation.extend(graph.meta.get(SPARE_ANNOTATIONS, ()))
         if proto.quantization_annotation:
             self._need(5)
 
-    def _initializer(self, proto: onnx.GraphProto, value: ir.Value) -> None:
+    def _initializer(self, proto: onnx.GraphProto, value: ir.Value, described: bool) -> None:
         tensor = value.const_value
         if tensor is None:
             raise ConversionError(f"initializer {quote(value.name)} has no value")
@@ -127,7 +130,7 @@ class Writer:
             proto.initializer[-1].name = value.name
         if not value.is_graph_input():
             self._need(4)
-            if VALUE_INFO in value.meta or value.doc_string or value.metadata_props:
+            if described or value.doc_string or value.metadata_props:
                 self._value_infos(proto.value_info, [value])
 
     def _value_infos(self, protos: Any, values: Iterable[ir.Value]) -> None:
@@ -242,7 +245,7 @@ class Writer:
         for node in function:
             self._node(proto.node.add(), node)
             self._value_infos(proto.value_info, node.outputs)
-        proto.value_info.extend(function.graph.meta.get(VALUE_INFO, {}).values())
+        proto.value_info.extend(function.graph.meta.get(SPARE_INFOS, {}).values())
         if proto.value_info:
             self._need(10)
 
