@@ -1,0 +1,50 @@
+"""How the arguments of convolutions and pools are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.torch.target import F, dtype, ops
+from onward.spec.window import Window
+
+
+def spatial(e: Emitter, x: Expr) -> tuple[int | None, ...] | None:
+    """The sizes of the axes after batch and channels, as far as known."""
+    shape = e.shape(x)
+    return None if shape is None else shape[2:]
+
+
+def short(values: Sequence[int]) -> Any:
+    """One number where all axes agree, else a tuple."""
+    return values[0] if values and len(set(values)) == 1 else tuple(values)
+
+
+def options(**given: Any) -> dict[str, Any]:
+    """Keyword arguments without those that have the framework's own default."""
+    defaults = {"stride": 1, "dilation": 1, "groups": 1}
+    return {k: v for k, v in given.items() if v is not None and v is not False and v != defaults.get(k, 0)}
+
+
+def typed(e: Emitter, weight: Expr) -> dict[str, Any]:
+    """The dtype of a module's weights, where it is not PyTorch's default."""
+    kind = e.dtype(weight)
+    return {} if kind in (None, ir.DataType.FLOAT) else {"dtype": dtype(kind)}
+
+
+def pad_list(begin: Sequence[int], end: Sequence[int]) -> tuple[int, ...]:
+    """Padding as `F.pad` wants it: last axis first."""
+    return tuple(n for pair in reversed(list(zip(begin, end, strict=True))) for n in pair)
+
+
+def padded(x: Expr, window: Window, value: float = 0.0) -> Expr:
+    """`x` with the padding that the framework's own call does not take."""
+    fill = {} if value == 0 else {"value": value}
+    if window.begin is None or window.end is None:
+        lower = {"lower": True} if window.lower else {}
+        return ops.pad_same(x, window.kernel, window.strides, window.dilations, **lower, **fill)
+    return F.pad(x, pad_list(window.begin, window.end), **fill)
