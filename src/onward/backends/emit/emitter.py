@@ -432,5 +432,11 @@ def exact(constant: Array) -> Array:
 
 
 def attributes(node: ir.Node) -> dict[str, Any]:
-    """Attributes as plain Python values; tensors and graphs stay ir objects."""
-    return {name: attr.value for name, attr in node.attributes.items()}
+    """Attributes as plain Python values; tensors and graphs stay ir objects.
+
+    A float is in the shortest form of its single precision, unless the node computes in double precision.
+    """
+    plain = {name: attr.value for name, attr in node.attributes.items()}
+    if not any(v is not None and v.dtype == ir.DataType.DOUBLE for v in node.inputs):
+        plain |= {name: float(str(np.float32(v))) for name, v in plain.items() if isinstance(v, float)}
+    return plain
