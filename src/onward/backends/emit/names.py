@@ -16,12 +16,16 @@ _AUTOMATIC = re.compile(
     r"""^(
       .*[:/].*                          # onnx::MatMul_123, /layer1/Relu_output_0, scope/op:0
     | _*\d+ | .*_output_\d+ | output_?\d*_?of.*
-    | (val|tmp|t|x|const|constant|node|tensor|value|var|scalar|lifted_tensor|c_lifted_tensor|_to_copy|cst|Constant)_?\d*
-    | .*_(const|cst|Constant)_?_?\d*
+    | (val|folded|tmp|t|x|const|constant|node|tensor|value|var|scalar|lifted_tensor|c_lifted_tensor|_to_copy|cst|Constant)_?\d*
+    | .*_(const|cst|Constant)_?_?\d* | folded_\d+_.*
     | (Constant|Shape|Gather|Concat|Reshape|Slice|Cast|Unsqueeze|const_fold_opt_|int64|_v|fill|axes|shape)_?_?\d+.*
     )$""",
     re.VERBOSE,
 )
+
+
+MAX_DEPTH = 16
+"""Deeper module paths are flattened: no person nests modules like that."""
 
 
 @lru_cache(maxsize=65536)
@@ -47,6 +51,8 @@ def identifier(name: str, fallback: str = "x") -> str:
 def path_of(name: str) -> Scope:
     """`layer1.0.conv1.weight` as a module path; each part is an identifier or a number."""
     parts = [p for p in re.split(r"[./]", name) if p]
+    if len(parts) > MAX_DEPTH:
+        parts = [*parts[:MAX_DEPTH], "_".join(parts[MAX_DEPTH:])]
     return tuple(p if p.isascii() and p.isdigit() else identifier(p, "part") for p in parts) or ("part",)
 
 
@@ -54,12 +60,8 @@ def scope_of(node: ir.Node) -> Scope:
     """The module a node belongs to, as far as the exporter wrote it down."""
     scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
     if scopes:
-        try:
-            names = ast.literal_eval(scopes)
-            modules = [n for n in names[:-1] if n]
-            return path_of(modules[-1]) if modules else ()
-        except (ValueError, SyntaxError, TypeError, IndexError, MemoryError, RecursionError):
-            return ()
+        modules = [n for n in _strings(scopes)[:-1] if n]
+        return path_of(modules[-1]) if modules else ()
     name = node.metadata_props.get("onward.name") or node.name or ""
     if "/" not in name:
         return ()
@@ -76,3 +78,28 @@ def _scope_of_name(name: str) -> Scope:
         path += path_of(fresh)
         previous = part
     return path
+
+
+def class_names(graph: ir.Graph) -> dict[Scope, str]:
+    """What the classes of the original modules were called, by module path, as far as the exporter wrote it down."""
+    found: dict[Scope, str] = {}
+    for node in graph.all_nodes():
+        scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
+        classes = node.metadata_props.get("pkg.torch.onnx.class_hierarchy")
+        if scopes and classes:
+            for path, name in zip(_strings(scopes)[:-1], _strings(classes), strict=False):
+                if path:
+                    found[path_of(path)] = identifier(name.rpartition(".")[2], "Part")
+    return found
+
+
+@lru_cache(maxsize=65536)
+def _strings(text: str) -> tuple[str, ...]:
+    """A list of strings as an exporter printed it; anything else is no list."""
+    if len(text) > 10_000:
+        return ()
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return ()
+    return tuple(s for s in found if isinstance(s, str)) if isinstance(found, list) else ()

@@ -68,6 +68,8 @@ class FunctionPrinter:
         self._in_use: Counter[str] = Counter()
         self._remaining: Counter[Var] = Counter()
         self._pinned: set[str] = set()
+        self._released: set[Var] = set()
+        self._nesting = 0
 
     def resolve(self, leaf: Expr) -> tuple[str, int] | Expr:
         if isinstance(leaf, Ref):
@@ -86,6 +88,9 @@ class FunctionPrinter:
         if pinned:
             self._pinned.add(text)
         return text
+
+    def name_of(self, var: Var) -> str:
+        return self._names[var]
 
     def function(self, block: Block, returned: list[Expr]) -> list[str]:
         """The lines of the body, without the return statement, which `text` can print afterwards."""
@@ -172,6 +177,7 @@ class FunctionPrinter:
         held = [self._names[v] for v in outer_reads if v in self._names and v not in self._inlined]
         for name in held:
             self._in_use[name] += 1
+        self._nesting += 1
         for word, test, block in statement.clauses:
             if word == "for":
                 assert statement.target is not None and test is not None
@@ -181,8 +187,13 @@ class FunctionPrinter:
                 header = word + (f" {self.text(test)}" if test is not None else "") + ":"
             body = self._block(block) or ["pass"]
             lines += [header, *("    " + line for line in body)]
+        self._nesting -= 1
         for name in held:
             self._in_use[name] -= 1
+        if not self._nesting:
+            for var in inside:
+                if var.fixed and not self._remaining[var]:
+                    self._release(var)
         return lines
 
     def _consume(self, expr: Expr) -> None:
@@ -191,9 +202,14 @@ class FunctionPrinter:
                 self._consume(self._inlined[var])
                 continue
             self._remaining[var] -= 1
-            if not self._remaining[var] and not var.fixed and var in self._names:
-                name = self._names[var]
-                self._in_use[name] -= 1
+            if not self._remaining[var] and (not var.fixed or not self._nesting):
+                self._release(var)
+
+    def _release(self, var: Var) -> None:
+        """Nobody reads the variable any more: its name is free."""
+        if var in self._names and var not in self._released:
+            self._released.add(var)
+            self._in_use[self._names[var]] -= 1
 
     def _name(self, var: Var | None) -> str:
         if var is None:

@@ -20,6 +20,8 @@ class Function:
     block: Block
     arguments: list[Var]
     results: list[Expr]
+    foreign: dict[Scope, Var] = field(default_factory=dict)
+    """Tensors that stand elsewhere in the tree, and the arguments by which they come in."""
 
 
 @dataclass
@@ -33,24 +35,23 @@ class TreeNode:
     leaf: Module | None = None
     forward: Function | None = None
     class_hint: str = ""
+    sequential: bool = False
+    """Whether `forward` only passes one value through the children: an `nn.Sequential`."""
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the children are 0, 1, 2, …"""
+        return bool(self.children) and all(str(i) in self.children for i in range(len(self.children)))
 
     @property
     def is_list(self) -> bool:
         """Whether the children are 0, 1, 2, … and nothing else is here."""
-        return (
-            bool(self.children)
-            and not (self.tensors or self.arrays or self.forward or self.leaf)
-            and list(map(str, range(len(self.children)))) == sorted(self.children, key=_number)
-        )
+        return self.is_numbered and not (self.tensors or self.arrays or self.forward or self.leaf)
 
     def walk(self) -> Iterator[TreeNode]:
         yield self
         for child in self.children.values():
             yield from child.walk()
-
-
-def _number(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdigit() else (-1, text)
 
 
 def build_tree(weights: Weights) -> TreeNode:

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
-from onward.backends.emit.names import scope_of
+from onward.backends.emit.names import class_names, scope_of
+from onward.backends.emit.printer import drop_unread
+from onward.backends.emit.regions import split
 from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import Function, build_tree
-from onward.backends.emit.weights import Tensor
+from onward.backends.emit.weights import Tensor, Weights
+from onward.backends.torch import safetensors
 from onward.backends.torch.module import ModuleWriter
 from onward.backends.torch.target import TARGET
 from onward.canon.pipeline import canonical
+from onward.errors import OnwardError
 from onward.model import Model, load
 
 if TYPE_CHECKING:
     import torch
+
+Trainable = bool | str | Iterable[str]
+"""True: every float weight; False: none; otherwise patterns such as 'head.*'."""
 
 RUNTIME = "onward.backends.torch.runtime"
 
@@ -45,7 +57,6 @@ class Source:
     model: str
     ops: str | None
     tensors: dict[str, Tensor]
-    ties: dict[str, str]
 
 
 @cache
@@ -57,7 +68,7 @@ def load_rules() -> None:
             importlib.import_module(f"onward.backends.torch.{info.name}")
 
 
-def generate(model: Model) -> Source:
+def generate(model: Model, trainable: Trainable = True) -> Source:
     """The PyTorch source of a model. `model` is left as it is."""
     load_rules()
     graph = canonical(model, TARGET.rules.__contains__)
@@ -72,15 +83,20 @@ def generate(model: Model) -> Source:
         arguments.append(var)
     results = [arg._force() for arg in emitter.graph(graph.graph)]
     tree = build_tree(emitter.weights)
-    tree.forward = Function(emitter.block, arguments, results)
-    writer = ModuleWriter(tree)
-    writer.write(tree, "Model", f"{_plain(model.name)}, converted from ONNX.")
-    body = "\n\n\n".join("\n".join(lines) for lines in writer.classes.values())
+    drop_unread(emitter.block, results)
+    freeze = _choose(emitter.weights, trainable)
+    split(tree, Function(emitter.block, arguments, results))
+    writer = ModuleWriter(tree, class_names(graph.graph), emitter.weights.ties, freeze)
+    body = writer.write(_plain(model.name))
     text = f"{body}\n\n\n{LOAD}"
+    if emitter.weights.ties:
+        text += "    model.tie_weights()\n"
     imports = {line for mark, line in IMPORTS.items() if mark in text} | {
         "from pathlib import Path",
         "from safetensors.torch import load_file",
     }
+    if "from torch import Tensor" in imports:
+        imports = imports - {"from torch import Tensor", "from torch import nn"} | {"from torch import Tensor, nn"}
     lines = sort_imports(imports)
     ops = None
     if writer.helpers:
@@ -88,26 +104,48 @@ def generate(model: Model) -> Source:
         lines += ["", f"from .ops import {', '.join(sorted(writer.helpers))}"]
     header = f'"""{_plain(model.name)}: a PyTorch model."""'
     source = "\n".join([header, "", *lines]) + f"\n\n\n{text}"
-    dotted = {".".join(p): t for p, t in emitter.weights.tensors.items()}
-    ties = {".".join(a): ".".join(b) for a, b in emitter.weights.ties.items()}
-    return Source(source, ops, dotted, ties)
+    return Source(source, ops, {".".join(p): t for p, t in emitter.weights.tensors.items()})
+
+
+def _choose(weights: Weights, trainable: Trainable) -> bool | list[str]:
+    """Make the chosen tensors parameters; returns what of the parameters stays fixed: all, none, or by name."""
+    if isinstance(trainable, bool):
+        return not trainable
+    patterns = [trainable] if isinstance(trainable, str) else list(trainable)
+    frozen, matched = [], set()
+    for path, tensor in weights.tensors.items():
+        name = ".".join(path)
+        hits = {p for p in patterns if fnmatchcase(name, p) or fnmatchcase(tensor.onnx_name, p)}
+        matched |= hits
+        owned = path[:-1] in weights.modules
+        if not owned and tensor.dtype.is_floating_point():
+            tensor.parameter = tensor.parameter or bool(hits)
+        if tensor.parameter and not hits:
+            frozen.append(name)
+    unmatched = [p for p in patterns if p not in matched]
+    if unmatched:
+        raise OnwardError(f"trainable: no weight is called {unmatched[0]!r}; `onward inspect` lists the names")
+    return frozen
 
 
 LOAD = '''def load(folder: str | Path = Path(__file__).parent) -> Model:
-    """The model with its weights, ready for inference."""
+    """The model with its weights, ready for inference; call `train()` on it to go on training."""
     with torch.device("meta"):
         model = Model()
     fill(model, load_file(Path(folder) / "weights.safetensors"))
     return model.eval()
 
 
-def fill(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+def fill(model: Model, tensors: dict[str, Tensor]) -> None:
     """Give each parameter and buffer its value, without copying it."""
     for name, tensor in tensors.items():
         owner, _, attribute = name.rpartition(".")
         module = model.get_submodule(owner)
+        empty = getattr(module, attribute)
+        if tensor.dtype != empty.dtype:
+            tensor = tensor.view(empty.dtype).reshape(empty.shape)
         if attribute in module._parameters:
-            tensor = nn.Parameter(tensor, module._parameters[attribute].requires_grad)
+            tensor = nn.Parameter(tensor, empty.requires_grad)
         setattr(module, attribute, tensor)
 '''
 
@@ -132,8 +170,30 @@ def _plain(name: str) -> str:
     return "".join(ch for ch in name if ch.isascii() and (ch.isalnum() or ch in " ._-"))[:60] or "model"
 
 
-def to_torch(source: Any) -> torch.nn.Module:
-    """An `nn.Module` that computes what the ONNX model computes: the generated source, run in memory."""
+def to_torch(source: Any, *, trainable: Trainable = True) -> torch.nn.Module:
+    """An `nn.Module` that computes what the ONNX model computes: the generated source, run in memory.
+
+    `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the parameters that a
+    fine-tuning step changes, by patterns such as "head.*"; by default every float weight is one.
+    """
     from onward.backends.torch.load import run
 
-    return run(generate(load(source)))
+    return run(generate(load(source), trainable))
+
+
+def write_package(source: Source, folder: str | os.PathLike[str]) -> Path:
+    """Write model.py, weights.safetensors and, if it is needed, ops.py: all of them, or nothing."""
+    folder = Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
+        staged = Path(scratch)
+        (staged / "model.py").write_text(source.model, encoding="utf-8")
+        if source.ops is not None:
+            (staged / "ops.py").write_text(source.ops, encoding="utf-8")
+        with (staged / "weights.safetensors").open("wb") as file:
+            safetensors.write(file, source.tensors)
+        folder.mkdir(exist_ok=True)
+        (folder / "ops.py").unlink(missing_ok=True)
+        for path in staged.iterdir():
+            path.replace(folder / path.name)
+    return folder

@@ -33,8 +33,6 @@ def run(source: Source) -> torch.nn.Module:
     with torch.device("meta"):
         model: torch.nn.Module = module.Model()
     module.fill(model, {path: to_tensor(t) for path, t in source.tensors.items()})
-    for name in source.ties:
-        pass
     return model.eval()
 
 

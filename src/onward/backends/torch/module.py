@@ -1,76 +1,229 @@
-"""Prints the module tree as Python classes."""
+"""Prints the module tree as Python classes: equal modules share a class, what differs between them is an argument."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from onward.backends.emit.expr import Device, Expr, Helper, Ref, Weight, render, variables, walk
+from onward.backends.emit.expr import Call, Device, Expr, Helper, Literal, Name, Ref, Weight, lift, render, walk
 from onward.backends.emit.names import identifier
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
 from onward.backends.emit.statements import Scope, expressions
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.weights import Tensor
-from onward.backends.torch.target import DTYPES
+from onward.backends.torch.target import DTYPES, np_
+
+POSITIONAL = {
+    "nn.Conv1d": ("in_channels", "out_channels", "kernel_size"),
+    "nn.Conv2d": ("in_channels", "out_channels", "kernel_size"),
+    "nn.Conv3d": ("in_channels", "out_channels", "kernel_size"),
+    "nn.ConvTranspose1d": ("in_channels", "out_channels", "kernel_size"),
+    "nn.ConvTranspose2d": ("in_channels", "out_channels", "kernel_size"),
+    "nn.ConvTranspose3d": ("in_channels", "out_channels", "kernel_size"),
+    "nn.Linear": ("in_features", "out_features"),
+    "nn.Embedding": ("num_embeddings", "embedding_dim"),
+    "nn.BatchNorm1d": ("num_features",),
+    "nn.BatchNorm2d": ("num_features",),
+    "nn.BatchNorm3d": ("num_features",),
+    "nn.LayerNorm": ("normalized_shape",),
+    "nn.GroupNorm": ("num_groups", "num_channels"),
+    "nn.LSTM": ("input_size", "hidden_size"),
+    "nn.GRU": ("input_size", "hidden_size"),
+    "nn.RNN": ("input_size", "hidden_size"),
+}
+"""What PyTorch calls the positional arguments of its constructors; shared classes name their own after these."""
+
+RESERVED = frozenset({"self", "torch", "nn", "F", "np", "math", "Tensor", "Any", "Path", "load", "fill", "load_file"})
+
+
+@dataclass
+class Slot:
+    """A number in `__init__` that may differ between modules that are otherwise equal."""
+
+    name: str
+    value: Any
+
+
+@dataclass
+class Plan:
+    """A class to be: its `__init__` lines with slots left open, and its `forward`."""
+
+    node: TreeNode
+    init: list[list[str | Slot]] = field(default_factory=list)
+    forward: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> Any:
+        lines = tuple(tuple(p if isinstance(p, str) else None for p in line) for line in self.init)
+        return lines, tuple(self.forward), tuple(type(s.value) for s in self.slots())
+
+    def slots(self) -> Iterator[Slot]:
+        return (piece for line in self.init for piece in line if isinstance(piece, Slot))
 
 
 @dataclass
 class ModuleWriter:
-    """Collects the classes of a model, the helpers they call, and the names they import."""
+    """Collects the classes of a model and the helpers they call."""
 
     root: TreeNode
-    classes: dict[str, list[str]] = field(default_factory=dict)
+    class_names: dict[Scope, str] = field(default_factory=dict)
+    """Names that the original classes had, by module path."""
+    ties: dict[Scope, Scope] = field(default_factory=dict)
+    freeze: bool | list[str] = False
+    """Which parameters a training step leaves alone: all, none, or those of these names."""
+    classes: list[str] = field(default_factory=list)
     helpers: set[str] = field(default_factory=set)
-    _by_text: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _constructors: dict[Scope, Expr] = field(default_factory=dict)
+    _parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=lambda: {"Model"})
 
-    def write(self, node: TreeNode, name: str, docstring: str = "") -> str:
-        """Emit the class of `node` after those of its children; returns its name. Equal classes are one."""
-        body = self._init(node)
-        if node.forward is not None:
-            body += ["", *self._forward(node, node.forward, root=node is self.root)]
-        key = tuple(body)
-        if key in self._by_text:
-            return self._by_text[key]
-        unique, n = name, 1
-        while unique in self.classes:
-            n += 1
-            unique = f"{name}{n}"
-        self._by_text[key] = unique
-        doc = [f'    """{docstring}"""', ""] if docstring else []
-        self.classes[unique] = [f"class {unique}(nn.Module):", *doc, *("    " + line if line else "" for line in body)]
-        return unique
+    def write(self, title: str) -> str:
+        """The text of all classes, parts before the whole."""
+        levels: dict[int, list[TreeNode]] = defaultdict(list)
+        _heights(self.root, levels)
+        for height in sorted(levels):
+            groups: dict[Any, list[Plan]] = defaultdict(list)
+            for node in levels[height]:
+                if self._is_class(node):
+                    plan = self._plan(node)
+                    groups[(node is self.root, plan.key)].append(plan)
+            for plans in groups.values():
+                self._class(plans, title)
+        return "\n\n\n".join(self.classes)
 
-    def _init(self, node: TreeNode) -> list[str]:
-        lines: list[str] = ["super().__init__()"]
+    def _is_class(self, node: TreeNode) -> bool:
+        if node is self.root:
+            return True
+        numbered = node.children and all(part.isdigit() for part in node.children)
+        return node.leaf is None and not (numbered and not node.tensors and (node.forward is None or node.sequential))
+
+    # Classes
+
+    def _plan(self, node: TreeNode) -> Plan:
+        plan = Plan(node)
         for attribute, tensor in node.tensors.items():
-            lines += wrap(_declare(attribute, tensor))
+            plan.init.append(_declare(attribute, tensor))
         for attribute, array in node.arrays.items():
-            text = render(Expr.__call__(_NP_ARRAY, array.tolist(), dtype=_OBJECT), _no_leaf)
-            lines += wrap(f"self.{attribute} = {text}")
+            text = render(np_.array(array.tolist(), dtype=Name("object")), _no_leaf)
+            plan.init.append([f"self.{attribute} = {text}"])
         for attribute, child in node.children.items():
-            lines += wrap(f"self.{attribute} = {self._construct(child)}")
-        return ["def __init__(self) -> None:", *("    " + line for line in lines)]
+            plan.init.append([f"self.{attribute} = ", *self._construct(child)])
+        if node.forward is not None:
+            plan.forward = self._forward(node, node.forward)
+        return plan
 
-    def _construct(self, node: TreeNode) -> str:
+    def _class(self, plans: list[Plan], title: str) -> None:
+        first = plans[0]
+        is_root = first.node is self.root
+        name = "Model" if is_root else self._class_name(first.node.path)
+        columns = list(zip(*([s.value for s in p.slots()] for p in plans), strict=True))
+        parameters: dict[tuple[Any, ...], str] = {}
+        for slot, column in zip(first.slots(), columns, strict=True):
+            if any(v != column[0] for v in column) and column not in parameters:
+                parameters[column] = _unused(slot.name, set(parameters.values()))
+        lines = self._init_lines(first, columns, parameters)
+        doc = f"{title}, converted from ONNX." if is_root else _places([p.node.path for p in plans])
+        signature = ", ".join(["self", *(f"{p}: {_type(c[0])}" for c, p in parameters.items())])
+        body = [f'"""{doc}"""', "", *wrap(f"def __init__({signature}) -> None:"), *("    " + line for line in lines)]
+        if is_root:
+            body += self._root_extras()
+        if first.forward:
+            body += ["", *first.forward]
+        self.classes.append("\n".join([f"class {name}(nn.Module):", *("    " + b if b else "" for b in body)]))
+        for i, plan in enumerate(plans):
+            arguments = {p: Literal(column[i]) for column, p in parameters.items()}
+            positional = len(arguments) <= 3
+            self._constructors[plan.node.path] = Call(
+                Name(name), tuple(arguments.values()) if positional else (), {} if positional else arguments
+            )
+        self._parameters[name] = tuple(parameters.values())
+
+    def _root_extras(self) -> list[str]:
+        """What only the whole model does: freeze parameters, share weights."""
+        lines: list[str] = []
+        if self.freeze is True:
+            lines.append("    self.requires_grad_(False)")
+        elif self.freeze:
+            names = render(lift(tuple(self.freeze)), _no_leaf)
+            lines += ["    " + line for line in wrap(f"for name in {names}:")]
+            lines.append("        self.get_parameter(name).requires_grad = False")
+        if self.ties:
+            shared = [f"    {access(self.root, a)} = {access(self.root, b)}" for a, b in self.ties.items()]
+            lines += ["    self.tie_weights()", "", "def tie_weights(self) -> None:"]
+            lines += ['    """Weights that stand in several places are one tensor."""', *shared]
+        return lines
+
+    def _init_lines(self, plan: Plan, columns: list[Any], parameters: dict[tuple[Any, ...], str]) -> list[str]:
+        lines = ["super().__init__()"]
+        remaining = iter(columns)
+        for pieces in plan.init:
+            text = ""
+            for piece in pieces:
+                if isinstance(piece, Slot):
+                    column = next(remaining)
+                    text += parameters.get(column) or render(Literal(piece.value), _no_leaf)
+                else:
+                    text += piece
+            lines += wrap(text)
+        return lines
+
+    def _class_name(self, path: Scope) -> str:
+        wish = self.class_names.get(path) or class_name(path)
+        if wish in RESERVED or wish in self.helpers:
+            wish += "Module"
+        name = _unused(wish, self._taken)
+        self._taken.add(name)
+        return name
+
+    def _construct(self, node: TreeNode) -> list[str | Slot]:
+        """The expression that makes a child, as text with slots."""
         if node.leaf is not None:
-            return render(node.leaf.constructor, _no_leaf)
-        if node.is_list:
-            items = [self._construct(node.children[str(i)]) for i in range(len(node.children))]
-            if len(items) > 1 and len(set(items)) == 1:
-                return f"nn.ModuleList({items[0]} for _ in range({len(items)}))"
-            return f"nn.ModuleList([{', '.join(items)}])"
-        if node.children and all(name.isdigit() for name in node.children) and not node.forward and not node.tensors:
-            items = [f'"{name}": {self._construct(child)}' for name, child in node.children.items()]
-            return f"nn.ModuleDict({{{', '.join(items)}}})"
-        return self.write(node, node.class_hint or class_name(node.path)) + "()"
+            return self._slotted(node.leaf.constructor)
+        if not self._is_class(node):
+            return self._container(node)
+        return self._slotted(self._constructors[node.path])
 
-    def _forward(self, node: TreeNode, function: Function, root: bool) -> list[str]:
+    def _container(self, node: TreeNode) -> list[str | Slot]:
+        kind = "nn.Sequential" if node.sequential else "nn.ModuleList"
+        if not node.is_numbered:
+            items = [[f'"{name}": ', *self._construct(child)] for name, child in node.children.items()]
+            return ["nn.ModuleDict({", *_joined(items), "})"]
+        items = [self._construct(node.children[str(i)]) for i in range(len(node.children))]
+        texts = {_plain_text(item) for item in items}
+        if len(items) > 1 and len(texts) == 1:
+            comprehension: list[str | Slot] = [*items[0], f" for _ in range({len(items)})"]
+            return [kind, "(*(" if node.sequential else "(", *comprehension, "))" if node.sequential else ")"]
+        open_, close = ("(", ")") if node.sequential else ("([", "])")
+        return [kind, open_, *_joined(items), close]
+
+    def _slotted(self, constructor: Expr) -> list[str | Slot]:
+        """A constructor call with its integer arguments as slots; what is nested deeper is text."""
+        if not isinstance(constructor, Call):
+            return [render(constructor, _no_leaf)]
+        function = render(constructor._fn, _no_leaf)
+        names = self._parameters.get(function) or POSITIONAL.get(function, ())
+        items: list[list[str | Slot]] = []
+        for i, argument in enumerate(constructor._args):
+            items.append([_slot(names[i] if i < len(names) else "size", argument)])
+        for key, argument in constructor._kwargs.items():
+            items.append([f"{key}=", _slot(key, argument)])
+        return [f"{function}(", *_joined(items), ")"]
+
+    # Forward
+
+    def _forward(self, node: TreeNode, function: Function) -> list[str]:
         drop_unread(function.block, function.results)
         device: list[str] = []
 
         def outer(leaf: Expr) -> str:
             match leaf:
                 case Weight():
-                    return self.access(node, leaf._path)
+                    if leaf._path in function.foreign:
+                        return printer.name_of(function.foreign[leaf._path])
+                    return access(node, leaf._path)
                 case Helper():
                     self.helpers.add(leaf._name)
                     return leaf._name
@@ -78,10 +231,10 @@ class ModuleWriter:
                     return device[0] if device else 'torch.device("cpu")'
             raise TypeError(type(leaf).__name__)
 
-        printer = FunctionPrinter(outer, taken={"self", "torch", "nn", "F", "np", "math", "Tensor", *self._called(function)})
+        printer = FunctionPrinter(outer, RESERVED | _called(function))
         arguments = []
         for var in function.arguments:
-            name = printer.argument(var, pinned=root)
+            name = printer.argument(var, pinned=node is self.root)
             if var.kind == "tensor" and not device:
                 device.append(f"{name}.device")
             arguments.append(f"{name}: {_annotation(var.kind)}")
@@ -91,29 +244,83 @@ class ModuleWriter:
         header = wrap(f"def forward({', '.join(['self', *arguments])}) -> {returns}:")
         return [*header, *("    " + line for line in [*lines, *wrap(f"return {results}")])]
 
-    def _called(self, function: Function) -> set[str]:
-        """Names of helpers used in the function, so that no variable hides one."""
-        found = set()
-        for statement in function.block.body:
-            for expr in expressions(statement):
-                found |= {e._name for e in walk(expr) if isinstance(e, Helper)}
-        return found
 
-    def access(self, node: TreeNode, path: Scope) -> str:
-        """How code in the class of `node` gets at what stands at `path` below it."""
-        text, here = "self", node
-        for part in path[len(node.path) :]:
-            child = here.children.get(part)
-            if here.is_list and part.isdigit():
-                text += f"[{part}]"
-            elif part.isdigit() and child is not None:
-                text += f'["{part}"]'
-            else:
-                text += f".{part}"
-            if child is None:
-                break
-            here = child
-        return text
+def access(node: TreeNode, path: Scope) -> str:
+    """How code in the class of `node` gets at what stands at `path` below it."""
+    text, here = "self", node
+    for part in path[len(node.path) :]:
+        child = here.children.get(part)
+        if part.isdigit():
+            text += f"[{part}]" if here.is_numbered else f'["{part}"]'
+        else:
+            text += f".{part}"
+        if child is None:
+            break
+        here = child
+    return text
+
+
+def class_name(path: Scope) -> str:
+    """`('layer1', '0')` → Layer1Block."""
+    words = [p for p in path if not p.isdigit()]
+    base = identifier(words[-1] if words else "block")
+    camel = "".join(w[:1].upper() + w[1:] for w in base.split("_") if w) or "Part"
+    return camel + "Block" if path and path[-1].isdigit() else camel
+
+
+def _heights(node: TreeNode, levels: dict[int, list[TreeNode]]) -> int:
+    height = 1 + max((_heights(c, levels) for c in node.children.values()), default=0)
+    levels[height].append(node)
+    return height
+
+
+def _called(function: Function) -> set[str]:
+    """Names of helpers used in the function, so that no variable hides one."""
+    return {
+        leaf._name
+        for statement in function.block.body
+        for expr in expressions(statement)
+        for leaf in walk(expr)
+        if isinstance(leaf, Helper)
+    }
+
+
+def _slot(name: str, argument: Expr) -> str | Slot:
+    if isinstance(argument, Literal) and isinstance(argument._value, int) and not isinstance(argument._value, bool):
+        return Slot(re.sub(r"\W", "", name), argument._value)
+    return render(argument, _no_leaf)
+
+
+def _joined(items: list[list[str | Slot]]) -> list[str | Slot]:
+    out: list[str | Slot] = []
+    for i, item in enumerate(items):
+        out += [", "] if i else []
+        out += item
+    return out
+
+
+def _plain_text(pieces: list[str | Slot]) -> str:
+    return "".join(p if isinstance(p, str) else repr(p.value) for p in pieces)
+
+
+def _unused(wish: str, taken: set[str]) -> str:
+    name, n = wish, 1
+    while name in taken:
+        n += 1
+        name = f"{wish}{n}"
+    return name
+
+
+def _places(paths: list[Scope]) -> str:
+    """Where instances of a class stand, for its docstring."""
+    names = [".".join(p) for p in paths]
+    if len(names) <= 2:
+        return " and ".join(names) + "."
+    return f"{names[0]}, {names[1]}, … {names[-1]}: {len(names)} in all."
+
+
+def _type(value: Any) -> str:
+    return type(value).__name__
 
 
 def _is_tensor(expr: Expr) -> bool:
@@ -124,30 +331,16 @@ def _annotation(kind: str) -> str:
     return {"tensor": "Tensor", "host": "int"}.get(kind, "Any")
 
 
-def _declare(attribute: str, tensor: Tensor) -> str:
-    shape = ", ".join(map(str, tensor.shape)) or "()"
+def _declare(attribute: str, tensor: Tensor) -> list[str | Slot]:
+    """`self.scale = nn.Parameter(torch.empty(64))`, with the sizes as slots."""
+    dims: list[list[str | Slot]] = [[Slot("size", n)] for n in tensor.shape] or [["()"]]
     dtype = DTYPES[tensor.dtype]
-    empty = f"torch.empty({shape})" if dtype == "float32" else f"torch.empty({shape}, dtype=torch.{dtype})"
-    if attribute.isdigit():
-        raise ValueError(f"a tensor cannot be called {attribute}")
+    empty = ["torch.empty(", *_joined(dims), ")" if dtype == "float32" else f", dtype=torch.{dtype})"]
     if tensor.parameter:
-        return f"self.{attribute} = nn.Parameter({empty})"
-    persistent = "" if tensor.persistent else ", persistent=False"
-    return f'self.register_buffer("{attribute}", {empty}{persistent})'
-
-
-def class_name(path: Scope) -> str:
-    """`('layer1', '0')` → Layer1Block."""
-    words = [p for p in path if not p.isdigit()]
-    base = "".join(w[:1].upper() + w[1:] for w in identifier(words[-1] if words else "block").split("_") if w) or "Part"
-    return base + "Block" if path and path[-1].isdigit() else base
+        return [f"self.{attribute} = nn.Parameter(", *empty, ")"]
+    persistent = ")" if tensor.persistent else ", persistent=False)"
+    return [f'self.register_buffer("{attribute}", ', *empty, persistent]
 
 
 def _no_leaf(leaf: Expr) -> tuple[str, int]:
     raise TypeError(f"{type(leaf).__name__} in a constructor")
-
-
-from onward.backends.emit.expr import Name  # noqa: E402
-
-_NP_ARRAY, _OBJECT = Name("np.array"), Name("object")
-_ = variables

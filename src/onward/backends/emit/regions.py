@@ -1,0 +1,389 @@
+"""Splits one long computation into the modules whose weights it uses, wherever that can be done exactly.
+
+Each statement has a scope: the module its node belonged to, as far as the file tells. The statements of a scope become the
+`forward` of that module if, contracted to a single call, they leave the order of computation possible. A scope for which
+that fails is dissolved: its statements stay with the parent, only its weights keep their place in the tree.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from onward.backends.emit.expr import Call, Expr, Ref, Var, Weight, variables, walk
+from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned, expressions, read
+from onward.backends.emit.tree import Function, TreeNode, node_at
+
+MAX_TRIES = 40
+"""After so many scopes dissolved one by one at a level, all that stand in each other's way are."""
+
+
+def split(root: TreeNode, function: Function) -> None:
+    """Attach a `forward` to the root and to every module below it that can have one."""
+    statements = function.block.body
+    homes = _homes(root, statements)
+    _Level(root, root, list(zip(statements, homes, strict=True))).build(function.arguments, function.results)
+
+
+def _homes(root: TreeNode, statements: list[Statement]) -> list[Scope]:
+    """The module in whose `forward` each statement belongs."""
+    homes = [_home(root, s) for s in statements]
+    # A number computed from shapes lives where it is used.
+    wanted: dict[Var, Scope] = {}
+    for i in range(len(statements) - 1, -1, -1):
+        statement = statements[i]
+        if isinstance(statement, Assign) and all(t is not None and t.kind == "host" for t in statement.targets):
+            places = [wanted[t] for t in statement.targets if t in wanted]
+            if places:
+                homes[i] = _common(places)
+        for var in read(statement):
+            wanted[var] = homes[i] if var not in wanted else _common([wanted[var], homes[i]])
+    return homes
+
+
+def _home(root: TreeNode, statement: Statement) -> Scope:
+    node, depth = root, 0
+    for part in statement.scope:
+        child = node.children.get(part)
+        if child is None or child.leaf is not None:
+            break
+        node, depth = child, depth + 1
+    home = statement.scope[:depth]
+    for expr in expressions(statement):
+        for leaf in walk(expr):
+            if isinstance(leaf, Weight) and _is_module(root, leaf._path):
+                home = _common([home, leaf._path[:-1]])
+    return home
+
+
+def _is_module(root: TreeNode, path: Scope) -> bool:
+    node: TreeNode | None = root
+    for part in path:
+        node = node.children.get(part) if node is not None else None
+    return node is not None and node.leaf is not None
+
+
+def _common(paths: Iterable[Scope]) -> Scope:
+    first, *rest = paths
+    for path in rest:
+        n = 0
+        while n < min(len(first), len(path)) and first[n] == path[n]:
+            n += 1
+        first = first[:n]
+    return first
+
+
+class _Unit:
+    """A statement of this level, or all statements of a module below it."""
+
+    def __init__(self, key: Scope | None) -> None:
+        self.key = key
+        self.items: list[tuple[Statement, Scope]] = []
+
+    def reads(self) -> Iterator[Var]:
+        for statement, _ in self.items:
+            yield from read(statement)
+
+    def assigns(self) -> Iterator[Var]:
+        for statement, _ in self.items:
+            yield from assigned(statement)
+
+
+class _Level:
+    """The statements of one module, those of the modules below it included."""
+
+    def __init__(self, root: TreeNode, node: TreeNode, items: list[tuple[Statement, Scope]]) -> None:
+        self.root = root
+        self.node = node
+        self.items = items
+        self.dissolved: set[Scope] = set()
+
+    def build(self, arguments: list[Var], results: list[Expr]) -> None:
+        while True:
+            units = self._ordered()
+            body: list[Statement] = []
+            foreign: dict[Scope, Var] = {}
+            redo = False
+            live = _live_after(units, results)
+            for i, unit in enumerate(units):
+                if unit.key is None:
+                    body.append(unit.items[0][0])
+                    continue
+                call = self._call(unit, live[i])
+                if call is None:
+                    self.dissolved.add(unit.key)
+                    redo = True
+                    break
+                body.append(call)
+            if not redo:
+                break
+        body = loops(self.node, body, results)
+        self.node.forward = Function(Block(None, body), arguments, results, foreign)
+        self._take_foreign(body)
+
+    def _take_foreign(self, body: list[Statement]) -> None:
+        """Tensors that stand elsewhere in the tree come in as arguments."""
+        function = self.node.forward
+        assert function is not None
+        depth = len(self.node.path)
+        for statement in body:
+            for expr in expressions(statement):
+                for leaf in walk(expr):
+                    if isinstance(leaf, Weight) and leaf._path[:depth] != self.node.path:
+                        if leaf._path not in function.foreign:
+                            var = Var(leaf._path[-1], "tensor")
+                            function.foreign[leaf._path] = var
+                            function.arguments.append(var)
+
+    def _call(self, unit: _Unit, live: set[Var]) -> Statement | None:
+        """Make the unit's module and return the statement that calls it, or None if it must be dissolved."""
+        assert unit.key is not None
+        node = node_at(self.root, unit.key)
+        inside = set(unit.assigns())
+        arguments = list(dict.fromkeys(v for v in unit.reads() if v not in inside))
+        outputs = list(dict.fromkeys(v for v in unit.assigns() if v in live))
+        if not outputs or not all(isinstance(s, Assign | Compound) or s for s, _ in unit.items):
+            return None
+        _Level(self.root, node, unit.items).build(list(arguments), [Ref(v) for v in outputs])
+        assert node.forward is not None
+        if all(part.isdigit() for part in node.children) and node.children and not node.tensors:
+            if not is_chain(node):
+                node.forward = None
+                return None
+            node.sequential = True
+        passed = [Ref(v) for v in arguments] + [Weight(p) for p in node.forward.foreign]
+        value = Call(Weight(node.path), tuple(passed), {})
+        return Assign(list(outputs), value, node.path, unit.items[0][0].origin)
+
+    def _ordered(self) -> list[_Unit]:
+        """Units in an order of computation, after dissolving what makes one impossible."""
+        for attempt in range(MAX_TRIES + len(self.items)):
+            units = self._units()
+            edges = _edges(units)
+            cycles = [c for c in _components(len(units), edges) if len(c) > 1]
+            if not cycles:
+                return [units[i] for i in _topological(len(units), edges)]
+            for cycle in cycles:
+                groups = [units[i] for i in cycle if units[i].key is not None]
+                if not groups:
+                    raise ValueError("the graph has a cycle")
+                if attempt < MAX_TRIES:
+                    groups = [min(groups, key=lambda u: len(u.items))]
+                self.dissolved.update(u.key for u in groups if u.key is not None)
+        raise AssertionError("every scope was dissolved and there is still a cycle")
+
+    def _units(self) -> list[_Unit]:
+        units: list[_Unit] = []
+        groups: dict[Scope, _Unit] = {}
+        for statement, home in self.items:
+            key = self._key(home)
+            if key is None:
+                unit = _Unit(None)
+                units.append(unit)
+            elif key in groups:
+                unit = groups[key]
+            else:
+                unit = groups[key] = _Unit(key)
+                units.append(unit)
+            unit.items.append((statement, home))
+        return units
+
+    def _key(self, home: Scope) -> Scope | None:
+        for n in range(len(self.node.path) + 1, len(home) + 1):
+            if home[:n] not in self.dissolved:
+                return home[:n]
+        return None
+
+
+def _edges(units: list[_Unit]) -> list[set[int]]:
+    made_by: dict[Var, set[int]] = {}
+    for i, unit in enumerate(units):
+        for var in unit.assigns():
+            made_by.setdefault(var, set()).add(i)
+    edges: list[set[int]] = [set() for _ in units]
+    for i, unit in enumerate(units):
+        for var in unit.reads():
+            for j in made_by.get(var, ()):
+                if i != j:
+                    edges[j].add(i)
+    return edges
+
+
+def _live_after(units: list[_Unit], results: list[Expr]) -> list[set[Var]]:
+    """For each unit, the variables it makes that others read."""
+    total: Counter[Var] = Counter(v for e in results for v in variables(e))
+    own = [Counter(u.reads()) for u in units]
+    for counter in own:
+        total.update(counter)
+    return [{v for v in set(u.assigns()) if total[v] > own[i][v]} for i, u in enumerate(units)]
+
+
+def _topological(count: int, edges: list[set[int]]) -> list[int]:
+    waiting = Counter(j for targets in edges for j in targets)
+    ready = [i for i in range(count) if not waiting[i]]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for j in edges[i]:
+            waiting[j] -= 1
+            if not waiting[j]:
+                heapq.heappush(ready, j)
+    return order
+
+
+def _components(count: int, edges: list[set[int]]) -> list[list[int]]:
+    """Strongly connected components (Tarjan, without recursion)."""
+    index = [-1] * count
+    low = [0] * count
+    on_stack = [False] * count
+    stack: list[int] = []
+    found: list[list[int]] = []
+    counter = 0
+    for start in range(count):
+        if index[start] >= 0:
+            continue
+        work = [(start, iter(edges[start]))]
+        index[start] = low[start] = counter
+        counter += 1
+        stack.append(start)
+        on_stack[start] = True
+        while work:
+            node, targets = work[-1]
+            advanced = False
+            for target in targets:
+                if index[target] < 0:
+                    index[target] = low[target] = counter
+                    counter += 1
+                    stack.append(target)
+                    on_stack[target] = True
+                    work.append((target, iter(edges[target])))
+                    advanced = True
+                    break
+                if on_stack[target]:
+                    low[node] = min(low[node], index[target])
+            if advanced:
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[node])
+            if low[node] == index[node]:
+                component = []
+                while True:
+                    member = stack.pop()
+                    on_stack[member] = False
+                    component.append(member)
+                    if member == node:
+                        break
+                found.append(component)
+    return found
+
+
+def is_chain(node: TreeNode) -> bool:
+    """Whether a module's `forward` only passes one value through all of its children in order."""
+    function = node.forward
+    if function is None or len(function.arguments) != 1 or len(function.results) != 1 or not node.is_numbered:
+        return False
+    current: Var | None = function.arguments[0]
+    for i, statement in enumerate(function.block.body):
+        step = _step(statement)
+        if step is None or step[1] != (*node.path, str(i)) or step[2] != [current]:
+            return False
+        current = step[0]
+    result = function.results[0]
+    return len(function.block.body) == len(node.children) and isinstance(result, Ref) and result._var is current
+
+
+def _step(statement: Statement) -> tuple[Var, Scope, list[Var]] | None:
+    """`y = self.path(a, b)` as (y, path, [a, b])."""
+    if not isinstance(statement, Assign) or len(statement.targets) != 1 or statement.targets[0] is None:
+        return None
+    value = statement.value
+    if not isinstance(value, Call) or not isinstance(value._fn, Weight) or value._kwargs:
+        return None
+    arguments = [forced(a) for a in value._args]
+    if not all(isinstance(a, Ref) for a in arguments):
+        return None
+    return statement.targets[0], value._fn._path, [a._var for a in arguments if isinstance(a, Ref)]
+
+
+def forced(expr: Expr) -> Expr:
+    from onward.backends.emit.expr import Lazy
+
+    while isinstance(expr, Lazy):
+        expr = expr._force()
+    return expr
+
+
+def loops(node: TreeNode, body: list[Statement], results: list[Expr]) -> list[Statement]:
+    """Turn `x = self.layers[0](x, m); x = self.layers[1](x, m); …` into a `for` over the list."""
+    reads: Counter[Var] = Counter(v for s in body for v in read(s))
+    reads.update(v for e in results for v in variables(e))
+    out: list[Statement] = []
+    i = 0
+    while i < len(body):
+        run = _run_of_calls(node, body, i, reads)
+        if run < 2:
+            out.append(body[i])
+            i += 1
+            continue
+        out += _loop(body[i : i + run])
+        i += run
+    return out
+
+
+def _run_of_calls(node: TreeNode, body: list[Statement], start: int, reads: Counter[Var]) -> int:
+    """How many statements from `start` on call the members 0, 1, 2, … of one list, each fed by the one before."""
+    first = _step(body[start])
+    if first is None or not first[1] or first[1][-1] != "0":
+        return 0
+    container = first[1][:-1]
+    parent = node
+    for part in container[len(node.path) :]:
+        if part not in parent.children:
+            return 0
+        parent = parent.children[part]
+    size = len(parent.children)
+    steps = [_step(s) for s in body[start : start + size]]
+    if not parent.is_list or len(steps) != size or size < 2:
+        return 0
+    position: int | None = None
+    for i, step in enumerate(steps):
+        if step is None or step[1] != (*container, str(i)) or len(step[2]) != len(first[2]):
+            return 0
+        if i == 0:
+            continue
+        previous = steps[i - 1]
+        assert previous is not None
+        carried = [k for k, v in enumerate(step[2]) if v is previous[0]]
+        if len(carried) != 1 or reads[previous[0]] != 1 or (position is not None and carried[0] != position):
+            return 0
+        position = carried[0]
+        if any(v is not first[2][k] for k, v in enumerate(step[2]) if k != position):
+            return 0
+    return size
+
+
+def _loop(calls: list[Statement]) -> list[Statement]:
+    first, second, last = _step(calls[0]), _step(calls[1]), _step(calls[-1])
+    assert first is not None and second is not None and last is not None
+    position = next(k for k, v in enumerate(second[2]) if v is first[0])
+    state = last[0]
+    state.fixed = True
+    container = first[1][:-1]
+    member = Var(_singular(container[-1]), "object")
+    arguments = [Ref(state) if k == position else Ref(v) for k, v in enumerate(first[2])]
+    scope, origin = calls[0].scope, calls[0].origin
+    body = Block(None, [Assign([state], Call(Ref(member), tuple(arguments), {}), scope, origin)])
+    return [
+        Assign([state], Ref(first[2][position]), scope, origin),
+        Compound([("for", Weight(container), body)], member, scope, origin),
+    ]
+
+
+def _singular(name: str) -> str:
+    if name in ("h", "layers", "blocks", "stages"):
+        return {"h": "block", "layers": "layer", "blocks": "block", "stages": "stage"}[name]
+    return name[:-1] if name.endswith("s") and len(name) > 3 else name

@@ -1,0 +1,158 @@
+"""Compute once what is computed from constants alone: the small arithmetic that exporters leave around weights.
+
+Only results of up to `LIMIT` elements are kept, so that no weight is copied and files do not grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LIMIT = 4096
+
+
+def _integer_divide(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f":
+        return np.asarray(a / b)
+    if not np.all(b):
+        raise ValueError("division by zero")
+    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)
+
+
+def _cast(x: Array, *, to: int, **_: Any) -> Array:
+    target = ir.DataType(to)
+    plain = x.dtype.kind in "iubf" and target.numpy().kind in "iubf" and target != ir.DataType.FLOAT16
+    if not plain or (x.dtype.kind == "f" and target.numpy().kind != "f" and not np.all(np.isfinite(x))):
+        raise ValueError("not folded")
+    return x.astype(target.numpy())
+
+
+def _slice(x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, **_: Any) -> Array:
+    index: list[slice] = [slice(None)] * x.ndim
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        axis = i if axes is None else int(axes[i])
+        step = 1 if steps is None else int(steps[i])
+        index[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
+    return x[tuple(index)]
+
+
+def _reshape(x: Array, shape: Array, *, allowzero: int = 0, **_: Any) -> Array:
+    wanted = [x.shape[i] if n == 0 and not allowzero else n for i, n in enumerate(shape.tolist())]
+    return x.reshape(wanted)
+
+
+def _expand(x: Array, shape: Array, **_: Any) -> Array:
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
+
+
+def _shape(x: Array, *, start: int = 0, end: int | None = None, **_: Any) -> Array:
+    return np.array(x.shape[start:end], dtype=np.int64)
+
+
+def _constant_of_shape(shape: Array, *, value: Any = None, **_: Any) -> Array:
+    fill = np.zeros(1, np.float32) if value is None else value.numpy()
+    return np.full(tuple(shape.tolist()), fill.reshape(-1)[0], fill.dtype)
+
+
+def _gather(x: Array, indices: Array, *, axis: int = 0, **_: Any) -> Array:
+    return np.take(x, indices, axis=axis)
+
+
+def _range(start: Array, limit: Array, delta: Array, **_: Any) -> Array:
+    if start.dtype.kind not in "iu":
+        raise ValueError("not folded")
+    return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+
+
+EVALUATE: dict[str, Callable[..., Array]] = {
+    "Add": lambda a, b, **_: a + b,
+    "Sub": lambda a, b, **_: a - b,
+    "Mul": lambda a, b, **_: a * b,
+    "Div": lambda a, b, **_: _integer_divide(a, b),
+    "Neg": lambda x, **_: -x,
+    "Sqrt": lambda x, **_: np.sqrt(x),
+    "Equal": lambda a, b, **_: a == b,
+    "Not": lambda x, **_: ~x,
+    "Where": lambda c, a, b, **_: np.where(c, a, b),
+    "Cast": _cast,
+    "CastLike": lambda x, like, **_: _cast(x, to=ir.DataType.from_numpy(like.dtype)),
+    "Identity": lambda x, **_: x,
+    "Shape": _shape,
+    "Size": lambda x, **_: np.array(x.size, dtype=np.int64),
+    "Expand": _expand,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Gather": _gather,
+    "Range": _range,
+    "Concat": lambda *parts, axis, **_: np.concatenate(parts, axis=axis),
+    "Transpose": lambda x, perm=None, **_: np.transpose(x, perm),
+    "Unsqueeze": lambda x, axes, **_: np.expand_dims(x, tuple(axes.tolist())),
+    "Squeeze": lambda x, axes=None, **_: np.squeeze(x, None if axes is None else tuple(axes.tolist())),
+    "ConstantOfShape": _constant_of_shape,
+}
+_LIMITED_INPUT = frozenset({"Shape", "Size", "CastLike"})
+"""Ops that need no more than the shape or type of a large input."""
+
+
+def fold_constants(model: ir.Model) -> int:
+    """Replace what depends on constants alone, in the main graph and the graphs inside it; returns how many nodes went."""
+    count = 0
+    graphs = {id(g): g for n in model.graph.all_nodes() for g in [n.graph] if g is not None}
+    for graph in graphs.values():
+        if isinstance(graph, ir.Graph):
+            count += _fold(graph, count)
+    return count
+
+
+def _fold(graph: ir.Graph, number: int) -> int:
+    folded = 0
+    for node in list(graph):
+        if node.domain not in ("", "ai.onnx") or node.op_type not in EVALUATE or len(node.outputs) != 1:
+            continue
+        result = _evaluate(node)
+        if result is None:
+            continue
+        output = node.outputs[0]
+        if output.is_graph_output():
+            continue
+        folded += 1
+        name = f"folded_{number + folded}_{output.name}"
+        tensor = ir.tensor(np.ascontiguousarray(result), name=name)
+        value = ir.Value(name=name, shape=ir.Shape(result.shape), type=ir.TensorType(tensor.dtype), const_value=tensor)
+        graph.register_initializer(value)
+        output.replace_all_uses_with(value)
+        graph.remove(node, safe=True)
+    return folded
+
+
+def _evaluate(node: ir.Node) -> Array | None:
+    operands: list[Array | None] = []
+    for i, value in enumerate(node.inputs):
+        if value is None:
+            operands.append(None)
+            continue
+        tensor = ir.convenience.get_const_tensor(value)
+        light = node.op_type in _LIMITED_INPUT and (i == 1 or node.op_type != "CastLike")
+        if tensor is None or tensor.dtype in (ir.DataType.STRING, ir.DataType.UNDEFINED):
+            return None
+        if tensor.size > LIMIT and not light:
+            return None
+        operands.append(_stand_in(tensor) if light else tensor.numpy())
+    if not operands or operands[0] is None:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            result = EVALUATE[node.op_type](*operands, **{k: a.value for k, a in node.attributes.items()})
+            result = np.asarray(result)
+    except (ValueError, IndexError, TypeError, OverflowError, MemoryError, AttributeError, KeyError):
+        return None
+    return result if result.size <= LIMIT and result.dtype.kind in "iubf" else None
+
+
+def _stand_in(tensor: ir.TensorProtocol) -> Array:
+    """An array of a tensor's shape and type that takes no memory."""
+    return np.broadcast_to(np.zeros((), tensor.dtype.numpy()), tuple(tensor.shape.numpy()))
