@@ -1,12 +1,19 @@
-"""Arithmetic and functions applied to each element."""
+"""Arithmetic, comparison, logic and functions applied to each element."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
-from onward.backends.emit.emitter import Emitter
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Binary, Expr
-from onward.backends.torch.target import F, rule, torch
+from onward.backends.torch.dtypes import FLOAT8, UNSIGNED, bits, from_bits, from_ordered, ordered
+from onward.backends.torch.target import F, dtype, ops, rule, torch
+
+_D = ir.DataType
 
 
 def operands(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:
@@ -20,31 +27,229 @@ def operands(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:
     return a, b
 
 
-@rule("Add")
-def add(e: Emitter, a: Expr, b: Expr) -> Expr:
-    return Binary("+", *operands(e, a, b))
+def is_float(e: Emitter, x: Expr) -> bool:
+    of = e.dtype(x)
+    return of is None or of.is_floating_point()
 
 
-@rule("Sub")
-def subtract(e: Emitter, a: Expr, b: Expr) -> Expr:
-    return Binary("-", *operands(e, a, b))
+# Arithmetic
 
 
-@rule("Mul")
-def multiply(e: Emitter, a: Expr, b: Expr) -> Expr:
-    return Binary("*", *operands(e, a, b))
+def _wrapping(op: str, symbol: str) -> None:
+    @rule(op)
+    def apply(e: Emitter, a: Expr, b: Expr) -> Expr:
+        if e.dtype(a) in UNSIGNED:
+            return from_bits(e, a, Binary(symbol, bits(e, a), bits(e, b)))
+        return Binary(symbol, *operands(e, a, b))
 
 
-@rule("Relu")
-def relu(e: Emitter, x: Expr) -> Expr:
-    return F.relu(x)
+_wrapping("Add", "+")
+_wrapping("Sub", "-")
+_wrapping("Mul", "*")
+_wrapping("BitwiseAnd", "&")
+_wrapping("BitwiseOr", "|")
+_wrapping("BitwiseXor", "^")
+_wrapping("And", "&")
+_wrapping("Or", "|")
+_wrapping("Xor", "^")
 
 
-@rule("Sigmoid")
-def sigmoid(e: Emitter, x: Expr) -> Expr:
-    return torch.sigmoid(x)
+def tensor_first(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:
+    """Operands for a function whose first argument must be a tensor."""
+    number = e.scalar(b, e.rank(a))
+    return (a, b) if number is None else (a, number)
 
 
-@rule("Tanh")
-def tanh(e: Emitter, x: Expr) -> Expr:
-    return torch.tanh(x)
+@rule("Div")
+def divide(e: Emitter, a: Expr, b: Expr) -> Expr:
+    if is_float(e, a):
+        return Binary("/", *operands(e, a, b))
+    if e.dtype(a) == _D.UINT64:
+        return ops.uint64_divide(a, b)
+    if e.dtype(a) in UNSIGNED:
+        return from_ordered(e, a, ordered(e, a) // ordered(e, b))
+    if e.dtype(a) == _D.UINT8:
+        return Binary("//", *operands(e, a, b))
+    return torch.div(*tensor_first(e, a, b), rounding_mode="trunc")
+
+
+@rule("Mod")
+def modulo(e: Emitter, a: Expr, b: Expr, *, fmod: int = 0) -> Expr:
+    if e.dtype(a) == _D.UINT64:
+        return ops.uint64_remainder(a, b)
+    if e.dtype(a) in UNSIGNED:
+        return from_ordered(e, a, ordered(e, a) % ordered(e, b))
+    if fmod:
+        return torch.fmod(*tensor_first(e, a, b))
+    return ops.float_modulo(a, b) if is_float(e, a) else Binary("%", *operands(e, a, b))
+
+
+@rule("Pow")
+def power(e: Emitter, x: Expr, y: Expr) -> Expr:
+    number = e.scalar(y, e.rank(x))
+    if is_float(e, x):
+        if isinstance(number, float) and number.is_integer():
+            number = int(number)
+        if number is not None or e.dtype(x) == e.dtype(y):
+            return x ** (y if number is None else number)
+        return x ** y.to(dtype(e.dtype(x) or _D.FLOAT))
+    same = dtype(e.dtype(x) or _D.INT64)
+    if is_float(e, y):
+        return (x.to(torch.float64) ** y).to(same)
+    if isinstance(number, int) and number >= 0:
+        return x**number
+    return x**y if e.dtype(x) == e.dtype(y) else (x.to(torch.int64) ** y.to(torch.int64)).to(same)
+
+
+@rule("Neg")
+def negative(e: Emitter, x: Expr) -> Expr:
+    return -x
+
+
+@rule("Abs")
+def absolute(e: Emitter, x: Expr) -> Expr:
+    return x if e.dtype(x) in UNSIGNED else torch.abs(x)
+
+
+@rule("Sign")
+def sign(e: Emitter, x: Expr) -> Expr:
+    return (x != 0).to(dtype(e.dtype(x) or _D.UINT32)) if e.dtype(x) in UNSIGNED else torch.sign(x)
+
+
+def _function(op: str, name: str) -> None:
+    @rule(op)
+    def apply(e: Emitter, x: Expr) -> Expr:
+        return getattr(torch, name)(x)
+
+
+for _op in (
+    *("Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Ceil", "Floor", "Round"),
+    *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"),
+):
+    _function(_op, _op.lower())
+
+
+@rule("Sum")
+def total(e: Emitter, *xs: Expr) -> Expr:
+    return reduce(lambda a, b: a + b, xs)
+
+
+@rule("Mean")
+def mean(e: Emitter, *xs: Expr) -> Expr:
+    return total(e, *xs) / len(xs) if len(xs) > 1 else xs[0]
+
+
+def _extreme(op: str, name: str, bound: str) -> None:
+    @rule(op)
+    def apply(e: Emitter, *xs: Expr) -> Expr:
+        if e.dtype(xs[0]) in UNSIGNED:
+            return from_ordered(e, xs[0], reduce(getattr(torch, name), (ordered(e, x) for x in xs)))
+        if len(xs) == 2:
+            a, b = operands(e, *xs)
+            if not isinstance(a, Arg):
+                a, b = b, a
+            if not isinstance(b, Arg):
+                return torch.clamp(a, **{bound: b})
+        return reduce(getattr(torch, name), xs)
+
+
+_extreme("Min", "minimum", "max")
+_extreme("Max", "maximum", "min")
+
+
+@rule("Clip")
+def clip(e: Emitter, x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
+    given = {name: bound for name, bound in (("min", low), ("max", high)) if bound is not None}
+    if e.dtype(x) in UNSIGNED:
+        bounds = {name: ordered(e, bound) for name, bound in given.items()}
+        return from_ordered(e, x, torch.clamp(ordered(e, x), **bounds)) if bounds else x
+    numbers = {name: e.scalar(bound, e.rank(x)) for name, bound in given.items()}
+    if not given:
+        return x
+    if list(numbers.values()) == [0.0, 6.0] and is_float(e, x):
+        return F.relu6(x)
+    if all(n is None for n in numbers.values()):
+        return torch.clamp(x, **given)
+    if any(n is None for n in numbers.values()):
+        for name, bound in given.items():
+            x = torch.clamp(x, **{name: bound if numbers[name] is None else numbers[name]})
+        return x
+    return torch.clamp(x, **numbers)
+
+
+# Comparison and logic
+
+
+def _comparison(op: str, symbol: str) -> None:
+    @rule(op)
+    def apply(e: Emitter, a: Expr, b: Expr) -> Expr:
+        if e.dtype(a) in UNSIGNED:
+            return Binary(symbol, ordered(e, a), ordered(e, b))
+        return Binary(symbol, *operands(e, a, b))
+
+
+_comparison("Less", "<")
+_comparison("LessOrEqual", "<=")
+_comparison("Greater", ">")
+_comparison("GreaterOrEqual", ">=")
+
+
+@rule("Equal")
+def equal(e: Emitter, a: Expr, b: Expr) -> Expr:
+    if e.dtype(a) == _D.STRING:
+        return ops.string_equal(a, b, device=e.device)
+    if e.dtype(a) in UNSIGNED:
+        return Binary("==", bits(e, a), bits(e, b))
+    return Binary("==", *operands(e, a, b))
+
+
+@rule("Not")
+def logical_not(e: Emitter, x: Expr) -> Expr:
+    return ~x
+
+
+@rule("BitwiseNot")
+def bitwise_not(e: Emitter, x: Expr) -> Expr:
+    return from_bits(e, x, ~bits(e, x))
+
+
+@rule("BitShift")
+def shift(e: Emitter, x: Expr, amount: Expr, *, direction: str) -> Expr:
+    """PyTorch defines shifts by a negative amount or by more than the width just as ONNX does."""
+    if direction == "LEFT":
+        if e.dtype(x) in UNSIGNED:
+            return from_bits(e, x, bits(e, x) << bits(e, amount))
+        return Binary("<<", *tensor_first(e, x, amount))
+    if e.dtype(x) == _D.UINT64:
+        return ops.uint64_shift_right(x, amount)
+    if e.dtype(x) in UNSIGNED:
+        return from_ordered(e, x, ordered(e, x) >> ordered(e, amount))
+    return Binary(">>", *tensor_first(e, x, amount))
+
+
+@rule("IsNaN")
+def is_nan(e: Emitter, x: Expr) -> Expr:
+    return torch.isnan(x.to(torch.float32) if e.dtype(x) in FLOAT8 else x)
+
+
+@rule("IsInf")
+def is_infinite(e: Emitter, x: Expr, *, detect_negative: int = 1, detect_positive: int = 1) -> Expr:
+    if e.dtype(x) in FLOAT8:
+        x = x.to(torch.float32)
+    test: dict[tuple[bool, bool], Callable[..., Expr]] = {
+        (True, True): torch.isinf,
+        (True, False): torch.isneginf,
+        (False, True): torch.isposinf,
+    }
+    found = test.get((bool(detect_negative), bool(detect_positive)))
+    return torch.zeros_like(x, dtype=torch.bool) if found is None else found(x)
+
+
+@rule("Where")
+def where(e: Emitter, test: Expr, yes: Expr, no: Expr) -> Expr:
+    if e.dtype(yes) == _D.STRING:
+        return ops.string_where(test, yes, no)
+    if e.dtype(yes) in UNSIGNED:
+        return from_bits(e, yes, torch.where(test, bits(e, yes), bits(e, no)))
+    a, b = operands(e, yes, no)
+    return torch.where(test, a, b)

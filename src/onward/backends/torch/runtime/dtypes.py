@@ -16,7 +16,7 @@ def uint64_restored(x: Tensor) -> Tensor:
 
 def uint64_divide(a: Tensor, b: Tensor) -> Tensor:
     """The quotient of two uint64 tensors, rounded down."""
-    x, y = torch.broadcast_tensors(a.view(torch.int64), b.view(torch.int64))
+    x, y = a.view(torch.int64), b.view(torch.int64)
     large = y < 0
     divisor = torch.where(large, 1, y)
     half = torch.div((x >> 1) & (2**63 - 1), divisor, rounding_mode="trunc") << 1

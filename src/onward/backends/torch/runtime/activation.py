@@ -1,0 +1,18 @@
+"""Activation functions that PyTorch does not have, and Dropout with its mask."""
+
+import torch
+from torch import Tensor
+
+
+def shrink(x: Tensor, limit: float, bias: float) -> Tensor:
+    """Zero within `limit` of zero; beyond, moved by `bias` towards zero."""
+    return torch.where(x < -limit, x + bias, torch.where(x > limit, x - bias, 0))
+
+
+def dropout_with_mask(x: Tensor, rate: float, training: bool, seed: int | None = None) -> tuple[Tensor, Tensor]:
+    """Dropout, and which elements it kept."""
+    if not training or rate == 0:
+        return x, torch.ones_like(x, dtype=torch.bool)
+    generator = None if seed is None else torch.Generator(x.device).manual_seed(seed)
+    kept = torch.rand(x.shape, generator=generator, device=x.device) >= rate
+    return torch.where(kept, x / (1 - rate), 0), kept

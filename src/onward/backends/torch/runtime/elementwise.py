@@ -1,0 +1,30 @@
+"""Elementwise functions whose edge cases differ from PyTorch's, and those on strings."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def float_modulo(a: Tensor, b: Tensor) -> Tensor:
+    """The remainder of dividing floats, with the sign of the divisor, of zeros too, and right by infinities."""
+    rest = torch.fmod(a, b)
+    rest = torch.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+    return torch.where(rest == 0, torch.copysign(rest, b), rest)
+
+
+def uint64_shift_right(x: Tensor, amount: Tensor) -> Tensor:
+    """A right shift of uint64 that fills with zeros."""
+    by, signed = amount.view(torch.int64), x.view(torch.int64)
+    return torch.where(by == 0, signed, ((signed >> 1) & (2**63 - 1)) >> (by - 1)).view(torch.uint64)
+
+
+def string_equal(a: Any, b: Any, device: torch.device) -> Tensor:
+    """Where two string arrays are equal."""
+    return torch.from_numpy(np.asarray(a == b, dtype=bool)).to(device)
+
+
+def string_where(test: Tensor, yes: Any, no: Any) -> Any:
+    """Strings of `yes` where `test` is true, of `no` elsewhere."""
+    return np.where(test.cpu().numpy(), yes, no)
