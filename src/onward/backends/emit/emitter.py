@@ -330,9 +330,9 @@ class Emitter:
         return [Arg(self, v) for v in graph.outputs]
 
     def _emit(self, node: ir.Node) -> None:
+        self.node = node
         if node.op_type == "Constant" and node.domain == "":
             return
-        self.node = node
         if self._emit_host(node):
             return
         key = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}"

@@ -1,0 +1,82 @@
+"""Parts of tensors and borders around them, in the cases that PyTorch's own indexing and `F.pad` do not know."""
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def slice_tensor(
+    x: Any, starts: list[int], ends: list[int], axes: list[int] | None = None, steps: list[int] | None = None
+) -> Any:
+    """x[start:end:step] along each of the axes; steps may be negative."""
+    axes = list(range(len(starts))) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step < 0:
+            x = slice_backward(x, axis, start, end, step)
+        else:
+            x = x[(slice(None),) * (axis % x.ndim) + (slice(start, end, step),)]
+    return x
+
+
+def slice_backward(x: Any, axis: int, start: int, end: int, step: int) -> Any:
+    """x[start:end:step] along one axis, for a negative step."""
+    size = x.shape[axis]
+    chosen = range(size)[max(start, -size) : end : step]
+    if isinstance(x, np.ndarray):
+        return x.take(np.array(chosen, dtype=np.int64), axis)
+    return x.index_select(axis, torch.arange(chosen.start, chosen.stop, chosen.step, device=x.device))
+
+
+def pad(x: Any, widths: list[int], mode: str, value: Any = None, axes: list[int] | None = None) -> Any:
+    """Add to (or, where negative, cut from) the begin and the end of each axis; `widths` lists all begins, then all ends."""
+    axes = list(range(x.ndim)) if axes is None else [axis % x.ndim for axis in axes]
+    sides = {axis: (widths[i], widths[i + len(axes)]) for i, axis in enumerate(axes)}
+    if mode == "constant" and isinstance(x, Tensor):
+        flat = [n for axis in reversed(range(x.ndim)) for n in sides.get(axis, (0, 0))]
+        return F.pad(x, flat, value=0 if value is None else value)
+    for axis, (before, after) in sides.items():
+        if before or after:
+            index = border_index(x.shape[axis], before, after, mode)
+            if isinstance(x, Tensor):
+                x = x.index_select(axis, torch.from_numpy(index).to(x.device))
+            else:
+                x = np.where(_along(index < 0, axis, x.ndim), "" if value is None else value, x.take(index, axis))
+    return x
+
+
+def _along(flags: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    return flags.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def border_index(size: int, before: int, after: int, mode: str) -> np.ndarray:
+    """Which element of an axis each element of the padded axis is; -1 where it is the constant."""
+    first, last = max(-before, 0), size - max(-after, 0)
+    place = np.arange(min(-before, 0) if before > 0 else 0, last - first + max(after, 0))
+    size = last - first
+    if mode == "constant":
+        place = np.where((place < 0) | (place >= size), -1 - first, place)
+    elif mode == "edge":
+        place = place.clip(0, size - 1)
+    elif mode == "wrap":
+        place = place % size
+    elif size > 1:
+        place = size - 1 - np.abs(place % (2 * size - 2) - (size - 1))
+    else:
+        place = np.zeros_like(place)
+    return place + first
+
+
+def center_crop_pad(x: Any, shape: list[int], axes: list[int] | None = None) -> Any:
+    """Cut or pad with zeros on both sides, so that the axes get the given sizes."""
+    axes = list(range(len(shape))) if axes is None else [axis % x.ndim for axis in axes]
+    flat = [0] * (2 * x.ndim)
+    for axis, size in zip(axes, shape, strict=True):
+        missing = size - x.shape[axis]
+        before = missing // 2 if missing > 0 else -(-missing // 2)
+        flat[2 * (x.ndim - 1 - axis)] = before
+        flat[2 * (x.ndim - 1 - axis) + 1] = missing - before
+    return F.pad(x, flat)

@@ -1,0 +1,107 @@
+"""Parts of a tensor and tensors with a border: Slice, Pad, CenterCropPad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.torch.dtypes import bits, from_bits
+from onward.backends.torch.shape import axis_of, integers, is_string, number, subscript
+from onward.backends.torch.target import F, ops, rule
+
+FAR = 2**31 - 1
+"""Exporters write this or more where they mean 'to the end'."""
+
+
+@rule("Slice")
+def slice_(e: Emitter, x: Expr, starts: Expr, ends: Expr, axes: Expr | None = None, steps: Expr | None = None) -> Expr:
+    first, last = integers(e, starts, "start"), integers(e, ends, "end")
+    if not isinstance(first, Expr) and not isinstance(last, Expr):
+        along = list(range(len(first))) if axes is None else e.static_ints(axes)
+        by = [1] * len(first) if steps is None else e.static_ints(steps)
+        if along is not None and by is not None:
+            found = _sliced(e, x, first, last, along, by)
+            if found is not None:
+                return found
+    return ops.slice_tensor(x, *(v if v is None else e.numbers(v) for v in (starts, ends, axes, steps)))
+
+
+def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[int], steps: list[int]) -> Expr | None:
+    forward: dict[int, Any] = {}
+    backward: list[tuple[int, Any, Any, int]] = []
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step < 0 and not is_string(e, x):
+            backward.append((axis_of(e, x, axis), start, end, step))
+        elif not (_is_front(start) and _is_back(end) and step == 1):
+            stop = None if _is_back(end) and step > 0 else end
+            forward[axis] = slice(None if _is_front(start) and step > 0 else start, stop, None if step == 1 else step)
+    part = subscript(x, forward, e.rank(x)) if forward else x
+    if part is None:
+        return None
+    for axis, start, end, step in backward:
+        whole = step == -1 and (start == -1 or _is_back(start)) and not isinstance(end, Expr) and end <= -FAR
+        part = part.flip(axis) if whole else ops.slice_backward(part, axis, start, end, step)
+    return part
+
+
+def _is_front(start: Any) -> bool:
+    return not isinstance(start, Expr) and (start == 0 or start <= -FAR)
+
+
+def _is_back(end: Any) -> bool:
+    return not isinstance(end, Expr) and end >= FAR
+
+
+@rule("Pad")
+def pad(
+    e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr | None = None, *, mode: str = "constant"
+) -> Expr:
+    widths = e.numbers(pads)
+    along = None if axes is None else e.numbers(axes)
+    fill: Any = None
+    if mode == "constant" and value is not None:
+        fill = value.item() if is_string(e, x) else number(e, value)
+    rank = e.rank(x)
+    if (
+        is_string(e, x)
+        or rank is None
+        or isinstance(widths, Expr)
+        or (along is not None and e.static_ints(axes) is None)
+    ):
+        return ops.pad(bits(e, x), widths, mode, fill, along)
+    order = list(range(rank)) if along is None else [axis_of(e, x, a) for a in along]
+    half = len(order)
+    each: dict[int, tuple[Any, Any]] = {a: (widths[i], widths[i + half]) for i, a in enumerate(order)}
+    needed = [a for a, w in each.items() if any(isinstance(n, Expr) or n != 0 for n in w)]
+    flat = [n for a in range(rank - 1, min(needed, default=rank) - 1, -1) for n in each.get(a, (0, 0))]
+    if not flat:
+        return x
+    if mode == "constant":
+        options = {} if fill is None or (not isinstance(fill, Expr) and fill == 0) else {"value": fill}
+        return from_bits(e, x, F.pad(bits(e, x), tuple(flat), **options))
+    if _torch_can(e, x, mode, flat):
+        return F.pad(x, tuple(flat), mode={"edge": "replicate", "wrap": "circular"}.get(mode, mode))
+    return from_bits(e, x, ops.pad(bits(e, x), widths, mode, None, along))
+
+
+def _torch_can(e: Emitter, x: Expr, mode: str, flat: list[Any]) -> bool:
+    """Whether `F.pad` takes this: it knows only the last axes of batched tensors of floats."""
+    rank, of, shape = e.rank(x), e.dtype(x), e.shape(x)
+    count = len(flat) // 2
+    if rank is None or shape is None or rank not in (count + 1, count + 2) or count > 3:
+        return False
+    if of not in (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16):
+        return False
+    for i, n in enumerate(flat):
+        size = shape[rank - 1 - i // 2]
+        if isinstance(n, Expr) or n < 0 or (mode != "edge" and (size is None or n >= size)):
+            return False
+    return True
+
+
+@rule("CenterCropPad")
+def center_crop_pad(e: Emitter, x: Expr, shape: Expr, *, axes: list[int] | None = None) -> Expr:
+    return ops.center_crop_pad(x, e.numbers(shape), *([] if axes is None else [list(axes)]))
