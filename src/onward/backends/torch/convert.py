@@ -82,8 +82,8 @@ def generate(model: Model, trainable: Trainable = True) -> Source:
         emitter.bind(value, var)
         arguments.append(var)
     results = [arg._force() for arg in emitter.graph(graph.graph)]
-    tree = build_tree(emitter.weights)
     drop_unread(emitter.block, results)
+    tree = build_tree(emitter.weights)
     freeze = _choose(emitter.weights, trainable)
     split(tree, Function(emitter.block, arguments, results))
     writer = ModuleWriter(tree, class_names(graph.graph), emitter.weights.ties, freeze)
