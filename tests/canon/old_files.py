@@ -53,11 +53,10 @@ class Old:
     expect: Callable[..., Any] | None = None
     runtime_errs: str = ""
     rtol: float = 1e-6
+    target: int = RUNTIME_OPSET
 
     def __str__(self) -> str:
-        attributes = ",".join(
-            f"{k}={v}" for k, v in self.attributes.items() if not isinstance(v, onnx.GraphProto)
-        )
+        attributes = ",".join(f"{k}={v}" for k, v in self.attributes.items() if not isinstance(v, onnx.GraphProto))
         shapes = "x".join("-" if x is None else str(list(np.shape(x))).replace(" ", "") for x in self.inputs)
         return f"{self.op}-{self.opset}[{attributes}]{shapes}"
 
@@ -69,9 +68,7 @@ class Old:
         """The old file; without `shapes` not even the ranks of its inputs are known."""
         names = ["" if x is None else f"x{i}" for i, x in enumerate(self.inputs)]
         outputs = [f"y{i}" for i in range(self.outputs)]
-        node = helper.make_node(
-            self.op, names, outputs, name="the node", domain=self.domain, **self.attributes
-        )
+        node = helper.make_node(self.op, names, outputs, name="the node", domain=self.domain, **self.attributes)
         inputs = [
             helper.make_tensor_value_info(name, element_type(x), x.shape if shapes else None)
             for name, x in self.feeds().items()
@@ -118,7 +115,7 @@ def check(case: Old, shapes: bool) -> onnx.ModelProto:
     if shapes:
         check_valid(newest, expected)
     try:
-        actual = on_runtime(upgraded(old, RUNTIME_OPSET), feeds)
+        actual = on_runtime(upgraded(old, case.target), feeds)
     except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:
         actual = ReferenceEvaluator(newest).run(None, feeds)
     for index in case.compare or range(case.outputs):
@@ -148,7 +145,5 @@ def same(actual: Any, expected: Any, rtol: float) -> None:
 
 def cases(table: Sequence[Old]) -> Any:
     """Each case with the shapes of its inputs known and unknown."""
-    rows = [
-        pytest.param(c, s, id=f"{c}-{'shapes' if s else 'unknown'}") for c in table for s in (True, False)
-    ]
+    rows = [pytest.param(c, s, id=f"{c}-{'shapes' if s else 'unknown'}") for c in table for s in (True, False)]
     return pytest.mark.parametrize(("case", "shapes"), rows)

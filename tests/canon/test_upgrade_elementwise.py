@@ -119,9 +119,7 @@ REDUCE = [
     )
 ]
 
-INTEGERS = [
-    Old(op, 18, [ints([3, 5], [7, 2], dtype=np.int32), ints(1)]) for op in ("ReduceLogSum", "ReduceLogSumExp")
-]
+INTEGERS = [Old(op, 18, [ints([3, 5], [7, 2], dtype=np.int32), ints(1)]) for op in ("ReduceLogSum", "ReduceLogSumExp")]
 
 
 @cases([*BROADCAST, *UNARY, *SOFTMAX, *REDUCE, *INTEGERS])
@@ -132,9 +130,7 @@ def test_upgraded_file_computes_the_same(case: Old, shapes: bool) -> None:
 @pytest.mark.parametrize("opset", [1, 6])
 def test_dropout_that_was_not_in_test_mode_stays_random(opset: int) -> None:
     nodes = upgraded(Old("Dropout", opset, [A], {"ratio": 0.3}).model(True)).graph.node
-    constants = {
-        n.output[0]: numpy_helper.to_array(n.attribute[0].t) for n in nodes if n.op_type == "Constant"
-    }
+    constants = {n.output[0]: numpy_helper.to_array(n.attribute[0].t) for n in nodes if n.op_type == "Constant"}
     dropout = next(node for node in nodes if node.op_type == "Dropout")
     assert constants[dropout.input[1]] == np.float32(0.3)
     assert constants[dropout.input[2]] == np.True_

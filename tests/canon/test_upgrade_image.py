@@ -21,9 +21,7 @@ def with_statistics(x, scale, bias, mean, var):  # type: ignore[no-untyped-def]
 
 def with_batch(x, scale, bias, mean, var):  # type: ignore[no-untyped-def]
     batch_mean, batch_var = x.mean((0, 2, 3)), x.var((0, 2, 3))
-    running = [
-        np.float32(0.9) * old + np.float32(0.1) * new for old, new in ((mean, batch_mean), (var, batch_var))
-    ]
+    running = [np.float32(0.9) * old + np.float32(0.1) * new for old, new in ((mean, batch_mean), (var, batch_var))]
     saved = 1 / np.sqrt(batch_var + np.float32(1e-5))
     return with_statistics(x, scale, bias, batch_mean, batch_var), *running, batch_mean, saved
 
@@ -89,6 +87,32 @@ POOL = [
         [X, np.array([[0, 0, 3, 3], [1, 1, 3, 2]], np.float32), ints(0, 1)],
         {"mode": "max", "output_width": 3},
     ),
+]
+
+BIG, KERNEL = floats(1, 1, 7, 7), floats(1, 1, 3, 3)
+
+UNCHANGED_POOL = [
+    Old(op, opset, [BIG], {"kernel_shape": [2, 2], **window}, target=22)
+    for op, opset in (("AveragePool", 10), ("AveragePool", 19), ("MaxPool", 10), ("LpPool", 18))
+    for window in (
+        {"strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1},
+        {"strides": [2, 2], "auto_pad": "SAME_LOWER"},
+        {"strides": [2, 2], "auto_pad": "VALID", "ceil_mode": 1},
+    )
+]
+
+UNCHANGED_OTHERS = [
+    *(
+        Old(
+            "ConvTranspose",
+            1,
+            [BIG, KERNEL],
+            {"strides": [2, 2], "output_shape": [14, 14], **attributes},
+            target=22,
+        )
+        for attributes in ({}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"})
+    ),
+    Old("OneHot", 9, [ints(0, -1, 2, 3), ints(3), floats(2)]),
 ]
 
 ROW = floats(1, 1, 3, 10)
@@ -183,7 +207,7 @@ REMOVED = [
 ]
 
 
-@cases([*NORM, *POOL, *RESIZE, *REMOVED])
+@cases([*NORM, *POOL, *UNCHANGED_POOL, *UNCHANGED_OTHERS, *RESIZE, *REMOVED])
 def test_upgraded_file_computes_the_same(case: Old, shapes: bool) -> None:
     check(case, shapes)
 

@@ -66,9 +66,7 @@ SIGNAL = [
 LABELS = [
     Old("LabelEncoder", 1, [WORDS], {"classes_strings": ["b", "a", "c", "a"]}, domain=ML),
     Old("LabelEncoder", 1, [WORDS], {"classes_strings": ["b", "a"], "default_int64": 9}, domain=ML),
-    Old(
-        "LabelEncoder", 1, [ints(1, 0, 7)], {"classes_strings": ["b", "a"], "default_string": "?"}, domain=ML
-    ),
+    Old("LabelEncoder", 1, [ints(1, 0, 7)], {"classes_strings": ["b", "a"], "default_string": "?"}, domain=ML),
     Old("LabelEncoder", 2, [WORDS], {"keys_strings": ["b", "a", "b"], "values_int64s": [1, 2, 3]}, domain=ML),
     Old(
         "LabelEncoder",

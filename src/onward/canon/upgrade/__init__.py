@@ -31,7 +31,7 @@ from onward.canon.upgrade.rewrite import DIALECT, Rewriter, describe
 from onward.canon.upgrade.types import infer_types
 from onward.errors import InvalidModelError, UnsupportedError
 
-__all__ = ["upgrade"]
+__all__ = ["newest", "upgrade", "upgrade_node"]
 
 FAMILIES = (
     activation,
@@ -51,6 +51,10 @@ FAMILIES = (
 
 ML = "ai.onnx.ml"
 
+KEPT = {"TreeEnsembleClassifier", "TreeEnsembleRegressor"}
+"""Ops of `ai.onnx.ml` that version 5 deprecates and backends implement as they are: a model with one of them
+goes to version 4."""
+
 
 def newest() -> dict[str, int]:
     """The newest version of each domain that upgrades are known for."""
@@ -64,6 +68,8 @@ def upgrade(model: ir.Model, target: int | None = None) -> None:
     `target` stops at an older opset of the default domain (21 or later), for a runtime that knows no newer.
     """
     versions = newest()
+    if any(node.domain == ML and node.op_type in KEPT for node in model.graph.all_nodes()):
+        versions[ML] = max(4, model.opset_imports.get(ML, 4))
     if target is not None:
         if not DIALECT <= target <= versions[""]:
             raise ValueError(f"target opset {target} is not between {DIALECT} and {versions['']}")
@@ -102,10 +108,11 @@ def _upgrade_scope(
             node.version = opsets.get(node.domain)
     for node in nodes:
         if node.domain in versions:
-            _upgrade_node(node, versions[node.domain], op)
+            upgrade_node(node, versions[node.domain], op)
 
 
-def _upgrade_node(node: ir.Node, target: int, op: Rewriter) -> None:
+def upgrade_node(node: ir.Node, target: int, op: Rewriter) -> None:
+    """Bring one node, whose version is set, and the nodes it becomes, to version `target` of its domain."""
     if node.version is None:
         raise InvalidModelError(f"{describe(node)}: the model imports no opset for domain '{node.domain}'")
     if node.version > target:

@@ -19,9 +19,7 @@ def batch_norm_mode(node: ir.Node, op: Rewriter) -> None:
 def _only_result(node: ir.Node) -> None:
     """Drop the outputs that exist while training only."""
     if any(is_used(output) for output in node.outputs[1:]):
-        raise UnsupportedError(
-            f"{describe(node)}: outputs other than the first have no value outside training"
-        )
+        raise UnsupportedError(f"{describe(node)}: outputs other than the first have no value outside training")
     node.resize_outputs(1)
 
 

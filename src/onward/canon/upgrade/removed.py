@@ -61,9 +61,7 @@ def crop(node: ir.Node, op: Rewriter) -> None:
     """`border` is left, top, right, bottom of an (N, C, H, W) input; `scale`, if given, height and width."""
     border, size = require(node, "border"), take(node, "scale")
     if len(border) != 4:
-        raise InvalidModelError(
-            f"{describe(node)}: attribute 'border' has {len(border)} elements instead of 4"
-        )
+        raise InvalidModelError(f"{describe(node)}: attribute 'border' has {len(border)} elements instead of 4")
     left, top, right, bottom = border
     ends = [top + size[0], left + size[1]] if size else [-bottom or TO_THE_END, -right or TO_THE_END]
     op.replace(op("Slice", needed(node, 0), op.ints([top, left]), op.ints(ends), op.ints([2, 3])))

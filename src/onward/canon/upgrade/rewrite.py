@@ -26,15 +26,15 @@ def describe(node: ir.Node) -> str:
 
 def take(node: ir.Node, name: str, default: Any = None) -> Any:
     """Remove attribute `name` from `node` and give its value, or `default` where it is not set."""
-    attribute = node.attributes.pop(name, None)
-    if attribute is None:
+    found = node.attributes.pop(name, None)
+    if found is None:
         return default
-    if attribute.is_ref():
+    if found.is_ref():
         raise UnsupportedError(
             f"{describe(node)}: attribute '{name}' refers to an attribute of the enclosing function; "
             "inline the model's functions first"
         )
-    return attribute.value
+    return found.value
 
 
 def require(node: ir.Node, name: str) -> Any:
@@ -45,9 +45,20 @@ def require(node: ir.Node, name: str) -> Any:
     return value
 
 
+def attribute(name: str, value: Any) -> ir.Attr:
+    """An attribute of the type that `value` is of (the general function of onnx-ir is slow for tensors)."""
+    if isinstance(value, ir.Attr):
+        return value
+    if isinstance(value, ir.Tensor):
+        return ir.AttrTensor(name, value)
+    if isinstance(value, int):
+        return ir.AttrInt64(name, int(value))
+    return ir.convenience.convert_attribute(name, value)
+
+
 def put(node: ir.Node, **attributes: Any) -> None:
     for name, value in attributes.items():
-        node.attributes[name] = ir.convenience.convert_attribute(name, value)
+        node.attributes[name] = attribute(name, value)
 
 
 def input_of(node: ir.Node, index: int) -> ir.Value | None:
@@ -119,9 +130,7 @@ class Rewriter:
 
         Before IR version 4 every initializer was listed as an input as well, and meant to be fixed.
         """
-        if value is None or (
-            value.is_graph_input() and not (value.is_initializer() and self._inputs_are_fixed)
-        ):
+        if value is None or (value.is_graph_input() and not (value.is_initializer() and self._inputs_are_fixed)):
             return None
         tensor = ir.convenience.get_const_tensor(value)
         return None if tensor is None or tensor.size > CONSTANT_LIMIT else tensor.numpy()
@@ -129,9 +138,7 @@ class Rewriter:
     def __call__(self, op_type: str, *inputs: ir.Value | None, **attributes: Any) -> ir.Value:
         return self.many(1, op_type, *inputs, **attributes)[0]
 
-    def many(
-        self, count: int, op_type: str, *inputs: ir.Value | None, **attributes: Any
-    ) -> Sequence[ir.Value]:
+    def many(self, count: int, op_type: str, *inputs: ir.Value | None, **attributes: Any) -> Sequence[ir.Value]:
         """As a call, for a node of `count` outputs."""
         new = self._new(count, op_type, inputs, attributes)
         if self._inner is not None:
@@ -174,7 +181,7 @@ class Rewriter:
             "",
             op_type,
             trim(inputs),
-            [ir.convenience.convert_attribute(k, v) for k, v in attributes.items() if v is not None],
+            [attribute(k, v) for k, v in attributes.items() if v is not None],
             outputs=[ir.Value(name=self.names.value(f"{base}_{op_type.lower()}")) for _ in range(count)],
             version=DIALECT,
             name=self.names.node(f"{old.name or base}_{op_type}"),
@@ -186,10 +193,9 @@ class Rewriter:
         return new
 
     def constant(self, array: npt.NDArray[Any]) -> ir.Value:
-        value = self("Constant", value=ir.tensor(array))
-        value.const_value = ir.tensor(array, name=value.name)
-        value.type = ir.TensorType(value.const_value.dtype)
-        value.shape = ir.Shape(array.shape)
+        tensor = ir.Tensor(array)
+        value = self("Constant", value=tensor)
+        value.const_value, value.shape = tensor, tensor.shape
         return value
 
     def ints(self, values: Sequence[int] | int) -> ir.Value:

@@ -80,9 +80,7 @@ def concat_axis(node: ir.Node, op: Rewriter) -> None:
 def tile_repeats(node: ir.Node, op: Rewriter) -> None:
     """`tiles` copies along the one dimension `axis`, both of them numbers of the type of the data."""
     x = needed(node, 0)
-    tiles, axis = (
-        op.reshape(op("Cast", needed(node, i), to=ir.DataType.INT64), op.ints([1])) for i in (1, 2)
-    )
+    tiles, axis = (op.reshape(op("Cast", needed(node, i), to=ir.DataType.INT64), op.ints([1])) for i in (1, 2))
     size = op.rank(x)
     index = op("Range", op.ints(0), op("Squeeze", size), op.ints(1))
     from_front = op("Where", op("Less", axis, op.ints([0])), op("Add", axis, size), axis)

@@ -50,16 +50,21 @@ def _by_attribute(node: ir.Node) -> ir.DataType | None:
     """The type of the output where an attribute says it."""
     if node.op_type == "Constant":
         value = node.attributes.get("value")
-        return None if value is None or value.is_ref() else value.as_tensor().dtype
+        return None if value is None or value.is_ref() else _dtype_of(value)
     if node.op_type == "ConstantOfShape":
         value = node.attributes.get("value")
-        return ir.DataType.FLOAT if value is None else None if value.is_ref() else value.as_tensor().dtype
+        return ir.DataType.FLOAT if value is None else None if value.is_ref() else _dtype_of(value)
     to = node.attributes.get("to")
     if node.op_type != "Cast" or to is None or to.is_ref():
         return None
     if isinstance(to.value, str):
         return ir.DataType.__members__.get(to.value.upper())
     return ir.DataType(to.value)
+
+
+def _dtype_of(attribute: ir.Attr) -> ir.DataType:
+    dtype: ir.DataType = attribute.value.dtype
+    return dtype
 
 
 def infer_types(node: ir.Node) -> None:
