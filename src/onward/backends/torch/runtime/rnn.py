@@ -177,7 +177,8 @@ def lstm(
 ) -> tuple[Tensor, ...]:
     """ONNX's LSTM, gates in the order input, output, forget, cell. Returns Y, Y_h and Y_c.
 
-    With `input_forget`, the forget gate is one minus the input gate.
+    With `input_forget`, the forget gate is one minus the input gate. `clip` bounds what enters the gates and the
+    candidate, not the cell state that enters the last activation: ONNX Runtime reads the standard this way.
     """
     x, states = initial_states(x, r, [h0, c0], batch_first)
 
@@ -192,7 +193,7 @@ def lstm(
             forget = 1 - i if input_forget else f(clipped(forget + p_f * c, clip))
             c = forget * c + i * g(clipped(cell, clip))
             o = f(clipped(o + p_o * c, clip))
-            return o * activate(clipped(c, clip)), c
+            return o * activate(c), c
 
         return F.linear(x, w[d], bias), step
 

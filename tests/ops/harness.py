@@ -1,0 +1,108 @@
+"""Small models run on ONNX Runtime and as generated PyTorch code, with known and with unknown shapes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+from onward.backends.torch.convert import generate, to_torch
+from onward.model import load
+from onward.verify.runners import onnxruntime as referee
+from onward.verify.runners import torch as runner
+from onward.verify.suite import forget_shapes
+
+onnxruntime.set_default_logger_severity(4)
+OPSET = 21
+"""The newest opset for which ONNX Runtime has nearly all kernels."""
+
+TOLERANCE = {np.dtype(np.float16): 2e-3, np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
+
+
+def floats(*shape: int, dtype: Any = np.float32, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
+
+
+def node_model(
+    op: str,
+    inputs: Sequence[np.ndarray | None],
+    outputs: int | Sequence[str] = 1,
+    *,
+    fixed: Sequence[int] = (),
+    opset: int = OPSET,
+    domain: str = "",
+    **attributes: Any,
+) -> tuple[onnx.ModelProto, list[np.ndarray]]:
+    """A model of one node and the inputs to feed it; those numbered in `fixed` become initializers."""
+    names = ["" if x is None else f"in{i}" for i, x in enumerate(inputs)]
+    results = [f"out{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
+    given = {n: np.asarray(x) for n, x in zip(names, inputs, strict=True) if x is not None}
+    weights = {names[i] for i in fixed}
+    graph = helper.make_graph(
+        [node],
+        op.lower(),
+        [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for n, x in given.items()
+            if n not in weights
+        ],
+        [onnx.ValueInfoProto(name=n) for n in results if n],
+        [numpy_helper.from_array(x, n) for n, x in given.items() if n in weights],
+    )
+    return finish(graph, opset, [domain] if domain else []), [x for n, x in given.items() if n not in weights]
+
+
+def finish(graph: onnx.GraphProto, opset: int = OPSET, domains: Sequence[str] = ()) -> onnx.ModelProto:
+    """A model of a graph whose outputs need no types: they are inferred."""
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=10)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+def text_model(text: str, **weights: np.ndarray) -> onnx.ModelProto:
+    """A model in ONNX's textual syntax, with further initializers."""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend(numpy_helper.from_array(x, n) for n, x in weights.items())
+    return model
+
+
+def source(model: onnx.ModelProto) -> str:
+    """The generated code."""
+    return generate(load(model)).model
+
+
+def check(
+    model: onnx.ModelProto,
+    inputs: Sequence[Any],
+    *,
+    expected: Sequence[Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    unknown: bool = True,
+) -> None:
+    """Compare the converted model with ONNX Runtime (or with `expected`), also with all shapes forgotten."""
+    wanted = referee.prepare(model)(list(inputs)) if expected is None else expected
+    for variant in [model, forget_shapes(model)] if unknown else [model]:
+        compare(runner.prepare(variant)(list(inputs)), wanted, rtol, atol)
+
+
+def compare(found: Sequence[Any], wanted: Sequence[Any], rtol: float | None = None, atol: float | None = None) -> None:
+    assert len(found) == len(wanted)
+    for actual, right in zip(found, wanted, strict=True):
+        if isinstance(right, list):
+            compare(actual, right, rtol, atol)
+            continue
+        right = np.asarray(right)
+        assert actual.dtype == right.dtype
+        assert actual.shape == right.shape
+        if right.dtype.kind == "f":
+            tolerance = TOLERANCE.get(right.dtype, 1e-2)
+            np.testing.assert_allclose(actual, right, rtol=rtol or tolerance, atol=atol or tolerance)
+        else:
+            np.testing.assert_array_equal(actual, right)
+
+
+__all__ = ["check", "compare", "finish", "floats", "node_model", "source", "text_model", "to_torch"]
