@@ -69,9 +69,7 @@ class ResNet50(nn.Module):
 
 
 class ConvNormAct(nn.Sequential):
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
         padding = (kernel - 1) // 2
         super().__init__(
             nn.Conv2d(in_channels, out_channels, kernel, stride, padding, groups=groups, bias=False),
@@ -167,9 +165,7 @@ class BertLayer(nn.Module):
 class BertEncoder(nn.Module):
     """BERT-base: 12 layers of width 768, 12 heads, the mask of padding as an additive bias for SDPA."""
 
-    def __init__(
-        self, vocabulary: int = 30522, width: int = 768, layers: int = 12, positions: int = 512
-    ) -> None:
+    def __init__(self, vocabulary: int = 30522, width: int = 768, layers: int = 12, positions: int = 512) -> None:
         super().__init__()
         self.word_embeddings = nn.Embedding(vocabulary, width, padding_idx=0)
         self.position_embeddings = nn.Embedding(positions, width)
@@ -216,9 +212,7 @@ class GPTBlock(nn.Module):
 class GPTDecoder(nn.Module):
     """GPT-2 small in shape: 12 layers of width 768, 12 heads, the output layer tied to the embedding."""
 
-    def __init__(
-        self, vocabulary: int = 50257, width: int = 768, layers: int = 12, positions: int = 1024
-    ) -> None:
+    def __init__(self, vocabulary: int = 50257, width: int = 768, layers: int = 12, positions: int = 1024) -> None:
         super().__init__()
         self.wte = nn.Embedding(vocabulary, width)
         self.wpe = nn.Embedding(positions, width)
@@ -236,9 +230,7 @@ class GPTDecoder(nn.Module):
 
 
 class LSTMTagger(nn.Module):
-    def __init__(
-        self, vocabulary: int = 10000, embedding: int = 256, width: int = 512, tags: int = 64
-    ) -> None:
+    def __init__(self, vocabulary: int = 10000, embedding: int = 256, width: int = 512, tags: int = 64) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, embedding)
         self.lstm = nn.LSTM(embedding, width, num_layers=2, batch_first=True)

@@ -15,7 +15,7 @@ def test_rounding_is_no_difference() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda y: y * np.float32(1.001), "error"),
+        (lambda y: y * np.float32(1.001), "worst error 0.0"),
         (lambda y: y[:, :4], "shape"),
         (lambda y: y.astype(np.float64), "float64 instead of float32"),
         (lambda y: np.where(y == y.max(), np.nan, y).astype(np.float32), "NaN"),
@@ -53,22 +53,18 @@ def test_tolerance_follows_the_noise_of_the_source() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_, object])
 def test_what_is_no_float_must_be_equal(dtype) -> None:
-    expected = (
-        np.array([1, 0, 1, 1]).astype(dtype) if dtype is not object else np.array(["a", "b", "c", ""], object)
-    )
+    expected = np.array([1, 0, 1, 1]).astype(dtype) if dtype is not object else np.array(["a", "b", "c", ""], object)
     broken = expected.copy()
     broken[0] = broken[1]
     assert compare({"y": expected}, {"y": expected.copy()}) == []
     (difference,) = compare({"y": expected}, {"y": broken})
-    assert difference.error == 0.25 and difference.index == (0,)
+    assert difference.error.worst == 0.25 and difference.index == (0,)
 
 
 def test_sequences_and_maps_are_compared_element_by_element() -> None:
     expected = {"s": [FLOATS, FLOATS + 1], "m": [{"cat": 0.25, "dog": 0.75}], "o": None}
     assert compare(expected, {"s": [FLOATS, FLOATS + 1], "m": [{"dog": 0.75, "cat": 0.25}], "o": None}) == []
-    names = [
-        d.output for d in compare(expected, {"s": [FLOATS], "m": [{"cat": 0.5, "dog": 0.75}], "o": FLOATS})
-    ]
+    names = [d.output for d in compare(expected, {"s": [FLOATS], "m": [{"cat": 0.5, "dog": 0.75}], "o": FLOATS})]
     assert names == ["m[0]['cat']", "o", "s.length", "s[1]"]
 
 
@@ -86,3 +82,13 @@ def test_an_empty_output_and_an_all_zero_one() -> None:
     assert compare({"y": empty}, {"y": empty}) == []
     assert compare({"y": zero}, {"y": zero}) == []
     assert compare({"y": zero}, {"y": zero + np.float32(1e-3)}) != []
+
+
+def test_noise_in_a_few_elements_does_not_excuse_a_small_error_in_all() -> None:
+    expected = RNG.standard_normal((100, 100)).astype(np.float32)
+    again = expected.copy()
+    again[0, 0] += 1
+    noise = measure({"y": expected}, {"y": again})
+    assert compare({"y": expected}, {"y": again}, noise) == []
+    (difference,) = compare({"y": expected}, {"y": expected * np.float32(1.1)}, noise)
+    assert difference.error.worst < noise["y"].worst

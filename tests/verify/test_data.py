@@ -23,9 +23,7 @@ def weight(*shape: int) -> np.ndarray:
 
 
 def test_static_shapes_and_dtypes_need_no_runtime() -> None:
-    inputs = make_inputs(
-        model("g (float[2,3] x, uint8[4] y, bool[2] z, double d) => (float[2,3] r) { r = Relu(x) }")
-    )
+    inputs = make_inputs(model("g (float[2,3] x, uint8[4] y, bool[2] z, double d) => (float[2,3] r) { r = Relu(x) }"))
     assert {name: (v.shape, v.dtype.name) for name, v in inputs.items()} == {
         "x": ((2, 3), "float32"),
         "y": ((4,), "uint8"),
@@ -75,9 +73,7 @@ def test_dimensions_with_one_name_have_one_size_and_dims_are_obeyed() -> None:
 
 
 def test_sizes_are_tried_until_the_model_runs() -> None:
-    net = model(
-        "g (float[N,T] x) => (float[a,b] y) { s = Constant<value_ints=[-1, 4000]>() y = Reshape(x, s) }"
-    )
+    net = model("g (float[N,T] x) => (float[a,b] y) { s = Constant<value_ints=[-1, 4000]>() y = Reshape(x, s) }")
     assert make_inputs(net)["x"].size % 4000 == 0
 
 
