@@ -108,10 +108,7 @@ def transposed(
         known = [n for n in sizes or () if n is not None]
         if len(known) < rank:
             return None
-        full = [
-            (n - 1) * s + extent + m
-            for n, s, extent, m in zip(known, win.strides, win.extents, more, strict=True)
-        ]
+        full = [(n - 1) * s + extent + m for n, s, extent, m in zip(known, win.strides, win.extents, more, strict=True)]
         cuts = [max(f - out, 0) for f, out in zip(full, output_shape[-rank:], strict=True)]
         begin = tuple(n // 2 if auto_pad == "SAME_UPPER" else n - n // 2 for n in cuts)
         end = tuple(f - out - b for f, out, b in zip(full, output_shape[-rank:], begin, strict=True))

@@ -32,9 +32,7 @@ def conv(
     kernel = _kernel(e, x, w, kernel_shape, needed=auto_pad.startswith("SAME"))
     if kernel is None or len(kernel) > 3:
         padding = auto_pad.lower() if auto_pad.startswith("SAME") else None if auto_pad == "VALID" else pads
-        return ops.conv_nd(
-            x, w, b, **options(stride=strides, padding=padding, dilation=dilations, groups=group)
-        )
+        return ops.conv_nd(x, w, b, **options(stride=strides, padding=padding, dilation=dilations, groups=group))
     win = window(kernel, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     if not win.symmetric:
         x = padded(x, win)

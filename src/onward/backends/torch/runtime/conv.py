@@ -68,7 +68,7 @@ def conv_transpose_nd(
     """A transposed convolution over any number of axes, cut or extended to the size that is asked for.
 
     `pads` lists what is cut off the beginning of each axis, then what is cut off each end. `output_shape` or
-    `auto_pad` ask for a size instead; "SAME_UPPER" cuts the larger half off the end, else it is the beginning.
+    `auto_pad` ask for a size instead; "SAME_UPPER" cuts the larger half off the end, else off the start.
     """
     rank = weight.ndim - 2
     stride, dilation, output_padding = (

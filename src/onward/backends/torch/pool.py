@@ -1,0 +1,169 @@
+"""Pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Emitter, Unpack
+from onward.backends.emit.expr import Expr, Name
+from onward.backends.torch.target import F, ops, rule, torch
+from onward.backends.torch.window import options, padded, short, spatial
+from onward.spec.window import Window, window
+
+Ints = Sequence[int]
+_WIDE = (ir.DataType.FLOAT, ir.DataType.DOUBLE)
+_FLOATS = (*_WIDE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+
+
+@rule("MaxPool")
+def max_pool(
+    e: Emitter,
+    x: Expr,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    storage_order: int = 0,
+    strides: Ints | None = None,
+) -> Any:
+    general = _general(kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    if e.used(1):
+        return Unpack(ops.max_pool_indices(x, **general, **options(column_major=bool(storage_order))))
+    win = window(kernel_shape, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    rank = len(kernel_shape)
+    same = auto_pad.startswith("SAME")
+    if rank > 3 or (e.dtype(x) not in _FLOATS and rank == 1):
+        return ops.max_pool_nd(x, **general)
+    if not _takes(win):
+        if (ceil_mode and not same) or e.dtype(x) not in _FLOATS:
+            return ops.max_pool_nd(x, **general)
+        x = padded(x, win, -float("inf"))
+    function: Expr = getattr(F, f"max_pool{rank}d")
+    return function(
+        x, short(win.kernel), **_arguments(win, bool(ceil_mode) and not same), **options(dilation=short(win.dilations))
+    )
+
+
+@rule("AveragePool")
+def avg_pool(
+    e: Emitter,
+    x: Expr,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    win = window(kernel_shape, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    rank = len(kernel_shape)
+    overhang = bool(ceil_mode) and not auto_pad.startswith("SAME")
+    kinds = _WIDE if rank == 3 else _FLOATS
+    uneven = not _takes(win)
+    if (
+        rank > 3
+        or set(win.dilations) != {1}
+        or e.dtype(x) not in kinds
+        or (uneven and (overhang or not count_include_pad))
+    ):
+        general = _general(kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+        return ops.avg_pool_nd(x, **general, **options(count_include_pad=bool(count_include_pad)))
+    if uneven:
+        x = padded(x, win)
+    counted = {} if uneven or win.unpadded or count_include_pad else {"count_include_pad": False}
+    function: Expr = getattr(F, f"avg_pool{rank}d")
+    return function(x, short(win.kernel), **_arguments(win, overhang), **counted)
+
+
+@rule("LpPool")
+def lp_pool(
+    e: Emitter,
+    x: Expr,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints | None = None,
+    p: int = 2,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    general = _general(kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    return ops.lp_pool_nd(x, **general, **({} if p == 2 else {"p": p}))
+
+
+@rule("GlobalAveragePool")
+def global_average_pool(e: Emitter, x: Expr) -> Expr:
+    rank = e.rank(x)
+    if rank in (3, 4, 5):
+        function: Expr = getattr(F, f"adaptive_avg_pool{rank - 2}d")
+        return function(x, 1)
+    return x.mean(_spatial_axes(x, rank), keepdim=True)
+
+
+@rule("GlobalMaxPool")
+def global_max_pool(e: Emitter, x: Expr) -> Expr:
+    rank = e.rank(x)
+    if rank in (3, 4, 5):
+        function: Expr = getattr(F, f"adaptive_max_pool{rank - 2}d")
+        return function(x, 1)
+    return x.amax(_spatial_axes(x, rank), keepdim=True)
+
+
+@rule("GlobalLpPool")
+def global_lp_pool(e: Emitter, x: Expr, *, p: int = 2) -> Expr:
+    return torch.linalg.vector_norm(x, p, _spatial_axes(x, e.rank(x)), keepdim=True)
+
+
+@rule("MaxUnpool")
+def max_unpool(
+    e: Emitter,
+    x: Expr,
+    indices: Expr,
+    output_shape: Expr | None = None,
+    *,
+    kernel_shape: Ints,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    shape = None if output_shape is None else e.numbers(output_shape)
+    given = {"stride": strides and tuple(strides), "pads": pads and tuple(pads), "output_shape": shape}
+    return ops.max_unpool_nd(x, indices, tuple(kernel_shape), **{k: v for k, v in given.items() if v is not None})
+
+
+def _takes(win: Window) -> bool:
+    """PyTorch's pools take even padding of up to half the kernel."""
+    return (
+        win.begin is not None and win.symmetric and all(b <= k // 2 for b, k in zip(win.begin, win.kernel, strict=True))
+    )
+
+
+def _arguments(win: Window, ceil_mode: bool) -> dict[str, Any]:
+    padding = short(win.begin) if win.begin is not None and _takes(win) else 0
+    stride = {} if win.strides == win.kernel else {"stride": short(win.strides)}
+    return {**stride, **options(padding=padding, ceil_mode=ceil_mode)}
+
+
+def _general(
+    kernel: Ints, strides: Ints | None, pads: Ints | None, dilations: Ints | None, auto_pad: str, ceil_mode: int
+) -> dict[str, Any]:
+    """The arguments of the helpers, which take every window."""
+    padding: Any = auto_pad.lower() if auto_pad.startswith("SAME") else pads and tuple(pads)
+    given = options(
+        stride=strides and tuple(strides),
+        pads=None if auto_pad == "VALID" else padding,
+        dilation=dilations and tuple(dilations),
+        ceil_mode=bool(ceil_mode),
+    )
+    return {"kernel": tuple(kernel), **given}
+
+
+def _spatial_axes(x: Expr, rank: int | None) -> Any:
+    return tuple(range(2, rank)) if rank is not None else Name("tuple")(Name("range")(2, x.ndim))

@@ -1,0 +1,140 @@
+"""Pools with dilations, uneven padding, or sizes known only when they run."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from onward.backends.torch.runtime.window import pad_axes, window_pads
+
+
+def lowest(dtype: torch.dtype) -> float:
+    """The value that no maximum prefers."""
+    return -float("inf") if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+def max_pool_nd(
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    pads: Sequence[int] | str | None = None,
+    dilation: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The maximum of each window, axis by axis; `stride` is 1 where not given. See `window_pads` for `pads`."""
+    stride, dilation = stride or [1] * len(kernel), dilation or [1] * len(kernel)
+    amounts = window_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    x = pad_axes(x, amounts, lowest(x.dtype))
+    for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True), 2):
+        x = x.unfold(axis, (k - 1) * d + 1, s)[..., ::d].amax(-1)
+    return x
+
+
+def max_pool_indices(
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    pads: Sequence[int] | str | None = None,
+    dilation: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+    column_major: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The maximum of each window and where it stands in the flattened `x`.
+
+    With `column_major`, the spatial axes are counted from the first instead of from the last.
+    """
+    rank = len(kernel)
+    stride, dilation = stride or [1] * rank, dilation or [1] * rank
+    amounts = window_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    windows = pad_axes(x, amounts, lowest(x.dtype))
+    for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True), 2):
+        windows = windows.unfold(axis, (k - 1) * d + 1, s)[..., ::d]
+    y, inside = windows.flatten(-rank).max(-1)
+    strides = [1] * rank
+    for i in range(1, rank) if column_major else reversed(range(rank - 1)):
+        strides[i] = strides[i - 1] * x.shape[i + 1] if column_major else strides[i + 1] * x.shape[i + 3]
+    planes = torch.arange(x.shape[0] * x.shape[1], device=x.device).reshape(*x.shape[:2], *[1] * rank)
+    index = planes * x.shape[2:].numel()
+    for i in reversed(range(rank)):
+        tap, inside = inside % kernel[i], inside // kernel[i]
+        steps = torch.arange(y.shape[2 + i], device=x.device).reshape(-1, *[1] * (rank - 1 - i))
+        index = index + (steps * stride[i] - amounts[i][0] + tap * dilation[i]) * strides[i]
+    return y, index
+
+
+def sum_pool(x: Tensor, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Tensor:
+    """The sum of each window, axis by axis."""
+    for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True), 2):
+        x = x.unfold(axis, (k - 1) * d + 1, s)[..., ::d].sum(-1)
+    return x
+
+
+def avg_pool_nd(
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    pads: Sequence[int] | str | None = None,
+    dilation: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Tensor:
+    """The mean of each window: of its elements in `x`, or with `count_include_pad` also of the padding's zeros.
+
+    What overhangs the padding never counts.
+    """
+    rank = len(kernel)
+    stride, dilation = stride or [1] * rank, dilation or [1] * rank
+    amounts = window_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    total = sum_pool(pad_axes(x, amounts), kernel, stride, dilation)
+    for i, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True)):
+        begin, end = amounts[i]
+        if not count_include_pad:
+            low, high = 0, x.shape[2 + i]
+        elif isinstance(pads, str):
+            low, high = -begin, x.shape[2 + i] + max(end, 0)
+        else:
+            low, high = -begin, x.shape[2 + i] + (pads[i + rank] if pads else 0)
+        starts = torch.arange(total.shape[2 + i], device=x.device) * s - begin
+        places = starts[:, None] + torch.arange(k, device=x.device) * d
+        count = ((places >= low) & (places < high)).sum(-1)
+        total = total / count.to(x.dtype).reshape(-1, *[1] * (rank - 1 - i))
+    return total
+
+
+def lp_pool_nd(
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    pads: Sequence[int] | str | None = None,
+    dilation: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+    p: int = 2,
+) -> Tensor:
+    """The p-norm of each window."""
+    stride, dilation = stride or [1] * len(kernel), dilation or [1] * len(kernel)
+    amounts = window_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    return sum_pool(pad_axes(x.abs() ** p, amounts), kernel, stride, dilation) ** (1 / p)
+
+
+def max_unpool_nd(
+    x: Tensor,
+    indices: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+) -> Tensor:
+    """Zeros, with each element of `x` at its place in the flattened input of the pool that made it.
+
+    Places are counted in the smallest input that such a pool can have had; `output_shape` may ask for a larger one.
+    """
+    rank = len(kernel)
+    stride = stride or [1] * rank
+    begin, end = (pads[:rank], pads[rank:]) if pads else ([0] * rank, [0] * rank)
+    sizes = [(n - 1) * s - b - e + k for n, s, b, e, k in zip(x.shape[2:], stride, begin, end, kernel, strict=True)]
+    shape = [*x.shape[:2], *sizes]
+    flat = x.new_zeros(torch.Size(shape).numel())
+    y = flat.scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(shape)
+    if output_shape is None:
+        return y
+    return pad_axes(y, [(0, wanted - size) for wanted, size in zip(output_shape[2:], sizes, strict=True)])
