@@ -152,7 +152,7 @@ class Emitter:
             items = hosts.from_constant(np.asarray(exact(constant)))
         if items.size != 1 or (items.ndim > 0 and (rank is None or items.ndim > rank)):
             return None
-        return items.reshape(-1)[0]
+        return printable(items.reshape(-1)[0], value.dtype)
 
     def numbers(self, x: Expr) -> Any:
         """A one-dimensional input as Python numbers: a list where its length is known, else an expression for one."""
@@ -408,8 +408,7 @@ class Emitter:
                 self._append(Assign([self._target(value)], lift(expr)))
 
     def _target(self, value: ir.Value) -> Var:
-        name = value.name or ""
-        hint = "" if is_automatic(name) and not value.is_graph_output() else name
+        hint = (value.name or "") if value.is_graph_output() else ""
         is_tensor = isinstance(value.type, ir.TensorType) or value.type is None
         kind = "tensor" if is_tensor and value.dtype != ir.DataType.STRING else "object"
         var = self._vars[value] = Var(hint, kind)
@@ -423,12 +422,15 @@ def _value(x: Expr) -> ir.Value:
 
 
 def exact(constant: Array) -> Array:
-    """Constants of any float type as doubles that print exactly; single precision prints its shortest form."""
-    if constant.dtype == np.float32:
-        return np.array([float(str(v)) for v in constant.reshape(-1)]).reshape(constant.shape)
-    if constant.dtype.kind in "iub":
-        return constant
-    return constant.astype(np.float64)
+    """A constant of any number type as Python can print it: floats as doubles."""
+    return constant if constant.dtype.kind in "iub" else constant.astype(np.float64)
+
+
+def printable(number: Any, dtype: ir.DataType | None) -> Any:
+    """A single-precision number in its shortest form; the rest as it is."""
+    if dtype != ir.DataType.FLOAT or not isinstance(number, float) or abs(number) > 3.4e38:
+        return number
+    return float(str(np.float32(number)))
 
 
 def attributes(node: ir.Node) -> dict[str, Any]:

@@ -60,8 +60,10 @@ def depth(expr: Expr, inlined: dict[Var, Expr]) -> int:
 class FunctionPrinter:
     """Prints one function. `outer` resolves everything that is not a local variable (weights, helpers)."""
 
-    def __init__(self, outer: Callable[[Expr], str], taken: Iterable[str] = ()) -> None:
+    def __init__(self, outer: Callable[[Expr], str], taken: Iterable[str] = (), *, use_hints: bool = True) -> None:
         self._outer = outer
+        self._use_hints = use_hints
+        """Whether tensors take the names of the file's outputs; inside a module that is used many times they do not."""
         self._names: dict[Var, str] = {}
         self._inlined: dict[Var, Expr] = {}
         self._taken: set[str] = set(taken)
@@ -222,7 +224,7 @@ class FunctionPrinter:
         return name
 
     def _choose(self, var: Var) -> str:
-        if var.hint:
+        if var.hint and (self._use_hints or var.kind != "tensor"):
             return self._unique(identifier(var.hint))
         if var.kind == "tensor":
             pool: Iterable[str] = itertools.chain(

@@ -11,7 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from onward.backends.emit.expr import Call, Expr, Ref, Var, Weight, variables, walk
+from onward.backends.emit.expr import Call, Expr, Lazy, Ref, Var, Weight, variables, walk
 from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.tree import Function, TreeNode, node_at
 
@@ -118,7 +118,9 @@ class _Level:
                 body.append(call)
             if not redo:
                 break
-        body = loops(self.node, body, results)
+        self.node.sequential = is_chain(self.node, body, arguments, results)
+        if not self.node.sequential:
+            body = loops(self.node, body, results)
         self.node.forward = Function(Block(None, body), arguments, results, foreign)
         self._take_foreign(body)
 
@@ -148,10 +150,9 @@ class _Level:
         _Level(self.root, node, unit.items).build(list(arguments), [Ref(v) for v in outputs])
         assert node.forward is not None
         if all(part.isdigit() for part in node.children) and node.children and not node.tensors:
-            if not is_chain(node):
+            if not node.sequential:
                 node.forward = None
                 return None
-            node.sequential = True
         passed = [Ref(v) for v in arguments] + [Weight(p) for p in node.forward.foreign]
         value = Call(Weight(node.path), tuple(passed), {})
         return Assign(list(outputs), value, node.path, unit.items[0][0].origin)
@@ -281,19 +282,18 @@ def _components(count: int, edges: list[set[int]]) -> list[list[int]]:
     return found
 
 
-def is_chain(node: TreeNode) -> bool:
+def is_chain(node: TreeNode, body: list[Statement], arguments: list[Var], results: list[Expr]) -> bool:
     """Whether a module's `forward` only passes one value through all of its children in order."""
-    function = node.forward
-    if function is None or len(function.arguments) != 1 or len(function.results) != 1 or not node.is_numbered:
+    if len(arguments) != 1 or len(results) != 1 or not node.is_numbered or node.tensors or node.arrays:
         return False
-    current: Var | None = function.arguments[0]
-    for i, statement in enumerate(function.block.body):
+    current: Var | None = arguments[0]
+    for i, statement in enumerate(body):
         step = _step(statement)
         if step is None or step[1] != (*node.path, str(i)) or step[2] != [current]:
             return False
         current = step[0]
-    result = function.results[0]
-    return len(function.block.body) == len(node.children) and isinstance(result, Ref) and result._var is current
+    result = results[0]
+    return len(body) == len(node.children) and isinstance(result, Ref) and result._var is current
 
 
 def _step(statement: Statement) -> tuple[Var, Scope, list[Var]] | None:
@@ -310,8 +310,7 @@ def _step(statement: Statement) -> tuple[Var, Scope, list[Var]] | None:
 
 
 def forced(expr: Expr) -> Expr:
-    from onward.backends.emit.expr import Lazy
-
+    """The expression that a lazy one stands for."""
     while isinstance(expr, Lazy):
         expr = expr._force()
     return expr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,9 @@ from onward.backends.emit.statements import Scope
 
 Array = np.ndarray[Any, Any]
 Transform = Callable[[Array], Array]
+
+SMALL = 4096
+"""Constants of up to so many elements are repeated rather than shared between modules."""
 
 
 @dataclass
@@ -67,6 +70,8 @@ class Weights:
         self._by_content: dict[Any, Scope] = {}
         self._taken: set[Scope] = set()
         self._prefixes: set[Scope] = set()
+        self._reserved: set[Scope] = set()
+        self._late: dict[Any, tuple[Weight, Callable[[], Array], tuple[int, ...], ir.DataType, str]] = {}
         self._keep: list[Any] = []  # objects whose id() is a key
 
     def bare(self, value: ir.Value, scope: Scope) -> Expr:
@@ -75,36 +80,55 @@ class Weights:
         if known is not None:
             return Weight(known)
         name = value.name or ""
-        named = value.is_initializer() and not is_automatic(name)
-        path = path_of(name) if named else (*scope, "constant")
         tensor = ir.convenience.get_const_tensor(value)
         assert tensor is not None
-        return self._add(tensor.numpy, tuple(tensor.shape.numpy()), tensor.dtype, path, named, (value, ""), name)
+        shape = tuple(tensor.shape.numpy())
+        if not value.is_initializer() or is_automatic(name):
+            # A small constant that modules share is not worth passing around: each has its own.
+            source = (value, scope) if tensor.size <= SMALL else (value, ())
+            return self._unnamed(tensor.numpy, shape, tensor.dtype, (*scope, "constant"), source, name)
+        path = self.claim(path_of(name), named=True)
+        self._by_source[value, ""] = path
+        return self._store(tensor.numpy, shape, tensor.dtype, path, True, name)
 
     def constant(self, data: Array, scope: Scope, hint: str, parameter: bool = False) -> Expr:
         """An array that a rule made, such as a table of tree nodes."""
         self._keep.append(data)
         dtype = ir.DataType.from_numpy(data.dtype) if data.dtype.kind not in "OUS" else ir.DataType.STRING
-        return self._add(lambda: data, data.shape, dtype, (*scope, hint), parameter, (id(data), ""), "")
+        return self._unnamed(lambda: data, data.shape, dtype, (*scope, hint), (id(data), scope), "")
 
-    def _add(
-        self,
-        read: Callable[[], Array],
-        shape: tuple[int, ...],
-        dtype: ir.DataType,
-        wish: Scope,
-        named: bool,
-        source: tuple[Any, str],
-        onnx_name: str,
+    def _unnamed(
+        self, read: Callable[[], Array], shape: tuple[int, ...], dtype: ir.DataType, wish: Scope, source: Any, name: str
     ) -> Expr:
-        path = self.claim(wish)
+        """A constant whose path is chosen by `finish`, after everything that has a name of its own."""
+        if source not in self._late:
+            self._late[source] = (Weight(wish), read, shape, dtype, name)
+        return self._late[source][0]
+
+    def finish(self) -> None:
+        """Give the unnamed constants their paths."""
+        for weight, read, shape, dtype, name in self._late.values():
+            scope = weight._path[:-1]
+            while scope in self.modules:
+                scope = scope[:-1]
+            weight._path = self.claim((*scope, weight._path[-1]))
+            self._store(read, shape, dtype, weight._path, False, name)
+
+    def _store(
+        self, read: Callable[[], Array], shape: tuple[int, ...], dtype: ir.DataType, path: Scope, named: bool, name: str
+    ) -> Expr:
         if dtype == ir.DataType.STRING:
             self.arrays[path] = read()
         else:
-            parameter = named and dtype.is_floating_point()
-            self.tensors[path] = Tensor(path, read, shape, dtype, parameter, named, onnx_name)
-        self._by_source[source] = path
+            self.tensors[path] = Tensor(path, read, shape, dtype, named and dtype.is_floating_point(), named, name)
         return Weight(path)
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keep the paths that the file's own names ask for free of made-up ones."""
+        for name in names:
+            if not is_automatic(name):
+                path = path_of(name)
+                self._reserved |= {path, path[:-1]}
 
     def module(
         self, constructor: Expr, parts: dict[str, Part], scope: Scope, hint: str, buffers: tuple[str, ...] = ()
@@ -113,7 +137,8 @@ class Weights:
         key = (id(constructor) if not parts else None, tuple((a, _key(p)) for a, p in parts.items()), _text(constructor))
         if key in self._by_content:
             return Weight(self._by_content[key])
-        path = self.claim(self._module_path(parts, scope, hint))
+        wish, named = self._module_path(parts, scope, hint)
+        path = self.claim(wish, named=named)
         self._by_content[key] = path
         module = self.modules[path] = Module(path, constructor)
         for attribute, part in parts.items():
@@ -147,20 +172,23 @@ class Weights:
         )
         self._taken.add(path)
 
-    def _module_path(self, parts: dict[str, Part], scope: Scope, hint: str) -> Scope:
+    def _module_path(self, parts: dict[str, Part], scope: Scope, hint: str) -> tuple[Scope, bool]:
         for attribute, part in parts.items():
             value = _ir_value(part.source)
             name = (value.name or "") if value is not None else ""
             if value is not None and value.is_initializer() and not is_automatic(name) and _key(part) not in self._by_source:
                 for ending in (f".{attribute}", f"/{attribute}", f".weight_{attribute}"):
                     if name.endswith(ending) and len(name) > len(ending):
-                        return path_of(name[: -len(ending)])
+                        return path_of(name[: -len(ending)]), True
         if scope and self.population.get(scope) == 1:
-            return scope
-        return (*scope, hint)
+            return scope, True
+        return (*scope, hint), False
 
-    def claim(self, wish: Scope) -> Scope:
-        """A free path like `wish`: nothing stands there, no part of it is a tensor or a framework's module."""
+    def claim(self, wish: Scope, *, named: bool = False) -> Scope:
+        """A free path like `wish`: nothing stands there, no part of it is a tensor or a framework's module.
+
+        A path that the file's own names ask for is given to what has that name only.
+        """
         parts = list(wish)
         for i in range(1, len(parts)):
             while tuple(parts[:i]) in self.tensors or tuple(parts[:i]) in self.modules or tuple(parts[:i]) in self.arrays:
@@ -168,7 +196,7 @@ class Weights:
         if parts[-1].isdigit():
             parts[-1] = "p" + parts[-1] if len(parts) == 1 else parts[-1]
         path, n = tuple(parts), 1
-        while path in self._taken or path in self._prefixes:
+        while path in self._taken or path in self._prefixes or (not named and path in self._reserved):
             n += 1
             path = (*parts[:-1], f"{parts[-1]}_{n}" if not parts[-1].isdigit() else f"p{parts[-1]}_{n}")
         self._taken.add(path)

@@ -81,8 +81,10 @@ def generate(model: Model, trainable: Trainable = True) -> Source:
         var = Var(value.name or "input", _kind(value))
         emitter.bind(value, var)
         arguments.append(var)
+    emitter.weights.reserve(graph.graph.initializers)
     results = [arg._force() for arg in emitter.graph(graph.graph)]
     drop_unread(emitter.block, results)
+    emitter.weights.finish()
     tree = build_tree(emitter.weights)
     freeze = _choose(emitter.weights, trainable)
     split(tree, Function(emitter.block, arguments, results))

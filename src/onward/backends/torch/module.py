@@ -216,6 +216,7 @@ class ModuleWriter:
 
     def _forward(self, node: TreeNode, function: Function) -> list[str]:
         drop_unread(function.block, function.results)
+        is_root = node is self.root
         device: list[str] = []
 
         def outer(leaf: Expr) -> str:
@@ -231,10 +232,10 @@ class ModuleWriter:
                     return device[0] if device else 'torch.device("cpu")'
             raise TypeError(type(leaf).__name__)
 
-        printer = FunctionPrinter(outer, RESERVED | _called(function))
+        printer = FunctionPrinter(outer, RESERVED | _called(function), use_hints=is_root)
         arguments = []
-        for var in function.arguments:
-            name = printer.argument(var, pinned=node is self.root)
+        for i, var in enumerate(function.arguments):
+            name = printer.argument(var, "x" if i == 0 and not is_root and var.kind == "tensor" else None, pinned=is_root)
             if var.kind == "tensor" and not device:
                 device.append(f"{name}.device")
             arguments.append(f"{name}: {_annotation(var.kind)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import ml_dtypes
@@ -12,6 +12,8 @@ import torch
 
 from onward.backends.torch.convert import to_torch
 from onward.backends.torch.load import from_numpy
+from onward.verify.compare import Outputs
+from onward.verify.data import Inputs
 
 _VIEWS = {
     torch.bfloat16: (torch.int16, ml_dtypes.bfloat16),
@@ -71,3 +73,12 @@ def prepare(model: onnx.ModelProto) -> Callable[[list[Any]], list[Any]]:
         return [v if t is None else v.astype(t) for v, t in zip(values, narrow, strict=True)]
 
     return run
+
+
+def run_module(net: torch.nn.Module, inputs: Inputs, names: Iterable[str]) -> Outputs:
+    """Run a generated module on numpy inputs by name."""
+    names = list(names)
+    with torch.inference_mode():
+        outputs = net(*(to_framework(value) for value in inputs.values()))
+    values = outputs if len(names) > 1 else [outputs]
+    return dict(zip(names, map(to_numpy, values), strict=True))

@@ -1,0 +1,33 @@
+# Two commands set everything up on a fresh machine: `make demo` runs the main job, `make test` passes the tests.
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint setup clean
+
+setup: $(VENV)/ready
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet "$(TORCH)"
+	$(BIN)/pip install --quiet --editable ".[torch,dev]"
+	touch $@
+
+demo: setup
+	$(BIN)/onward inspect examples/digits/digits.onnx
+	$(BIN)/onward convert examples/digits/digits.onnx --to torch --out build/digits
+	$(BIN)/python examples/digits/check.py build/digits
+	cat build/digits/model.py
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -n 2
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,5 @@
+import sys
+
+from onward.cli import main
+
+sys.exit(main())
