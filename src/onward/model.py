@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import gc
 import mmap
 import os
 import pathlib
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
 import onnx
 import onnx_ir as ir
@@ -17,17 +17,18 @@ from google.protobuf.message import EncodeError
 
 from onward.errors import InvalidModelError, OnwardError
 from onward.hub import structure
-from onward.hub.files import contents, parse
+from onward.hub.files import DataFile, contents, parse, replacing
 from onward.hub.read import Reader
+from onward.hub.tensors import SparseTensor
 from onward.hub.weights import Weights
-from onward.hub.wording import write_map
 from onward.hub.write import Writer
 
 LARGEST_FILE = 2**31 - 2**20
 """Bytes that one protobuf file can hold, with some room to spare; a larger model needs external data."""
+_TOO_LARGE = "too large for one file, which protobuf limits to 2 GB: save it with external data"
 
 
-@dataclass
+@dataclass(eq=False)
 class Model:
     """An ONNX model in memory: the graph as onnx-ir holds it, and what onnx-ir cannot hold."""
 
@@ -71,24 +72,31 @@ class Model:
         they did in the file the model came from, or if they are too large for one file.
         """
         path = pathlib.Path(path)
+        large = self._nbytes() > LARGEST_FILE
         if external_data is None:
-            external_data = self.external or self._nbytes() > LARGEST_FILE
+            external_data = self.external or large
+        elif large and not external_data:
+            raise OnwardError(f"{path}: {_TOO_LARGE}")
         data_path = path.with_name(path.name + ".data")
         try:
-            with contextlib.ExitStack() as stack:
-                store = None
-                if external_data:
-                    store = _DataFile(stack.enter_context(_replacing(data_path)), data_path.name)
-                file = stack.enter_context(_replacing(path))
-                file.write(self._write(Writer(store)).SerializeToString())
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            with replacing(path) as file, replacing(data_path) if external_data else nullcontext() as data_file:
+                store = DataFile(data_file, data_path.name) if data_file else None
+                file.write(_serialized(self._write(Writer(store)), path))
         except OSError as error:
             raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error
-        except (EncodeError, ValueError) as error:
-            raise OnwardError(f"{path}: too large for one file: save it with external data") from error
 
     def _nbytes(self) -> int:
-        tensors = [v.const_value for g in self.ir.graphs() for v in g.initializers.values()]
-        return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+        """Bytes of all weights, wherever they are in the graph."""
+        total = 0
+        for graph in self.ir.graphs():
+            tensors = [value.const_value for value in graph.initializers.values()]
+            for node in graph:
+                tensors += [a.value for a in node.attributes.values() if a.type is ir.AttributeType.TENSOR]
+            dense = [t for t in tensors if t is not None and not isinstance(t, ir.StringTensor | SparseTensor)]
+            total += sum(tensor.nbytes for tensor in dense)
+        return total
 
 
 def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto | Model) -> Model:
@@ -129,7 +137,7 @@ def _read(data: mmap.mmap | bytes | bytearray | memoryview, path: pathlib.Path |
     return Model(model, list(proto.training_info), path, weights.external, proto.ir_version)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _no_garbage_collection() -> Iterator[None]:
     """For code that makes many objects and no garbage: looking for it would take half of the time."""
     enabled = gc.isenabled()
@@ -141,34 +149,8 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-class _DataFile:
-    """A file of external data: takes the tensors worth it, in the order they are written."""
-
-    SMALLEST = 4096
-    """Bytes. Also what offsets are multiples of, as the format asks, so that any tensor can be mapped."""
-
-    def __init__(self, file: BinaryIO, location: str) -> None:
-        self.file, self.location = file, location
-
-    def __call__(self, tensor: ir.TensorProtocol, proto: onnx.TensorProto) -> bool:
-        if tensor.nbytes < self.SMALLEST:
-            return False
-        offset = -(-self.file.tell() // self.SMALLEST) * self.SMALLEST
-        self.file.seek(offset)
-        tensor.tofile(self.file)  # type: ignore[attr-defined]
-        proto.data_location = onnx.TensorProto.EXTERNAL
-        entries = {"location": self.location, "offset": str(offset), "length": str(self.file.tell() - offset)}
-        write_map(proto.external_data, entries)
-        return True
-
-
-@contextlib.contextmanager
-def _replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once it is complete, or disappears."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+def _serialized(proto: onnx.ModelProto, path: pathlib.Path) -> bytes:
     try:
-        with temporary.open("xb") as file:
-            yield file
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        return bytes(proto.SerializeToString())
+    except (EncodeError, ValueError) as error:
+        raise OnwardError(f"{path}: {_TOO_LARGE}") from error

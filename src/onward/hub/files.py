@@ -1,16 +1,21 @@
-"""Files and bytes that claim to be models."""
+"""Files: those that claim to be models, and those that become some."""
 
 from __future__ import annotations
 
 import mmap
 import os
 import pathlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
 
 import onnx
+import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from onward.errors import InvalidModelError
 from onward.hub import wire
+from onward.hub.wording import write_map
 
 Buffer = mmap.mmap | bytes | bytearray | memoryview
 
@@ -58,3 +63,37 @@ def parse(data: Buffer) -> tuple[onnx.ModelProto, memoryview]:
         else:
             problem = "it is not an ONNX model, or it is damaged or cut short"
         raise InvalidModelError(problem) from error
+
+
+class DataFile:
+    """A file of external data: takes the tensors worth it, in the order they are written."""
+
+    SMALLEST = 4096
+    """Bytes. Also what offsets are multiples of, as the format asks, so that any tensor can be mapped."""
+
+    def __init__(self, file: BinaryIO, location: str) -> None:
+        self.file, self.location = file, location
+
+    def __call__(self, tensor: ir.TensorProtocol, proto: onnx.TensorProto) -> bool:
+        if tensor.nbytes < self.SMALLEST:
+            return False
+        offset = -(-self.file.tell() // self.SMALLEST) * self.SMALLEST
+        self.file.seek(offset)
+        tensor.tofile(self.file)  # type: ignore[attr-defined]
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        entries = {"location": self.location, "offset": str(offset), "length": str(self.file.tell() - offset)}
+        write_map(proto.external_data, entries)
+        return True
+
+
+@contextmanager
+def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` once it is complete, or disappears."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    file = temporary.open("xb")
+    try:
+        with file:
+            yield file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

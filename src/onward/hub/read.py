@@ -58,9 +58,7 @@ class Reader:
         known(proto, "the model")
         if proto.ir_version > onnx.IR_VERSION:
             newest = f"onnx {onnx.__version__} knows up to {onnx.IR_VERSION}"
-            raise InvalidModelError(
-                f"the model has IR version {proto.ir_version}, and {newest}: upgrade onnx"
-            )
+            raise InvalidModelError(f"the model has IR version {proto.ir_version}, and {newest}: upgrade onnx")
         if not proto.HasField("graph"):
             raise InvalidModelError("the model has no graph")
         for config in proto.configuration:
@@ -243,9 +241,7 @@ class Reader:
             result.append(dataclasses.replace(read, configuration=named))
         return tuple(result)
 
-    def _attribute(
-        self, proto: onnx.AttributeProto, values: Scope, outer: Sequence[Scope], where: str
-    ) -> ir.Attr:
+    def _attribute(self, proto: onnx.AttributeProto, values: Scope, outer: Sequence[Scope], where: str) -> ir.Attr:
         name = text(proto.name, where)
         where = f"{where}: attribute {quote(name)}"
         known(proto, where)

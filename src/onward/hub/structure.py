@@ -27,9 +27,7 @@ def sort(graph: ir.Graph) -> None:
     try:
         graph.sort()
     except ValueError:
-        raise InvalidModelError(
-            f"the graph is cyclic: {_cycle(graph) or 'a node uses its own output'}"
-        ) from None
+        raise InvalidModelError(f"the graph is cyclic: {_cycle(graph) or 'a node uses its own output'}") from None
 
 
 def _label(node: ir.Node) -> str:

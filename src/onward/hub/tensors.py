@@ -53,9 +53,7 @@ def _shape_of(dims: Any, where: str) -> tuple[int, ...]:
     if any(dim < 0 for dim in shape):
         raise InvalidModelError(f"{where}: a dimension of its shape {list(shape)} is negative")
     if math.prod(dim for dim in shape if dim) > MAX_BYTES:
-        raise InvalidModelError(
-            f"{where}: its shape {list(shape)} has more elements than any memory can hold"
-        )
+        raise InvalidModelError(f"{where}: its shape {list(shape)} has more elements than any memory can hold")
     return shape
 
 
@@ -91,9 +89,7 @@ def read_tensor(proto: onnx.TensorProto, weights: Weights, where: str) -> ir.Ten
     else:
         return ir.Tensor(_typed(proto, present[0], dtype, shape, where), dtype, **details)
     if len(data) != nbytes:
-        raise InvalidModelError(
-            f"{where}: its shape {list(shape)} needs {nbytes} bytes, but it has {len(data)}"
-        )
+        raise InvalidModelError(f"{where}: its shape {list(shape)} needs {nbytes} bytes, but it has {len(data)}")
     if dtype.bitwidth < 8:
         return ir.PackedTensor(data, dtype, shape=ir.Shape(shape), **details)
     return ir.Tensor(data.view(dtype.numpy()).reshape(shape), dtype, **details)

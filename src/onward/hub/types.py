@@ -100,9 +100,7 @@ def read_shape(proto: onnx.TensorShapeProto, where: str) -> ir.Shape:
             dims.append(text(dim.dim_param, where) if kind else None)
     if math.prod(d for d in dims if isinstance(d, int) and d) > MAX_BYTES:
         raise InvalidModelError(f"{where}: its shape has more elements than any memory can hold")
-    return ir.Shape(
-        dims, denotations=[optional_text(dim.denotation, where) for dim in proto.dim], frozen=True
-    )
+    return ir.Shape(dims, denotations=[optional_text(dim.denotation, where) for dim in proto.dim], frozen=True)
 
 
 def write_type(proto: onnx.TypeProto, type_: ir.TypeProtocol, shape: ir.Shape | None) -> None:

@@ -44,9 +44,7 @@ class Weights:
         offset = _number(entries, "offset", 0, where)
         length = _number(entries, "length", nbytes, where)
         if length != nbytes:
-            raise InvalidModelError(
-                f"{where}: its shape needs {nbytes} bytes, its external data has {length}"
-            )
+            raise InvalidModelError(f"{where}: its shape needs {nbytes} bytes, its external data has {length}")
         if location == EMBEDDED and self._embedded is not None:
             return _readonly(np.array(_span(self._embedded, offset, nbytes, where)))
         if location not in self._files:
@@ -61,9 +59,7 @@ class Weights:
             raise InvalidModelError(f"{where}: its external data has no file name, but {quote(location)}")
         parts = pathlib.PurePosixPath(location.replace("\\", "/"))
         if parts.is_absolute() or ".." in parts.parts or pathlib.PureWindowsPath(location).drive:
-            raise InvalidModelError(
-                f"{where}: its external data {quote(location)} is outside the model's folder"
-            )
+            raise InvalidModelError(f"{where}: its external data {quote(location)} is outside the model's folder")
         try:
             real = (self._folder / location).resolve(strict=True)
             if not any(real.is_relative_to(root) for root in self._roots):
