@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Expr, Name
+from onward.backends.emit.expr import Binary, Expr, Name
 from onward.backends.emit.weights import Part
 from onward.backends.torch.dtypes import UNSIGNED, number
 from onward.backends.torch.elementwise import is_float
@@ -68,7 +68,7 @@ def selu(e: Emitter, x: Expr, *, alpha: float = 1.6732632423543772, gamma: float
     usual = np.float32(alpha) == np.float32(1.6732632) and np.float32(gamma) == np.float32(1.050701)
     if usual and e.dtype(x) != _D.DOUBLE:
         return F.selu(x)
-    return number(e, x, gamma) * elu(e, x, alpha=alpha)
+    return Binary("*", number(e, x, gamma), elu(e, x, alpha=alpha))
 
 
 @rule("Celu")
@@ -151,16 +151,17 @@ def dropout(
     e: Emitter, x: Expr, ratio: Expr | None = None, training: Expr | None = None, *, seed: int | None = None
 ) -> Any:
     """Off in `eval()` and on in `train()`, as in PyTorch, unless the file itself switches it on."""
-    rate = 0.5 if ratio is None else e.scalar(ratio)
-    if rate is None and ratio is not None:
-        rate = ratio.item()
-    switch = False if training is None else e.scalar(training)
-    if switch is None and training is not None:
-        active: Any = training.item()
-    else:
-        active = True if switch else Name("self").training
-    if e.used(1) or (seed is not None and active is True):
+    rate = 0.5 if ratio is None else _number(e, ratio)
+    switch = False if training is None else _number(e, training)
+    active = Name("self").training if switch is False else switch
+    if e.used(1) or (seed is not None and switch is not False):
         return tuple(e.unpack(ops.dropout_with_mask(x, rate, active, seed), 2))
-    if isinstance(rate, float) and active is not True and switch is False:
+    if isinstance(rate, float) and switch is False:
         return e.module(nn.Dropout(rate), "dropout")(x), None
     return F.dropout(x, p=rate, training=active), None
+
+
+def _number(e: Emitter, x: Expr) -> Any:
+    """A scalar input as a Python number, read from the tensor if it is computed when the model runs."""
+    found = e.scalar(x, 1)
+    return x.item() if found is None else found

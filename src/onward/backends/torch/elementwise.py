@@ -113,13 +113,16 @@ def absolute(e: Emitter, x: Expr) -> Expr:
 
 @rule("Sign")
 def sign(e: Emitter, x: Expr) -> Expr:
-    return (x != 0).to(dtype(e.dtype(x) or _D.UINT32)) if e.dtype(x) in UNSIGNED else torch.sign(x)
+    of = e.dtype(x)
+    return Binary("!=", x, 0).to(dtype(of)) if of in UNSIGNED else torch.sign(x)
 
 
 def _function(op: str, name: str) -> None:
+    function: Expr = getattr(torch, name)
+
     @rule(op)
     def apply(e: Emitter, x: Expr) -> Expr:
-        return getattr(torch, name)(x)
+        return function(x)
 
 
 for _op in (

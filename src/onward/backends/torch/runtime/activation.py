@@ -1,5 +1,6 @@
 """Activation functions that PyTorch does not have, and Dropout with its mask."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -10,9 +11,12 @@ def shrink(x: Tensor, limit: float, bias: float) -> Tensor:
 
 
 def dropout_with_mask(x: Tensor, rate: float, training: bool, seed: int | None = None) -> tuple[Tensor, Tensor]:
-    """Dropout, and which elements it kept."""
+    """Dropout, and which elements it kept. With a seed, those that ONNX's reference implementation keeps."""
     if not training or rate == 0:
         return x, torch.ones_like(x, dtype=torch.bool)
-    generator = None if seed is None else torch.Generator(x.device).manual_seed(seed)
-    kept = torch.rand(x.shape, generator=generator, device=x.device) >= rate
+    if seed is None:
+        drawn = torch.rand(x.shape, device=x.device)
+    else:
+        drawn = torch.from_numpy(np.random.RandomState(seed).uniform(size=x.shape)).to(x.device)
+    kept = drawn >= rate
     return torch.where(kept, x / (1 - rate), 0), kept
