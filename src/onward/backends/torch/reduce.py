@@ -176,7 +176,7 @@ def _running(op: str, function: Expr, start: int) -> None:
     def apply(e: Emitter, x: Expr, axis: Expr, *, exclusive: int = 0, reverse: int = 0) -> Expr:
         along = e.scalar(axis, 1)
         along = axis.item() if along is None else along
-            values = bits(e, x)
+        values = bits(e, x)
         if reverse:
             values = torch.flip(values, (along,))
         if exclusive:
