@@ -19,12 +19,12 @@ def _defaults(domain: str, op_type: str, version: int) -> tuple[ir.Attr, ...]:
 
 def fill_defaults(model: ir.Model) -> None:
     """Give every node of a known domain the default attributes of its version, in place."""
-    _fill(model.graph.all_nodes(), model.opset_imports)
+    fill_nodes(model.graph.all_nodes(), model.opset_imports)
     for function in model.functions.values():
-        _fill(function.all_nodes(), function.opset_imports)
+        fill_nodes(function.all_nodes(), function.opset_imports)
 
 
-def _fill(nodes: Iterable[ir.Node], opsets: Mapping[str, int]) -> None:
+def fill_nodes(nodes: Iterable[ir.Node], opsets: Mapping[str, int]) -> None:
     for node in nodes:
         version = node.version or opsets.get(node.domain)
         if version is not None:

@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from onward.canon.names import Names
 from onward.canon.origin import Origin, mark_origin, origin, set_origin
+from onward.canon.walk import all_nodes
 from onward.errors import InvalidModelError
 
 LIMIT = 5_000_000
@@ -23,10 +24,11 @@ def inline(model: ir.Model) -> None:
     if not model.functions:
         return
     _check(model)
-    inliner = _Inliner(model)
-    pending = [node for node in model.graph.all_nodes() if node.op_identifier() in model.functions]
-    for node in model.graph.all_nodes():
+    inliner = Inliner(model.functions, Names(model))
+    nodes = list(all_nodes(model.graph))
+    for node in nodes:
         mark_origin(node)
+    pending = [node for node in nodes if node.op_identifier() in model.functions]
     while pending:
         pending += inliner.expand(pending.pop())
     for function in model.functions.values():
@@ -38,14 +40,10 @@ def inline(model: ir.Model) -> None:
 def _check(model: ir.Model) -> None:
     """Refuse functions that call themselves, and those that would fill the memory."""
     functions = model.functions
-    calls = {
-        key: [node.op_identifier() for node in function.all_nodes()] for key, function in functions.items()
-    }
+    calls = {key: [node.op_identifier() for node in all_nodes(function.graph)] for key, function in functions.items()}
     try:
         order = list(
-            graphlib.TopologicalSorter(
-                {k: set(c) & functions.keys() for k, c in calls.items()}
-            ).static_order()
+            graphlib.TopologicalSorter({k: set(c) & functions.keys() for k, c in calls.items()}).static_order()
         )
     except graphlib.CycleError as error:
         names = " → ".join(_spell(key) for key in error.args[1])
@@ -53,11 +51,9 @@ def _check(model: ir.Model) -> None:
     size: dict[ir.OperatorIdentifier, int] = {}
     for key in order:
         size[key] = sum(size.get(called, 1) for called in calls[key])
-    total = sum(size.get(node.op_identifier(), 1) for node in model.graph.all_nodes())
+    total = sum(size.get(node.op_identifier(), 1) for node in all_nodes(model.graph))
     if total > LIMIT:
-        raise InvalidModelError(
-            f"the functions of the model call one another so often that it has {total} nodes"
-        )
+        raise InvalidModelError(f"the functions of the model call one another so often that it has {total} nodes")
 
 
 def _spell(key: ir.OperatorIdentifier) -> str:
@@ -75,14 +71,31 @@ class _Call(NamedTuple):
     attributes: Mapping[str, ir.Attr]
 
 
-class _Inliner:
-    def __init__(self, model: ir.Model) -> None:
-        self._functions = model.functions
-        self._names = Names(model)
-        self._calls: list[ir.Node] = []
+class Inliner:
+    """Puts bodies in the place of calls of `functions`.
 
-    def expand(self, node: ir.Node) -> list[ir.Node]:
-        """Put the body in the place of the call `node`; gives the calls that were in the body."""
+    `names_bodies`: the nodes of a body are named as origins, not the call; right for functions that the user wrote.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[ir.OperatorIdentifier, ir.Function],
+        names: Names,
+        *,
+        names_bodies: bool = True,
+    ) -> None:
+        self._functions = functions
+        self._names = names
+        self._names_bodies = names_bodies
+        self._calls: list[ir.Node] = []
+        self.created: list[ir.Node] = []
+        """The nodes that the last call became."""
+
+    def expand(self, node: ir.Node, captured: Mapping[ir.Value, ir.Value] | None = None) -> list[ir.Node]:
+        """Put the body in the place of the call `node`; gives the calls that were in the body.
+
+        `captured` tells what values that the body uses but does not define stand for.
+        """
         function, graph = self._functions[node.op_identifier()], node.graph
         assert graph is not None
         if len(node.inputs) > len(function.inputs) or len(node.outputs) > len(function.outputs):
@@ -93,22 +106,24 @@ class _Inliner:
             node,
             origin(node),
             {"" if d == "ai.onnx" else d: v for d, v in function.opset_imports.items()},
-            dict(zip(function.inputs, given, strict=True)),
+            {**(captured or {}), **dict(zip(function.inputs, given, strict=True))},
             {**defaults, **node.attributes},
         )
         self._calls = []
         body = [self._node(inner, call) for inner in function]
         graph.insert_before(node, body)
+        self.created = body
         free = {output for inner in body for output in inner.outputs}
         for old, formal in zip(node.outputs, function.outputs, strict=False):
+            if not old.name:
+                continue
             new = call.values[formal]
             if new is None:
-                raise InvalidModelError(
-                    f"{call.origin}: an output of the function is an input that is absent"
-                )
+                raise InvalidModelError(f"{call.origin}: an output of the function is an input that is absent")
             if new not in free:
                 copy = self._identity(new, call)
                 graph.insert_before(node, copy)
+                body.append(copy)
                 new = copy.outputs[0]
             free.discard(new)
             new.type = old.type or new.type
@@ -141,7 +156,10 @@ class _Inliner:
             doc_string=node.doc_string,
             metadata_props={**call.node.metadata_props, **node.metadata_props},
         )
-        set_origin(new, Origin(f"{call.origin.name}/{inner.name}", inner.op_type, inner.domain))
+        if self._names_bodies:
+            set_origin(new, Origin(f"{call.origin.name}/{inner.name}", inner.op_type, inner.domain))
+        else:
+            set_origin(new, call.origin)
         if new.op_identifier() in self._functions:
             self._calls.append(new)
         return new
@@ -182,9 +200,7 @@ class _Inliner:
         for value in graph.outputs:
             output = call.values.get(value, value)
             if output is None:
-                raise InvalidModelError(
-                    f"{call.origin}: an output inside the function is an input that is absent"
-                )
+                raise InvalidModelError(f"{call.origin}: an output inside the function is an input that is absent")
             if output not in own:
                 nodes.append(self._identity(output, call))
                 output = nodes[-1].outputs[0]

@@ -7,14 +7,33 @@ from collections.abc import Callable
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from onward.canon.defaults import fill_defaults
+from onward.canon.infer import infer
+from onward.canon.inline import inline
+from onward.canon.lower import lower
 from onward.canon.upgrade import upgrade
 from onward.model import Model
+from onward.passes.fold_constants import fold_constants
 
 
 def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     """A new ir model in canonical form; `has_rule` tells which ops the backend knows, the others are lowered."""
     graph = model.ir.clone()
+    inline(graph)
+    infer(graph)  # before upgrade, whose rewrites are shorter where shapes are known
     upgrade(graph)
+    fill_defaults(graph)
+    fold_constants(graph)  # before lowering and idioms, which look for constants
+    lower(graph, has_rule)  # types all values anew
+    _idioms(graph)
+    infer(graph)
     common.RemoveUnusedNodesPass()(graph)
-    common.ShapeInferencePass()(graph)
     return graph
+
+
+def _idioms(graph: ir.Model) -> None:
+    try:
+        from onward.passes.pipelines import idioms
+    except ImportError:
+        return
+    idioms(graph)

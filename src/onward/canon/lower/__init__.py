@@ -1,0 +1,133 @@
+"""Lower on demand: an op that a backend has no rule for is written in terms of simpler ones.
+
+The definition is one of our own (`lower/<family>.py`), or else the function body that the op's schema carries. Nodes
+are taken in order and typed on the way, since a definition may depend on the types of its inputs.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.canon.defaults import fill_nodes
+from onward.canon.infer import Inference
+from onward.canon.inline import Inliner
+from onward.canon.lower.bodies import body_of, captured_by, function_of, graphs_in, nodes_in
+from onward.canon.lower.registry import LOWERINGS
+from onward.canon.origin import mark_origin
+from onward.canon.upgrade import ML, upgrade_node
+from onward.canon.upgrade.rewrite import Rewriter
+
+__all__ = ["lower"]
+
+UPGRADED = ("", ML)
+"""Domains whose nodes come in several versions."""
+
+
+@cache
+def _load() -> None:
+    """Import every family, so that its lowerings are registered."""
+    for info in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{info.name}")
+
+
+def key_of(node: ir.Node) -> str:
+    """`Gelu`, or `com.microsoft::Gelu` outside the default domain."""
+    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}"
+
+
+def lower(model: ir.Model, has_rule: Callable[[str], bool]) -> None:
+    """Replace every node without a rule by its definition, in place, as long as it has one; type all values.
+
+    The model is at the newest opset, with its functions inlined and default attributes filled in. A node that has
+    neither a rule nor a definition stays: the backend says what it lacks.
+    """
+    _load()
+    _Lowerer(model, has_rule).graph(model.graph)
+
+
+class _Typing(Rewriter):
+    """A rewriter whose new values are typed as far as those of the model are."""
+
+    def __init__(self, model: ir.Model, inference: Inference) -> None:
+        super().__init__(model)
+        self._inference = inference
+
+    def _new(
+        self, count: int, op_type: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any]
+    ) -> ir.Node:
+        new = super()._new(count, op_type, inputs, attributes)
+        self._inference.node(new)
+        return new
+
+
+class _Lowerer:
+    def __init__(self, model: ir.Model, has_rule: Callable[[str], bool]) -> None:
+        self._has_rule = has_rule
+        self._opsets = model.opset_imports
+        self._inference = Inference(model)
+        self._op = _Typing(model, self._inference)
+        self._calls: dict[ir.OperatorIdentifier, ir.Function] = {}
+        self._inliner = Inliner(self._calls, self._op.names, names_bodies=False)
+        self._functions: dict[bytes, ir.Function] = {}
+
+    def graph(self, graph: ir.Graph) -> None:
+        self._inference.enter(graph)
+        for node in list(graph):
+            self._node(node)
+
+    def _node(self, node: ir.Node) -> None:
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            graph = node.graph
+            if not self._has_rule(key_of(node)) and (created := self._expand(node)) is not None:
+                pending += reversed([new for new in created if new.graph is graph])
+                continue
+            self._inference.node(node)
+            for inner in graphs_in(node):
+                self._inference.depth += 1
+                self.graph(inner)
+                self._inference.depth -= 1
+
+    def _expand(self, node: ir.Node) -> list[ir.Node] | None:
+        """Put the definition of `node` in its place; gives the nodes of the definition, or None if there is none."""
+        own = LOWERINGS.get(key_of(node))
+        if own is not None:
+            mark_origin(node)
+            own(node, self._op.at(node))
+            created = list(self._op.created)
+        else:
+            body = body_of(node)
+            if body is None:
+                return None
+            created = self._call(node, body)
+        return self._canonical(created)
+
+    def _call(self, node: ir.Node, body: bytes) -> list[ir.Node]:
+        mark_origin(node)
+        function = self._functions.get(body)
+        if function is None:
+            function = self._functions[body] = function_of(body)
+        self._calls[node.op_identifier()] = function
+        self._inliner.expand(node, captured_by(node, function))
+        self._calls.clear()
+        return self._inliner.created
+
+    def _canonical(self, created: list[ir.Node]) -> list[ir.Node]:
+        """The same at the opset of the model, with default attributes."""
+        nodes = [node for new in created for node in (new, *nodes_in(new))]
+        become = [found for node in nodes for found in self._upgraded(node)]
+        fill_nodes(become, self._opsets)
+        return become
+
+    def _upgraded(self, node: ir.Node) -> list[ir.Node]:
+        target = self._opsets.get(node.domain)
+        if node.version is None:
+            node.version = target
+        if target is None or node.domain not in UPGRADED:
+            return [node]
+        return upgrade_node(node, target, self._op)

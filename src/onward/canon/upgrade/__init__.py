@@ -31,7 +31,7 @@ from onward.canon.upgrade.rewrite import DIALECT, Rewriter, describe
 from onward.canon.upgrade.types import infer_types
 from onward.errors import InvalidModelError, UnsupportedError
 
-__all__ = ["newest", "upgrade", "upgrade_node"]
+__all__ = ["ML", "newest", "upgrade", "upgrade_node"]
 
 FAMILIES = (
     activation,
@@ -111,8 +111,8 @@ def _upgrade_scope(
             upgrade_node(node, versions[node.domain], op)
 
 
-def upgrade_node(node: ir.Node, target: int, op: Rewriter) -> None:
-    """Bring one node, whose version is set, and the nodes it becomes, to version `target` of its domain."""
+def upgrade_node(node: ir.Node, target: int, op: Rewriter) -> list[ir.Node]:
+    """Bring one node, whose version is set, to version `target` of its domain; gives what it became, in order."""
     if node.version is None:
         raise InvalidModelError(f"{describe(node)}: the model imports no opset for domain '{node.domain}'")
     if node.version > target:
@@ -121,18 +121,22 @@ def upgrade_node(node: ir.Node, target: int, op: Rewriter) -> None:
             "install a newer release of the onnx package"
         )
     infer_types(node)
-    pending = [node]
-    while pending:
-        node = pending.pop()
-        while step := _next_entry(node, target):
-            since, entry = step
-            entry(node, op.at(node))
-            node.version = since
-            pending += op.created
-            if node.graph is None:
-                break
-        else:
-            node.version = target
+    created: list[ir.Node] = []
+    while step := _next_entry(node, target):
+        since, entry = step
+        entry(node, op.at(node))
+        node.version = since
+        created += op.created
+        if node.graph is None:
+            break
+    else:
+        node.version = target
+    results = set(node.outputs)
+    after = [new for new in created if results.intersection(new.inputs)]
+    before = [new for new in created if new not in after]
+    become = [found for new in before for found in upgrade_node(new, target, op)]
+    become += [node] if node.graph is not None else []
+    return become + [found for new in after for found in upgrade_node(new, target, op)]
 
 
 def _next_entry(node: ir.Node, target: int) -> tuple[int, Entry] | None:

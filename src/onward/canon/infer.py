@@ -1,0 +1,235 @@
+"""Types and shapes of every value, node by node, from what the graph's inputs and weights are declared to be.
+
+What a file says about the values in between is not believed: it is often stale. Each node is asked by itself, through
+the inference function of its schema, so weights never enter a protobuf message, a node that fails harms no other, and
+nodes that are alike (the layers of a network) are asked once.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import onnx
+import onnx_ir as ir
+
+from onward.canon.infer_bodies import BODIES, UNKNOWN, Dims, Kind, kind_of
+from onward.canon.known import Dim, Known
+from onward.canon.upgrade.types import infer_types
+from onward.hub.types import read_type, write_type
+
+DATA_LIMIT = 256
+"""The most elements of a constant that inference functions get to see: axes, shapes, scales, not weights."""
+
+_NUMBERS = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.BOOL}
+
+
+def infer(model: ir.Model) -> "Inference":
+    """Set the type and shape of every value of `model` that follow from its inputs and weights, in place.
+
+    Outputs of ops that have no schema keep what they are declared to be.
+    """
+    inference = Inference(model)
+    inference.graph(model.graph)
+    return inference
+
+
+class _Question(NamedTuple):
+    """All that an inference function looks at: nodes with equal questions have equal answers."""
+
+    domain: str
+    op_type: str
+    version: int
+    inputs: tuple[bool, ...]
+    outputs: int
+    attributes: tuple[Any, ...]
+    types: tuple[bytes, ...]
+    data: tuple[bytes, ...]
+
+
+class Inference:
+    """What is known about the values of one model. Nodes may be asked again, after changes to the graph."""
+
+    def __init__(self, model: ir.Model) -> None:
+        self.depth = 0
+        """How many nodes with graphs inside surround the current node."""
+        self._opsets = {"" if d == "ai.onnx" else d: v for d, v in model.opset_imports.items()}
+        self._answers: dict[_Question, list[bytes]] = {}
+        self._known = Known()
+
+    def graph(self, graph: ir.Graph) -> None:
+        """Infer a whole graph, the graphs inside it included."""
+        self.enter(graph)
+        for node in graph:
+            self.node(node)
+
+    def enter(self, graph: ir.Graph) -> None:
+        """Type what a graph starts with: its weights, and its inputs if it is the model's own graph."""
+        if self.depth == 0:
+            for value in graph.inputs:
+                if not value.is_initializer():
+                    value.shape = _plausible(value.shape)
+        for value in graph.initializers.values():
+            _type_as(value, value.const_value)
+
+    def inside(self, graph: ir.Graph, inputs: Sequence[Kind]) -> list[Kind]:
+        """The kinds of a body's outputs, given those of its inputs."""
+        for value, kind in zip(graph.inputs, inputs, strict=False):
+            _set(value, kind)
+        self.depth += 1
+        try:
+            self.graph(graph)
+        finally:
+            self.depth -= 1
+        return [kind_of(value) for value in graph.outputs]
+
+    def node(self, node: ir.Node) -> None:
+        """Set the types of the outputs of `node`, whose inputs have been inferred."""
+        version = node.version or self._opsets.get(node.domain)
+        schema = None if version is None else _schema(node.domain, node.op_type, version)
+        if schema is None or version is None:
+            for value in node.outputs:
+                self._known.forget(value)
+            return
+        is_standard = node.domain == ""
+        if is_standard and node.op_type == "Constant":
+            _type_as(node.outputs[0], ir.convenience.get_const_tensor(node.outputs[0]))
+            return
+        if is_standard and node.op_type in BODIES:
+            kinds = BODIES[node.op_type](self, node)
+        else:
+            kinds = [_decoded(answer) for answer in self._ask(node, schema, version)]
+            if is_standard:
+                self._refine(node, kinds)
+        for value, kind in zip(node.outputs, kinds, strict=False):
+            _set(value, kind)
+        infer_types(node)
+        self._known.node(node)
+
+    def _ask(self, node: ir.Node, schema: onnx.defs.OpSchema, version: int) -> list[bytes]:
+        if not schema.has_type_and_shape_inference_function:
+            return [b""] * len(node.outputs)
+        question = _Question(
+            node.domain,
+            node.op_type,
+            version,
+            tuple(value is not None for value in node.inputs),
+            len(node.outputs),
+            tuple(_hashable(attribute) for attribute in node.attributes.values()),
+            tuple(_encoded(*kind_of(value)) for value in node.inputs),
+            tuple(b"" if value is None else self._data(value) for value in node.inputs),
+        )
+        answer = self._answers.get(question)
+        if answer is None:
+            answer = self._answers[question] = self._answer(node, schema, question)
+        return answer
+
+    def _answer(self, node: ir.Node, schema: onnx.defs.OpSchema, question: _Question) -> list[bytes]:
+        proto = onnx.NodeProto(
+            op_type=node.op_type,
+            domain=node.domain,
+            input=[f"i{i}" if present else "" for i, present in enumerate(question.inputs)],
+            output=[f"o{i}" for i in range(question.outputs)],
+            attribute=[ir.serde.serialize_attribute(a) for a in node.attributes.values()],
+        )
+        types = {f"i{i}": t for i, t in enumerate(question.types) if t}
+        data = {f"i{i}": d for i, d in enumerate(question.data) if d}
+        opsets = {**self._opsets, node.domain: question.version}
+        try:
+            found = schema._infer_node_outputs(  # type: ignore[attr-defined]
+                proto.SerializeToString(), types, data, {}, opsets, onnx.IR_VERSION
+            )
+        except Exception:  # the schemas' own code refuses in many ways, none of which concerns other nodes
+            found = {}
+        return [found.get(f"o{i}", b"") for i in range(question.outputs)]
+
+    def _data(self, value: ir.Value) -> bytes:
+        """A constant, or what is known to be computed from shapes alone, as a serialised tensor."""
+        if value.dtype not in _NUMBERS:
+            return b""
+        tensor = ir.convenience.get_const_tensor(value)
+        if tensor is not None:
+            fits = tensor.size <= DATA_LIMIT
+            return _tensor(tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()) if fits else b""
+        numbers = self._known.numbers(value)
+        if numbers is None or value.dtype is None:
+            return b""
+        return _tensor(value.dtype, numbers.shape, numbers.astype(value.dtype.numpy()).tobytes())
+
+    def _refine(self, node: ir.Node, kinds: list[Kind]) -> None:
+        """Add the dimensions that follow from numbers of which only some are known."""
+        shape = self._known.shape(node)
+        if shape is None or not kinds or kinds[0].type is None:
+            return
+        inferred = kinds[0].dims if kinds[0].dims is not None else (None,) * len(shape)
+        if len(inferred) == len(shape):
+            better = tuple(_better(a, b) for a, b in zip(shape, inferred, strict=True))
+            kinds[0] = Kind(kinds[0].type, better)
+
+
+def _better(a: Dim, b: Dim) -> Dim:
+    """A number says more than a name, and a name more than nothing."""
+    return a if isinstance(a, int) or (isinstance(a, str) and not isinstance(b, int)) else b
+
+
+def _set(value: ir.Value, kind: Kind) -> None:
+    """The shape follows from inference alone; a declared element type is kept where inference gives none."""
+    if kind.type is not None:
+        value.type = kind.type
+    value.shape = None if kind.dims is None else ir.Shape(kind.dims)
+
+
+def _type_as(value: ir.Value, tensor: ir.TensorProtocol | None) -> None:
+    if tensor is not None:
+        value.type = ir.TensorType(tensor.dtype)
+        value.shape = ir.Shape(tensor.shape.numpy())
+
+
+def _plausible(shape: ir.Shape | None) -> ir.Shape | None:
+    """A declared shape without the zeros by which some exporters mean that they do not know."""
+    if shape is None or 0 not in shape.dims:
+        return shape
+    return ir.Shape([None if dim == 0 else dim for dim in shape])
+
+
+@cache
+def _encoded(type_: ir.TypeProtocol | None, dims: Dims | None) -> bytes:
+    """A serialised `TypeProto`, empty where nothing is known."""
+    if type_ is None:
+        return b""
+    proto = onnx.TypeProto()
+    write_type(proto, type_, None if dims is None else ir.Shape(dims))
+    return proto.SerializeToString()
+
+
+@cache
+def _decoded(answer: bytes) -> Kind:
+    proto = onnx.TypeProto.FromString(answer)
+    if not answer or (proto.HasField("tensor_type") and not proto.tensor_type.elem_type):
+        return UNKNOWN
+    type_, shape = read_type(proto, "an inferred type")
+    dims = None if shape is None else tuple(d if isinstance(d, int) else d.value for d in shape)
+    return Kind(type_, dims)
+
+
+@cache
+def _schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | None:
+    try:
+        return onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _hashable(attribute: ir.Attr) -> tuple[Any, ...]:
+    value = attribute.value
+    if isinstance(value, ir.TensorProtocol):
+        content = value.tobytes() if value.size <= DATA_LIMIT else id(value)
+        value = (value.dtype, tuple(value.shape.numpy()), content)
+    elif isinstance(value, ir.Graph):
+        value = id(value)
+    elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        value = tuple(value)
+    return attribute.name, attribute.type, value
+
+
+def _tensor(dtype: ir.DataType, shape: tuple[int, ...], data: bytes) -> bytes:
+    return onnx.TensorProto(data_type=dtype.value, dims=shape, raw_data=data).SerializeToString()

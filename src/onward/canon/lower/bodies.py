@@ -1,0 +1,99 @@
+"""Function bodies that schemas carry: ONNX's own definition of an op in terms of simpler ones."""
+
+from functools import cache
+
+import onnx
+import onnx_ir as ir
+
+from onward.canon.infer_bodies import kind_of
+from onward.hub.types import write_type
+
+RANKS = range(7)
+"""Ranks tried for an input whose rank is not known: where the bodies differ, none can be chosen."""
+
+
+def body_of(node: ir.Node) -> bytes | None:
+    """The newest definition of `node` as a serialised `FunctionProto`.
+
+    None if it has none, or one that depends on types that are not known.
+    """
+    if node.version is None:
+        return None
+    schema = _schema(node.domain, node.op_type, node.version)
+    if schema is None:
+        return None
+    if schema.has_function:
+        return schema.get_function_with_opset_version(max(schema.function_opset_versions))
+    return _body_for_types(node, schema)
+
+
+@cache
+def _schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | None:
+    try:
+        schema = onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    return schema if schema.has_function or schema.has_context_dependent_function else None
+
+
+def _body_for_types(node: ir.Node, schema: onnx.defs.OpSchema) -> bytes | None:
+    kinds = [kind_of(value) for value in node.inputs]
+    if any(kind.type is None and value is not None for kind, value in zip(kinds, node.inputs, strict=True)):
+        return None
+    version = max(schema.context_dependent_function_opset_versions)
+    are_ranks_known = all(kind.dims is not None for kind in kinds if kind.type is not None)
+    bodies = set()
+    try:
+        proto = ir.serde.serialize_node(node).SerializeToString()
+        for rank in [0] if are_ranks_known else RANKS:
+            types = []
+            for type_, dims in kinds:
+                message = onnx.TypeProto()
+                if type_ is not None:
+                    write_type(message, type_, ir.Shape([None] * rank if dims is None else dims))
+                types.append(message.SerializeToString())
+            bodies.add(schema.get_context_dependent_function_with_opset_version(version, proto, types))
+    except Exception:  # the schemas' own code refuses in many ways; all mean that there is no body
+        return None
+    return bodies.pop() or None if len(bodies) == 1 else None
+
+
+def function_of(body: bytes) -> ir.Function:
+    """A body as a function, without the outputs at the end that it does not compute."""
+    proto = onnx.FunctionProto.FromString(body)
+    made = {name for node in proto.node for name in node.output}.union(proto.input)
+    while proto.output and proto.output[-1] not in made:
+        proto.output.pop()
+    return ir.serde.deserialize_function(proto)
+
+
+def captured_by(node: ir.Node, function: ir.Function) -> dict[ir.Value, ir.Value]:
+    """What the values that a body uses but does not define stand for: those that graphs inside `node` capture.
+
+    Such a body repeats the graph in an attribute of the node, and knows captured values by their names alone.
+    """
+    outside = {value.name: value for graph in graphs_in(node) for value in _free(graph)}
+    return {value: outside[value.name] for value in _free(function.graph) if value.name in outside}
+
+
+def graphs_in(node: ir.Node) -> list[ir.Graph]:
+    attributes = node.attributes.values()
+    return [a.as_graph() for a in attributes if a.type == ir.AttributeType.GRAPH] + [
+        graph for a in attributes if a.type == ir.AttributeType.GRAPHS for graph in a.as_graphs()
+    ]
+
+
+def nodes_in(node: ir.Node) -> list[ir.Node]:
+    """The nodes of the graphs inside `node`."""
+    return [inner for graph in graphs_in(node) for inner in graph.all_nodes()]
+
+
+def _free(graph: ir.Graph) -> set[ir.Value]:
+    """The values that a graph and those inside it use, and that none of them defines."""
+    nodes = list(graph.all_nodes())
+    graphs = [graph, *(inner for node in nodes for inner in graphs_in(node))]
+    own = {value for g in graphs for value in (*g.inputs, *g.initializers.values())}
+    own.update(output for node in nodes for output in node.outputs)
+    used = {value for node in nodes for value in node.inputs if value is not None}
+    used.update(value for g in graphs for value in g.outputs)
+    return used - own

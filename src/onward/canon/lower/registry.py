@@ -1,0 +1,16 @@
+"""The table of lowerings: which function writes an op in terms of simpler ones."""
+
+from collections.abc import Callable
+
+import onnx_ir as ir
+
+from onward.canon.upgrade.rewrite import Rewriter
+from onward.registry import Registry
+
+Lowering = Callable[[ir.Node, Rewriter], None]
+
+LOWERINGS: Registry[Lowering] = Registry("lowering")
+
+lowering = LOWERINGS.register
+"""`@lowering("com.microsoft::BiasGelu")`: the function is called with the node and a `Rewriter` placed in front of it,
+and replaces the node. It writes opset 21, as entries of the upgrade table do."""
