@@ -102,7 +102,9 @@ def verify(model: Model, source: Source, seed: int) -> str:
     net = execute(source)
     outcome = check(truth, lambda inputs, names: run_module(net, inputs, names))
     if outcome.differences:
-        raise VerificationError(f"the result differs from ONNX Runtime at {outcome.differences[0]}; nothing was written")
+        raise VerificationError(
+            f"the result differs from ONNX Runtime at {outcome.differences[0]}; nothing was written"
+        )
     return summary(outcome)
 
 

@@ -31,7 +31,9 @@ def _cast(x: Array, *, to: int, **_: Any) -> Array:
     return x.astype(target.numpy())
 
 
-def _slice(x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, **_: Any) -> Array:
+def _slice(
+    x: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, **_: Any
+) -> Array:
     index: list[slice] = [slice(None)] * x.ndim
     for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         axis = i if axes is None else int(axes[i])
@@ -94,8 +96,8 @@ EVALUATE: dict[str, Callable[..., Array]] = {
     "Squeeze": lambda x, axes=None, **_: np.squeeze(x, None if axes is None else tuple(axes.tolist())),
     "ConstantOfShape": _constant_of_shape,
 }
-_LIMITED_INPUT = frozenset({"Shape", "Size", "CastLike"})
-"""Ops that need no more than the shape or type of a large input."""
+_SHAPE_ONLY = frozenset({"Shape", "Size"})
+"""Ops that need no more than the shape of a large input."""
 
 
 def fold_constants(model: ir.Model) -> int:
@@ -135,8 +137,11 @@ def _evaluate(node: ir.Node) -> Array | None:
         if value is None:
             operands.append(None)
             continue
+        if node.op_type == "CastLike" and i == 1 and value.dtype is not None:
+            operands.append(np.zeros((), value.dtype.numpy()))
+            continue
         tensor = ir.convenience.get_const_tensor(value)
-        light = node.op_type in _LIMITED_INPUT and (i == 1 or node.op_type != "CastLike")
+        light = node.op_type in _SHAPE_ONLY
         if tensor is None or tensor.dtype in (ir.DataType.STRING, ir.DataType.UNDEFINED):
             return None
         if tensor.size > LIMIT and not light:

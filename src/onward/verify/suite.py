@@ -209,14 +209,10 @@ def run(backend: str, names: Iterable[str], unknown_shapes: bool = False, jobs: 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m onward.verify.suite", description=__doc__)
     parser.add_argument("backend", choices=sorted(BACKENDS))
-    parser.add_argument(
-        "-k", "--match", default="", help="run the cases whose name matches this regular expression"
-    )
+    parser.add_argument("-k", "--match", default="", help="run the cases whose name matches this regular expression")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (1: run here)")
     parser.add_argument("-u", "--unknown-shapes", action="store_true", help="forget all shapes first")
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="print the source and traceback of failing cases"
-    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the source and traceback of failing cases")
     parser.add_argument("-o", "--out", type=Path, help="write the results as JSON")
     args = parser.parse_args(argv)
     names = [n for n in cases() if re.search(args.match, n)]

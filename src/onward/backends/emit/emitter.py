@@ -1,7 +1,7 @@
 """From a canonical graph to statements: asks the backend's rule for each node and keeps what the rules need to know.
 
-A rule is a function `rule(e, *inputs, **attributes) -> expression(s)`: inputs are `Arg`s (None where an optional input is
-absent), attributes come with their defaults filled in. `e` answers what is known about a value: `e.const`, `e.host`,
+A rule is a function `rule(e, *inputs, **attributes) -> expression(s)`: inputs are `Arg`s (None where an optional input
+is absent), attributes come with their defaults filled in. `e` answers what is known about a value: `e.const`, `e.host`,
 `e.dtype`, `e.rank`, `e.shape`.
 """
 
@@ -17,8 +17,8 @@ import onnx_ir as ir
 
 from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
-from onward.backends.emit.names import is_automatic, scope_of
-from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword
+from onward.backends.emit.names import scope_of
+from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword, Scope
 from onward.backends.emit.weights import Part, Weights
 from onward.canon.origin import origin
 from onward.errors import UnsupportedError
@@ -42,14 +42,15 @@ class Target(Protocol):
 class Arg(Lazy):
     """An input of a node inside a rule's expression: the tensor, wherever it comes from."""
 
-    __slots__ = ("_emitter", "_value")
+    __slots__ = ("_emitter", "_node", "_value")
 
     def __init__(self, emitter: Emitter, value: ir.Value) -> None:
         self._emitter = emitter
         self._value = value
+        self._node = emitter.node
 
     def _force(self) -> Expr:
-        return self._emitter.tensor_of(self._value)
+        return self._emitter.tensor_of(self._value, scope_of(self._node) if self._node is not None else ())
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,13 @@ class Emitter:
         self.weights = Weights()
         self.nonnegative: set[Var] = set()
         self.host_dtype: ir.DataType | None = None
-        self.node: ir.Node
+        self.node: ir.Node = None  # type: ignore[assignment]  # the node whose rule runs
         self._vars: dict[ir.Value, Var] = {}
         self._exprs: dict[ir.Value, Expr] = {}
         self._hosts: dict[ir.Value, Array] = {}
         self._dims: dict[tuple[ir.Value, int], tuple[Block, Expr]] = {}
         self._constants: dict[ir.Value, Array] = {}
+        self._same: dict[ir.Value, ir.Value] = {}
 
     # What is known about a value
 
@@ -117,8 +119,10 @@ class Emitter:
     def used(self, index: int) -> bool:
         """Whether anyone reads output `index` of the current node."""
         outputs = self.node.outputs
-        return index < len(outputs) and bool(outputs[index].name) and (
-            bool(outputs[index].uses()) or outputs[index].is_graph_output()
+        return (
+            index < len(outputs)
+            and bool(outputs[index].name)
+            and (bool(outputs[index].uses()) or outputs[index].is_graph_output())
         )
 
     def is_weight(self, x: Expr) -> bool:
@@ -126,8 +130,7 @@ class Emitter:
         value = _value(x)
         return (
             self.constant_of(value) is not None
-            and value.is_initializer()
-            and not is_automatic(value.name or "")
+            and self.weights.is_named(value)
             and value.dtype is not None
             and value.dtype.is_floating_point()
         )
@@ -146,9 +149,8 @@ class Emitter:
         items = self.host_of(value)
         if items is None:
             constant = self.constant_of(value)
-            if constant is None or constant.size != 1 or constant.dtype.kind not in "fiub":
-                if constant is None or constant.size != 1 or not value.dtype or value.dtype == ir.DataType.STRING:
-                    return None
+            if constant is None or constant.size != 1 or not value.dtype or value.dtype == ir.DataType.STRING:
+                return None
             items = hosts.from_constant(np.asarray(exact(constant)))
         if items.size != 1 or (items.ndim > 0 and (rank is None or items.ndim > rank)):
             return None
@@ -178,7 +180,7 @@ class Emitter:
     def module(self, constructor: Expr, hint: str, buffers: tuple[str, ...] = (), **parts: Any) -> Expr:
         """A framework module that owns the given inputs or arrays, to be called: `e.module(nn.Conv2d(…), …)(x)`.
 
-        A part is an input, a numpy array, or `Part(input, transform, key)`; `buffers` names those that are no parameters.
+        A part is an input, a numpy array, or `Part(input, transform, key)`; `buffers` names what is no parameter.
         """
         owned = {a: p if isinstance(p, Part) else Part(p) for a, p in parts.items() if p is not None}
         return self.weights.module(constructor, owned, scope_of(self.node), hint, buffers)
@@ -233,7 +235,7 @@ class Emitter:
     @contextmanager
     def nested(self) -> Iterator[Block]:
         """Statements made inside go to a new block, for `compound`."""
-        outer, node = self.block, getattr(self, "node", None)
+        outer, node = self.block, self.node
         self.block = Block(outer)
         try:
             yield self.block
@@ -243,7 +245,7 @@ class Emitter:
                 self.node = node
 
     def _append(self, statement: Assign | Do | Keyword | Compound) -> None:
-        node = getattr(self, "node", None)
+        node = self.node
         if node is not None:
             statement.scope = scope_of(node)
             statement.origin = str(origin(node))
@@ -253,6 +255,13 @@ class Emitter:
 
     def bind(self, value: ir.Value, var: Var) -> None:
         self._vars[value] = var
+
+    def bind_same(self, value: ir.Value, other: ir.Value) -> None:
+        """Make `value` another name of `other`."""
+        self._same[value] = self._same.get(other, other)
+        items = self.host_of(other)
+        if items is not None:
+            self._hosts[value] = items
 
     def bind_host(self, value: ir.Value, items: Array) -> None:
         """Make a value known as Python numbers, e.g. a loop counter."""
@@ -280,7 +289,7 @@ class Emitter:
         plain = value.dtype in hosts.INTEGERS or (
             value.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE)
             and constant.size <= 4
-            and not (value.is_initializer() and not is_automatic(value.name or ""))
+            and not self.weights.is_named(value)
         )
         if not plain:
             return None
@@ -288,7 +297,7 @@ class Emitter:
 
     def dim(self, x: Expr, axis: int) -> Any:
         """Dimension `axis` of a tensor as a Python number."""
-        value = _value(x)
+        value = self._same.get(_value(x), _value(x))
         constant = self.constant_of(value)
         if constant is not None:
             return constant.shape[axis]
@@ -309,14 +318,15 @@ class Emitter:
             here = here.parent
         return False
 
-    def tensor_of(self, value: ir.Value) -> Expr:
-        """The expression by which generated code gets at a value as a tensor (or list, or string array)."""
+    def tensor_of(self, value: ir.Value, scope: Scope = ()) -> Expr:
+        """The expression by which code of the module `scope` gets at a value as a tensor (or list, or string array)."""
+        value = self._same.get(value, value)
         if value in self._exprs:
             return self._exprs[value]
         if value in self._vars:
             return Ref(self._vars[value])
         if self.constant_of(value) is not None and (value not in self._hosts or value.is_initializer()):
-            return self.weights.bare(value, scope_of(self.node))
+            return self.weights.bare(value, scope)
         if value in self._hosts:
             return self.target.tensor(self._hosts[value], value.dtype)
         raise UnsupportedError(f"value {value.name!r} is used before it is computed")
@@ -325,8 +335,11 @@ class Emitter:
 
     def graph(self, graph: ir.Graph) -> list[Arg]:
         """Emit the nodes of a (sub)graph whose inputs are bound; returns its outputs."""
+        outer = self.node
         for node in graph:
             self._emit(node)
+        if outer is not None:
+            self.node = outer
         return [Arg(self, v) for v in graph.outputs]
 
     def _emit(self, node: ir.Node) -> None:
@@ -402,6 +415,8 @@ class Emitter:
                 continue
             if isinstance(expr, Hosted):
                 self._hosts[value] = expr.items
+            elif isinstance(expr, Arg):
+                self.bind_same(value, expr._value)
             elif isinstance(expr, Ref):
                 self._exprs[value] = expr
             else:

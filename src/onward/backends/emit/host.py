@@ -54,9 +54,7 @@ def _float32(e: Emitter, value: Any) -> Any:
     return float(np.float32(value)) if not isinstance(value, Expr) else e.let_host(ops.float32(value), "scale")
 
 
-def _each(
-    e: Emitter, fn: Callable[..., Any], *operands: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any] | None:
+def _each(e: Emitter, fn: Callable[..., Any], *operands: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
     try:
         broadcast = np.broadcast_arrays(*operands)
     except ValueError:
@@ -67,9 +65,7 @@ def _each(
     return array(items, broadcast[0].shape)
 
 
-def _arithmetic(
-    symbol: str, fold: Callable[[Any, Any], Any], keeps_sign: bool
-) -> Callable[[Emitter, Any, Any], Any]:
+def _arithmetic(symbol: str, fold: Callable[[Any, Any], Any], keeps_sign: bool) -> Callable[[Emitter, Any, Any], Any]:
     def apply(e: Emitter, a: Any, b: Any) -> Any:
         if not isinstance(a, Expr) and not isinstance(b, Expr):
             return fold(a, b)
@@ -192,9 +188,7 @@ def _extreme(name: str, function: str, fold: Callable[..., Any]) -> None:
         def pick(*row: Any) -> Any:
             if not any(isinstance(v, Expr) for v in row):
                 return fold(row)
-            return e.let_host(
-                Name(function)(*row), "n", nonnegative=all(is_nonnegative(e, v) for v in row)
-            )
+            return e.let_host(Name(function)(*row), "n", nonnegative=all(is_nonnegative(e, v) for v in row))
 
         return _each(e, pick, *operands)
 
@@ -218,9 +212,7 @@ def where(e: Emitter, test: Any, yes: Any, no: Any, **_: Any) -> Any:
 def sqrt(e: Emitter, x: Any, **_: Any) -> Any:
     if any(not isinstance(v, Expr) and v < 0 for v in x.reshape(-1)):
         return None
-    return _rounded(
-        e, _each(e, lambda v: math_.sqrt(v) if isinstance(v, Expr) else math.sqrt(v), x)
-    )
+    return _rounded(e, _each(e, lambda v: math_.sqrt(v) if isinstance(v, Expr) else math.sqrt(v), x))
 
 
 def _rounding(name: str, function: str, fold: Callable[[float], int]) -> None:
@@ -230,11 +222,7 @@ def _rounding(name: str, function: str, fold: Callable[[float], int]) -> None:
             return None
         return _each(
             e,
-            lambda v: (
-                e.let_host(Name("math").__getattr__(function)(v), "n")
-                if isinstance(v, Expr)
-                else float(fold(v))
-            ),
+            lambda v: e.let_host(Name("math").__getattr__(function)(v), "n") if isinstance(v, Expr) else float(fold(v)),
             x,
         )
 
@@ -286,9 +274,7 @@ def gather(e: Emitter, x: Any, indices: Any, *, axis: int = 0, **_: Any) -> Any:
 
 
 @host("Slice")
-def slice_(
-    e: Emitter, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None, **_: Any
-) -> Any:
+def slice_(e: Emitter, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None, **_: Any) -> Any:
     bounds = [starts, ends, *(a for a in (axes, steps) if a is not None)]
     if any(isinstance(i, Expr) for b in bounds for i in b.reshape(-1)):
         return None
@@ -323,8 +309,7 @@ def reshape(e: Emitter, x: Any, shape: Any, *, allowzero: int = 0, **_: Any) -> 
     if any(isinstance(i, Expr) for i in shape.reshape(-1)):
         return None
     wanted = [
-        x.shape[i] if n == 0 and not allowzero and i < x.ndim else n
-        for i, n in enumerate(shape.reshape(-1).tolist())
+        x.shape[i] if n == 0 and not allowzero and i < x.ndim else n for i, n in enumerate(shape.reshape(-1).tolist())
     ]
     try:
         return x.reshape(wanted)

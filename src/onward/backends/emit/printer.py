@@ -32,9 +32,8 @@ def drop_unread(block: Block, returned: list[Expr]) -> None:
     def sweep(body: list[Statement]) -> list[Statement]:
         kept: list[Statement] = []
         for statement in reversed(body):
-            if (
-                isinstance(statement, Assign)
-                and all(t is None or (not reads[t] and not t.fixed) for t in statement.targets)
+            if isinstance(statement, Assign) and all(
+                t is None or (not reads[t] and not t.fixed) for t in statement.targets
             ):
                 for var in variables(statement.value):
                     reads[var] -= 1
@@ -84,7 +83,7 @@ class FunctionPrinter:
 
     def argument(self, var: Var, name: str | None = None, *, pinned: bool = False) -> str:
         """Name a parameter of the function; a pinned name is never given to another variable."""
-        text = self._unique(name or identifier(var.hint or "x"))
+        text = self._unique(name) if name else self._choose(var)
         self._names[var] = text
         self._in_use[text] += 1
         if pinned:
@@ -282,9 +281,10 @@ def _outermost(line: str) -> tuple[int, list[int], int] | None:
         elif ch in ")]}" and stack:
             start, commas = stack.pop()
             breakable = _is_call(line, start) if line[start] == "(" else not _is_call(line, start)
-            if not stack and (breakable or (commas and line[start] == "(")) and i - start > 1:
-                if best is None or i - start > best[2] - best[0]:
-                    best = (start, commas, i)
+            breakable = breakable or (line[start] == "(" and bool(commas))
+            longer = i - start > 1 and (best is None or i - start > best[2] - best[0])
+            if not stack and breakable and longer:
+                best = (start, commas, i)
     return best
 
 

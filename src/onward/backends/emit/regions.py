@@ -324,19 +324,23 @@ def loops(node: TreeNode, body: list[Statement], results: list[Expr]) -> list[St
     i = 0
     while i < len(body):
         run = _run_of_calls(node, body, i, reads)
-        if run < 2:
+        if run < SHORTEST_LOOP:
             out.append(body[i])
             i += 1
             continue
-        out += _loop(body[i : i + run])
+        out += _loop(node, body[i : i + run])
         i += run
     return out
 
 
+SHORTEST_LOOP = 3
+"""Two calls in a row are written out."""
+
+
 def _run_of_calls(node: TreeNode, body: list[Statement], start: int, reads: Counter[Var]) -> int:
-    """How many statements from `start` on call the members 0, 1, 2, … of one list, each fed by the one before."""
+    """How many statements from `start` on call the members n, n + 1, … of one list, each fed by the one before."""
     first = _step(body[start])
-    if first is None or not first[1] or first[1][-1] != "0":
+    if first is None or not first[1] or not first[1][-1].isdigit():
         return 0
     container = first[1][:-1]
     parent = node
@@ -344,41 +348,46 @@ def _run_of_calls(node: TreeNode, body: list[Statement], start: int, reads: Coun
         if part not in parent.children:
             return 0
         parent = parent.children[part]
-    size = len(parent.children)
-    steps = [_step(s) for s in body[start : start + size]]
-    if not parent.is_list or len(steps) != size or size < 2:
+    if not parent.is_list:
         return 0
     position: int | None = None
-    for i, step in enumerate(steps):
-        if step is None or step[1] != (*container, str(i)) or len(step[2]) != len(first[2]):
-            return 0
-        if i == 0:
-            continue
-        previous = steps[i - 1]
-        assert previous is not None
-        carried = [k for k, v in enumerate(step[2]) if v is previous[0]]
-        if len(carried) != 1 or reads[previous[0]] != 1 or (position is not None and carried[0] != position):
-            return 0
+    previous = first[0]
+    for count, statement in enumerate(body[start + 1 :], 1):
+        step = _step(statement)
+        member = (*container, str(int(first[1][-1]) + count))
+        if step is None or step[1] != member or len(step[2]) != len(first[2]):
+            return count
+        carried = [k for k, v in enumerate(step[2]) if v is previous]
+        if len(carried) != 1 or reads[previous] != 1 or (position is not None and carried[0] != position):
+            return count
         position = carried[0]
         if any(v is not first[2][k] for k, v in enumerate(step[2]) if k != position):
-            return 0
-    return size
+            return count
+        previous = step[0]
+    return len(body) - start
 
 
-def _loop(calls: list[Statement]) -> list[Statement]:
+def _loop(node: TreeNode, calls: list[Statement]) -> list[Statement]:
     first, second, last = _step(calls[0]), _step(calls[1]), _step(calls[-1])
     assert first is not None and second is not None and last is not None
     position = next(k for k, v in enumerate(second[2]) if v is first[0])
-    state = last[0]
-    state.fixed = True
+    state = Var("", last[0].kind, fixed=True)
     container = first[1][:-1]
+    parent = node
+    for part in container[len(node.path) :]:
+        parent = parent.children[part]
+    low, high = int(first[1][-1]), int(last[1][-1]) + 1
+    members: Expr = Weight(container)
+    if (low, high) != (0, len(parent.children)):
+        members = members[slice(low or None, None if high == len(parent.children) else high)]
     member = Var(_singular(container[-1]), "object")
     arguments = [Ref(state) if k == position else Ref(v) for k, v in enumerate(first[2])]
     scope, origin = calls[0].scope, calls[0].origin
     body = Block(None, [Assign([state], Call(Ref(member), tuple(arguments), {}), scope, origin)])
     return [
         Assign([state], Ref(first[2][position]), scope, origin),
-        Compound([("for", Weight(container), body)], member, scope, origin),
+        Compound([("for", members, body)], member, scope, origin),
+        Assign([last[0]], Ref(state), scope, origin),
     ]
 
 

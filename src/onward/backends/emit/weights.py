@@ -64,6 +64,8 @@ class Weights:
         """String arrays, which no weights file holds: written into the source."""
         self.ties: dict[Scope, Scope] = {}
         """Path of a shared tensor → path of the one it shares with."""
+        self.signature: dict[str, tuple[bool, bool]] = {}
+        """The state dict as the exporter wrote it down: name → (is it a buffer, does it persist)."""
         self.population: dict[Scope, int] = {}
         """How many nodes live in a scope, those below it included."""
         self._by_source: dict[tuple[Any, str], Scope] = {}
@@ -83,13 +85,14 @@ class Weights:
         tensor = ir.convenience.get_const_tensor(value)
         assert tensor is not None
         shape = tuple(tensor.shape.numpy())
-        if not value.is_initializer() or is_automatic(name):
+        if not self.is_named(value):
             # A small constant that modules share is not worth passing around: each has its own.
             source = (value, scope) if tensor.size <= SMALL else (value, ())
             return self._unnamed(tensor.numpy, shape, tensor.dtype, (*scope, "constant"), source, name)
         path = self.claim(path_of(name), named=True)
         self._by_source[value, ""] = path
-        return self._store(tensor.numpy, shape, tensor.dtype, path, True, name)
+        is_buffer, persistent = self.signature.get(name, (False, True))
+        return self._store(tensor.numpy, shape, tensor.dtype, path, not is_buffer, persistent, name)
 
     def constant(self, data: Array, scope: Scope, hint: str, parameter: bool = False) -> Expr:
         """An array that a rule made, such as a table of tree nodes."""
@@ -112,15 +115,23 @@ class Weights:
             while scope in self.modules:
                 scope = scope[:-1]
             weight._path = self.claim((*scope, weight._path[-1]))
-            self._store(read, shape, dtype, weight._path, False, name)
+            self._store(read, shape, dtype, weight._path, False, False, name)
 
     def _store(
-        self, read: Callable[[], Array], shape: tuple[int, ...], dtype: ir.DataType, path: Scope, named: bool, name: str
+        self,
+        read: Callable[[], Array],
+        shape: tuple[int, ...],
+        dtype: ir.DataType,
+        path: Scope,
+        trained: bool,
+        persistent: bool,
+        name: str,
     ) -> Expr:
         if dtype == ir.DataType.STRING:
             self.arrays[path] = read()
         else:
-            self.tensors[path] = Tensor(path, read, shape, dtype, named and dtype.is_floating_point(), named, name)
+            parameter = trained and dtype.is_floating_point()
+            self.tensors[path] = Tensor(path, read, shape, dtype, parameter, persistent, name)
         return Weight(path)
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -130,11 +141,21 @@ class Weights:
                 path = path_of(name)
                 self._reserved |= {path, path[:-1]}
 
+    def is_named(self, value: ir.Value) -> bool:
+        """Whether a constant is a weight that a person gave a name, rather than a number some exporter wrote down."""
+        name = value.name or ""
+        if not value.is_initializer() or is_automatic(name):
+            return False
+        if self.signature:
+            return name in self.signature or "." in name
+        return "." in name or value.shape is None or len(value.shape) > 0
+
     def module(
         self, constructor: Expr, parts: dict[str, Part], scope: Scope, hint: str, buffers: tuple[str, ...] = ()
     ) -> Expr:
         """A framework module that owns the tensors `parts`; the same module again is the same path."""
-        key = (id(constructor) if not parts else None, tuple((a, _key(p)) for a, p in parts.items()), _text(constructor))
+        own = scope if self.population.get(scope) == 1 else ()
+        key = (own, tuple((a, _key(p)) for a, p in parts.items()), _text(constructor))
         if key in self._by_content:
             return Weight(self._by_content[key])
         wish, named = self._module_path(parts, scope, hint)
@@ -150,9 +171,11 @@ class Weights:
         value = _ir_value(part.source)
         source = _key(part)
         if source in self._by_source:
-            self.ties[path] = self._by_source[source]
-            return
-        self._by_source[source] = path
+            if value is None or value.shape is None or len(value.shape) > 1:
+                self.ties[path] = self._by_source[source]
+                return
+            # Exporters merge equal vectors, such as fresh scales and biases: each module gets its own again.
+        self._by_source.setdefault(source, path)
         self._keep.append(part.source)
         if value is None:
             data = np.asarray(part.source)
@@ -176,7 +199,7 @@ class Weights:
         for attribute, part in parts.items():
             value = _ir_value(part.source)
             name = (value.name or "") if value is not None else ""
-            if value is not None and value.is_initializer() and not is_automatic(name) and _key(part) not in self._by_source:
+            if value is not None and self.is_named(value) and _key(part) not in self._by_source:
                 for ending in (f".{attribute}", f"/{attribute}", f".weight_{attribute}"):
                     if name.endswith(ending) and len(name) > len(ending):
                         return path_of(name[: -len(ending)]), True
@@ -191,7 +214,9 @@ class Weights:
         """
         parts = list(wish)
         for i in range(1, len(parts)):
-            while tuple(parts[:i]) in self.tensors or tuple(parts[:i]) in self.modules or tuple(parts[:i]) in self.arrays:
+            while (
+                tuple(parts[:i]) in self.tensors or tuple(parts[:i]) in self.modules or tuple(parts[:i]) in self.arrays
+            ):
                 parts[i - 1] += "_"
         if parts[-1].isdigit():
             parts[-1] = "p" + parts[-1] if len(parts) == 1 else parts[-1]
@@ -208,7 +233,8 @@ class Weights:
 def _ir_value(source: Any) -> ir.Value | None:
     if isinstance(source, ir.Value):
         return source
-    return source._value if isinstance(source, Expr) else None
+    found = getattr(source, "_value", None)
+    return found if isinstance(found, ir.Value) else None
 
 
 def _key(part: Part) -> tuple[Any, str]:

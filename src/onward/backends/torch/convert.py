@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
-from onward.backends.emit.names import class_names, scope_of
+from onward.backends.emit.names import class_names, scope_of, signature
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.regions import split
 from onward.backends.emit.runtime import load_runtime, sort_imports
@@ -74,6 +74,7 @@ def generate(model: Model, trainable: Trainable = True) -> Source:
     graph = canonical(model, TARGET.rules.__contains__)
     emitter = Emitter(TARGET)
     emitter.weights.population = population(graph.graph)
+    emitter.weights.signature = signature(graph.graph)
     arguments = []
     for value in graph.graph.inputs:
         if value.is_initializer():

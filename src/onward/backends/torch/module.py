@@ -134,7 +134,7 @@ class ModuleWriter:
             body += ["", *first.forward]
         self.classes.append("\n".join([f"class {name}(nn.Module):", *("    " + b if b else "" for b in body)]))
         for i, plan in enumerate(plans):
-            arguments = {p: Literal(column[i]) for column, p in parameters.items()}
+            arguments: dict[str, Expr] = {p: Literal(column[i]) for column, p in parameters.items()}
             positional = len(arguments) <= 3
             self._constructors[plan.node.path] = Call(
                 Name(name), tuple(arguments.values()) if positional else (), {} if positional else arguments
@@ -235,7 +235,9 @@ class ModuleWriter:
         printer = FunctionPrinter(outer, RESERVED | _called(function), use_hints=is_root)
         arguments = []
         for i, var in enumerate(function.arguments):
-            name = printer.argument(var, "x" if i == 0 and not is_root and var.kind == "tensor" else None, pinned=is_root)
+            name = printer.argument(
+                var, "x" if i == 0 and not is_root and var.kind == "tensor" else None, pinned=is_root
+            )
             if var.kind == "tensor" and not device:
                 device.append(f"{name}.device")
             arguments.append(f"{name}: {_annotation(var.kind)}")

@@ -64,7 +64,7 @@ def write(file: BinaryIO, tensors: Mapping[str, Tensor]) -> None:
     file.write(struct.pack("<Q", len(text)) + text)
     for tensor in tensors.values():
         data = np.ascontiguousarray(carried(tensor))
-        file.write(memoryview(data.reshape(-1).view(np.uint8)))
+        file.write(data.reshape(-1).view(np.uint8).data)
 
 
 def _width(dtype: str) -> int:

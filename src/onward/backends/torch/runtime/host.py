@@ -5,7 +5,7 @@ import struct
 
 def float32(number: float) -> float:
     """Round to single precision; a symbolic number is left as it is."""
-    return struct.unpack("f", struct.pack("f", number))[0] if isinstance(number, float | int) else number
+    return float(struct.unpack("f", struct.pack("f", number))[0]) if isinstance(number, float | int) else number
 
 
 def trunc_divide(a: int, b: int) -> int:
