@@ -10,7 +10,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Arg, Emitter, Hosted, Unpack
+from onward.backends.emit.emitter import Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr, Name, Ref, Star
 from onward.backends.emit.host import array, is_nonnegative
 from onward.backends.torch.dtypes import UNSIGNED, bits, from_bits
@@ -63,8 +63,8 @@ def subscript(x: Expr, items: dict[int, Any], rank: int | None) -> Expr | None:
 
 
 @rule("Identity")
-def identity(e: Emitter, x: Arg) -> Expr:
-    return x._force()
+def identity(e: Emitter, x: Expr) -> Expr:
+    return x
 
 
 @rule("Reshape")
@@ -91,14 +91,14 @@ def _same(a: Any, b: Any) -> bool:
 
 
 @rule("Flatten")
-def flatten(e: Emitter, x: Arg, *, axis: int = 1) -> Expr:
+def flatten(e: Emitter, x: Expr, *, axis: int = 1) -> Expr:
     rank, axis = e.rank(x), axis_of(e, x, axis)
     if axis == 0:
         return x.reshape(1, -1)
     if is_string(e, x) or rank is None or axis == rank:
         return ops.flatten_to_matrix(x, axis)
     rows = x if axis == 1 else x.flatten(0, axis - 1)
-    return rows.flatten(1) if rank - axis > 1 else rows if axis > 1 else x._force()
+    return rows.flatten(1) if rank - axis > 1 else rows if axis > 1 else x
 
 
 @rule("Squeeze")
@@ -124,14 +124,14 @@ def unsqueeze(e: Emitter, x: Expr, axes: Expr) -> Expr:
 
 
 @rule("Transpose")
-def transpose(e: Emitter, x: Arg, *, perm: list[int] | None = None) -> Expr:
+def transpose(e: Emitter, x: Expr, *, perm: list[int] | None = None) -> Expr:
     rank = e.rank(x)
     if perm is None and rank is not None:
         perm = list(range(rank))[::-1]
     if perm is None:
         return x.T if is_string(e, x) else x.permute(Star(Name("reversed")(Name("range")(x.ndim))))
     if is_identity(list(perm)):
-        return x._force()
+        return x
     if is_string(e, x):
         return x.transpose(*perm)
     moved = [i for i, p in enumerate(perm) if i != p]
@@ -179,9 +179,9 @@ def tile(e: Emitter, x: Expr, repeats: Expr) -> Expr:
 
 
 @rule("Concat")
-def concat(e: Emitter, *parts: Arg, axis: int) -> Expr:
+def concat(e: Emitter, *parts: Expr, axis: int) -> Expr:
     if len(parts) == 1:
-        return parts[0]._force()
+        return parts[0]
     axis = axis_of(e, parts[0], axis)
     if is_string(e, parts[0]):
         return np_.concatenate(tuple(parts), axis=axis)
@@ -189,10 +189,10 @@ def concat(e: Emitter, *parts: Arg, axis: int) -> Expr:
 
 
 @rule("Split")
-def split(e: Emitter, x: Arg, sizes: Expr | None = None, *, axis: int = 0, num_outputs: int | None = None) -> Any:
+def split(e: Emitter, x: Expr, sizes: Expr | None = None, *, axis: int = 0, num_outputs: int | None = None) -> Any:
     count, axis = len(e.node.outputs), axis_of(e, x, axis)
     if count == 1:
-        return x._force()
+        return x
     if is_string(e, x):
         return Unpack(ops.split_strings(x, count if sizes is None else e.numbers(sizes), axis))
     dim = {"dim": axis} if axis else {}
