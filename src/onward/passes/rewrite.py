@@ -1,0 +1,93 @@
+"""What passes that replace a group of nodes by one have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.canon.origin import copy_origin
+
+DOMAIN = "onward"
+"""The domain of operators that exist only between passes and backends."""
+
+
+def graphs(model: ir.Model) -> Iterator[ir.Graph]:
+    """The main graph and every graph inside it."""
+    seen = {id(model.graph): model.graph}
+    for node in model.graph.all_nodes():
+        if isinstance(node.graph, ir.Graph):
+            seen.setdefault(id(node.graph), node.graph)
+    yield from seen.values()
+
+
+def is_op(node: ir.Node | None, *op_types: str) -> bool:
+    """Whether a node is one of the standard operators named."""
+    return node is not None and node.op_type in op_types and node.domain in ("", "ai.onnx")
+
+
+def made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
+    """The node that computes a value, if it is one of the standard operators named."""
+    node = None if value is None else value.producer()
+    return node if is_op(node, *op_types) else None
+
+
+def only_user(value: ir.Value) -> ir.Node | None:
+    """The one node that reads a value, or None where there are several, or the model gives it out."""
+    uses = list(value.uses())
+    return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
+
+
+def constant(value: ir.Value | None) -> ir.TensorProtocol | None:
+    return None if value is None else ir.convenience.get_const_tensor(value)
+
+
+def shape_of(value: ir.Value | None) -> tuple[int | None, ...] | None:
+    """The dimensions of a value, None for each unknown one."""
+    if value is None:
+        return None
+    tensor = ir.convenience.get_const_tensor(value)
+    if tensor is not None:
+        return tuple(tensor.shape.numpy())
+    return None if value.shape is None else tuple(d if isinstance(d, int) else None for d in value.shape)
+
+
+def new_node(
+    op_type: str,
+    inputs: Sequence[ir.Value | None],
+    attributes: Mapping[str, Any],
+    main: ir.Node,
+    before: ir.Node,
+    *,
+    domain: str = "",
+    outputs: int = 1,
+) -> ir.Node:
+    """A node that stands for `main`, and belongs to the same module, put in front of `before`."""
+    node = ir.Node(
+        domain,
+        op_type,
+        inputs,
+        [ir.convenience.convert_attribute(k, v) for k, v in attributes.items() if v is not None],
+        num_outputs=outputs,
+        name=main.name,
+        metadata_props=dict(main.metadata_props),
+    )
+    copy_origin(node, main)
+    assert before.graph is not None
+    before.graph.insert_before(before, node)
+    return node
+
+
+def take_over(old: ir.Value, new: ir.Value) -> None:
+    """Let `new` have the name, the type and all readers of `old`."""
+    new.type, new.shape = old.type, old.shape
+    old.replace_all_uses_with(new, replace_graph_outputs=True)
+    old.name, new.name = None, old.name
+
+
+def remove_unread(nodes: Sequence[ir.Node]) -> None:
+    """Remove those of the nodes, given in the order of the graph, whose results nobody reads (any more)."""
+    for node in reversed(nodes):
+        if node.graph is not None and not any(o.uses() or o.is_graph_output() for o in node.outputs):
+            node.graph.remove(node, safe=True)
