@@ -37,6 +37,16 @@ def gru(x, w, r):  # type: ignore[no-untyped-def]
     return np.stack(rows)[:, None], h[None]
 
 
+def lstm(x, w, r):  # type: ignore[no-untyped-def]
+    h, c, rows = np.zeros((2, 5), np.float32), np.zeros((2, 5), np.float32), []
+    for step in x:
+        i, o, f, g = np.split(step @ w[0].T + h @ r[0].T, 4, axis=1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        rows.append(h)
+    return np.stack(rows)[:, None], h[None], c[None]
+
+
 RECURRENT = [
     Old("RNN", 1, [X, W, R, B], {"hidden_size": 5, "output_sequence": 1}, outputs=2, expect=rnn, rtol=1e-5),
     Old("RNN", 7, [X, W, R, B], {"hidden_size": 5}, outputs=2),
@@ -49,6 +59,13 @@ RECURRENT = [
         rtol=1e-5,
     ),
     Old("GRU", 7, [X, gates(W, 3), gates(R, 3)], {"hidden_size": 5}, outputs=2),
+    Old(
+        *("LSTM", 1, [X, gates(W, 4), gates(R, 4)]),
+        {"hidden_size": 5, "output_sequence": 1},
+        outputs=3,
+        expect=lstm,
+        rtol=1e-5,
+    ),
     Old("LSTM", 7, [X, gates(W, 4), gates(R, 4)], {"hidden_size": 5}, outputs=3),
 ]
 

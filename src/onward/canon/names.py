@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import onnx_ir as ir
 
+from onward.canon.walk import all_graphs
+
 
 class Names:
     """Hands out names that no scope of the model uses, so that no graph captures a value by accident."""
@@ -37,10 +39,9 @@ class _Unique:
 
 
 def _graphs(model: ir.Model) -> Iterator[ir.Graph]:
-    yield from model.graphs()
+    yield from all_graphs(model.graph)
     for function in model.functions.values():
-        yield function.graph
-        yield from function.subgraphs()
+        yield from all_graphs(function.graph)
 
 
 def _value_names(graphs: Iterable[ir.Graph]) -> Iterator[str]:

@@ -32,9 +32,14 @@ def dropout_mode(node: ir.Node, op: Rewriter) -> None:
 @upgrade("Dropout", since=10)
 def dropout_mask_type(node: ir.Node, op: Rewriter) -> None:
     """The mask was of the type of the data, now it is boolean."""
-    if len(node.outputs) > 1 and is_used(mask := node.outputs[1]):
+    if len(node.outputs) < 2:
+        return
+    mask = node.outputs[1]
+    if is_used(mask):
         op.follow(mask, "CastLike", needed(node, 0))
         mask.type = ir.TensorType(ir.DataType.BOOL)
+    else:
+        node.resize_outputs(1)
 
 
 @upgrade("Dropout", since=12)

@@ -1,0 +1,35 @@
+"""Walks over graphs and the graphs inside them.
+
+Unlike the iterators of onnx-ir these pass over a graph attribute that a function refers to but does not hold.
+"""
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+
+def inner_graphs(node: ir.Node) -> Iterator[ir.Graph]:
+    """The graphs that `node` holds."""
+    for attribute in node.attributes.values():
+        if attribute.is_ref():
+            continue
+        if attribute.type == ir.AttributeType.GRAPH:
+            yield attribute.as_graph()
+        elif attribute.type == ir.AttributeType.GRAPHS:
+            yield from attribute.as_graphs()
+
+
+def all_graphs(graph: ir.Graph) -> Iterator[ir.Graph]:
+    """`graph` and all graphs inside it."""
+    pending = [graph]
+    while pending:
+        found = pending.pop()
+        yield found
+        for node in found:
+            pending += inner_graphs(node)
+
+
+def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
+    """The nodes of `graph` and of all graphs inside it, graph by graph."""
+    for found in all_graphs(graph):
+        yield from found
