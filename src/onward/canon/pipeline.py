@@ -23,9 +23,10 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     infer(graph)  # before upgrade, whose rewrites are shorter where shapes are known
     upgrade(graph)
     fill_defaults(graph)
-    fold_constants(graph)  # before lowering and idioms, which look for constants
+    infer(graph)  # idioms look at shapes
+    _idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
+    fold_constants(graph)  # before lowering, which looks for constants
     lower(graph, has_rule)  # types all values anew
-    _idioms(graph)
     infer(graph)
     common.RemoveUnusedNodesPass()(graph)
     return graph
