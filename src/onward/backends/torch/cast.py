@@ -1,4 +1,4 @@
-"""Conversion between dtypes."""
+"""Conversion between dtypes, by value and by bit pattern."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.torch.target import dtype, rule
+from onward.backends.torch.target import DTYPES, dtype, ops, rule, torch
+from onward.errors import UnsupportedError
+from onward.spec.cast import SMALL_FLOATS, SMALL_INTEGERS
 
 _D = ir.DataType
 
@@ -18,12 +20,59 @@ def cast(e: Emitter, x: Expr, *, to: int, saturate: int = 1, round_mode: str = "
 
 @rule("CastLike")
 def cast_like(e: Emitter, x: Expr, like: Expr, *, saturate: int = 1, round_mode: str = "up") -> Expr:
-    return converted(e, x, e.dtype(x), e.dtype(like) or _D.FLOAT, bool(saturate), round_mode)
+    target = e.dtype(like)
+    if target is None:
+        raise UnsupportedError("the dtype that CastLike casts to is not known")
+    return converted(e, x, e.dtype(x), target, bool(saturate), round_mode)
 
 
 def converted(
-    e: Emitter, x: Expr, source: ir.DataType | None, target: ir.DataType, saturate: bool, round_mode: str
+    e: Emitter,
+    x: Expr,
+    source: ir.DataType | None,
+    target: ir.DataType,
+    saturate: bool = True,
+    round_mode: str = "up",
 ) -> Expr:
+    """The expression `x`, of dtype `source`, as `target`."""
     if source == target:
         return x
+    if source == _D.STRING:
+        return ops.parse_numbers(x, dtype(target), device=e.device)
+    if target == _D.STRING:
+        return ops.format_numbers(x)
+    if target in SMALL_INTEGERS:
+        width, signed = SMALL_INTEGERS[target]
+        return ops.low_bits(x, width, signed)
+    if target == _D.FLOAT8E8M0:
+        return ops.to_power_of_two(x, saturate, round_mode)
+    if target in SMALL_FLOATS:
+        return _small_float(x, target, saturate)
+    if DTYPES[target] == DTYPES.get(source or _D.UNDEFINED):
+        return x
     return x.to(dtype(target))
+
+
+def _small_float(x: Expr, target: ir.DataType, saturate: bool) -> Expr:
+    small = SMALL_FLOATS[target]
+    if not small.bytes:
+        return ops.round_to_small_float(x, small.mantissa, small.lowest_exponent, small.largest)
+    if saturate:
+        return torch.clamp(x, -small.largest, small.largest).to(dtype(target))
+    if target == _D.FLOAT8E4M3FN:
+        return ops.to_float8_e4m3fn(x)
+    return x.to(dtype(target))
+
+
+@rule("BitCast")
+def bit_cast(e: Emitter, x: Expr, *, to: int) -> Expr:
+    source, target = e.dtype(x), _D(to)
+    if source == target:
+        return x
+    small = SMALL_INTEGERS.keys() | {_D.FLOAT4E2M1}
+    if source not in small and target not in small:
+        return x.view(dtype(target))
+    code = ops.float4_code(x) if source == _D.FLOAT4E2M1 else x
+    if target == _D.FLOAT4E2M1:
+        return ops.float4_value(code)
+    return ops.low_bits(code, *SMALL_INTEGERS[target])
