@@ -15,7 +15,7 @@ def parser() -> argparse.ArgumentParser:
 
     top = argparse.ArgumentParser(
         prog="onward",
-        description="Moves machine-learning models between frameworks through ONNX, and checks that they stay the same.",
+        description="Moves machine-learning models between frameworks through ONNX and checks that they stay the same.",
     )
     top.add_argument("--version", action="version", version=f"onward {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)

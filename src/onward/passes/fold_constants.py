@@ -101,7 +101,7 @@ _SHAPE_ONLY = frozenset({"Shape", "Size"})
 
 
 def fold_constants(model: ir.Model) -> int:
-    """Replace what depends on constants alone, in the main graph and the graphs inside it; returns how many nodes went."""
+    """Replace what depends on constants alone, in all graphs of the model; returns how many nodes went."""
     count = 0
     graphs = {id(g): g for n in model.graph.all_nodes() for g in [n.graph] if g is not None}
     for graph in graphs.values():

@@ -1,7 +1,7 @@
 """ONNX's own backend test suite, run on a backend of ours: `python -m onward.verify.suite torch`.
 
-Every case is run as the suite itself does: the model is prepared once, each data set's inputs are fed, and the outputs are
-compared with the suite's own comparison and the case's own tolerances.
+Every case is run as the suite itself does: the model is prepared once, each data set's inputs are fed, and the outputs
+are compared with the suite's own comparison and the case's own tolerances.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class Result:
 def cases() -> dict[str, Any]:
     """All 2,033 cases by name; the data of most is generated in memory."""
     from onnx.backend.test import loader
-    from onnx.backend.test.runner import Runner
 
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -51,7 +50,6 @@ def cases() -> dict[str, Any]:
             for c in loader.load_model_tests(kind=kind)
         ]
         found += light_cases()
-    del Runner
     return {c.name: c for c in found}
 
 

@@ -38,6 +38,7 @@ _BINARY = {
     "%": 10,
     "**": 12,
 }
+_OPPOSITE = {"is": "is not", "is not": "is", "==": "!=", "!=": "=="}
 _CONDITIONAL, _NOT, _UNARY, _ATOM = 0, 3, 11, 14
 
 
@@ -303,6 +304,13 @@ class Star(Expr):
         self._operand = lift(operand)
 
 
+def forced(expr: Expr) -> Expr:
+    """The expression that a lazy one stands for."""
+    while isinstance(expr, Lazy):
+        expr = expr._force()
+    return expr
+
+
 def lift(value: Any) -> Expr:
     """A Python value as a literal expression; expressions pass through."""
     if isinstance(value, Expr):
@@ -398,6 +406,16 @@ def string_literal(text: str) -> str:
     return '"' + "".join(out) + '"'
 
 
+def _negated(expr: Expr, resolve: Resolve) -> Expr | None:
+    """`a is not b` for `a is b`; None where no operator says the opposite."""
+    found: Any = expr
+    while isinstance(found, Lazy | Ref):
+        found = found._force() if isinstance(found, Lazy) else resolve(found)
+    if isinstance(found, Binary) and found._op in _OPPOSITE:
+        return Binary(_OPPOSITE[found._op], found._left, found._right)
+    return None
+
+
 def render(expr: Expr, resolve: Resolve) -> str:
     return _render(expr, resolve)[0]
 
@@ -437,6 +455,8 @@ def _render(expr: Expr, resolve: Resolve) -> tuple[str, int]:
             right = _paren(expr._right, resolve, prec + (prec != 12))
             return f"{left} {expr._op} {right}", prec
         case Unary():
+            if expr._op == "not" and (opposite := _negated(expr._operand, resolve)) is not None:
+                return _render(opposite, resolve)
             prec = _NOT if expr._op == "not" else _UNARY
             space = " " if expr._op == "not" else ""
             return f"{expr._op}{space}{_paren(expr._operand, resolve, prec)}", prec

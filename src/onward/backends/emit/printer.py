@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from onward.backends.emit.expr import Expr, Ref, Var, children, render, variables
+from onward.backends.emit.expr import Expr, Ref, Var, children, forced, render, variables
 from onward.backends.emit.names import identifier
 from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword, Statement, assigned, read
 
@@ -51,6 +51,7 @@ def drop_unread(block: Block, returned: list[Expr]) -> None:
 
 def depth(expr: Expr, inlined: dict[Var, Expr]) -> int:
     """How many calls and operators are nested, counting what is inlined."""
+    expr = forced(expr)
     if isinstance(expr, Ref):
         return depth(inlined[expr._var], inlined) if expr._var in inlined else 0
     return 1 + max((depth(c, inlined) for c in children(expr)), default=-1)
@@ -103,33 +104,43 @@ class FunctionPrinter:
     def _block(self, block: Block, returned: list[Expr] | None = None) -> list[str]:
         singles = self._inlinable(block, returned or [])
         lines: list[str] = []
-        for statement in block.body:
+        for place, statement in enumerate(block.body):
             if isinstance(statement, Assign) and len(statement.targets) == 1 and statement.targets[0] in singles:
                 target = statement.targets[0]
                 assert target is not None
                 self._inlined[target] = statement.value
-                consumer = singles[target]
-                if self._fits(consumer, target):
+                consumer, reader = singles[target]
+                if self._fits(consumer, target) and not self._changes(statement.value, block.body[place + 1 : reader]):
                     continue
                 del self._inlined[target]
             lines += self._statement(statement)
         return lines
 
-    def _inlinable(self, block: Block, returned: list[Expr]) -> dict[Var | None, Expr]:
-        """Variables read exactly once, by a later expression of this very block → that expression."""
-        reads: Counter[Var] = Counter()
-        consumer: dict[Var | None, Expr] = {}
-        for statement in block.body:
+    def _changes(self, expr: Expr, statements: list[Statement]) -> bool:
+        """Whether any of the statements assigns a variable that the expression reads."""
+        fixed, queue = set(), list(variables(expr))
+        while queue:
+            var = queue.pop()
+            if var in self._inlined:
+                queue += variables(self._inlined[var])
+            elif var.fixed:
+                fixed.add(var)
+        return bool(fixed) and any(not fixed.isdisjoint(assigned(s)) for s in statements)
+
+    def _inlinable(self, block: Block, returned: list[Expr]) -> dict[Var | None, tuple[Expr, int]]:
+        """Variables read exactly once, by a later expression of this very block → that expression and its place."""
+        consumer: dict[Var | None, tuple[Expr, int]] = {}
+        for place, statement in enumerate(block.body):
             direct = [statement.value] if isinstance(statement, Assign | Do) else []
             if isinstance(statement, Compound) and statement.clauses[0][0] != "while":
                 test = statement.clauses[0][1]
                 direct = [] if test is None else [test]
             for expr in direct:
                 for var in variables(expr):
-                    consumer[var] = expr
+                    consumer[var] = expr, place
         for expr in returned:
             for var in variables(expr):
-                consumer[var] = expr
+                consumer[var] = expr, len(block.body)
         reads = self._remaining
         return {v: e for v, e in consumer.items() if v is not None and reads[v] == 1 and not v.fixed}
 
@@ -169,6 +180,9 @@ class FunctionPrinter:
 
     def _compound(self, statement: Compound) -> list[str]:
         lines: list[str] = []
+        target = statement.target
+        if target is not None and not self._remaining[target]:
+            self._names[target] = "_"
         for var in assigned(statement):
             if var.fixed and var not in self._names:
                 self._name(var)
@@ -181,9 +195,8 @@ class FunctionPrinter:
         self._nesting += 1
         for word, test, block in statement.clauses:
             if word == "for":
-                assert statement.target is not None and test is not None
-                text = self.text(test)
-                header = f"for {self._name(statement.target)} in {text}:"
+                assert target is not None and test is not None
+                header = f"for {self._name(target)} in {self.text(test)}:"
             else:
                 header = word + (f" {self.text(test)}" if test is not None else "") + ":"
             body = self._block(block) or ["pass"]

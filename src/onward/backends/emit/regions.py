@@ -1,8 +1,8 @@
 """Splits one long computation into the modules whose weights it uses, wherever that can be done exactly.
 
-Each statement has a scope: the module its node belonged to, as far as the file tells. The statements of a scope become the
-`forward` of that module if, contracted to a single call, they leave the order of computation possible. A scope for which
-that fails is dissolved: its statements stay with the parent, only its weights keep their place in the tree.
+Each statement has a scope: the module its node belonged to, as far as the file tells. The statements of a scope become
+the `forward` of that module if, contracted to a single call, they leave the order of computation possible. A scope for
+which that fails is dissolved: its statements stay with the parent, only its weights keep their place in the tree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from onward.backends.emit.expr import Call, Expr, Lazy, Ref, Var, Weight, variables, walk
+from onward.backends.emit.expr import Call, Expr, Ref, Var, Weight, forced, variables, walk
 from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.tree import Function, TreeNode, node_at
 
@@ -132,11 +132,11 @@ class _Level:
         for statement in body:
             for expr in expressions(statement):
                 for leaf in walk(expr):
-                    if isinstance(leaf, Weight) and leaf._path[:depth] != self.node.path:
-                        if leaf._path not in function.foreign:
-                            var = Var(leaf._path[-1], "tensor")
-                            function.foreign[leaf._path] = var
-                            function.arguments.append(var)
+                    if not isinstance(leaf, Weight) or leaf._path in function.foreign:
+                        continue
+                    if leaf._path[:depth] != self.node.path:
+                        var = function.foreign[leaf._path] = Var(leaf._path[-1], "tensor")
+                        function.arguments.append(var)
 
     def _call(self, unit: _Unit, live: set[Var]) -> Statement | None:
         """Make the unit's module and return the statement that calls it, or None if it must be dissolved."""
@@ -145,14 +145,14 @@ class _Level:
         inside = set(unit.assigns())
         arguments = list(dict.fromkeys(v for v in unit.reads() if v not in inside))
         outputs = list(dict.fromkeys(v for v in unit.assigns() if v in live))
-        if not outputs or not all(isinstance(s, Assign | Compound) or s for s, _ in unit.items):
+        if not outputs:
             return None
         _Level(self.root, node, unit.items).build(list(arguments), [Ref(v) for v in outputs])
         assert node.forward is not None
-        if all(part.isdigit() for part in node.children) and node.children and not node.tensors:
-            if not node.sequential:
-                node.forward = None
-                return None
+        is_container = bool(node.children) and all(p.isdigit() for p in node.children) and not node.tensors
+        if is_container and not node.sequential:
+            node.forward = None
+            return None
         passed = [Ref(v) for v in arguments] + [Weight(p) for p in node.forward.foreign]
         value = Call(Weight(node.path), tuple(passed), {})
         return Assign(list(outputs), value, node.path, unit.items[0][0].origin)
@@ -307,13 +307,6 @@ def _step(statement: Statement) -> tuple[Var, Scope, list[Var]] | None:
     if not all(isinstance(a, Ref) for a in arguments):
         return None
     return statement.targets[0], value._fn._path, [a._var for a in arguments if isinstance(a, Ref)]
-
-
-def forced(expr: Expr) -> Expr:
-    """The expression that a lazy one stands for."""
-    while isinstance(expr, Lazy):
-        expr = expr._force()
-    return expr
 
 
 def loops(node: TreeNode, body: list[Statement], results: list[Expr]) -> list[Statement]:

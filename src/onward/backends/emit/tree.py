@@ -26,7 +26,7 @@ class Function:
 
 @dataclass
 class TreeNode:
-    """A module of the generated model: a framework's own (`leaf`), or one with children, tensors and perhaps a `forward`."""
+    """A module of the generated model: a framework's own (`leaf`), or one with children and perhaps a `forward`."""
 
     path: Scope
     children: dict[str, TreeNode] = field(default_factory=dict)

@@ -170,11 +170,11 @@ class Weights:
         path = (*module.path, attribute)
         value = _ir_value(part.source)
         source = _key(part)
-        if source in self._by_source:
-            if value is None or value.shape is None or len(value.shape) > 1:
-                self.ties[path] = self._by_source[source]
-                return
-            # Exporters merge equal vectors, such as fresh scales and biases: each module gets its own again.
+        # Exporters merge equal vectors, such as fresh scales and biases: each module gets its own again.
+        is_vector = value is not None and value.shape is not None and len(value.shape) <= 1
+        if source in self._by_source and not is_vector:
+            self.ties[path] = self._by_source[source]
+            return
         self._by_source.setdefault(source, path)
         self._keep.append(part.source)
         if value is None:
