@@ -15,7 +15,7 @@ import onnx_ir as ir
 from onward.canon.defaults import fill_nodes
 from onward.canon.infer import Inference
 from onward.canon.inline import Inliner
-from onward.canon.lower.bodies import body_of, captured_by, function_of, graphs_in, nodes_in
+from onward.canon.lower.bodies import Definition, body_of, captured_by, definition, graphs_in, nodes_in
 from onward.canon.lower.registry import LOWERINGS
 from onward.canon.origin import mark_origin
 from onward.canon.upgrade import ML, upgrade_node
@@ -72,7 +72,7 @@ class _Lowerer:
         self._op = _Typing(model, self._inference)
         self._calls: dict[ir.OperatorIdentifier, ir.Function] = {}
         self._inliner = Inliner(self._calls, self._op.names, names_bodies=False)
-        self._functions: dict[bytes, ir.Function] = {}
+        self._definitions: dict[bytes, Definition] = {}
 
     def graph(self, graph: ir.Graph) -> None:
         self._inference.enter(graph)
@@ -99,23 +99,19 @@ class _Lowerer:
         if own is not None:
             mark_origin(node)
             own(node, self._op.at(node))
-            created = list(self._op.created)
-        else:
-            body = body_of(node)
-            if body is None:
-                return None
-            created = self._call(node, body)
-        return self._canonical(created)
-
-    def _call(self, node: ir.Node, body: bytes) -> list[ir.Node]:
-        mark_origin(node)
-        function = self._functions.get(body)
-        if function is None:
-            function = self._functions[body] = function_of(body)
-        self._calls[node.op_identifier()] = function
-        self._inliner.expand(node, captured_by(node, function))
+            return self._canonical(list(self._op.created))
+        body = body_of(node)
+        if body is None:
+            return None
+        known = self._definitions.get(body)
+        if known is None:
+            known = self._definitions[body] = definition(body)
+        if not known.serves(node):
+            return None
+        self._calls[node.op_identifier()] = known.function
+        self._inliner.expand(node, captured_by(node, known.function))
         self._calls.clear()
-        return self._inliner.created
+        return self._canonical(self._inliner.created)
 
     def _canonical(self, created: list[ir.Node]) -> list[ir.Node]:
         """The same at the opset of the model, with default attributes."""

@@ -1,6 +1,7 @@
 """Function bodies that schemas carry: ONNX's own definition of an op in terms of simpler ones."""
 
 from functools import cache
+from typing import NamedTuple
 
 import onnx
 import onnx_ir as ir
@@ -58,13 +59,27 @@ def _body_for_types(node: ir.Node, schema: onnx.defs.OpSchema) -> bytes | None:
     return bodies.pop() or None if len(bodies) == 1 else None
 
 
-def function_of(body: bytes) -> ir.Function:
-    """A body as a function, without the outputs at the end that it does not compute."""
+class Definition(NamedTuple):
+    function: ir.Function
+    computes: tuple[bool, ...]
+    """Of each output, whether the body computes it: one made for a node without an optional output may not."""
+
+    def serves(self, node: ir.Node) -> bool:
+        """Whether the body computes all that `node` gives."""
+        return len(node.outputs) <= len(self.computes) and all(
+            computed or not output.name for output, computed in zip(node.outputs, self.computes, strict=False)
+        )
+
+
+def definition(body: bytes) -> Definition:
+    """A serialised body as a function. Outputs that it does not compute are its first input, to be well-formed."""
     proto = onnx.FunctionProto.FromString(body)
     made = {name for node in proto.node for name in node.output}.union(proto.input)
-    while proto.output and proto.output[-1] not in made:
-        proto.output.pop()
-    return ir.serde.deserialize_function(proto)
+    computes = tuple(name in made for name in proto.output)
+    for index, computed in enumerate(computes):
+        if not computed:
+            proto.output[index] = proto.input[0]
+    return Definition(ir.serde.deserialize_function(proto), computes)
 
 
 def captured_by(node: ir.Node, function: ir.Function) -> dict[ir.Value, ir.Value]:
