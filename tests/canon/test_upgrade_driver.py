@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from onward.canon.origin import Origin, origin
 from onward.canon.upgrade import upgrade
 from onward.canon.upgrade.registry import ENTRIES
-from onward.errors import InvalidModelError, UnsupportedError
+from onward.errors import ConversionError, InvalidModelError, UnsupportedError
 
 NEWEST = onnx.defs.onnx_opset_version()
 
@@ -142,6 +142,34 @@ def test_a_file_older_than_opset_imports_is_of_opset_1() -> None:
     new.ir_version = 2
     upgrade(new)
     assert new.graph.node(0).attributes["axis"].as_int() == 1
+
+
+def test_element_types_are_followed_through_nodes_that_declare_none() -> None:
+    nodes = [
+        helper.make_node("Cast", ["x"], ["d"], to=TensorProto.DOUBLE),
+        helper.make_node("Relu", ["d"], ["r"]),
+        helper.make_node("Clip", ["r"], ["y"], min=0.5),
+    ]
+    new = ir.from_proto(model(nodes, 9))
+    upgrade(new)
+    assert [node.op_type for node in new.graph] == ["Cast", "Relu", "Constant", "Clip"]
+    assert new.graph.node(2).outputs[0].dtype == ir.DataType.DOUBLE
+
+
+@pytest.mark.parametrize(
+    ("node", "error", "why"),
+    [
+        (helper.make_node("Softmax", ["x"], ["y"], axis=3), InvalidModelError, "axis 3 of an input of rank 3"),
+        (helper.make_node("Softmax", ["x"], ["y"], axis="1"), ConversionError, "TypeError"),
+        (helper.make_node("Mul", ["x", "x"], ["y"], broadcast=1, axis=1), InvalidModelError, "does not fit"),
+        (helper.make_node("Cast", ["x"], ["y"], to="FLOAT1"), InvalidModelError, "FLOAT1"),
+        (helper.make_node("Clip", [], ["y"]), InvalidModelError, "required input 0 is missing"),
+    ],
+    ids=lambda value: value.op_type if isinstance(value, onnx.NodeProto) else "",
+)
+def test_a_malformed_node_is_named(node: onnx.NodeProto, error: type[Exception], why: str) -> None:
+    with pytest.raises(error, match=f"{node.op_type} 'y' .*{why}"):
+        upgrade(ir.from_proto(model([node], 5)))
 
 
 def test_a_newer_opset_is_refused() -> None:

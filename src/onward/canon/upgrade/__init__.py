@@ -29,7 +29,7 @@ from onward.canon.upgrade import (
 from onward.canon.upgrade.registry import ENTRIES, Entry
 from onward.canon.upgrade.rewrite import DIALECT, Rewriter, describe
 from onward.canon.upgrade.types import infer_types
-from onward.errors import InvalidModelError, UnsupportedError
+from onward.errors import ConversionError, InvalidModelError, OnwardError, UnsupportedError
 
 __all__ = ["ML", "newest", "upgrade", "upgrade_node"]
 
@@ -124,7 +124,7 @@ def upgrade_node(node: ir.Node, target: int, op: Rewriter) -> list[ir.Node]:
     created: list[ir.Node] = []
     while step := _next_entry(node, target):
         since, entry = step
-        entry(node, op.at(node))
+        _apply(entry, node, since, op)
         node.version = since
         created += op.created
         if node.graph is None:
@@ -137,6 +137,16 @@ def upgrade_node(node: ir.Node, target: int, op: Rewriter) -> list[ir.Node]:
     become = [found for new in before for found in upgrade_node(new, target, op)]
     become += [node] if node.graph is not None else []
     return become + [found for new in after for found in upgrade_node(new, target, op)]
+
+
+def _apply(entry: Entry, node: ir.Node, since: int, op: Rewriter) -> None:
+    try:
+        entry(node, op.at(node))
+    except OnwardError:
+        raise
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise ConversionError(f"{describe(node)}: no upgrade to version {since}: {problem}") from error
 
 
 def _next_entry(node: ir.Node, target: int) -> tuple[int, Entry] | None:

@@ -4,7 +4,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, dims, is_used, needed, put, set_inputs, take
+from onward.canon.upgrade.rewrite import Rewriter, describe, dims, is_used, needed, put, set_inputs, take
+from onward.errors import InvalidModelError
 
 
 @upgrade("Softmax", "LogSoftmax", "Hardmax", since=13)
@@ -14,6 +15,8 @@ def flattened_softmax(node: ir.Node, op: Rewriter) -> None:
     known = dims(x)
     if known is not None:
         first = axis + len(known) if axis < 0 else axis
+        if not 0 <= first < len(known):
+            raise InvalidModelError(f"{describe(node)}: axis {axis} of an input of rank {len(known)}")
         wide = [d for d in range(first, len(known)) if known[d] != 1]
         if len(wide) <= 1:
             put(node, axis=wide[0] if wide else len(known) - 1)

@@ -3,7 +3,7 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, describe, needed, put, rank, set_inputs, take
+from onward.canon.upgrade.rewrite import Rewriter, describe, dims, needed, put, rank, set_inputs, take
 from onward.errors import InvalidModelError
 
 FLOAT_MAX = 3.4028234663852886e38
@@ -43,6 +43,8 @@ def _begin_at(a: ir.Value, b: ir.Value, axis: int, op: Rewriter) -> ir.Value:
     if rank_a is not None and rank_b is not None:
         begin = axis + rank_a if axis < 0 else axis
         missing = max(rank_a - begin - rank_b, 0)
+        if axis >= 0 and begin + rank_b > rank_a and not all(d == 1 for d in dims(b) or ()):
+            raise InvalidModelError(f"{describe(op.node)}: its second input does not fit from axis {axis} on")
         return op("Unsqueeze", b, op.ints(range(rank_b, rank_b + missing))) if missing else b
     begin_at = op("Add", op.rank(a), op.ints([axis])) if axis < 0 else op.ints([axis])
     room = op("Sub", op("Sub", op.rank(a), begin_at), op.rank(b))

@@ -132,6 +132,8 @@ class Rewriter:
         """
         if value is None or (value.is_graph_input() and not (value.is_initializer() and self._inputs_are_fixed)):
             return None
+        if (producer := value.producer()) is not None and len(producer.attributes) != 1:
+            return None
         tensor = ir.convenience.get_const_tensor(value)
         return None if tensor is None or tensor.size > CONSTANT_LIMIT else tensor.numpy()
 

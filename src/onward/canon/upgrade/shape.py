@@ -81,10 +81,8 @@ def tile_repeats(node: ir.Node, op: Rewriter) -> None:
     """`tiles` copies along the one dimension `axis`, both of them numbers of the type of the data."""
     x = needed(node, 0)
     tiles, axis = (op.reshape(op("Cast", needed(node, i), to=ir.DataType.INT64), op.ints([1])) for i in (1, 2))
-    size = op.rank(x)
-    index = op("Range", op.ints(0), op("Squeeze", size), op.ints(1))
-    from_front = op("Where", op("Less", axis, op.ints([0])), op("Add", axis, size), axis)
-    set_inputs(node, [x, op("Where", op("Equal", index, from_front), tiles, op.ints([1]))])
+    ones = op("ConstantOfShape", op.rank(x), value=ir.tensor([1]))
+    set_inputs(node, [x, op("ScatterElements", ones, axis, tiles)])
 
 
 @upgrade("TopK", since=10)
