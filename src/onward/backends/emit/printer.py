@@ -148,7 +148,7 @@ class FunctionPrinter:
         value = self._inlined[target]
         if target.kind == "host" and depth(value, self._inlined) <= 3:
             return True
-        if depth(consumer, self._inlined) > INLINE_DEPTH + 2:
+        if depth(consumer, self._inlined) > INLINE_DEPTH:
             return False
         width = sum(len(part) for part in self._rough(consumer))
         return width <= INLINE_WIDTH

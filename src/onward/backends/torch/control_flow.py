@@ -13,7 +13,7 @@ from onward.backends.emit.host import array
 from onward.backends.emit.names import is_automatic
 from onward.backends.emit.statements import Block, read
 from onward.backends.torch.shape import integer, is_string, subscript
-from onward.backends.torch.target import dtype, np_, rule, torch
+from onward.backends.torch.target import dtype, ops, rule, torch
 
 ENDLESS = 2**31 - 1
 """A trip count as large as this or larger stands for 'until the condition is false'."""
@@ -112,17 +112,17 @@ def _plain(value: Any) -> Expr:
 
 
 def stacked(
-    e: Emitter, items: Var, like: ir.Value, axis: int = 0, reverse: bool = False, never_empty: bool = False
+    e: Emitter, items: Var, like: ir.Value, *, axis: int = 0, reverse: bool = False, never_empty: bool = False
 ) -> Expr:
-    """The tensors collected by a loop as one tensor with a new axis; it has its dtype and shape even if there are none."""
+    """The tensors that a loop collected as one tensor with a new axis, which has its shape even if there are none."""
     elements: Expr = Ref(items)[::-1] if reverse else Ref(items)
+    options: dict[str, Any] = {"dim": axis} if axis else {}
     if like.dtype == ir.DataType.STRING:
-        full: Expr = np_.stack(elements, axis=axis)
-        empty = np_.empty(_empty_shape(like, axis), dtype=Name("object"))
-    else:
-        full = torch.stack(elements, **({"dim": axis} if axis else {}))
-        empty = torch.empty(_empty_shape(like, axis), dtype=dtype(like.dtype or ir.DataType.FLOAT), device=e.device)
-    return full if never_empty else Conditional(Ref(items), full, empty)
+        return ops.stack_strings(elements, _empty_shape(like, axis), axis)
+    if never_empty:
+        return torch.stack(elements, **options)
+    of = dtype(like.dtype or ir.DataType.FLOAT)
+    return ops.stack(elements, _empty_shape(like, axis), **options, dtype=of, device=e.device)
 
 
 def _empty_shape(like: ir.Value, axis: int) -> tuple[int, ...]:
@@ -256,11 +256,17 @@ def scan(
         whole = scanned[0].unbind(axes[0])
         whole = Name("reversed")(whole) if backward[0] else whole
     each(e, body, body.inputs[count:], whole, scanned, item, e.dim(scanned[0], axes[0]), states, lists)
+    shape = e.shape(scanned[0])
+    never_empty = shape is not None and bool(shape[axes[0]])
     finals: list[Any] = [Ref(states[i]) if i in states else operands[i] for i in range(count)]
     for i in range(count, len(body.outputs)):
         axis = scan_output_axes[i - count] if scan_output_axes else 0
         reverse = bool(scan_output_directions and scan_output_directions[i - count])
-        finals.append(stacked(e, lists[i], body.outputs[i], axis, reverse) if i in lists else None)
+        finals.append(
+            stacked(e, lists[i], body.outputs[i], axis=axis, reverse=reverse, never_empty=never_empty)
+            if i in lists
+            else None
+        )
     return finals
 
 
