@@ -57,6 +57,6 @@ def test_nodes_in_branches_are_filled_in() -> None:
 def test_twenty_thousand_nodes_take_less_than_a_second() -> None:
     names = [f"v{i}" for i in range(20_000)]
     new = model([helper.make_node("LeakyRelu", [a], [b]) for a, b in zip(["x", *names], names, strict=False)])
-    start = time.perf_counter()
+    start = time.process_time()
     fill_defaults(new)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1

@@ -233,9 +233,9 @@ def chain(length: int) -> ir.Model:
 def test_time_is_linear_in_nodes() -> None:
     def seconds(length: int) -> float:
         new = chain(length)
-        start = time.perf_counter()
+        start = time.process_time()
         upgrade(new)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(400)
     short, long = min(seconds(2_000) for _ in range(3)), min(seconds(20_000) for _ in range(2))
