@@ -115,7 +115,7 @@ class Facts:
         if any(o is None and v is not None for o, v in zip(operands, inputs, strict=True)):
             return None
         try:
-            result = evaluate(*operands, **options)
+            result = _as_array(evaluate(*operands, **options))
         except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError):
             return None
         return result if result is not None and result.size <= LIMIT else None
@@ -155,6 +155,11 @@ def _array(items: list[Any], shape: tuple[int, ...]) -> Array:
     out = np.empty(len(items), dtype=object)
     out[:] = items
     return out.reshape(shape)
+
+
+def _as_array(result: Any) -> Array | None:
+    """Numpy gives the one element itself where an array of objects without dimensions is meant."""
+    return result if result is None or isinstance(result, np.ndarray) else _array([result], ())
 
 
 def _objects(data: Array) -> Array:

@@ -16,6 +16,7 @@ from onward.passes.rewrite import (
     made_by,
     new_node,
     only_user,
+    permutation,
     remove_unread,
     take_over,
 )
@@ -38,7 +39,7 @@ def _fuse(matmul: ir.Node) -> bool:
     if tensor is None or len(tensor.shape) != 2 or not tensor.dtype.is_floating_point():
         return False
     if transpose is not None:
-        if transpose.attributes.get_ints("perm", [1, 0]) != [1, 0]:
+        if permutation(transpose) not in (None, [1, 0]):
             return False
     elif _read_by_others(weight):
         return False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from onward.passes.fuse_attention import fuse_attention
 from onward.passes.fuse_linear import fuse_linear
+from onward.passes.rewrite import graphs, remove_unread
 
 
 def idioms(model: ir.Model) -> None:
@@ -13,3 +15,6 @@ def idioms(model: ir.Model) -> None:
     Runs before constants are folded: a folded weight has lost the name it had in the original model.
     """
     fuse_linear(model)
+    fuse_attention(model)
+    for graph in graphs(model):
+        remove_unread(list(graph))

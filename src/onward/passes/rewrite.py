@@ -53,6 +53,12 @@ def shape_of(value: ir.Value | None) -> tuple[int | None, ...] | None:
     return None if value.shape is None else tuple(d if isinstance(d, int) else None for d in value.shape)
 
 
+def permutation(transpose: ir.Node) -> list[int] | None:
+    """The order in which a Transpose takes dimensions; None means reversed."""
+    perm = transpose.attributes.get_ints("perm", None)
+    return None if perm is None else list(perm)
+
+
 def new_node(
     op_type: str,
     inputs: Sequence[ir.Value | None],

@@ -1,0 +1,170 @@
+"""softmax(q · kᵀ · scale + mask) · v as one node, however the exporter wrote it.
+
+`onward::SDPA(q, k, v[, mask]; scale, is_causal)` has operands of equal rank, (…, time, width). Without `scale`
+the products are divided by the root of the width; with `is_causal`, no position sees a later one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from onward.passes.facts import Facts, Number, Term, multiply, root
+from onward.passes.masks import hides, is_causal, is_causal_bias, is_finite
+from onward.passes.rewrite import DOMAIN, constant, graphs, is_op, made_by, new_node, only_user, permutation, take_over
+
+_FLOATS = {ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
+
+
+def fuse_attention(model: ir.Model) -> int:
+    """Rewrites in place; returns how many attentions were found."""
+    facts = Facts()
+    return sum(_fuse(node, facts) for graph in graphs(model) for node in list(graph) if is_op(node, "MatMul"))
+
+
+@dataclass
+class _Scores:
+    """q · kᵀ with the scale that applies to it, and the mask over it."""
+
+    q: ir.Value
+    keys: ir.Value
+    """kᵀ, as the product takes it."""
+    scale: Number
+    mask: ir.Value | None = None
+    is_causal: bool = False
+
+
+def _fuse(last: ir.Node, facts: Facts) -> bool:
+    softmax = made_by(last.inputs[0], "Softmax")
+    v = last.inputs[1]
+    if softmax is None or v is None or v.shape is None or only_user(softmax.outputs[0]) is not last:
+        return False
+    rank = len(v.shape)
+    if softmax.attributes.get_int("axis", -1) not in (-1, rank - 1) or v.dtype not in _FLOATS or rank < 2:
+        return False
+    scores = _masked_scores(softmax, facts)
+    if scores is None or any(x.shape is None or len(x.shape) != rank for x in (scores.q, scores.keys)):
+        return False
+    width = facts.dim(scores.q, -1)
+    relative = multiply(scores.scale, root(width if isinstance(width, Term) else float(width)))
+    is_default = not isinstance(relative, Term) and abs(relative - 1) < 1e-6
+    if isinstance(scores.scale, Term) and not is_default:
+        return False
+    k = _untransposed(scores.keys, last, facts)
+    inputs = [scores.q, k, v] + ([] if scores.mask is None else [scores.mask])
+    attributes = {
+        "scale": None if is_default else float(scores.scale),  # type: ignore[arg-type]
+        "is_causal": int(scores.is_causal),
+    }
+    node = new_node("SDPA", inputs, attributes, last, last, domain=DOMAIN)
+    take_over(last.outputs[0], node.outputs[0])
+    return True
+
+
+def _masked_scores(softmax: ir.Node, facts: Facts) -> _Scores | None:
+    """What a softmax is taken of, if it is scores, perhaps with a mask that can be given to a framework."""
+    logits = softmax.inputs[0]
+    assert logits is not None
+    if only_user(logits) is not softmax:
+        return None
+    node = made_by(logits, "Add", "Where")
+    if node is None:
+        return _scaled_product(logits, facts)
+    choices = ((0, 1), (1, 0)) if node.op_type == "Add" else ((1, 2), (2, 1))
+    for index, other in choices:
+        value, mask = node.inputs[index], node.inputs[other]
+        scores = None if value is None or only_user(value) is not node else _scaled_product(value, facts)
+        if scores is None:
+            continue
+        rows, columns = facts.dim(scores.q, -2), facts.dim(scores.keys, -1)
+        if node.op_type == "Where":
+            causal = is_causal(node.inputs[0], rows, columns, facts) is (index == 1)
+            scores.is_causal = causal and hides(facts.number(mask), value)
+            return scores if scores.is_causal else None
+        if is_causal_bias(mask, rows, columns, facts):
+            scores.is_causal = True
+            return scores
+        if mask is not None and mask.shape is not None and len(mask.shape) <= len(scores.q.shape or ()):
+            scores.mask = mask
+            return scores if is_finite(mask) else None
+    return None
+
+
+def _scaled_product(value: ir.Value, facts: Facts) -> _Scores | None:
+    """q · kᵀ with scalar factors on either operand or on the product."""
+    product, scale = _without_factors(value, facts)
+    matmul = made_by(product, "MatMul")
+    if matmul is None or (product is not value and only_user(product) is None):
+        return None
+    left, right = matmul.inputs
+    if left is None or right is None or left.shape is None or right.shape is None:
+        return None
+    q, q_scale = _without_factors(left, facts)
+    keys, k_scale = _without_factors(right, facts)
+    if q.shape is None or keys.shape is None:
+        return None
+    return _Scores(q, keys, multiply(scale, multiply(q_scale, k_scale)))
+
+
+def _without_factors(value: ir.Value, facts: Facts) -> tuple[ir.Value, Number]:
+    """A value before it was multiplied by or divided by numbers, and their product."""
+    scale: Number = 1.0
+    while (node := made_by(value, "Mul", "Div")) is not None:
+        for index, other in ((0, 1), (1, 0)):
+            inner, factor = node.inputs[index], facts.number(node.inputs[other])
+            if inner is None or factor is None or (node.op_type == "Div" and index == 1):
+                continue
+            if not _keeps_rank(inner, node.inputs[other]):
+                continue
+            scale = multiply(scale, factor, -1 if node.op_type == "Div" else 1)
+            value = inner
+            break
+        else:
+            break
+    return value, scale
+
+
+def _keeps_rank(value: ir.Value, factor: ir.Value | None) -> bool:
+    tensor = constant(factor)
+    rank = len(tensor.shape) if tensor is not None else None
+    if rank is None:
+        rank = None if factor is None or factor.shape is None else len(factor.shape)
+    return rank is not None and value.shape is not None and rank <= len(value.shape)
+
+
+def _untransposed(keys: ir.Value, before: ir.Node, facts: Facts) -> ir.Value:
+    """k for a given kᵀ: what was transposed to get it, or else a transposition of it."""
+    assert keys.shape is not None
+    rank = len(keys.shape)
+    found = _before_long_way(keys, facts)
+    if found is not None:
+        return found
+    source, perm = keys, list(range(rank))
+    transpose = made_by(keys, "Transpose")
+    if transpose is not None and transpose.inputs[0] is not None:
+        source, perm = transpose.inputs[0], permutation(transpose) or perm[::-1]
+    perm[-1], perm[-2] = perm[-2], perm[-1]
+    if perm == list(range(rank)):
+        return source
+    node = new_node("Transpose", [source], {"perm": perm}, transpose or before, before)
+    k = node.outputs[0]
+    k.type, k.shape = keys.type, ir.Shape([*keys.shape[:-2], keys.shape[-1], keys.shape[-2]])
+    return k
+
+
+def _before_long_way(keys: ir.Value, facts: Facts) -> ir.Value | None:
+    """k where kᵀ was made by flattening all but two dimensions, swapping those, and restoring the others."""
+    restore = made_by(keys, "Reshape")
+    swap = made_by(restore.inputs[0], "Transpose") if restore is not None else None
+    flatten = made_by(swap.inputs[0], "Reshape") if swap is not None else None
+    if restore is None or swap is None or flatten is None:
+        return None
+    k = flatten.inputs[0]
+    if k is None or k.shape is None or permutation(swap) != [0, 2, 1]:
+        return None
+    flat, full = facts.numbers(flatten.inputs[1]), facts.numbers(restore.inputs[1])
+    *others, time, width = (facts.dim(k, axis) for axis in range(len(k.shape)))
+    if flat is None or len(flat) != 3 or flat[1:] != [time, width] or full is None:
+        return None
+    return k if full == [*others, width, time] and 0 not in full else None
