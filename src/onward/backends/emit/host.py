@@ -268,9 +268,10 @@ def gather(e: Emitter, x: Any, indices: Any, *, axis: int = 0, **_: Any) -> Any:
     if any(isinstance(i, Expr) for i in indices.reshape(-1)):
         return None
     try:
-        return np.take(x, indices.astype(np.int64), axis=axis)
+        taken = np.take(x, indices.astype(np.int64), axis=axis)
     except (IndexError, np.exceptions.AxisError):
         return None
+    return taken if isinstance(taken, np.ndarray) else array([taken], ())
 
 
 @host("Slice")
