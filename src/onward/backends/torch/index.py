@@ -23,7 +23,7 @@ def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     if chosen is not None and chosen.ndim == 0:
         index = chosen.item()
     elif is_string(e, x):
-        index = indices.numpy()
+        index = indices.cpu().numpy()
     found = subscript(x, {axis: index}, e.rank(x))
     assert found is not None
     return found
@@ -33,7 +33,7 @@ def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
 def gather_elements(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     axis = axis_of(e, x, axis)
     if is_string(e, x):
-        return np_.take_along_axis(x, indices.numpy(), axis)
+        return np_.take_along_axis(x, indices.cpu().numpy(), axis)
     known = e.const(indices)
     if known is not None and (known >= 0).all() and e.dtype(indices) == ir.DataType.INT64:
         return from_bits(e, x, torch.gather(bits(e, x), axis, indices))
@@ -114,7 +114,7 @@ def topk(e: Emitter, x: Expr, k: Expr, *, axis: int = -1, largest: int = 1, sort
 @rule("Compress")
 def compress(e: Emitter, x: Expr, condition: Expr, *, axis: int | None = None) -> Expr:
     if is_string(e, x):
-        return np_.compress(condition.numpy(), x, **({} if axis is None else {"axis": axis}))
+        return np_.compress(condition.cpu().numpy(), x, **({} if axis is None else {"axis": axis}))
     kept = torch.nonzero(condition)[:, 0]
     return x.reshape(-1)[kept] if axis is None else x.index_select(axis_of(e, x, axis), kept)
 

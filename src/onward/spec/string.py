@@ -1,0 +1,107 @@
+"""What text ops mean: ONNX's regular expressions are RE2's."""
+
+from __future__ import annotations
+
+import re
+
+_CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\t ",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\v\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+
+
+def python_pattern(pattern: str) -> str:
+    """A pattern of RE2 in the syntax of Python's `re`, to be used with `re.ASCII`.
+
+    Raises ValueError or re.error for what only RE2 knows, and for what only Python knows: a valid model has none of it.
+    """
+    out: list[str] = []
+    i, in_class = 0, False
+    while i < len(pattern):
+        ch = pattern[i]
+        if ch == "\\":
+            text, i = _escape(pattern, i)
+            out.append(text)
+            continue
+        if in_class and pattern.startswith("[:", i):
+            end = pattern.find(":]", i)
+            name = pattern[i + 2 : end] if end > 0 else ""
+            if name not in _CLASSES:
+                raise ValueError(f"no character class [:{name}:]")
+            out.append(_CLASSES[name])
+            i = end + 2
+            continue
+        if ch == "[" and not in_class:
+            in_class = True
+            out.append(ch)
+            i += 1
+            for literal in ("^", "]"):
+                if pattern.startswith(literal, i):
+                    out.append("^" if literal == "^" else r"\]")
+                    i += 1
+            continue
+        if ch == "[":
+            out.append(r"\[")
+        elif ch == "]":
+            in_class = False
+            out.append(ch)
+        elif ch == "$" and not in_class:
+            out.append(r"\Z")
+        elif ch == "(" and not in_class and pattern.startswith("(?", i):
+            text, i = _group(pattern, i)
+            out.append(text)
+            continue
+        else:
+            out.append(ch)
+        i += 1
+    text = "".join(out)
+    re.compile(text, re.ASCII)
+    return text
+
+
+def _escape(pattern: str, i: int) -> tuple[str, int]:
+    """What the escape at `i` is in Python, and where it ends."""
+    if i + 1 >= len(pattern):
+        raise ValueError("a backslash at the end")
+    ch = pattern[i + 1]
+    if ch == "Q":
+        end = pattern.find(r"\E", i + 2)
+        stop = len(pattern) if end < 0 else end
+        return re.escape(pattern[i + 2 : stop]), stop if end < 0 else end + 2
+    if ch == "z":
+        return r"\Z", i + 2
+    if ch in "pPC":
+        raise ValueError(f"\\{ch} is not known there")
+    if ch in "123456789" or ch == "Z":
+        raise ValueError(f"\\{ch} is no part of RE2's syntax")
+    if ch == "x" and pattern.startswith("{", i + 2):
+        end = pattern.find("}", i)
+        return re.escape(chr(int(pattern[i + 3 : end], 16))), end + 1
+    return pattern[i : i + 2], i + 2
+
+
+def _group(pattern: str, i: int) -> tuple[str, int]:
+    """The opening of a group at `i`, and where it ends."""
+    for opening, python in (("(?:", "(?:"), ("(?P<", "(?P<"), ("(?<", "(?P<")):
+        if pattern.startswith(opening, i) and not pattern.startswith(("(?<=", "(?<!"), i):
+            return python, i + len(opening)
+    flags = re.match(r"\(\?([ims]+)([:)])", pattern[i:])
+    if flags is None:
+        raise ValueError(f"no group can begin with {pattern[i : i + 3]!r}")
+    if flags[2] == ")":
+        if i:
+            raise ValueError("flags in the middle of a pattern")
+        return f"(?{flags[1]})", i + flags.end()
+    return f"(?{flags[1]}:", i + flags.end()
