@@ -47,13 +47,14 @@ def converted(
     if target == _D.FLOAT8E8M0:
         return ops.to_power_of_two(x, saturate, round_mode)
     if target in SMALL_FLOATS:
-        return _small_float(x, target, saturate)
+        return small_float(x, target, saturate)
     if DTYPES[target] == DTYPES.get(source or _D.UNDEFINED):
         return x
     return x.to(dtype(target))
 
 
-def _small_float(x: Expr, target: ir.DataType, saturate: bool) -> Expr:
+def small_float(x: Expr, target: ir.DataType, saturate: bool) -> Expr:
+    """The expression `x` as a float of 8 bits or less."""
     small = SMALL_FLOATS[target]
     if not small.bytes:
         return ops.round_to_small_float(x, small.mantissa, small.lowest_exponent, small.largest)

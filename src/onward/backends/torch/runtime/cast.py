@@ -13,8 +13,8 @@ def low_bits(x: Tensor, width: int, signed: bool) -> Tensor:
     low = torch.bitwise_and(x.to(torch.int64), 2**width - 1)
     if not signed:
         return low.to(torch.uint8)
-    half = 2 ** (width - 1)
-    return (torch.bitwise_xor(low, half) - half).to(torch.int8)
+    sign = torch.bitwise_and(low, 2 ** (width - 1))
+    return (low - 2 * sign).to(torch.int8)
 
 
 def round_to_small_float(x: Tensor, mantissa: int, lowest_exponent: int, largest: float) -> Tensor:

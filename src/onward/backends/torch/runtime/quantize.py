@@ -1,0 +1,72 @@
+"""Quantization with scales along axes, and exact products of quantized tensors."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from onward.backends.torch.runtime.conv import conv_nd
+
+
+def per_axis(parameter: Tensor, shape: Sequence[int], axis: int, block_size: int = 0) -> Tensor:
+    """Scales or zero points so that they broadcast: one for the tensor, one per slice along `axis`, or per block."""
+    if parameter.numel() == 1:
+        return parameter.reshape(())
+    if parameter.ndim == 1 and len(shape) > 1:
+        parameter = parameter.reshape(-1, *[1] * (len(shape) - 1 - axis % len(shape)))
+    return per_block(parameter, shape, axis, block_size) if block_size else parameter
+
+
+def per_block(parameter: Tensor, shape: Sequence[int], axis: int, block_size: int) -> Tensor:
+    """Scales or zero points, one for each `block_size` elements along `axis`, repeated for every element."""
+    return parameter.repeat_interleave(block_size, dim=axis).narrow(axis, 0, shape[axis])
+
+
+def per_row(parameter: Tensor) -> Tensor:
+    """Zero points of the rows of a matrix so that they broadcast with it."""
+    return parameter.reshape(-1, 1) if parameter.ndim == 1 else parameter
+
+
+def dynamic_quantize(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """`x` as uint8 over the range of its values, with the scale and the zero point."""
+    low, high = torch.clamp(x.min(), max=0), torch.clamp(x.max(), min=0)
+    scale = torch.where(high == low, 1.0, (high - low) / 255)
+    zero_point = torch.round(torch.clamp(-low / scale, 0, 255))
+    y = torch.clamp(torch.round(x / scale) + zero_point, 0, 255)
+    return y.to(torch.uint8), scale, zero_point.to(torch.uint8)
+
+
+def quantized_matmul(
+    a: Tensor,
+    b: Tensor,
+    a_zero_point: Tensor | int = 0,
+    b_zero_point: Tensor | int = 0,
+    dtype: torch.dtype = torch.float64,
+) -> Tensor:
+    """The int32 product of 8-bit matrices; `dtype` is a float type in which all its sums are exact."""
+    dtype = accumulator(dtype, a)
+    return ((a.to(dtype) - a_zero_point) @ (b.to(dtype) - b_zero_point)).to(torch.int32)
+
+
+def quantized_conv(
+    x: Tensor,
+    weight: Tensor,
+    x_zero_point: Tensor | int = 0,
+    w_zero_point: Tensor | int = 0,
+    stride: Sequence[int] | None = None,
+    padding: Sequence[int] | str | None = None,
+    dilation: Sequence[int] | None = None,
+    groups: int = 1,
+    dtype: torch.dtype = torch.float64,
+) -> Tensor:
+    """The int32 convolution of 8-bit tensors; `dtype` is a float type in which all its sums are exact."""
+    dtype = accumulator(dtype, x)
+    if isinstance(w_zero_point, Tensor) and w_zero_point.ndim == 1:
+        w_zero_point = w_zero_point.reshape(-1, *[1] * (weight.ndim - 1))
+    signal, kernel = x.to(dtype) - x_zero_point, weight.to(dtype) - w_zero_point
+    return conv_nd(signal, kernel, None, stride, padding, dilation, groups).to(torch.int32)
+
+
+def accumulator(dtype: torch.dtype, x: Tensor) -> torch.dtype:
+    """Double precision off the CPU, where single precision may be less than it says (TF32)."""
+    return dtype if x.device.type == "cpu" else torch.float64
