@@ -6,6 +6,7 @@ installed torch, a stand-in lets them import: an op that needs it fails, every o
 
 import importlib
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,6 +45,10 @@ def _import(name: str) -> Any:
 
 class _StandIn(ModuleType):
     """Has every name; calling one says that torchvision is not usable."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -1,0 +1,202 @@
+"""Speed of converted models and of conversion, beside the original modules and two other converters.
+
+    python benchmarks/speed.py forward      eager forward pass, as a ratio to the original PyTorch module
+    python benchmarks/speed.py convert      conversion, including the writing of files
+    python benchmarks/speed.py scaling      conversion time against the number of nodes, up to 20,000
+    python benchmarks/speed.py              all three; with --out FILE the tables are written as Markdown
+
+All contestants of a table run in one process on two threads, in turns: a slow moment of the machine hits each alike.
+"""
+
+import argparse
+import contextlib
+import gc
+import io
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import machine
+import models
+import peers
+import synthetic
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, nn
+
+import onward
+from onward.backends.torch.convert import generate, write_package
+
+THREADS = 2
+CONVERTERS: dict[str, Callable[[Path], nn.Module]] = {
+    "onward": onward.to_torch,
+    "onnx2torch": peers.onnx2torch,
+    "onnx2pytorch": peers.onnx2pytorch,
+}
+
+
+def in_turns(contestants: dict[str, Callable[[], object]], seconds: float, least: int) -> dict[str, list[float]]:
+    """Times of each contestant, a round at a time, the order rotating; the first round is not counted."""
+    names = list(contestants)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    start = time.perf_counter()
+    rounds = 0
+    while rounds <= least or time.perf_counter() - start < seconds:
+        for name in names[rounds % len(names) :] + names[: rounds % len(names)]:
+            begin = time.perf_counter()
+            contestants[name]()
+            if rounds:
+                times[name].append(time.perf_counter() - begin)
+        rounds += 1
+    return times
+
+
+def ratio(times: dict[str, list[float]], name: str, base: str) -> float:
+    """The median over rounds of `name` divided by `base` in the same round."""
+    return statistics.median(a / b for a, b in zip(times[name], times[base], strict=True))
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def converted(path: Path, inputs: dict[str, Tensor], expected: Tensor) -> dict[str, nn.Module | str]:
+    """The module of each converter, or why it does not count."""
+    found: dict[str, nn.Module | str] = {}
+    for name, convert in CONVERTERS.items():
+        try:
+            with quiet(), torch.inference_mode():
+                net = convert(path).eval()
+                error = (net(*inputs.values()) - expected).abs().max() / expected.abs().max()
+            found[name] = net if error < 1e-3 else f"wrong by {error:.0e}"
+        except Exception as problem:
+            found[name] = f"fails: {type(problem).__name__}"
+    return found
+
+
+def forward(folder: Path, names: list[str], batch: int, seconds: float) -> Table:
+    table = Table(title=f"Forward pass, eager, batch {batch}: time divided by the original module's")
+    for heading in ("network", "original", *CONVERTERS):
+        table.add_column(heading, justify="right" if heading != "network" else "left")
+    for name in names:
+        path = folder / f"{name}.onnx"
+        original = models.build(name)
+        inputs = models.example_inputs(name, batch)
+        with torch.inference_mode():
+            expected = original(*inputs.values())
+        nets = {"original": original, **converted(path, inputs, expected)}
+        arguments = tuple(inputs.values())
+        runs = {key: partial(net, *arguments) for key, net in nets.items() if isinstance(net, nn.Module)}
+        with torch.inference_mode():
+            times = in_turns(runs, seconds, least=10)
+        cells = [f"{1000 * statistics.median(times['original']):.1f} ms"]
+        for key in CONVERTERS:
+            cells.append(f"{ratio(times, key, 'original'):.3f}" if key in times else str(nets[key]))
+        table.add_row(name, *cells)
+        del nets, runs, original
+        gc.collect()
+    return table
+
+
+def convert_and_write(path: Path, folder: Path) -> None:
+    write_package(generate(onward.load(path)), folder / "package")
+
+
+def convert_and_save(convert: Callable[[Path], nn.Module], path: Path, folder: Path) -> None:
+    torch.save(convert(path).state_dict(), folder / "peer.pt")
+
+
+def conversion(folder: Path, names: list[str], seconds: float) -> Table:
+    table = Table(title="Conversion from the .onnx file, seconds")
+    headings = ["onward, files written"]
+    headings += [f"{name}{suffix}" for name in peers.NAMES for suffix in ("", " + torch.save")]
+    for heading in ("network", *headings, "onward ÷ fastest peer"):
+        table.add_column(heading, justify="right" if heading != "network" else "left")
+    for name in names:
+        path = folder / f"{name}.onnx"
+        runs: dict[str, Callable[[], object]] = {headings[0]: partial(convert_and_write, path, folder)}
+        for peer in peers.NAMES:
+            runs[peer] = partial(CONVERTERS[peer], path)
+            runs[f"{peer} + torch.save"] = partial(convert_and_save, CONVERTERS[peer], path, folder)
+        able: dict[str, Callable[[], object]] = {}
+        for key, run in runs.items():
+            with contextlib.suppress(Exception), quiet():
+                run()
+                able[key] = run
+        with quiet():
+            times = in_turns(able, seconds, least=3)
+        medians = {key: statistics.median(values) for key, values in times.items()}
+        best = min((key for key in medians if key in peers.NAMES), key=lambda key: medians[key], default=None)
+        cells = [f"{medians[key]:.2f}" if key in medians else "fails" for key in headings]
+        able_ours = headings[0] in medians and best is not None
+        table.add_row(name, *cells, f"{ratio(times, headings[0], best):.2f}" if able_ours else "-")
+    return table
+
+
+def scaling(folder: Path, sizes: list[int]) -> Table:
+    table = Table(title="Conversion with files written: microseconds a node")
+    for heading in ("graph", *(f"{size:,} nodes" for size in sizes), "last ÷ first"):
+        table.add_column(heading, justify="right" if heading != "graph" else "left")
+    for kind, make in synthetic.KINDS.items():
+        paths = {size: make(size, folder / f"{kind}{size}.onnx") for size in sizes}
+        cost: dict[int, list[float]] = {size: [] for size in sizes}
+        for _ in range(3):
+            for size, path in paths.items():
+                gc.collect()
+                begin = time.perf_counter()
+                convert_and_write(path, folder)
+                cost[size].append(1e6 * (time.perf_counter() - begin) / size)
+        medians = [statistics.median(cost[size]) for size in sizes]
+        table.add_row(kind, *(f"{value:.0f}" for value in medians), f"{medians[-1] / medians[0]:.2f}")
+    return table
+
+
+def markdown(table: Table) -> str:
+    columns = [list(column.cells) for column in table.columns]
+    rows = [[str(column.header) for column in table.columns], ["---"] * len(columns), *zip(*columns, strict=True)]
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return f"### {table.title}\n\n" + "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", nargs="*", default=[], help="forward, convert, scaling; all by default")
+    parser.add_argument("--networks", nargs="+", choices=models.NETWORKS, default=list(models.NETWORKS))
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=20, help="time for each row")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1250, 2500, 5000, 10000, 20000])
+    parser.add_argument("--out", type=Path, help="also write the tables to this file, as Markdown")
+    args = parser.parse_args()
+    what = args.what or ["forward", "convert", "scaling"]
+
+    torch.set_num_threads(THREADS)
+    console = Console()
+    tables = []
+    with tempfile.TemporaryDirectory(prefix="onward-speed-") as scratch:
+        folder = Path(scratch)
+        jobs: dict[str, Callable[[], Table]] = {
+            "forward": lambda: forward(folder, args.networks, args.batch, args.seconds),
+            "convert": lambda: conversion(folder, args.networks, args.seconds),
+            "scaling": lambda: scaling(folder, args.sizes),
+        }
+        for name in args.networks if {"forward", "convert"} & set(what) else ():
+            models.export(name, folder / f"{name}.onnx")
+        for name in what:
+            tables.append(jobs[name]())
+            console.print(tables[-1])
+    remarks = [machine.describe("onward", "torch", *peers.NAMES), f"{THREADS} threads.", peers.remark()]
+    console.print(*remarks, highlight=False)
+    if args.out:
+        args.out.write_text("\n".join([*map(markdown, tables), " ".join(remarks)]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
