@@ -21,6 +21,7 @@ from onward.hub.files import DataFile, contents, parse, replacing
 from onward.hub.read import Reader
 from onward.hub.tensors import SparseTensor
 from onward.hub.weights import Weights
+from onward.hub.wording import quote
 from onward.hub.write import Writer
 
 LARGEST_FILE = 2**31 - 2**20
@@ -113,7 +114,7 @@ def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto | Model) -> Mo
         if isinstance(source, bytes | bytearray | memoryview):
             return _read(source, None)
         path = pathlib.Path(source)
-        label = str(path)
+        label = str(path) if str(path).isprintable() else quote(str(path))
         return _read(contents(path), path)
     except OnwardError as error:
         raise type(error)(f"{label}: {error}") from error
