@@ -14,6 +14,7 @@ from onward.canon.lower import lower
 from onward.canon.upgrade import upgrade
 from onward.model import Model
 from onward.passes.fold_constants import fold_constants
+from onward.passes.simplify import simplify
 
 
 def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
@@ -24,6 +25,7 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     upgrade(graph)
     fill_defaults(graph)
     infer(graph)  # idioms look at shapes
+    simplify(graph)
     _idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
     fold_constants(graph)  # before lowering, which looks for constants
     lower(graph, has_rule)  # types all values anew

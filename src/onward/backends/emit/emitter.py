@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
-from onward.backends.emit.names import scope_of
+from onward.backends.emit.names import is_automatic, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword, Scope
 from onward.backends.emit.weights import Part, Weights
 from onward.canon.origin import origin
@@ -305,7 +305,8 @@ class Emitter:
         if known is not None and self._visible(known[0]):
             return known[1]
         symbol = value.shape[axis] if value.shape is not None and axis < len(value.shape) else None
-        hint = getattr(symbol, "value", None) or "n"
+        name = getattr(symbol, "value", None) or ""
+        hint = "n" if is_automatic(name) else name
         expr = self.let_host(Arg(self, value).shape[axis], hint, nonnegative=True)
         self._dims[value, axis] = (self.block, expr)
         return expr

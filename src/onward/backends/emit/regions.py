@@ -144,6 +144,7 @@ class _Level:
         node = node_at(self.root, unit.key)
         inside = set(unit.assigns())
         arguments = list(dict.fromkeys(v for v in unit.reads() if v not in inside))
+        arguments.sort(key=lambda v: v.kind != "tensor")
         outputs = list(dict.fromkeys(v for v in unit.assigns() if v in live))
         if not outputs:
             return None

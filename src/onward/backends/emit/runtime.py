@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-import importlib
-import inspect
-import pkgutil
 from dataclasses import dataclass
 from functools import cache
-from types import ModuleType
+from importlib import resources
 
 
 @dataclass(frozen=True)
@@ -68,18 +65,16 @@ def sort_imports(imports: set[str]) -> list[str]:
 
 @cache
 def load_runtime(package: str) -> Runtime:
-    """Reads the modules of a runtime package, e.g. `onward.backends.torch.runtime`."""
-    root = importlib.import_module(package)
+    """Reads the modules of a runtime package, e.g. `onward.backends.torch.runtime`, without importing them."""
     definitions: dict[str, Definition] = {}
     imports: dict[str, str] = {}
-    for info in pkgutil.iter_modules(root.__path__):
-        module = importlib.import_module(f"{package}.{info.name}")
-        _read(module, package, definitions, imports)
+    for file in sorted(resources.files(package).iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".py"):
+            _read(file.name, file.read_text("utf-8"), package, definitions, imports)
     return Runtime(definitions, imports)
 
 
-def _read(module: ModuleType, package: str, definitions: dict[str, Definition], imports: dict[str, str]) -> None:
-    text = inspect.getsource(module)
+def _read(file: str, text: str, package: str, definitions: dict[str, Definition], imports: dict[str, str]) -> None:
     lines = text.splitlines()
     for node in ast.parse(text).body:
         if isinstance(node, ast.Import):
@@ -93,14 +88,12 @@ def _read(module: ModuleType, package: str, definitions: dict[str, Definition], 
                 as_name = f" as {alias.asname}" if alias.asname else ""
                 imports[alias.asname or alias.name] = f"from {node.module} import {alias.name}{as_name}"
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            _define(definitions, node.name, node, lines, module)
+            _define(definitions, node.name, node, lines, file)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            _define(definitions, node.targets[0].id, node, lines, module)
+            _define(definitions, node.targets[0].id, node, lines, file)
 
 
-def _define(
-    definitions: dict[str, Definition], name: str, node: ast.stmt, lines: list[str], module: ModuleType
-) -> None:
+def _define(definitions: dict[str, Definition], name: str, node: ast.stmt, lines: list[str], file: str) -> None:
     if name in definitions:
         raise ValueError(f"two runtime helpers are called {name}")
     decorators = getattr(node, "decorator_list", [])
@@ -108,4 +101,4 @@ def _define(
     source = "\n".join(lines[first - 1 : node.end_lineno])
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     needs = frozenset(names - set(dir(builtins)) - {name})
-    definitions[name] = Definition(name, source, needs, (module.__name__, node.lineno))
+    definitions[name] = Definition(name, source, needs, (file, node.lineno))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,11 @@ class Weights:
                 path = path_of(name)
                 self._reserved |= {path, path[:-1]}
 
+    @cached_property
+    def state_paths(self) -> set[Scope]:
+        """The paths of the original's state dict."""
+        return {path_of(name) for name in self.signature}
+
     def is_named(self, value: ir.Value) -> bool:
         """Whether a constant is a weight that a person gave a name, rather than a number some exporter wrote down."""
         name = value.name or ""
@@ -196,6 +202,8 @@ class Weights:
         self._taken.add(path)
 
     def _module_path(self, parts: dict[str, Part], scope: Scope, hint: str) -> tuple[Scope, bool]:
+        if self.population.get(scope) == 1 and any((*scope, attribute) in self.state_paths for attribute in parts):
+            return scope, True
         for attribute, part in parts.items():
             value = _ir_value(part.source)
             name = (value.name or "") if value is not None else ""
