@@ -6,6 +6,7 @@ import onnx_ir as ir
 
 from onward.passes.fuse_attention import fuse_attention
 from onward.passes.fuse_linear import fuse_linear
+from onward.passes.fuse_rnn import fuse_rnn
 from onward.passes.rewrite import graphs, remove_unread
 
 
@@ -14,6 +15,7 @@ def idioms(model: ir.Model) -> None:
 
     Runs before constants are folded: a folded weight has lost the name it had in the original model.
     """
+    fuse_rnn(model)
     fuse_linear(model)
     fuse_attention(model)
     for graph in graphs(model):

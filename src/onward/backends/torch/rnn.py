@@ -40,9 +40,7 @@ def reordered(kind: str, direction: int, half: int | None = None) -> Callable[[A
     return transform
 
 
-def layer_parts(
-    kind: str, directions: int, w: Expr, r: Expr, b: Expr | None, layer: int = 0
-) -> dict[str, Part]:
+def layer_parts(kind: str, directions: int, w: Expr, r: Expr, b: Expr | None, layer: int = 0) -> dict[str, Part]:
     """The tensors of one layer under the names PyTorch gives them."""
     parts = {}
     for d in range(directions):
@@ -60,9 +58,7 @@ def _activation(of: Activation) -> Expr:
     return ops.rnn_activation(of.name, *of.numbers) if plain is None else plain
 
 
-def _scan(
-    e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **options: bool
-) -> list[Expr | None]:
+def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **options: bool) -> list[Expr | None]:
     """Call the helper that walks over time, with only those options that are not its defaults."""
     given = list(inputs)
     while given[-1] is None:
@@ -200,3 +196,44 @@ def rnn(
     if plain and lengths is None and _is_module(e, w, r, b):
         return _layer(e, meaning, x, w, r, b, [h0], used.pop())
     return _scan(e, ops.simple_rnn, meaning, x, w, r, b, lengths, h0)
+
+
+def _stacked(kind: str) -> None:
+    """The rule for a module of several layers, as `fuse_rnn` finds it: all weights in PyTorch's own form."""
+    states = 2 if kind == "LSTM" else 1
+
+    @rule(f"onward::{kind}")
+    def stacked(
+        e: Emitter,
+        x: Expr,
+        *inputs: Expr | None,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bidirectional: int,
+        batch_first: int,
+        bias: int,
+        nonlinearity: str = "tanh",
+    ) -> list[Expr]:
+        initial, tensors = inputs[:states], list(inputs[states:])
+        options = {
+            "num_layers": (num_layers, 1),
+            "nonlinearity": (nonlinearity, "tanh"),
+            "bias": (bool(bias), True),
+            "batch_first": (bool(batch_first), False),
+            "bidirectional": (bool(bidirectional), False),
+        }
+        given = {name: value for name, (value, default) in options.items() if value != default}
+        first = tensors[0]
+        assert first is not None
+        constructor = getattr(nn, kind)(input_size, hidden_size, **given, **typed(e, first))
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if bias else 2]
+        suffixes = [f"_l{i}{end}" for i in range(num_layers) for end in ("", "_reverse")[: 1 + bidirectional]]
+        parts = dict(zip((n + s for s in suffixes for n in names), tensors, strict=True))
+        module = e.module(constructor, kind.lower(), (), **parts)
+        call = module(x) if initial[0] is None else module(x, initial if kind == "LSTM" else initial[0])
+        return _results(e, call, kind, any(map(e.used, range(1, 1 + states))))
+
+
+for _kind in GATES:
+    _stacked(_kind)
