@@ -43,6 +43,7 @@ def window(
     dilations: Sequence[int] | None,
     pads: Sequence[int] | None,
     auto_pad: str,
+    pool: bool = False,
 ) -> Window:
     """The window of a node over an input whose spatial `sizes` may be unknown."""
     rank = len(kernel)
@@ -52,9 +53,10 @@ def window(
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         lower = auto_pad == "SAME_LOWER"
         bare = Window(kernel, strides, dilations, None, None, lower)
+        spans = kernel if pool else bare.extents
         ends = [
-            same_pads(size, extent, stride, lower)
-            for size, extent, stride in zip(sizes or (None,) * rank, bare.extents, strides, strict=True)
+            same_pads(size, span, stride, lower, pool)
+            for size, span, stride in zip(sizes or (None,) * rank, spans, strides, strict=True)
         ]
         if any(pair is None for pair in ends):
             return bare
@@ -66,15 +68,21 @@ def window(
     return Window(kernel, strides, dilations, begin, end)
 
 
-def same_pads(size: int | None, extent: int, stride: int, lower: bool) -> tuple[int, int] | None:
-    """The padding that leaves ceil(size / stride) windows, or None where it depends on an unknown size."""
+def same_pads(size: int | None, span: int, stride: int, lower: bool, pool: bool) -> tuple[int, int] | None:
+    """The padding that leaves ceil(size / stride) windows, or None where it depends on an unknown size.
+
+    A convolution never pads by less than nothing. A pool whose stride is larger than its kernel does: its windows
+    lie in the middle. Nor does a pool know of dilations here. Both is what ONNX Runtime and ONNX's reference do.
+    """
     if size is None:
         if stride > 1:
             return None
-        size = extent
-    total = max((-(-size // stride) - 1) * stride + extent - size, 0)
-    small, large = total // 2, total - total // 2
-    return (large, small) if lower else (small, large)
+        size = span
+    total = (-(-size // stride) - 1) * stride + span - size
+    if not pool:
+        total = max(total, 0)
+    begin = int((total + 1) / 2) if lower else int(total / 2)
+    return begin, total - begin
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ def conv(
     kernel = _kernel(e, x, w, kernel_shape, needed=auto_pad.startswith("SAME"))
     if kernel is None or len(kernel) > 3:
         padding = auto_pad.lower() if auto_pad.startswith("SAME") else None if auto_pad == "VALID" else pads
-        return ops.conv_nd(x, w, b, **options(stride=strides, padding=padding, dilation=dilations, groups=group))
+        given = _lists(stride=strides, dilation=dilations)
+        return ops.conv_nd(x, w, b, **given, **options(padding=padding, groups=group))
     win = window(kernel, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     if not win.symmetric:
         x = padded(x, win)
@@ -102,6 +103,53 @@ def conv_transpose(
     if min(extra) < 0:
         return y[(..., *(slice(None, min(n, 0) or None) for n in extra))]
     return y
+
+
+@rule("DeformConv")
+def deform_conv(
+    e: Emitter,
+    x: Expr,
+    w: Expr,
+    offset: Expr,
+    b: Expr | None = None,
+    mask: Expr | None = None,
+    *,
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    offset_group: int = 1,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    given = _lists(stride=strides, pads=pads, dilation=dilations)
+    more = options(groups=group, offset_groups=None if offset_group == 1 else offset_group)
+    tensors = {k: v for k, v in {"bias": b, "mask": mask}.items() if v is not None}
+    return ops.deform_conv(x, w, offset, **tensors, **given, **more)
+
+
+@rule("Col2Im")
+def col2im(
+    e: Emitter,
+    x: Expr,
+    image_shape: Expr,
+    block_shape: Expr,
+    *,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    image, block = e.numbers(image_shape), e.numbers(block_shape)
+    rank = len(block) if isinstance(block, list) else 0
+    even = not pads or list(pads[:rank]) == list(pads[rank:])
+    if rank != 2 or not isinstance(image, list) or not even:
+        return ops.col2im(x, image, block, **_lists(stride=strides, pads=pads, dilation=dilations))
+    given = {k: short(v) for k, v in _lists(dilation=dilations, padding=(pads or ())[:2], stride=strides).items()}
+    return F.fold(x, tuple(image), tuple(block), **given)
+
+
+def _lists(**given: Ints | None) -> dict[str, Any]:
+    """Those of the helpers' arguments that say something."""
+    return {k: tuple(v) for k, v in given.items() if v and set(v) != {0 if k in ("pads", "padding") else 1}}
 
 
 def _expressible(spec: Transposed) -> bool:

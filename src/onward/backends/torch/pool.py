@@ -31,22 +31,19 @@ def max_pool(
     storage_order: int = 0,
     strides: Ints | None = None,
 ) -> Any:
-    general = _general(kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
+    general = _general(win, ceil_mode)
     if e.used(1):
         return Unpack(ops.max_pool_indices(x, **general, **options(column_major=bool(storage_order))))
-    win = window(kernel_shape, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     rank = len(kernel_shape)
-    same = auto_pad.startswith("SAME")
     if rank > 3 or (e.dtype(x) not in _FLOATS and rank == 1):
         return ops.max_pool_nd(x, **general)
     if not _takes(win):
-        if (ceil_mode and not same) or e.dtype(x) not in _FLOATS:
+        if ceil_mode or e.dtype(x) not in _FLOATS:
             return ops.max_pool_nd(x, **general)
-        x = padded(x, win, -float("inf"))
+        x = padded(x, win, -float("inf"), pool=True)
     function: Expr = getattr(F, f"max_pool{rank}d")
-    return function(
-        x, short(win.kernel), **_arguments(win, bool(ceil_mode) and not same), **options(dilation=short(win.dilations))
-    )
+    return function(x, short(win.kernel), **_arguments(win, bool(ceil_mode)), **options(dilation=short(win.dilations)))
 
 
 @rule("AveragePool")
@@ -62,9 +59,9 @@ def avg_pool(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Expr:
-    win = window(kernel_shape, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
     rank = len(kernel_shape)
-    overhang = bool(ceil_mode) and not auto_pad.startswith("SAME")
+    overhang = bool(ceil_mode)
     kinds = _WIDE if rank == 3 else _FLOATS
     uneven = not _takes(win)
     if (
@@ -73,10 +70,9 @@ def avg_pool(
         or e.dtype(x) not in kinds
         or (uneven and (overhang or not count_include_pad))
     ):
-        general = _general(kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-        return ops.avg_pool_nd(x, **general, **options(count_include_pad=bool(count_include_pad)))
+        return ops.avg_pool_nd(x, **_general(win, ceil_mode), **options(count_include_pad=bool(count_include_pad)))
     if uneven:
-        x = padded(x, win)
+        x = padded(x, win, pool=True)
     counted = {} if uneven or win.unpadded or count_include_pad else {"count_include_pad": False}
     function: Expr = getattr(F, f"avg_pool{rank}d")
     return function(x, short(win.kernel), **_arguments(win, overhang), **counted)
@@ -95,8 +91,8 @@ def lp_pool(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Expr:
-    general = _general(kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    return ops.lp_pool_nd(x, **general, **({} if p == 2 else {"p": p}))
+    win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
+    return ops.lp_pool_nd(x, **_general(win, ceil_mode), **({} if p == 2 else {"p": p}))
 
 
 @rule("GlobalAveragePool")
@@ -138,11 +134,17 @@ def max_unpool(
     return ops.max_unpool_nd(x, indices, tuple(kernel_shape), **{k: v for k, v in given.items() if v is not None})
 
 
+def _window(
+    e: Emitter, x: Expr, kernel: Ints, strides: Ints | None, pads: Ints | None, dilations: Ints | None, auto_pad: str
+) -> Window:
+    sizes = spatial(e, x)
+    return window(kernel, sizes, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad, pool=True)
+
+
 def _takes(win: Window) -> bool:
     """PyTorch's pools take even padding of up to half the kernel."""
-    return (
-        win.begin is not None and win.symmetric and all(b <= k // 2 for b, k in zip(win.begin, win.kernel, strict=True))
-    )
+    begin = win.begin or ()
+    return win.symmetric and all(0 <= b <= k // 2 for b, k in zip(begin, win.kernel, strict=True))
 
 
 def _arguments(win: Window, ceil_mode: bool) -> dict[str, Any]:
@@ -151,18 +153,19 @@ def _arguments(win: Window, ceil_mode: bool) -> dict[str, Any]:
     return {**stride, **options(padding=padding, ceil_mode=ceil_mode)}
 
 
-def _general(
-    kernel: Ints, strides: Ints | None, pads: Ints | None, dilations: Ints | None, auto_pad: str, ceil_mode: int
-) -> dict[str, Any]:
+def _general(win: Window, ceil_mode: int) -> dict[str, Any]:
     """The arguments of the helpers, which take every window."""
-    padding: Any = auto_pad.lower() if auto_pad.startswith("SAME") else pads and tuple(pads)
-    given = options(
-        stride=strides and tuple(strides),
-        pads=None if auto_pad == "VALID" else padding,
-        dilation=dilations and tuple(dilations),
-        ceil_mode=bool(ceil_mode),
-    )
-    return {"kernel": tuple(kernel), **given}
+    if win.begin is None or win.end is None:
+        pads: Any = "same_lower" if win.lower else "same_upper"
+    else:
+        pads = None if win.unpadded else (*win.begin, *win.end)
+    given = {
+        "stride": None if set(win.strides) == {1} else win.strides,
+        "pads": pads,
+        "dilation": None if set(win.dilations) == {1} else win.dilations,
+        "ceil_mode": True if ceil_mode else None,
+    }
+    return {"kernel": win.kernel, **{k: v for k, v in given.items() if v is not None}}
 
 
 def _spatial_axes(x: Expr, rank: int | None) -> Any:

@@ -41,10 +41,13 @@ def pad_list(begin: Sequence[int], end: Sequence[int]) -> tuple[int, ...]:
     return tuple(n for pair in reversed(list(zip(begin, end, strict=True))) for n in pair)
 
 
-def padded(x: Expr, window: Window, value: float = 0.0) -> Expr:
+def padded(x: Expr, window: Window, value: float = 0.0, pool: bool = False) -> Expr:
     """`x` with the padding that the framework's own call does not take."""
     fill = {} if value == 0 else {"value": value}
-    if window.begin is None or window.end is None:
-        lower = {"lower": True} if window.lower else {}
-        return ops.pad_same(x, window.kernel, window.strides, window.dilations, **lower, **fill)
-    return F.pad(x, pad_list(window.begin, window.end), **fill)
+    if window.begin is not None and window.end is not None:
+        return F.pad(x, pad_list(window.begin, window.end), **fill)
+    lower = {"lower": True} if window.lower else {}
+    if pool:
+        return ops.pool_pad_same(x, window.kernel, window.strides, **lower, **fill)
+    dilation = {} if set(window.dilations) == {1} else {"dilation": window.dilations}
+    return ops.pad_same(x, window.kernel, window.strides, **dilation, **lower)

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from onward.backends.torch.runtime.sample import sample_linear
 from onward.backends.torch.runtime.window import pad_same
 
 
@@ -113,3 +114,69 @@ def _conv_transpose_whole(
         y = y.index_add(2, places + k * dilation[0], part)
     assert y is not None
     return y
+
+
+def col2im(
+    x: Tensor,
+    image: Sequence[int],
+    block: Sequence[int],
+    stride: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilation: Sequence[int] | None = None,
+) -> Tensor:
+    """Add the columns of `x`, one per position of a block, back into an image over any number of axes.
+
+    `pads` lists the amounts before each axis, then those after each.
+    """
+    rank = len(image)
+    stride, dilation, pads = stride or [1] * rank, dilation or [1] * rank, pads or [0] * 2 * rank
+    padded = [n + pads[i] + pads[i + rank] for i, n in enumerate(image)]
+    places = torch.zeros((), dtype=torch.int64, device=x.device)
+    for i, (size, k, s, d) in enumerate(zip(padded, block, stride, dilation, strict=True)):
+        taps = torch.arange(k, device=x.device) * d
+        steps = torch.arange((size - (k - 1) * d - 1) // s + 1, device=x.device) * s
+        axes = [n for j in range(rank) for n in ((-1,) if j == i else (1,))]
+        taps, steps = taps.reshape(*axes, *[1] * rank), steps.reshape(*[1] * rank, *axes)
+        places = places * size + taps + steps
+    channels = x.shape[1] // torch.Size(block).numel()
+    flat = x.new_zeros(x.shape[0], channels, torch.Size(padded).numel())
+    y = flat.index_add(2, places.reshape(-1), x.reshape(x.shape[0], channels, -1))
+    y = y.reshape(*y.shape[:2], *padded)
+    return F.pad(y, [-pads[i + side] for i in reversed(range(rank)) for side in (0, rank)])
+
+
+def deform_conv(
+    x: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    bias: Tensor | None = None,
+    mask: Tensor | None = None,
+    stride: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilation: Sequence[int] | None = None,
+    groups: int = 1,
+    offset_groups: int = 1,
+) -> Tensor:
+    """A convolution whose taps are moved by `offset` and weighted by `mask`, with linear interpolation.
+
+    `offset` has, for each group of channels and each tap, the distance along every axis.
+    """
+    rank, kernel, steps = weight.ndim - 2, weight.shape[2:], offset.shape[2:]
+    stride, dilation, pads = stride or [1] * rank, dilation or [1] * rank, pads or [0] * 2 * rank
+    taps, batch = kernel.numel(), x.shape[0] * offset_groups
+    moved = offset.reshape(batch, taps, rank, -1)
+    coordinates = []
+    for i in range(rank):
+        starts = torch.arange(steps[i], device=x.device) * stride[i] - pads[i]
+        starts = starts.reshape(-1, *[1] * (rank - 1 - i)).expand(steps).reshape(-1)
+        places = torch.arange(kernel[i], device=x.device) * dilation[i]
+        places = places.reshape(-1, *[1] * (rank - 1 - i)).expand(kernel).reshape(-1, 1)
+        coordinates.append((moved[:, :, i] + places + starts).reshape(batch, -1))
+    values = sample_linear(x.reshape(batch, -1, *x.shape[2:]), coordinates)
+    values = values.reshape(*values.shape[:2], taps, -1)
+    if mask is not None:
+        values = values * mask.reshape(batch, 1, taps, -1)
+    columns = values.reshape(x.shape[0], groups, -1, values.shape[-1])
+    y = weight.reshape(groups, weight.shape[0] // groups, -1) @ columns
+    y = y.reshape(x.shape[0], -1, *steps)
+    return y if bias is None else y + bias.reshape(-1, *[1] * rank)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from onward.backends.torch.runtime.window import pad_axes, window_pads
+from onward.backends.torch.runtime.window import pad_axes, pool_pads, pool_same_pads
 
 
 def lowest(dtype: torch.dtype) -> float:
@@ -21,9 +21,9 @@ def max_pool_nd(
     dilation: Sequence[int] | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The maximum of each window, axis by axis; `stride` is 1 where not given. See `window_pads` for `pads`."""
+    """The maximum of each window, axis by axis; `stride` is 1 where not given. See `pool_pads` for `pads`."""
     stride, dilation = stride or [1] * len(kernel), dilation or [1] * len(kernel)
-    amounts = window_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    amounts = pool_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
     x = pad_axes(x, amounts, lowest(x.dtype))
     for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True), 2):
         x = x.unfold(axis, (k - 1) * d + 1, s)[..., ::d].amax(-1)
@@ -45,7 +45,7 @@ def max_pool_indices(
     """
     rank = len(kernel)
     stride, dilation = stride or [1] * rank, dilation or [1] * rank
-    amounts = window_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    amounts = pool_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
     windows = pad_axes(x, amounts, lowest(x.dtype))
     for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True), 2):
         windows = windows.unfold(axis, (k - 1) * d + 1, s)[..., ::d]
@@ -84,16 +84,15 @@ def avg_pool_nd(
     """
     rank = len(kernel)
     stride, dilation = stride or [1] * rank, dilation or [1] * rank
-    amounts = window_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    amounts = pool_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
     total = sum_pool(pad_axes(x, amounts), kernel, stride, dilation)
     for i, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True)):
-        begin, end = amounts[i]
-        if not count_include_pad:
-            low, high = 0, x.shape[2 + i]
-        elif isinstance(pads, str):
-            low, high = -begin, x.shape[2 + i] + max(end, 0)
-        else:
-            low, high = -begin, x.shape[2 + i] + (pads[i + rank] if pads else 0)
+        begin, size = amounts[i][0], x.shape[2 + i]
+        low, high = 0, size
+        if count_include_pad and isinstance(pads, str):
+            low, high = -begin, size + pool_same_pads(size, k, s, pads == "same_lower")[1]
+        elif count_include_pad:
+            low, high = -begin, size + (int(pads[i + rank]) if pads else 0)
         starts = torch.arange(total.shape[2 + i], device=x.device) * s - begin
         places = starts[:, None] + torch.arange(k, device=x.device) * d
         count = ((places >= low) & (places < high)).sum(-1)
@@ -112,7 +111,7 @@ def lp_pool_nd(
 ) -> Tensor:
     """The p-norm of each window."""
     stride, dilation = stride or [1] * len(kernel), dilation or [1] * len(kernel)
-    amounts = window_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    amounts = pool_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
     return sum_pool(pad_axes(x.abs() ** p, amounts), kernel, stride, dilation) ** (1 / p)
 
 
