@@ -55,6 +55,27 @@ def node_model(
     return finish(graph, opset, [domain] if domain else []), [x for n, x in given.items() if n not in weights]
 
 
+def merged(parts: Sequence[tuple[onnx.ModelProto, list[np.ndarray]]]) -> tuple[onnx.ModelProto, list[np.ndarray]]:
+    """One model of many that have nothing to do with each other, as `node_model` gives them: converted faster."""
+    graph = onnx.GraphProto(name="merged")
+    for i, (part, _) in enumerate(parts):
+        other = onnx.compose.add_prefix(part, f"c{i}_").graph
+        for field in ("node", "input", "output", "initializer", "value_info"):
+            getattr(graph, field).extend(getattr(other, field))
+    model = helper.make_model(graph, opset_imports=parts[0][0].opset_import, ir_version=parts[0][0].ir_version)
+    return model, [x for _, feeds in parts for x in feeds]
+
+
+def literal(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same model with its initializers as Constant nodes, whose numbers may become literals in the code."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.node[:], copy.graph.initializer[:]
+    copy.graph.node.extend(helper.make_node("Constant", [], [t.name], value=t) for t in model.graph.initializer)
+    copy.graph.node.extend(model.graph.node)
+    return copy
+
+
 def finish(graph: onnx.GraphProto, opset: int = OPSET, domains: Sequence[str] = ()) -> onnx.ModelProto:
     """A model of a graph whose outputs need no types: they are inferred."""
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
@@ -91,18 +112,31 @@ def check(
 
 def compare(found: Sequence[Any], wanted: Sequence[Any], rtol: float | None = None, atol: float | None = None) -> None:
     assert len(found) == len(wanted)
-    for actual, right in zip(found, wanted, strict=True):
+    for index, (actual, right) in enumerate(zip(found, wanted, strict=True)):
         if isinstance(right, list):
             compare(actual, right, rtol, atol)
             continue
         right = np.asarray(right)
-        assert actual.dtype == right.dtype
-        assert actual.shape == right.shape
+        assert actual.dtype == right.dtype, f"output {index}"
+        assert actual.shape == right.shape, f"output {index}"
         if right.dtype.kind == "f":
             tolerance = TOLERANCE.get(right.dtype, 1e-2)
-            np.testing.assert_allclose(actual, right, rtol=rtol or tolerance, atol=atol or tolerance)
+            np.testing.assert_allclose(
+                actual, right, rtol=rtol or tolerance, atol=atol or tolerance, err_msg=f"output {index}"
+            )
         else:
-            np.testing.assert_array_equal(actual, right)
+            np.testing.assert_array_equal(actual, right, err_msg=f"output {index}")
 
 
-__all__ = ["check", "compare", "finish", "floats", "node_model", "source", "text_model", "to_torch"]
+__all__ = [
+    "check",
+    "compare",
+    "finish",
+    "floats",
+    "literal",
+    "merged",
+    "node_model",
+    "source",
+    "text_model",
+    "to_torch",
+]
