@@ -114,7 +114,9 @@ def absolute(e: Emitter, x: Expr) -> Expr:
 @rule("Sign")
 def sign(e: Emitter, x: Expr) -> Expr:
     of = e.dtype(x)
-    return Binary("!=", x, 0).to(dtype(of)) if of in UNSIGNED else torch.sign(x)
+    if of in UNSIGNED:
+        return Binary("!=", x, 0).to(dtype(of))
+    return ops.float_sign(x) if is_float(e, x) else torch.sign(x)
 
 
 def _function(op: str, name: str) -> None:

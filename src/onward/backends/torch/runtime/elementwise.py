@@ -14,6 +14,11 @@ def float_modulo(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(rest == 0, torch.copysign(rest, b), rest)
 
 
+def float_sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1; NaN of NaN."""
+    return torch.where(torch.isnan(x), x, torch.sign(x))
+
+
 def uint64_shift_right(x: Tensor, amount: Tensor) -> Tensor:
     """A right shift of uint64 that fills with zeros."""
     by, signed = amount.view(torch.int64), x.view(torch.int64)
