@@ -17,11 +17,11 @@ import onnx_ir as ir
 
 from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
-from onward.backends.emit.names import is_automatic, scope_of
+from onward.backends.emit.names import has_scope, is_automatic, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword, Scope
 from onward.backends.emit.weights import Part, Weights
 from onward.canon.origin import origin
-from onward.errors import UnsupportedError
+from onward.errors import ConversionError, OnwardError, UnsupportedError
 from onward.registry import Registry
 
 Rule = Callable[..., Any]
@@ -247,7 +247,7 @@ class Emitter:
     def _append(self, statement: Assign | Do | Keyword | Compound) -> None:
         node = self.node
         if node is not None:
-            statement.scope = scope_of(node)
+            statement.scope = scope_of(node) if has_scope(node) else None
             statement.origin = str(origin(node))
         self.block.body.append(statement)
 
@@ -356,7 +356,13 @@ class Emitter:
         inputs = [self.arg(v) for v in node.inputs]
         while inputs and inputs[-1] is None:
             inputs.pop()
-        result = rule(self, *inputs, **attributes(node))
+        try:
+            result = rule(self, *inputs, **attributes(node))
+        except OnwardError:
+            raise
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise ConversionError(f"{origin(node)}: the rule for {key} failed: {problem}") from error
         self._store(node, result)
 
     def _emit_host(self, node: ir.Node) -> bool:

@@ -57,6 +57,12 @@ def path_of(name: str) -> Scope:
     return tuple(p if p.isascii() and p.isdigit() else identifier(p, "part") for p in parts) or ("part",)
 
 
+def has_scope(node: ir.Node) -> bool:
+    """Whether the file tells to which module a node belongs."""
+    name = node.metadata_props.get("onward.name") or node.name or ""
+    return "pkg.torch.onnx.name_scopes" in node.metadata_props or "/" in name
+
+
 def scope_of(node: ir.Node) -> Scope:
     """The module a node belongs to, as far as the exporter wrote it down."""
     scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")

@@ -28,7 +28,11 @@ def split(root: TreeNode, function: Function) -> None:
 
 def _homes(root: TreeNode, statements: list[Statement]) -> list[Scope]:
     """The module in whose `forward` each statement belongs."""
-    homes = [_home(root, s) for s in statements]
+    homes: list[Scope] = []
+    made_at: dict[Var, int] = {}
+    for i, statement in enumerate(statements):
+        homes.append(_home(root, statement, [homes[made_at[v]] for v in _by_age(statement, made_at)]))
+        made_at.update(dict.fromkeys(assigned(statement), i))
     # A number computed from shapes lives where it is used.
     wanted: dict[Var, Scope] = {}
     for i in range(len(statements) - 1, -1, -1):
@@ -42,19 +46,30 @@ def _homes(root: TreeNode, statements: list[Statement]) -> list[Scope]:
     return homes
 
 
-def _home(root: TreeNode, statement: Statement) -> Scope:
+def _by_age(statement: Statement, made_at: dict[Var, int]) -> list[Var]:
+    """The variables a statement reads, the one made last first."""
+    return sorted({v for v in read(statement) if v in made_at}, key=lambda v: -made_at[v])
+
+
+def _home(root: TreeNode, statement: Statement, makers: list[Scope]) -> Scope:
+    """Where a statement belongs by its own scope; failing that, by its weights; failing that, by what it reads."""
+    weights = [leaf._path for expr in expressions(statement) for leaf in walk(expr) if isinstance(leaf, Weight)]
+    modules = [path[:-1] for path in weights if _is_module(root, path)]
+    if statement.scope is None:
+        owners = modules or [path[:-1] for path in weights]
+        return _common(owners) if owners else _existing(root, makers[0] if makers else ())
+    return _common([_existing(root, statement.scope), *modules])
+
+
+def _existing(root: TreeNode, scope: Scope) -> Scope:
+    """The part of a scope that is a module of the tree with code of its own."""
     node, depth = root, 0
-    for part in statement.scope:
+    for part in scope:
         child = node.children.get(part)
         if child is None or child.leaf is not None:
             break
         node, depth = child, depth + 1
-    home = statement.scope[:depth]
-    for expr in expressions(statement):
-        for leaf in walk(expr):
-            if isinstance(leaf, Weight) and _is_module(root, leaf._path):
-                home = _common([home, leaf._path[:-1]])
-    return home
+    return scope[:depth]
 
 
 def _is_module(root: TreeNode, path: Scope) -> bool:

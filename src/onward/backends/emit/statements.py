@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from onward.backends.emit.expr import Expr, Var, variables
 
 Scope = tuple[str, ...]
-"""A module path such as ('layer1', '0', 'conv1')."""
+"""A module path such as ('layer1', '0', 'conv1'). A statement's is None where the file does not tell."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Assign:
 
     targets: list[Var | None]
     value: Expr
-    scope: Scope = ()
+    scope: Scope | None = None
     origin: str = ""
 
 
@@ -34,7 +34,7 @@ class Do:
     """An expression for its effect, such as `outputs.append(y)`."""
 
     value: Expr
-    scope: Scope = ()
+    scope: Scope | None = None
     origin: str = ""
 
 
@@ -43,7 +43,7 @@ class Keyword:
     """`break`, `pass` or `return`."""
 
     word: str
-    scope: Scope = ()
+    scope: Scope | None = None
     origin: str = ""
 
 
@@ -56,7 +56,7 @@ class Compound:
 
     clauses: list[tuple[str, Expr | None, Block]]
     target: Var | None = None
-    scope: Scope = ()
+    scope: Scope | None = None
     origin: str = ""
 
 
