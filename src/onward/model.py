@@ -41,6 +41,8 @@ class Model:
     """Whether its file keeps weights in other files."""
     ir_version: int = 0
     """The IR version of its file, below which it is not saved; 0 for a model made here."""
+    data_files: list[pathlib.Path] = field(default_factory=list)
+    """The files beside its own from which weights were mapped."""
 
     @property
     def name(self) -> str:
@@ -135,7 +137,7 @@ def _read(data: mmap.mmap | bytes | bytearray | memoryview, path: pathlib.Path |
         for graph in graphs:
             structure.sort(graph)
     structure.check(model)
-    return Model(model, list(proto.training_info), path, weights.external, proto.ir_version)
+    return Model(model, list(proto.training_info), path, weights.external, proto.ir_version, weights.files)
 
 
 @contextmanager

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from onward import __version__
 from onward.errors import OnwardError, VerificationError
+
+LONGEST = 1000
+"""Characters of an error message: a name in a file may be longer."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -18,6 +22,7 @@ def parser() -> argparse.ArgumentParser:
         description="Moves machine-learning models between frameworks through ONNX and checks that they stay the same.",
     )
     top.add_argument("--version", action="version", version=f"onward {__version__}")
+    top.add_argument("--traceback", action="store_true", help="on an error, show where in Onward it was raised")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in (convert, inspect):
         command.add(commands)
@@ -29,10 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     try:
         args.run(args)
-    except VerificationError as error:
-        return _fail(error, 1)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OnwardError as error:
-        return _fail(error, 2)
+        if args.traceback:
+            raise
+        return _fail(error, 1 if isinstance(error, VerificationError) else 2)
     except KeyboardInterrupt:
         print("onward: interrupted", file=sys.stderr)
         return 130
@@ -40,5 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(error: OnwardError, code: int) -> int:
-    print(f"onward: {' '.join(str(error).split())}", file=sys.stderr)
+    """Print one line, whatever names from the file the message quotes."""
+    line = "".join(ch if ch.isprintable() else "\ufffd" for ch in " ".join(str(error).split()))
+    print(f"onward: {line[:LONGEST]}", file=sys.stderr)
     return code

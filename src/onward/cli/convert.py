@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onward.errors import OnwardError, UnsupportedError, VerificationError
+from onward.errors import ConversionError, OnwardError, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
     from onward.backends.torch.convert import Source
@@ -87,6 +87,9 @@ def step(console: object, number: int) -> Iterator[None]:
             yield
     except OnwardError as error:
         raise type(error)(f"{title}: {error}") from error
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise ConversionError(f"{title}: {problem} (a defect of Onward; `onward --traceback …` shows where)") from error
 
 
 def verify(model: Model, source: Source, seed: int) -> str:
@@ -111,6 +114,6 @@ def verify(model: Model, source: Source, seed: int) -> str:
 def summary(outcome: Check) -> str:
     sets = f"{outcome.sets} set{'s' if outcome.sets > 1 else ''} of inputs"
     return (
-        f"[green]verified:[/] worst error {outcome.worst:.1e} over {sets}"
-        f" (ONNX Runtime's own noise on this model: {outcome.noise:.1e})"
+        f"[green]verified:[/] worst error {outcome.error.worst:.1e} over {sets}"
+        f" (ONNX Runtime's own noise on this model: {outcome.noise.worst:.1e})"
     )

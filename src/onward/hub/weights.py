@@ -37,6 +37,11 @@ class Weights:
         """Whether any tensor lies outside the model's own file."""
         return bool(self._files)
 
+    @property
+    def files(self) -> list[pathlib.Path]:
+        """The files beside the model's own that hold tensors."""
+        return [self._folder / location for location in self._files] if self._folder else []
+
     def read(self, proto: onnx.TensorProto, nbytes: int, where: str) -> Bytes:
         """The `nbytes` bytes an external tensor refers to, read-only."""
         entries = string_map(proto.external_data, where) or {}

@@ -25,6 +25,7 @@ from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Tensor, Weights
 from onward.backends.torch import safetensors
+from onward.backends.torch.as_module import as_module
 from onward.backends.torch.module import ModuleWriter
 from onward.backends.torch.target import TARGET
 from onward.canon.pipeline import canonical
@@ -61,10 +62,10 @@ class Source:
 
 @cache
 def load_rules() -> None:
-    """Import every family, so that its rules are registered."""
+    """Import every family, so that its rules are registered; none of them needs PyTorch itself."""
     package = importlib.import_module("onward.backends.torch")
     for info in pkgutil.iter_modules(package.__path__):
-        if not info.ispkg:
+        if not info.ispkg and info.name != "load":
             importlib.import_module(f"onward.backends.torch.{info.name}")
 
 
@@ -88,7 +89,7 @@ def generate(model: Model, trainable: Trainable = True) -> Source:
     emitter.weights.finish()
     tree = build_tree(emitter.weights)
     freeze = _choose(emitter.weights, trainable)
-    split(tree, Function(emitter.block, arguments, results))
+    split(tree, Function(emitter.block, arguments, results), as_module)
     writer = ModuleWriter(tree, class_names(graph.graph), emitter.weights.ties, freeze)
     body = writer.write(_plain(model.name))
     text = f"{body}\n\n\n{LOAD}"
@@ -127,7 +128,7 @@ def _choose(weights: Weights, trainable: Trainable) -> bool | list[str]:
             frozen.append(name)
     unmatched = [p for p in patterns if p not in matched]
     if unmatched:
-        raise OnwardError(f"trainable: no weight is called {unmatched[0]!r}; `onward inspect` lists the names")
+        raise OnwardError(f"trainable: no weight is called {unmatched[0]!r}; `onward inspect --weights` lists them")
     return frozen
 
 

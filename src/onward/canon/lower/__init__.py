@@ -21,14 +21,14 @@ from onward.canon.origin import mark_origin
 from onward.canon.upgrade import ML, upgrade_node
 from onward.canon.upgrade.rewrite import Rewriter
 
-__all__ = ["lower"]
+__all__ = ["LOWERINGS", "key_of", "load_lowerings", "lower"]
 
 UPGRADED = ("", ML)
 """Domains whose nodes come in several versions."""
 
 
 @cache
-def _load() -> None:
+def load_lowerings() -> None:
     """Import every family, so that its lowerings are registered."""
     for info in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{info.name}")
@@ -45,7 +45,7 @@ def lower(model: ir.Model, has_rule: Callable[[str], bool]) -> None:
     The model is at the newest opset, with its functions inlined and default attributes filled in. A node that has
     neither a rule nor a definition stays: the backend says what it lacks.
     """
-    _load()
+    load_lowerings()
     _Lowerer(model, has_rule).graph(model.graph)
 
 

@@ -1,0 +1,162 @@
+"""What each backend makes of each op: the one place that `onward inspect` and the coverage page get it from.
+
+Nothing here needs a framework to be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
+
+import onnx
+import onnx_ir as ir
+
+from onward.canon.lower import LOWERINGS, key_of, load_lowerings
+from onward.canon.upgrade.registry import ENTRIES
+from onward.model import Model
+from onward.registry import Registry
+
+Word = Literal["exact", "lowered", "partial", "unsupported"]
+WORDS: dict[Word, str] = {
+    "exact": "a rule of its own",
+    "lowered": "written in terms of other ops",
+    "partial": "a rule that refuses some of what ONNX allows",
+    "unsupported": "refused, by name",
+}
+
+
+@dataclass(frozen=True)
+class OpStatus:
+    """How a backend supports an op."""
+
+    op: str
+    """`Gelu`, or `com.microsoft::Gelu` outside the default domain."""
+    status: Word
+    why: str = ""
+    count: int = 0
+    """How often the op occurs in the model that was asked about."""
+
+    def __str__(self) -> str:
+        return f"{self.status} ({self.why})" if self.why else self.status
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a rule cannot do. With `dtypes`, it concerns only nodes that have an input of one of these."""
+
+    why: str
+    dtypes: frozenset[ir.DataType] = frozenset()
+
+    def concerns(self, node: ir.Node) -> bool:
+        return not self.dtypes or any(value is not None and value.dtype in self.dtypes for value in node.inputs)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """What a backend has rules for, and where that needs a word of explanation."""
+
+    has_rule: Callable[[str], bool]
+    partial: Mapping[str, Limit] = field(default_factory=dict)
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+
+
+BACKENDS: Registry[Callable[[], Backend]] = Registry("backend")
+"""By name, a function that loads the backend's rules."""
+
+
+@BACKENDS.register("torch")
+def _torch() -> Backend:
+    from onward.backends.torch.convert import load_rules
+    from onward.backends.torch.limits import PARTIAL, UNSUPPORTED
+    from onward.backends.torch.target import TARGET
+
+    load_rules()
+    return Backend(TARGET.rules.__contains__, PARTIAL, UNSUPPORTED)
+
+
+@cache
+def backend_of(name: str) -> Backend:
+    load = BACKENDS.get(name)
+    if load is None:
+        raise ValueError(f"no backend is called {name!r}; there are {', '.join(BACKENDS)}")
+    return load()
+
+
+def coverage(model: Model, backend: str) -> list[OpStatus]:
+    """The status of every op in the model, those in subgraphs and functions included, sorted by name."""
+    nodes: dict[str, list[ir.Node]] = {}
+    for node in all_nodes(model.ir):
+        nodes.setdefault(key_of(node), []).append(node)
+    own = {f"{domain}::{name}" if domain else name for domain, name, _ in model.ir.functions}
+    found = []
+    for op in sorted(nodes):
+        known = OpStatus(op, "lowered", "a function of this model") if op in own else status(op, backend)
+        limit = backend_of(backend).partial.get(op)
+        if known.status == "partial" and limit and not any(limit.concerns(node) for node in nodes[op]):
+            known = OpStatus(op, "exact")
+        found.append(OpStatus(op, known.status, known.why, len(nodes[op])))
+    return found
+
+
+def all_nodes(model: ir.Model) -> Iterator[ir.Node]:
+    """Every node of the graph, of the graphs inside it, and of the functions."""
+    yield from model.graph.all_nodes()
+    for function in model.functions.values():
+        yield from function.all_nodes()
+
+
+def status(op: str, backend: str) -> OpStatus:
+    """What a backend makes of an op, whichever model it is in.
+
+    An op whose schema carries a definition that depends on the types of its inputs counts as lowered.
+    """
+    known = backend_of(backend)
+    if op in known.unsupported:
+        return OpStatus(op, "unsupported", known.unsupported[op])
+    if op in known.partial:
+        return OpStatus(op, "partial", known.partial[op].why)
+    if known.has_rule(op) or op == "Constant":
+        return OpStatus(op, "exact")
+    load_lowerings()
+    if op in LOWERINGS:
+        return OpStatus(op, "lowered")
+    domain, name = split(op)
+    schema = _schema(domain, name)
+    if ENTRIES.get((domain, name)) and (schema is None or schema.deprecated):
+        return OpStatus(op, "lowered", "rewritten as newer ops")
+    if schema is None:
+        return OpStatus(op, "unsupported", "ONNX has no such op" if domain in _onnx_domains() else "no rule")
+    if schema.has_function:
+        for inner in _definition(domain, name):
+            if status(inner, backend).status == "unsupported":
+                return OpStatus(op, "unsupported", f"its definition needs {inner}")
+    elif not schema.has_context_dependent_function:
+        return OpStatus(op, "unsupported", "no rule")
+    return OpStatus(op, "lowered")
+
+
+def split(op: str) -> tuple[str, str]:
+    """`com.microsoft::Gelu` → ('com.microsoft', 'Gelu'); the default domain is ''."""
+    domain, _, name = op.rpartition("::")
+    return domain, name
+
+
+@cache
+def _onnx_domains() -> frozenset[str]:
+    return frozenset(schema.domain for schema in onnx.defs.get_all_schemas())
+
+
+def _schema(domain: str, name: str) -> onnx.defs.OpSchema | None:
+    try:
+        return onnx.defs.get_schema(name, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+@cache
+def _definition(domain: str, name: str) -> list[str]:
+    """The ops that the definition of an op is written in."""
+    body = ir.serde.deserialize_function(onnx.defs.get_schema(name, domain).function_body)
+    return sorted({key_of(node) for node in body.all_nodes()})

@@ -1,0 +1,16 @@
+"""Where PyTorch's support of an op ends, in words: for the coverage page and `onward inspect`."""
+
+import onnx_ir as ir
+
+from onward.backends.coverage import Limit
+
+PARTIAL = {
+    "ReduceMean": Limit("not of uint64", frozenset({ir.DataType.UINT64})),
+    "RegexFullMatch": Limit("patterns that Python's regular expressions can express"),
+}
+"""Ops with a rule that refuses some of what ONNX allows."""
+
+UNSUPPORTED = {
+    "ai.onnx.preview.training::Gradient": "it belongs to a training step, which a module does not hold",
+}
+"""Ops without a rule, where there is more to say than that."""

@@ -1,0 +1,124 @@
+"""`onward inspect`: what a model contains, and what each backend supports of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+STYLES = {"exact": "green", "lowered": "green", "partial": "yellow", "unsupported": "red"}
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "inspect",
+        help="show what a model contains and what each backend supports of it",
+        description="Show a model's inputs, outputs, size and ops, and how each backend supports them. Runs nothing.",
+        epilog="example: onward inspect model.onnx --json",
+    )
+    command.add_argument("model", help="the .onnx file")
+    command.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    command.add_argument("--weights", action="store_true", help="list the weights, too")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    from onward.model import load
+    from onward.report.describe import describe, weights
+
+    model = load(args.model)
+    found = describe(model)
+    if args.weights:
+        found["weights"] = weights(model)
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        show(found, Console(highlight=False))
+
+
+def show(found: dict[str, Any], console: Console) -> None:
+    console.print(_facts(found))
+    rows = [[word, v["name"], v["type"], shape(v["shape"])] for word in ("input", "output") for v in found[word + "s"]]
+    console.print(_table(["", "name", "type", "shape"], rows))
+    if "weights" in found:
+        weights = [[w["name"], w["dtype"], shape(w["shape"]), size(w["bytes"])] for w in found["weights"]]
+        console.print(_table(["weight", "type", "shape", "size"], weights, right={3}))
+    console.print(_ops(found))
+    for backend, verdict in found["backends"].items():
+        missing = ", ".join(verdict["unsupported"])
+        words = (
+            f"{backend}: cannot be converted, for want of {missing}" if missing else f"{backend}: every op is supported"
+        )
+        console.print(Text(printable(words, 1000), style="red" if missing else "green"))
+
+
+def _facts(found: dict[str, Any]) -> Table:
+    on_disk, external = found["size"]["file"], found["size"]["external"]
+    nodes = sum(op["count"] for op in found["ops"])
+    facts = {
+        "graph": found["graph"],
+        "about": found["doc"],
+        "producer": f"{found['producer']['name']} {found['producer']['version']}".strip(),
+        "opset": ", ".join(f"{domain} {version}" for domain, version in found["opsets"].items()),
+        "IR version": str(found["ir_version"]),
+        "size": f"{size(on_disk)}" + (f" and {size(external)} in {', '.join(found['data_files'])}" if external else ""),
+        "parameters": f"{found['parameters']:,} ({size(found['size']['weights'])})",
+        "nodes": f"{nodes:,}",
+        "functions": ", ".join(f"{f['domain']}::{f['name']}" for f in found["functions"]),
+        "training": f"{found['training']} training info" if found["training"] else "",
+        **{f"metadata {key}": value for key, value in found["metadata"].items()},
+    }
+    table = Table(title=Text(printable(found["file"])), title_justify="left", show_header=False, box=None)
+    for key, value in facts.items():
+        if value:
+            table.add_row(Text(printable(key), style="bold"), Text(printable(value, 300)))
+    return table
+
+
+def _ops(found: dict[str, Any]) -> Table:
+    backends = list(found["backends"])
+    table = Table("op", "count", *backends)
+    table.columns[1].justify = "right"
+    for row in sorted(found["ops"], key=lambda row: -row["count"]):
+        name = row["op"] if row["domain"] == "ai.onnx" else f"{row['domain']}::{row['op']}"
+        cells = [row["support"][backend] for backend in backends]
+        words = [f"{c['status']} ({c['why']})" if c["why"] else c["status"] for c in cells]
+        styled = [Text(word, style=STYLES[cell["status"]]) for word, cell in zip(words, cells, strict=True)]
+        table.add_row(Text(printable(name)), str(row["count"]), *styled)
+    return table
+
+
+def _table(titles: list[str], rows: Iterable[list[str]], right: Iterable[int] = ()) -> Table:
+    table = Table(*titles)
+    for column in right:
+        table.columns[column].justify = "right"
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
+
+
+def shape(dims: list[int | str | None] | None) -> str:
+    """`batch × 1 × 8 × 8`; a dimension that has no name is `?`."""
+    if dims is None:
+        return "unknown"
+    return " × ".join("?" if d is None else str(d) for d in dims) or "scalar"
+
+
+def size(nbytes: int) -> str:
+    """Bytes in units of a thousand."""
+    amount, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
+    while amount >= 1000 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    return f"{amount:.0f} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"
+
+
+def printable(text: str, longest: int = 80) -> str:
+    """Text from a file on one line of a terminal, whatever it holds."""
+    flat = "".join(ch if ch.isprintable() else "�" for ch in " ".join(text.split()))
+    return flat if len(flat) <= longest else flat[: longest - 1] + "…"

@@ -1,0 +1,87 @@
+"""The coverage page, every op against every backend: `python -m onward.report.coverage docs/coverage.md`."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+
+from onward.backends.coverage import BACKENDS, WORDS, OpStatus, split, status
+from onward.canon.upgrade.registry import ENTRIES
+
+CONTRIB = "com.microsoft"
+TITLES = {"": "ai.onnx", "removed": "ai.onnx before opset 10"}
+
+
+def ops() -> dict[str, list[str]]:
+    """By domain, all ops that ONNX defines and those that ONNX Runtime adds; 'removed': what old opsets had."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as ort
+
+    found: dict[str, set[str]] = {}
+    for schema in onnx.defs.get_all_schemas():
+        found.setdefault(schema.domain, set()).add(key(schema.domain, schema.name))
+    found["removed"] = {name for domain, name in ENTRIES if not domain} - found[""]
+    found[CONTRIB] = {key(CONTRIB, s.name) for s in ort.get_all_operator_schema() if s.domain == CONTRIB}
+    return {domain: sorted(found[domain]) for domain in sorted(found, key=_order)}
+
+
+def key(domain: str, name: str) -> str:
+    return f"{domain}::{name}" if domain else name
+
+
+def _order(domain: str) -> tuple[int, str]:
+    last = {"removed": 1, CONTRIB: 2}
+    return last.get(domain, 0), domain
+
+
+def versions() -> str:
+    import onnxruntime
+
+    return (
+        f"ONNX {onnx.__version__} (opset {onnx.defs.onnx_opset_version()}) and ONNX Runtime {onnxruntime.__version__}"
+    )
+
+
+def page() -> str:
+    """The page as Markdown."""
+    table = ops()
+    backends = list(BACKENDS)
+    found = {(op, backend): status(op, backend) for names in table.values() for op in names for backend in backends}
+    lines = ["# Coverage: every op and every backend", ""]
+    lines += [f"Written by `make coverage` from the rules themselves, for {versions()}.", ""]
+    lines += [f"- **{word}**: {meaning}" for word, meaning in WORDS.items()]
+    for backend in backends:
+        lines += ["", f"## Summary: {backend}", "", *_summary(table, found, backend)]
+    for domain, names in table.items():
+        lines += ["", f"## {TITLES.get(domain, domain)}", "", *_rows(["op", *backends])]
+        lines += [_row([f"`{split(op)[1]}`", *(str(found[op, backend]) for backend in backends)]) for op in names]
+    return "\n".join(lines) + "\n"
+
+
+def _summary(table: dict[str, list[str]], found: dict[tuple[str, str], OpStatus], backend: str) -> list[str]:
+    lines = _rows(["domain", "ops", *WORDS])
+    for domain, names in table.items():
+        counts = Counter(found[op, backend].status for op in names)
+        lines.append(_row([TITLES.get(domain, domain), len(names), *(counts[word] for word in WORDS)]))
+    return lines
+
+
+def _rows(titles: Sequence[str]) -> list[str]:
+    return [_row(titles), "|---" * len(titles) + "|"]
+
+
+def _row(cells: Sequence[object]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.parse_args().file.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
