@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from onward.backends.emit.expr import Call, Expr, Ref, Var, Weight, forced, variables, walk
+from onward.backends.emit.expr import Call, Expr, Name, Ref, Var, Weight, forced, variables, walk
 from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.tree import Function, TreeNode, node_at
+from onward.backends.emit.weights import Module
 
 MAX_TRIES = 40
 """After so many scopes dissolved one by one at a level, all that stand in each other's way are."""
 
 
-def split(root: TreeNode, function: Function) -> None:
+AsModule = Callable[[Expr, Var], Expr | None]
+"""The constructor of the framework's module for a function of one variable, such as `nn.ReLU()` for `F.relu(x)`."""
+
+
+def split(root: TreeNode, function: Function, as_module: AsModule) -> None:
     """Attach a `forward` to the root and to every module below it that can have one."""
     statements = function.block.body
     homes = _homes(root, statements)
-    _Level(root, root, list(zip(statements, homes, strict=True))).build(function.arguments, function.results)
+    items = list(zip(statements, homes, strict=True))
+    _Level(root, root, items, as_module).build(function.arguments, function.results)
 
 
 def _homes(root: TreeNode, statements: list[Statement]) -> list[Scope]:
@@ -108,7 +114,10 @@ class _Unit:
 class _Level:
     """The statements of one module, those of the modules below it included."""
 
-    def __init__(self, root: TreeNode, node: TreeNode, items: list[tuple[Statement, Scope]]) -> None:
+    def __init__(
+        self, root: TreeNode, node: TreeNode, items: list[tuple[Statement, Scope]], as_module: AsModule
+    ) -> None:
+        self.as_module = as_module
         self.root = root
         self.node = node
         self.items = items
@@ -133,8 +142,11 @@ class _Level:
                 body.append(call)
             if not redo:
                 break
-        self.node.sequential = is_chain(self.node, body, arguments, results)
-        if not self.node.sequential:
+        members = chain(self.node, body, arguments, results, self.as_module)
+        if members is not None:
+            self.node.children = members
+            self.node.sequential = True
+        else:
             body = loops(self.node, body, results)
         self.node.forward = Function(Block(None, body), arguments, results, foreign)
         self._take_foreign(body)
@@ -163,7 +175,7 @@ class _Level:
         outputs = list(dict.fromkeys(v for v in unit.assigns() if v in live))
         if not outputs:
             return None
-        _Level(self.root, node, unit.items).build(list(arguments), [Ref(v) for v in outputs])
+        _Level(self.root, node, unit.items, self.as_module).build(list(arguments), [Ref(v) for v in outputs])
         assert node.forward is not None
         is_container = bool(node.children) and all(p.isdigit() for p in node.children) and not node.tensors
         if is_container and not node.sequential:
@@ -298,18 +310,63 @@ def _components(count: int, edges: list[set[int]]) -> list[list[int]]:
     return found
 
 
-def is_chain(node: TreeNode, body: list[Statement], arguments: list[Var], results: list[Expr]) -> bool:
-    """Whether a module's `forward` only passes one value through all of its children in order."""
-    if len(arguments) != 1 or len(results) != 1 or not node.is_numbered or node.tensors or node.arrays:
-        return False
-    current: Var | None = arguments[0]
-    for i, statement in enumerate(body):
-        step = _step(statement)
-        if step is None or step[1] != (*node.path, str(i)) or step[2] != [current]:
-            return False
-        current = step[0]
-    result = results[0]
-    return len(body) == len(node.children) and isinstance(result, Ref) and result._var is current
+def chain(
+    node: TreeNode, body: list[Statement], arguments: list[Var], results: list[Expr], as_module: AsModule
+) -> dict[str, TreeNode] | None:
+    """The members of a module whose `forward` only passes one value through them in order, or None if it does more.
+
+    Functions between the numbered children become modules too; a number that is missing, because what stood there does
+    nothing any more, is an identity.
+    """
+    result = results[0] if len(results) == 1 else None
+    numbered = node.children and all(part.isdigit() for part in node.children)
+    if len(arguments) != 1 or not isinstance(result, Ref) or not numbered or node.tensors or node.arrays:
+        return None
+    members: dict[int, TreeNode] = {}
+    current, position = arguments[0], -1
+    for statement in body:
+        found = _member(node, statement, current, position, as_module)
+        if found is None:
+            return None
+        current, position, members[found[1]] = found
+    if result._var is not current or len(node.children.keys() - {str(i) for i in members}) > 0:
+        return None
+    last = max(members)
+    if last > MAX_MEMBERS:
+        return None
+    identity = Name("nn.Identity")()
+    return {str(i): members.get(i) or _made(node, i, identity) for i in range(last + 1)}
+
+
+MAX_MEMBERS = 1000
+"""No one writes a longer `nn.Sequential`; a file with a huge number in a name does not make us fill the gap."""
+
+
+def _made(node: TreeNode, index: int, constructor: Expr) -> TreeNode:
+    path = (*node.path, str(index))
+    return TreeNode(path, leaf=Module(path, constructor))
+
+
+def _member(
+    node: TreeNode, statement: Statement, current: Var, position: int, as_module: AsModule
+) -> tuple[Var, int, TreeNode] | None:
+    """A statement as the next member of a chain: (what it makes, its number, its module)."""
+    step = _step(statement)
+    if step is not None and step[1][:-1] == node.path and step[1][-1].isdigit():
+        index = int(step[1][-1])
+        fits = step[2] == [current] and index > position
+        return (step[0], index, node.children[step[1][-1]]) if fits else None
+    if not isinstance(statement, Assign) or len(statement.targets) != 1 or statement.targets[0] is None:
+        return None
+    constructor = as_module(forced(statement.value), current)
+    depth = len(node.path)
+    scope = statement.scope
+    if constructor is None or scope is None or scope[:depth] != node.path or len(scope) != depth + 1:
+        return None
+    if not scope[depth].isdigit() or int(scope[depth]) <= position or scope[depth] in node.children:
+        return None
+    index = int(scope[depth])
+    return statement.targets[0], index, _made(node, index, constructor)
 
 
 def _step(statement: Statement) -> tuple[Var, Scope, list[Var]] | None:

@@ -202,8 +202,11 @@ class Weights:
         self._taken.add(path)
 
     def _module_path(self, parts: dict[str, Part], scope: Scope, hint: str) -> tuple[Scope, bool]:
-        if self.population.get(scope) == 1 and any((*scope, attribute) in self.state_paths for attribute in parts):
-            return scope, True
+        if self.population.get(scope) == 1:
+            # A shared weight has the name of one of its owners: which one this is, the scope tells.
+            shared = [a for a, p in parts.items() if (v := _ir_value(p.source)) is not None and len(v.uses()) > 1]
+            if any((*scope, attribute) in self.state_paths for attribute in shared):
+                return scope, True
         for attribute, part in parts.items():
             value = _ir_value(part.source)
             name = (value.name or "") if value is not None else ""
