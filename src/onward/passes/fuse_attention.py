@@ -12,7 +12,8 @@ import onnx_ir as ir
 
 from onward.passes.facts import Facts, Number, Term, multiply, root
 from onward.passes.masks import hides, is_causal, is_causal_bias, is_finite
-from onward.passes.rewrite import DOMAIN, constant, graphs, is_op, made_by, new_node, only_user, permutation, take_over
+from onward.passes.products import without_factors
+from onward.passes.rewrite import DOMAIN, graphs, is_op, made_by, new_node, only_user, permutation, take_over
 
 _FLOATS = {ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
 
@@ -93,44 +94,18 @@ def _masked_scores(softmax: ir.Node, facts: Facts) -> _Scores | None:
 
 def _scaled_product(value: ir.Value, facts: Facts) -> _Scores | None:
     """q · kᵀ with scalar factors on either operand or on the product."""
-    product, scale = _without_factors(value, facts)
+    product, scale = without_factors(value, facts)
     matmul = made_by(product, "MatMul")
     if matmul is None or (product is not value and only_user(product) is None):
         return None
     left, right = matmul.inputs
     if left is None or right is None or left.shape is None or right.shape is None:
         return None
-    q, q_scale = _without_factors(left, facts)
-    keys, k_scale = _without_factors(right, facts)
+    q, q_scale = without_factors(left, facts)
+    keys, k_scale = without_factors(right, facts)
     if q.shape is None or keys.shape is None:
         return None
     return _Scores(q, keys, multiply(scale, multiply(q_scale, k_scale)))
-
-
-def _without_factors(value: ir.Value, facts: Facts) -> tuple[ir.Value, Number]:
-    """A value before it was multiplied by or divided by numbers, and their product."""
-    scale: Number = 1.0
-    while (node := made_by(value, "Mul", "Div")) is not None:
-        for index, other in ((0, 1), (1, 0)):
-            inner, factor = node.inputs[index], facts.number(node.inputs[other])
-            if inner is None or factor is None or (node.op_type == "Div" and index == 1):
-                continue
-            if not _keeps_rank(inner, node.inputs[other]):
-                continue
-            scale = multiply(scale, factor, -1 if node.op_type == "Div" else 1)
-            value = inner
-            break
-        else:
-            break
-    return value, scale
-
-
-def _keeps_rank(value: ir.Value, factor: ir.Value | None) -> bool:
-    tensor = constant(factor)
-    rank = len(tensor.shape) if tensor is not None else None
-    if rank is None:
-        rank = None if factor is None or factor.shape is None else len(factor.shape)
-    return rank is not None and value.shape is not None and rank <= len(value.shape)
 
 
 def _untransposed(keys: ir.Value, before: ir.Node, facts: Facts) -> ir.Value:

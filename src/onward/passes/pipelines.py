@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from onward.passes.fuse_activation import fuse_activation
 from onward.passes.fuse_attention import fuse_attention
+from onward.passes.fuse_layernorm import fuse_layernorm
 from onward.passes.fuse_linear import fuse_linear
 from onward.passes.fuse_rnn import fuse_rnn
 from onward.passes.rewrite import graphs, remove_unread
@@ -18,5 +20,7 @@ def idioms(model: ir.Model) -> None:
     fuse_rnn(model)
     fuse_linear(model)
     fuse_attention(model)
+    fuse_layernorm(model)
+    fuse_activation(model)
     for graph in graphs(model):
         remove_unread(list(graph))

@@ -1,0 +1,122 @@
+"""Activation functions that exporters write out: Gelu, Swish, HardSwish and Mish, which ONNX has names for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.passes.facts import Facts, Number
+from onward.passes.products import factors, is_close, without_factors
+from onward.passes.rewrite import graphs, is_op, made_by, new_node, take_over
+
+_TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
+
+
+def fuse_activation(model: ir.Model) -> int:
+    """Rewrites in place; returns how many were found."""
+    facts, count = Facts(), 0
+    for graph in graphs(model):
+        for node in reversed(list(graph)):
+            found = _match(node, facts) if is_op(node, "Mul", "Div") else None
+            if found is not None:
+                op_type, x, main, attributes = found
+                new = new_node(op_type, [x], attributes, main, node)
+                take_over(node.outputs[0], new.outputs[0])
+                count += 1
+    return count
+
+
+def _match(node: ir.Node, facts: Facts) -> tuple[str, ir.Value, ir.Node, dict[str, Any]] | None:
+    """The operator that a product is, its input, the node it is named after, and its attributes."""
+    values, scale = factors(node.outputs[0], facts)
+    if len(values) != 2:
+        return None
+    for x, other in (values, values[::-1]):
+        main = other.producer()
+        if main is None or main.domain not in ("", "ai.onnx"):
+            continue
+        if is_close(scale, 0.5) and main.op_type == "Add" and (approximate := _gelu(main, x, facts)):
+            return "Gelu", x, main, {"approximate": approximate}
+        if is_close(scale, 1.0) and main.op_type == "Sigmoid":
+            inner, alpha = without_factors(_input(main), facts)
+            if _input(main) is x or (inner is x and isinstance(alpha, float)):
+                return "Swish", x, main, {"alpha": 1.0 if _input(main) is x else alpha}
+        if is_close(scale, 1.0) and main.op_type == "HardSigmoid" and _input(main) is x:
+            slope, offset = (main.attributes.get_float(k, d) for k, d in (("alpha", 0.2), ("beta", 0.5)))
+            if is_close(slope, 1 / 6) and offset == 0.5:
+                return "HardSwish", x, main, {}
+        if is_close(scale, 1 / 6) and main.op_type == "Clip" and _is_relu6_of_shifted(main, x, facts):
+            return "HardSwish", x, main, {}
+        if is_close(scale, 1.0) and main.op_type == "Tanh":
+            softplus = made_by(_input(main), "Softplus")
+            if softplus is not None and _input(softplus) is x:
+                return "Mish", x, main, {}
+    return None
+
+
+def _input(node: ir.Node) -> ir.Value:
+    value = node.inputs[0]
+    assert value is not None
+    return value
+
+
+def _addend(value: ir.Value | None, number: float, facts: Facts) -> ir.Value | None:
+    """What a number is added to, or None where a value is no such sum."""
+    add = made_by(value, "Add")
+    if add is None:
+        return None
+    for index, other in ((0, 1), (1, 0)):
+        if is_close(facts.number(add.inputs[other]), number):
+            return add.inputs[index]
+    return None
+
+
+def _gelu(one_plus: ir.Node, x: ir.Value, facts: Facts) -> str | None:
+    """'none' or 'tanh' where x / 2 times this sum is that kind of Gelu."""
+    inner = _addend(one_plus.outputs[0], 1.0, facts)
+    erf, tanh = made_by(inner, "Erf"), made_by(inner, "Tanh")
+    if erf is not None:
+        value, scale = without_factors(_input(erf), facts)
+        return "none" if value is x and is_close(scale, math.sqrt(0.5)) else None
+    if tanh is not None:
+        values, scale = factors(_input(tanh), facts)
+        return "tanh" if _is_tanh_argument(values, scale, x, facts) else None
+    return None
+
+
+def _is_tanh_argument(values: list[ir.Value], scale: Number, x: ir.Value, facts: Facts) -> bool:
+    """√(2/π) · (x + 0.044715 x³), or √(2/π) · x · (1 + 0.044715 x²)"""
+    if not is_close(scale, _TANH_SCALE):
+        return False
+    if len(values) == 1 and (add := made_by(values[0], "Add")) is not None:
+        for index, other in ((0, 1), (1, 0)):
+            if add.inputs[index] is x and _is_power(add.inputs[other], x, 3, _TANH_CUBE, facts):
+                return True
+    if len(values) == 2 and x in values:
+        (other_factor,) = [v for v in values if v is not x] or [x]
+        return _is_power(_addend(other_factor, 1.0, facts), x, 2, _TANH_CUBE, facts)
+    return False
+
+
+def _is_power(value: ir.Value | None, x: ir.Value, exponent: int, scale: float, facts: Facts) -> bool:
+    """Whether a value is scale · x^exponent."""
+    if value is None:
+        return False
+    values, found = factors(value, facts)
+    total = 0.0
+    for part in values:
+        power = made_by(part, "Pow")
+        if part is x:
+            total += 1
+        elif power is not None and _input(power) is x and isinstance(n := facts.number(power.inputs[1]), int | float):
+            total += n
+        else:
+            return False
+    return total == exponent and is_close(found, scale)
+
+
+def _is_relu6_of_shifted(clip: ir.Node, x: ir.Value, facts: Facts) -> bool:
+    low, high = (facts.number(v) for v in (*clip.inputs[1:], None, None)[:2])
+    return low == 0 and high == 6 and _addend(_input(clip), 3.0, facts) is x

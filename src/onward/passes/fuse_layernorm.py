@@ -1,0 +1,132 @@
+"""Layer normalisation and its root-mean-square variant, written out by exporters before ONNX had names for them."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from onward.passes.facts import Facts
+from onward.passes.rewrite import constant, graphs, is_op, made_by, new_node, only_user, shape_of, take_over
+
+
+def fuse_layernorm(model: ir.Model) -> int:
+    """Rewrites in place; returns how many were found."""
+    facts, count = Facts(), 0
+    for graph in graphs(model):
+        for node in list(graph):
+            if is_op(node, "Div", "Mul"):
+                count += _fuse(node, facts)
+    return count
+
+
+def _fuse(node: ir.Node, facts: Facts) -> bool:
+    """`node` divides by the root of a mean of squares.
+
+    Single precision only: the operator computes other types in single precision, the written-out form does not.
+    """
+    found = _divided(node, facts)
+    if found is None:
+        return False
+    numerator, mean, epsilon = found
+    x, axes = numerator, _axes(mean, facts)
+    subtract = made_by(numerator, "Sub")
+    square_of = _squared(mean.inputs[0], facts)
+    if axes is None or square_of is None:
+        return False
+    centred = subtract is not None and _is_centred(subtract, axes, facts)
+    if centred and subtract is not None:
+        assert subtract.inputs[0] is not None
+        x = subtract.inputs[0]
+        other = made_by(square_of, "Sub")
+        if square_of is not numerator and not (
+            other is not None and other.inputs[0] is x and _is_centred(other, axes, facts)
+        ):
+            return False
+    elif square_of is not numerator:
+        return False
+    shape = shape_of(x)
+    if shape is None or axes != list(range(-len(axes), 0)) or x.dtype != ir.DataType.FLOAT:
+        return False
+    scale, scaled = _constant_operand(node.outputs[0], "Mul", shape[-len(axes) :])
+    if scale is None or scaled is None:
+        return False
+    bias, shifted = _constant_operand(scaled.outputs[0], "Add", shape[-len(axes) :])
+    if not centred:
+        bias, shifted = None, None
+    last = shifted or scaled
+    op_type = "LayerNormalization" if centred else "RMSNormalization"
+    attributes = {"axis": -len(axes), "epsilon": epsilon, "stash_type": 1}
+    new = new_node(op_type, [x, scale] + ([] if bias is None else [bias]), attributes, last, last)
+    take_over(last.outputs[0], new.outputs[0])
+    return True
+
+
+def _divided(node: ir.Node, facts: Facts) -> tuple[ir.Value, ir.Node, float] | None:
+    """What is divided, the mean whose root (with a small number added) it is divided by, and that number."""
+    if node.op_type == "Div":
+        choices = [(node.inputs[0], made_by(node.inputs[1], "Sqrt", "Pow"))]
+    else:
+        pairs = [(node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])]
+        choices = []
+        for numerator, inverse in pairs:
+            reciprocal = made_by(inverse, "Reciprocal", "Div", "Pow")
+            if reciprocal is None:
+                continue
+            if reciprocal.op_type == "Pow":
+                choices.append((numerator, reciprocal))
+            elif reciprocal.op_type == "Reciprocal":
+                choices.append((numerator, made_by(reciprocal.inputs[0], "Sqrt")))
+            elif facts.number(reciprocal.inputs[0]) == 1:
+                choices.append((numerator, made_by(reciprocal.inputs[1], "Sqrt")))
+    for numerator, root in choices:
+        if numerator is None or root is None:
+            continue
+        exponent = 0.5 if node.op_type == "Div" else -0.5
+        if root.op_type == "Pow" and facts.number(root.inputs[1]) != exponent:
+            continue
+        add = made_by(root.inputs[0], "Add")
+        if add is None:
+            continue
+        for index, other in ((0, 1), (1, 0)):
+            mean, epsilon = made_by(add.inputs[index], "ReduceMean"), facts.number(add.inputs[other])
+            if mean is not None and isinstance(epsilon, float) and epsilon > 0:
+                return numerator, mean, epsilon
+    return None
+
+
+def _squared(value: ir.Value | None, facts: Facts) -> ir.Value | None:
+    """x for a value that is x²."""
+    node = made_by(value, "Pow", "Mul")
+    if node is None:
+        return None
+    if node.op_type == "Pow":
+        return node.inputs[0] if facts.number(node.inputs[1]) == 2 else None
+    return node.inputs[0] if node.inputs[0] is node.inputs[1] else None
+
+
+def _is_centred(subtract: ir.Node, axes: list[int], facts: Facts) -> bool:
+    """Whether a subtraction is x minus its mean over those axes."""
+    mean = made_by(subtract.inputs[1], "ReduceMean")
+    return mean is not None and mean.inputs[0] is subtract.inputs[0] and _axes(mean, facts) == axes
+
+
+def _axes(mean: ir.Node, facts: Facts) -> list[int] | None:
+    """The axes a mean that keeps its dimensions is taken over, counted from the end."""
+    x = mean.inputs[0]
+    axes = facts.ints(mean.inputs[1]) if len(mean.inputs) > 1 else None
+    if x is None or x.shape is None or not axes or mean.attributes.get_int("keepdims", 1) != 1:
+        return None
+    rank = len(x.shape)
+    return sorted(a - rank if a >= 0 else a for a in axes)
+
+
+def _constant_operand(
+    value: ir.Value, op_type: str, shape: tuple[int | None, ...]
+) -> tuple[ir.Value | None, ir.Node | None]:
+    """The constant of exactly that shape that is all a value is combined with, and the node that does it."""
+    user = only_user(value)
+    if not is_op(user, op_type) or user is None:
+        return None, None
+    other = user.inputs[1] if user.inputs[0] is value else user.inputs[0]
+    tensor = constant(other)
+    fits = tensor is not None and tuple(tensor.shape.numpy()) == shape
+    return (other, user) if fits else (None, None)
