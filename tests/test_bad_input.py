@@ -28,10 +28,10 @@ FLOAT = TensorProto.FLOAT
 def refusal(source: Any, error: type[OnwardError] = InvalidModelError) -> str:
     """The message with which `source` is refused: one line, within five seconds, without a large allocation."""
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(error) as caught:
         load(source)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert tracemalloc.get_traced_memory()[1] < 100_000_000
     tracemalloc.stop()
     message = str(caught.value)
@@ -64,6 +64,7 @@ NOT_MODELS = {
     "gzip": (gzip.compress(DATA), "gzip"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(100), "HDF5"),
     "gguf": (b"GGUF\x03" + bytes(100), "GGUF"),
+    "tflite": (b"\x1c\0\0\0TFL3" + bytes(100), "TensorFlow Lite"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull"),
     "text": (b"hello, world", "text"),
     "json": (b'{"irVersion": "8", "graph": {}}', "text"),

@@ -245,9 +245,9 @@ def test_time_is_linear_in_nodes() -> None:
     infos = [helper.make_tensor_value_info(f"v{i}", FLOAT, ["N", 8]) for i in range(count + 1)]
     graph = helper.make_graph(nodes, "long", infos[:1], infos[-1:], value_info=infos[1:-1])
     data = helper.make_model(graph).SerializeToString()
-    start = time.perf_counter()
+    start = time.process_time()
     load(data).to_proto()
-    assert time.perf_counter() - start < 8, "1 s on an idle machine"
+    assert time.process_time() - start < 8, "1 s on an idle machine"
 
 
 def test_loading_imports_no_framework() -> None:

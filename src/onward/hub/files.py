@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import pathlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
@@ -20,12 +21,14 @@ from onward.hub.wording import write_map
 Buffer = mmap.mmap | bytes | bytearray | memoryview
 
 _PICKLE = "a Python pickle, which is never opened because it can run code"
-_SIGNATURES = {
+_SIGNATURES: dict[bytes, str] = {  # by a pattern of the first bytes
     b"PK\x03\x04": "a zip archive (as PyTorch and Keras write)",
     **{bytes([0x80, protocol]): _PICKLE for protocol in range(2, 6)},
     b"\x1f\x8b": "a gzip archive: unpack it first",
     b"\x89HDF": "an HDF5 file (as Keras writes)",
     b"GGUF": "a GGUF file",
+    b"....TFL3": "a TensorFlow Lite file",
+    b"....ORTM": "a file in ONNX Runtime's own format",
     b"version https://git-lfs": "a Git LFS pointer: fetch the file with 'git lfs pull'",
 }
 
@@ -51,7 +54,7 @@ def parse(data: Buffer) -> tuple[onnx.ModelProto, memoryview]:
     if not head:
         raise InvalidModelError("it is empty")
     for signature, kind in _SIGNATURES.items():
-        if head.startswith(signature):
+        if re.match(signature, head, re.DOTALL):
             raise InvalidModelError(f"it is not an ONNX model but {kind}")
     try:
         return onnx.ModelProto.FromString(wire.split(buffer) or bytes(buffer)), buffer

@@ -55,12 +55,12 @@ class Reader:
         self._parameters: set[str] = set()
 
     def model(self, proto: onnx.ModelProto) -> ir.Model:
+        if not proto.HasField("graph"):
+            raise InvalidModelError("the model has no graph")
         known(proto, "the model")
         if proto.ir_version > onnx.IR_VERSION:
             newest = f"onnx {onnx.__version__} knows up to {onnx.IR_VERSION}"
             raise InvalidModelError(f"the model has IR version {proto.ir_version}, and {newest}: upgrade onnx")
-        if not proto.HasField("graph"):
-            raise InvalidModelError("the model has no graph")
         for config in proto.configuration:
             all_text(config, "the model's configuration")
             if config.name in self._configurations:
@@ -233,9 +233,9 @@ class Reader:
         result = []
         for device in proto.device_configurations:
             all_text(device, where)
-            if not device.configuration_id or not all(spec.tensor_name for spec in device.sharding_spec):
-                raise InvalidModelError(f"{where}: a device configuration without a name, or of no tensor")
             scope = collections.ChainMap(values, *reversed(outer))
+            if not device.configuration_id or not all(spec.tensor_name in scope for spec in device.sharding_spec):
+                raise InvalidModelError(f"{where}: a device configuration without a name, or of an unknown tensor")
             read = ir.serde.deserialize_node_device_configuration(device, values=scope)
             named = self._configurations.get(device.configuration_id, read.configuration)
             result.append(dataclasses.replace(read, configuration=named))
