@@ -57,19 +57,19 @@ def if_(e: Emitter, condition: Expr, *, then_branch: ir.Graph, else_branch: ir.G
     merged: list[Any] = [None] * len(e.node.outputs)
     for i in used:
         merged[i] = _merge(e, blocks, [outputs[i] for outputs in results], e.node.outputs[i])
-    clauses = [("if", test, blocks[0])]
+    clauses: list[tuple[str, Any, Block]] = [("if", test, blocks[0])]
     if blocks[1].body:
         clauses.append(("else", None, blocks[1]))
     e.compound(*clauses)
     return merged
 
 
-def _merge(e: Emitter, blocks: list[Any], outputs: list[Arg], target: ir.Value) -> Any:
+def _merge(e: Emitter, blocks: list[Block], outputs: list[Arg], target: ir.Value) -> Any:
     """One output of both branches: Python numbers if it is that in both, otherwise a variable assigned in each."""
-    numbers = [e.host(output) for output in outputs]
-    if all(n is not None for n in numbers) and numbers[0].shape == numbers[1].shape and numbers[0].size <= 8:
+    yes, no = (e.host(output) for output in outputs)
+    if yes is not None and no is not None and yes.shape == no.shape and yes.size <= 8:
         items = []
-        for pair in zip(*(n.reshape(-1) for n in numbers), strict=True):
+        for pair in zip(yes.reshape(-1), no.reshape(-1), strict=True):
             if not any(isinstance(n, Expr) for n in pair) and pair[0] == pair[1]:
                 items.append(pair[0])
                 continue
@@ -77,14 +77,14 @@ def _merge(e: Emitter, blocks: list[Any], outputs: list[Arg], target: ir.Value) 
             for block, number in zip(blocks, pair, strict=True):
                 _assign_in(e, block, var, number)
             items.append(Ref(var))
-        return Hosted(array(items, numbers[0].shape))
+        return Hosted(array(items, yes.shape))
     var = variable(e, target, *(o._value for o in outputs))
     for block, output in zip(blocks, outputs, strict=True):
         _assign_in(e, block, var, output)
     return Ref(var)
 
 
-def _assign_in(e: Emitter, block: Any, var: Var, value: Any) -> None:
+def _assign_in(e: Emitter, block: Block, var: Var, value: Any) -> None:
     outer, e.block = e.block, block
     e.assign(var, value)
     e.block = outer

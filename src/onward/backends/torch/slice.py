@@ -26,7 +26,8 @@ def slice_(e: Emitter, x: Expr, starts: Expr, ends: Expr, axes: Expr | None = No
             found = _sliced(e, x, first, last, along, by)
             if found is not None:
                 return found
-    return ops.slice_tensor(x, *(v if v is None else e.numbers(v) for v in (starts, ends, axes, steps)))
+    bounds = [None if v is None else e.numbers(v) for v in (starts, ends, axes, steps)]
+    return from_bits(e, x, ops.slice_tensor(bits(e, x), *bounds))
 
 
 def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[int], steps: list[int]) -> Expr | None:
@@ -38,13 +39,14 @@ def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[
         elif not (_is_front(start) and _is_back(end) and step == 1):
             stop = None if _is_back(end) and step > 0 else end
             forward[axis] = slice(None if _is_front(start) and step > 0 else start, stop, None if step == 1 else step)
-    part = subscript(x, forward, e.rank(x)) if forward else x
+    base = bits(e, x) if backward else x
+    part = subscript(base, forward, e.rank(x)) if forward else base
     if part is None:
         return None
     for axis, start, end, step in backward:
         whole = step == -1 and (start == -1 or _is_back(start)) and not isinstance(end, Expr) and end <= -FAR
         part = part.flip(axis) if whole else ops.slice_backward(part, axis, start, end, step)
-    return part
+    return from_bits(e, x, part) if backward else part
 
 
 def _is_front(start: Any) -> bool:
@@ -60,44 +62,56 @@ def pad(
     e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr | None = None, *, mode: str = "constant"
 ) -> Expr:
     widths = e.numbers(pads)
-    along = None if axes is None else e.numbers(axes)
-    fill: Any = None
-    if mode == "constant" and value is not None:
-        fill = value.item() if is_string(e, x) else number(e, value)
-    rank = e.rank(x)
-    if (
-        is_string(e, x)
-        or rank is None
-        or isinstance(widths, Expr)
-        or (along is not None and e.static_ints(axes) is None)
-    ):
-        return ops.pad(bits(e, x), widths, mode, fill, along)
-    order = list(range(rank)) if along is None else [axis_of(e, x, a) for a in along]
-    half = len(order)
-    each: dict[int, tuple[Any, Any]] = {a: (widths[i], widths[i + half]) for i, a in enumerate(order)}
-    needed = [a for a, w in each.items() if any(isinstance(n, Expr) or n != 0 for n in w)]
-    flat = [n for a in range(rank - 1, min(needed, default=rank) - 1, -1) for n in each.get(a, (0, 0))]
-    if not flat:
+    along = None if axes is None else e.static_ints(axes)
+    flat = None
+    if not isinstance(widths, Expr) and (axes is None or along is not None) and not is_string(e, x):
+        flat = _widths(e, x, widths, along)
+    if flat == []:
         return x
     if mode == "constant":
-        options = {} if fill is None or (not isinstance(fill, Expr) and fill == 0) else {"value": fill}
-        return from_bits(e, x, F.pad(bits(e, x), tuple(flat), **options))
-    if _torch_can(e, x, mode, flat):
+        fill = _fill(e, x, value)
+        if flat is not None and (isinstance(fill, float | bool) or _is_small(fill)):
+            return F.pad(x, tuple(flat), **({"value": fill} if fill else {}))
+        return ops.pad(x, widths, mode, fill, *([] if axes is None else [e.numbers(axes)]))
+    if flat is not None and _torch_can(e, x, mode, flat):
         return F.pad(x, tuple(flat), mode={"edge": "replicate", "wrap": "circular"}.get(mode, mode))
-    return from_bits(e, x, ops.pad(bits(e, x), widths, mode, None, along))
+    options = {} if axes is None else {"axes": e.numbers(axes)}
+    return from_bits(e, x, ops.pad(bits(e, x), widths, mode, **options))
+
+
+def _fill(e: Emitter, x: Expr, value: Expr | None) -> Any:
+    if value is None:
+        return "" if is_string(e, x) else 0
+    return value.item() if is_string(e, x) else number(e, value)
+
+
+def _is_small(fill: Any) -> bool:
+    """Whether `F.pad`, which takes a double, keeps the number."""
+    return isinstance(fill, int) and abs(fill) <= 2**53
+
+
+def _widths(e: Emitter, x: Expr, pads: list[Any], axes: list[int] | None) -> list[Any] | None:
+    """The pads as `F.pad` takes them, last axis first and only as many axes as are needed."""
+    rank = e.rank(x)
+    if rank is None:
+        return None
+    order = list(range(rank)) if axes is None else [axis_of(e, x, a) for a in axes]
+    each: dict[int, tuple[Any, Any]] = {a: (pads[i], pads[i + len(order)]) for i, a in enumerate(order)}
+    needed = [a for a, widths in each.items() if any(isinstance(n, Expr) or n != 0 for n in widths)]
+    return [n for a in range(rank - 1, min(needed, default=rank) - 1, -1) for n in each.get(a, (0, 0))]
 
 
 def _torch_can(e: Emitter, x: Expr, mode: str, flat: list[Any]) -> bool:
-    """Whether `F.pad` takes this: it knows only the last axes of batched tensors of floats."""
+    """Whether `F.pad` takes this, for which `flat` may have to grow: it knows the last axes of batches of floats."""
     rank, of, shape = e.rank(x), e.dtype(x), e.shape(x)
-    count = len(flat) // 2
-    if rank is None or shape is None or rank not in (count + 1, count + 2) or count > 3:
+    if rank is None or shape is None or not 2 <= rank <= 5 or len(flat) // 2 > min(rank - 1, 3):
         return False
     if of not in (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16):
         return False
+    flat += [0] * (2 * (rank - 2) - len(flat))
     for i, n in enumerate(flat):
         size = shape[rank - 1 - i // 2]
-        if isinstance(n, Expr) or n < 0 or (mode != "edge" and (size is None or n >= size)):
+        if isinstance(n, Expr) or n < 0 or (n > 0 and mode != "edge" and (size is None or n >= size)):
             return False
     return True
 

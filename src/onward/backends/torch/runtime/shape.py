@@ -42,6 +42,7 @@ def integer_range(start: int, limit: int, delta: int, **options: Any) -> Tensor:
 
 def float_range(start: float, limit: float, delta: float, dtype: torch.dtype, device: torch.device) -> Tensor:
     """start + i * delta before `limit`; half precision is computed in single precision."""
+    start, limit, delta = torch.tensor([start, limit, delta], dtype=dtype).tolist()
     count = max(math.ceil((limit - start) / delta), 0)
     precision = torch.float64 if dtype == torch.float64 else torch.float32
     return (start + torch.arange(count, dtype=precision, device=device) * delta).to(dtype)

@@ -18,38 +18,38 @@ def slice_tensor(
         if step < 0:
             x = slice_backward(x, axis, start, end, step)
         else:
-            x = x[(slice(None),) * (axis % x.ndim) + (slice(start, end, step),)]
+            x = x[(slice(None),) * (axis % x.ndim) + (slice(max(start, -x.shape[axis]), end, step),)]
     return x
 
 
 def slice_backward(x: Any, axis: int, start: int, end: int, step: int) -> Any:
     """x[start:end:step] along one axis, for a negative step."""
-    size = x.shape[axis]
-    chosen = range(size)[max(start, -size) : end : step]
-    if isinstance(x, np.ndarray):
-        return x.take(np.array(chosen, dtype=np.int64), axis)
-    return x.index_select(axis, torch.arange(chosen.start, chosen.stop, chosen.step, device=x.device))
+    axis, size = axis % x.ndim, x.shape[axis]
+    first = min(max(start + size if start < 0 else start, 0), size - 1)
+    stop = min(max(end + size if end < 0 else end, -1), size - 1)
+    flipped = np.flip(x, axis) if isinstance(x, np.ndarray) else x.flip(axis)
+    return flipped[(slice(None),) * axis + (slice(size - 1 - first, size - 1 - stop, -step),)]
 
 
 def pad(x: Any, widths: list[int], mode: str, value: Any = None, axes: list[int] | None = None) -> Any:
-    """Add to (or, where negative, cut from) the begin and the end of each axis; `widths` lists all begins, then all ends."""
+    """Add to the begin and the end of each axis, or cut from it where negative. `widths`: all begins, then all ends."""
     axes = list(range(x.ndim)) if axes is None else [axis % x.ndim for axis in axes]
     sides = {axis: (widths[i], widths[i + len(axes)]) for i, axis in enumerate(axes)}
     if mode == "constant" and isinstance(x, Tensor):
         flat = [n for axis in reversed(range(x.ndim)) for n in sides.get(axis, (0, 0))]
-        return F.pad(x, flat, value=0 if value is None else value)
+        if not isinstance(value, int) or abs(value) <= 2**53:
+            return F.pad(x, flat, value=0 if value is None else value)
+        inside = F.pad(torch.ones(x.shape, dtype=torch.bool, device=x.device), flat)
+        return torch.where(inside, F.pad(x, flat), torch.tensor(value, dtype=x.dtype, device=x.device))
     for axis, (before, after) in sides.items():
         if before or after:
             index = border_index(x.shape[axis], before, after, mode)
             if isinstance(x, Tensor):
                 x = x.index_select(axis, torch.from_numpy(index).to(x.device))
             else:
-                x = np.where(_along(index < 0, axis, x.ndim), "" if value is None else value, x.take(index, axis))
+                border = (index < 0).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+                x = np.where(border, "" if value is None else value, x.take(index, axis))
     return x
-
-
-def _along(flags: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    return flags.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
 def border_index(size: int, before: int, after: int, mode: str) -> np.ndarray:

@@ -1,0 +1,278 @@
+"""Ops that rearrange elements, against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from harness import check, floats, node_model, source
+from onward.verify.runners import torch as runner
+
+ALL = [
+    "float32",
+    "float64",
+    "float16",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+]
+
+
+def forward(model) -> str:
+    """The body of `forward`, as one line."""
+    text = source(model).partition("def forward")[2].partition("def load")[0]
+    return " ".join(text.split())
+
+
+def some(shape, dtype="float32"):
+    """Distinct values of a dtype; strings too."""
+    values = np.arange(int(np.prod(shape))).reshape(shape)
+    if dtype == "str":
+        return np.array([f"w{i}" for i in values.reshape(-1)], dtype=object).reshape(shape)
+    return (values % 3 == 0) if dtype == "bool" else (values % 100).astype(dtype)
+
+
+def ints(*values):
+    return np.array(values, dtype=np.int64)
+
+
+@pytest.mark.parametrize("dtype", [*ALL, "str"])
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes"),
+    [
+        ("Identity", [], {}),
+        ("Reshape", [ints(4, -1)], {}),
+        ("Flatten", [], {"axis": 2}),
+        ("Squeeze", [ints(-2)], {}),
+        ("Unsqueeze", [ints(0, -1)], {}),
+        ("Transpose", [], {"perm": [2, 0, 3, 1]}),
+        ("Expand", [ints(2, 1, 1, 4, 1)], {}),
+        ("Tile", [ints(2, 1, 2, 1)], {}),
+        ("Slice", [ints(0, -1), ints(9, -9), ints(0, 3), ints(1, -2)], {}),
+        ("Gather", [ints(1, -2)], {"axis": 3}),
+    ],
+)
+def test_every_dtype(op, inputs, attributes, dtype):
+    x = some((2, 3, 1, 4), dtype)
+    check(*node_model(op, [x, *inputs], fixed=range(1, len(inputs) + 1), **attributes))
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2fnuz", "bfloat16", "int4", "uint2", "float4_e2m1fn"])
+def test_moving_needs_no_arithmetic(dtype):
+    import ml_dtypes
+
+    x = (np.arange(6).reshape(2, 3) % 3).astype(getattr(ml_dtypes, dtype))
+    for op, inputs, expected in [
+        ("Transpose", [], x.T),
+        ("Reshape", [ints(3, 2)], x.reshape(3, 2)),
+        ("Unsqueeze", [ints(1)], x[:, None]),
+        ("Identity", [], x),
+        ("Flatten", [], x),
+    ]:
+        model, given = node_model(op, [x, *inputs], fixed=range(1, len(inputs) + 1), opset=25)
+        found = runner.prepare(model)(given)[0]
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize(
+    ("size", "shape", "allowzero"),
+    [
+        ((2, 3, 4), (0, -1), 0),
+        ((2, 3, 4), (0, 0, 2, 2), 0),
+        ((2, 3, 4), (-1,), 0),
+        ((1, 1), (), 0),
+        ((), (1, 1), 0),
+        ((0, 3), (3, 0), 1),
+        ((6,), (0, -1), 0),
+    ],
+)
+def test_reshape(size, shape, allowzero, fixed):
+    x = floats(*size)
+    model, given = node_model("Reshape", [x, ints(*shape)], fixed=fixed, allowzero=allowzero)
+    check(model, given)
+
+
+@pytest.mark.parametrize("axis", [-3, -2, -1, 0, 1, 2, 3])
+@pytest.mark.parametrize("size", [(2, 3, 4), (0, 3, 4), (2, 0, 4)])
+def test_flatten(axis, size):
+    check(*node_model("Flatten", [floats(*size)], axis=axis))
+
+
+def test_flatten_of_few_dimensions():
+    check(*node_model("Flatten", [floats(3)], axis=1))
+    check(*node_model("Flatten", [floats(3)], axis=0))
+    check(*node_model("Flatten", [floats()], axis=0))
+
+
+@pytest.mark.parametrize("perm", [None, (0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize("dtype", ["float32", "str"])
+def test_transpose(perm, dtype):
+    check(*node_model("Transpose", [some((2, 3, 4), dtype)], **({} if perm is None else {"perm": perm})))
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize("dtype", ["float32", "str"])
+@pytest.mark.parametrize("axes", [(0,), (-1,), (1, 2), (3, 0), (-1, 0), (-2, -1), (0, 1, 4)])
+def test_unsqueeze(axes, dtype, fixed):
+    check(*node_model("Unsqueeze", [some((2, 3), dtype), ints(*axes)], fixed=fixed))
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize("dtype", ["float32", "str"])
+@pytest.mark.parametrize("axes", [None, (0,), (-1,), (0, -1), (0, 2, 3)])
+def test_squeeze(axes, dtype, fixed):
+    inputs = [some((1, 2, 1, 1), dtype), *([] if axes is None else [ints(*axes)])]
+    check(*node_model("Squeeze", inputs, fixed=fixed if axes else ()))
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize("dtype", ["float32", "str"])
+@pytest.mark.parametrize(
+    ("size", "shape"),
+    [
+        ((3, 1), (3, 4)),
+        ((3, 1), (1,)),
+        ((3, 1), (2, 1, 6)),
+        ((3,), ()),
+        ((), (2, 3)),
+        ((3, 1), (3, 0)),
+        ((0, 1), (1, 4)),
+    ],
+)
+def test_expand(size, shape, dtype, fixed):
+    check(*node_model("Expand", [some(size, dtype), ints(*shape)], fixed=fixed))
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize("dtype", ["float32", "bool", "str"])
+@pytest.mark.parametrize("repeats", [(1, 1), (2, 3), (0, 2)])
+def test_tile(repeats, dtype, fixed):
+    check(*node_model("Tile", [some((2, 3), dtype), ints(*repeats)], fixed=fixed))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "axis"), [*((d, 0) for d in [*ALL, "str"]), *((d, a) for d in ("int64", "str") for a in (1, -1, -2))]
+)
+def test_concat(axis, dtype):
+    sizes = [(2, 3), (2, 3), (0, 3)] if axis in (0, -2) else [(2, 3), (2, 1)]
+    check(*node_model("Concat", [some(s, dtype) for s in sizes], axis=axis))
+
+
+def test_concat_of_one():
+    check(*node_model("Concat", [floats(2, 3)], axis=1))
+
+
+@pytest.mark.parametrize(
+    ("size", "sizes", "outputs", "axis"),
+    [
+        (6, None, 3, 0),
+        (7, None, 3, 0),
+        (6, (2, 4), 2, 0),
+        (6, (0, 6, 0), 3, 0),
+        (6, (3, 3), 2, 0),
+        (6, None, 1, 0),
+        (3, None, 3, -1),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "str"])
+@pytest.mark.parametrize("fixed", [(), (1,)])
+def test_split(size, sizes, outputs, axis, dtype, fixed):
+    x = some((size, 3), dtype)
+    if sizes is None:
+        check(*node_model("Split", [x], outputs, axis=axis, num_outputs=outputs))
+    else:
+        check(*node_model("Split", [x, ints(*sizes)], outputs, fixed=fixed, axis=axis))
+
+
+def scalar(dtype, *values):
+    return [np.array(v, dtype=dtype) for v in values]
+
+
+@pytest.mark.parametrize("fixed", [(), (0, 1, 2), (0, 2)])
+@pytest.mark.parametrize(
+    ("dtype", "bounds"),
+    [
+        ("int64", (0, 5, 1)),
+        ("int64", (2, 5, 1)),
+        ("int64", (5, 2, 1)),
+        ("int64", (0, -3, 1)),
+        ("int64", (10, 1, -3)),
+        ("int64", (1, 10, -3)),
+        ("int32", (1, 10, 3)),
+        ("int16", (1, 10, 3)),
+        ("float32", (0.5, 3.2, 0.3)),
+        ("float32", (3, 0, -0.7)),
+        ("float64", (0, 1, 0.1)),
+        ("float32", (1, 0, 1)),
+    ],
+)
+def test_range(dtype, bounds, fixed):
+    check(*node_model("Range", scalar(dtype, *bounds), fixed=fixed))
+
+
+@pytest.mark.parametrize("fixed", [(), (0,)])
+@pytest.mark.parametrize("shape", [(2, 3), (), (0,), (1,)])
+@pytest.mark.parametrize(
+    "value", [None, np.float32(0), np.float32(-0.0), np.float64(2.5), np.int64(1), np.bool_(True), np.uint8(7)]
+)
+def test_constant_of_shape(shape, value, fixed):
+    from onnx import numpy_helper
+
+    attributes = {} if value is None else {"value": numpy_helper.from_array(np.array([value]))}
+    check(*node_model("ConstantOfShape", [ints(*shape)], fixed=fixed, **attributes))
+
+
+@pytest.mark.parametrize("dtype", [None, 1, 7, 9, 11, 13])
+@pytest.mark.parametrize("k", [0, 1, -2, 9])
+def test_eye_like(dtype, k):
+    expected = [np.eye(3, 4, k).astype(np.bool_)] if dtype == 9 else None
+    attributes = {} if dtype is None else {"dtype": dtype}
+    check(*node_model("EyeLike", [floats(3, 4)], k=k, **attributes), expected=expected)
+
+
+@pytest.mark.parametrize(("dtype", "fixed"), [("float32", ()), ("int64", (1,)), ("bool", ()), ("uint16", (1,))])
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("k", [None, 1, -2, 10])
+def test_trilu(dtype, upper, k, fixed):
+    x = some((2, 3, 4), dtype)
+    inputs = [x] if k is None else [x, np.array(k)]
+    part = np.triu if upper else np.tril
+    expected = None if dtype in ("float32", "int64", "bool") else [part(x, k or 0)]
+    check(*node_model("Trilu", inputs, fixed=fixed if k is not None else (), upper=upper), expected=expected)
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+def test_blocks_of_pixels(mode, dtype):
+    check(*node_model("DepthToSpace", [some((2, 8, 3, 5), dtype)], blocksize=2, mode=mode))
+    if mode == "DCR":
+        check(*node_model("SpaceToDepth", [some((2, 3, 4, 6), dtype)], blocksize=2))
+
+
+@pytest.mark.parametrize("attributes", [{}, {"start": 1}, {"start": -2, "end": -1}, {"end": 9}, {"start": 2, "end": 1}])
+@pytest.mark.parametrize("dtype", ["float32", "str"])
+def test_shape_and_size(attributes, dtype):
+    x = some((2, 3, 4), dtype)
+    check(*node_model("Shape", [x], **attributes))
+    check(*node_model("Size", [x]))
+
+
+def test_code_reads_as_written_by_hand():
+    x = floats(2, 3, 4)
+    for op, inputs, attributes, wanted in [
+        ("Transpose", [], {"perm": [0, 2, 1]}, "in0.mT"),
+        ("Transpose", [], {"perm": [1, 0, 2]}, "in0.transpose(0, 1)"),
+        ("Transpose", [], {"perm": [2, 0, 1]}, "in0.permute(2, 0, 1)"),
+        ("Reshape", [ints(0, -1)], {}, "in0.flatten(1)"),
+        ("Reshape", [ints(6, -1)], {}, "in0.reshape(6, -1)"),
+        ("Unsqueeze", [ints(1)], {}, "in0.unsqueeze(1)"),
+        ("Unsqueeze", [ints(1, 2)], {}, "in0[:, None, None]"),
+        ("Expand", [ints(5, 1, 1, 1)], {}, "in0.expand(5, -1, -1, -1)"),
+    ]:
+        model, _ = node_model(op, [x, *inputs], fixed=range(1, len(inputs) + 1), **attributes)
+        assert f"return {wanted}" in forward(model)
