@@ -5,14 +5,14 @@ the inference function of its schema, so weights never enter a protobuf message,
 nodes that are alike (the layers of a network) are asked once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import onnx
 import onnx_ir as ir
 
-from onward.canon.infer_bodies import BODIES, UNKNOWN, Dims, Kind, kind_of
+from onward.canon.infer_bodies import BODIES, UNKNOWN, Kind, kind_of
 from onward.canon.known import Dim, Known
 from onward.canon.upgrade.types import infer_types
 from onward.hub.types import read_type, write_type
@@ -20,6 +20,11 @@ from onward.hub.types import read_type, write_type
 DATA_LIMIT = 256
 """The most elements of a constant that inference functions get to see: axes, shapes, scales, not weights."""
 
+UNSOUND = {"Attention"}
+"""Ops whose inference functions count a dimension that is not known as 0."""
+
+_SIMPLE = {ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING}
+_LISTS = {ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS}
 _NUMBERS = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.BOOL}
 
 
@@ -84,7 +89,7 @@ class Inference:
 
     def node(self, node: ir.Node) -> None:
         """Set the types of the outputs of `node`, whose inputs have been inferred."""
-        version = node.version or self._opsets.get(node.domain)
+        version = node.version = node.version or self._opsets.get(node.domain)
         schema = None if version is None else _schema(node.domain, node.op_type, version)
         if schema is None or version is None:
             for value in node.outputs:
@@ -92,13 +97,17 @@ class Inference:
             return
         is_standard = node.domain == ""
         if is_standard and node.op_type == "Constant":
-            _type_as(node.outputs[0], ir.convenience.get_const_tensor(node.outputs[0]))
+            constant = node.outputs[0]
+            constant.const_value = ir.convenience.get_const_tensor(constant)
+            _type_as(constant, constant.const_value)
             return
         if is_standard and node.op_type in BODIES:
             kinds = BODIES[node.op_type](self, node)
         else:
             kinds = [_decoded(answer) for answer in self._ask(node, schema, version)]
             if is_standard:
+                if node.op_type in UNSOUND and not _is_static(node):
+                    kinds = [Kind(k.type, k.dims and (None,) * len(k.dims)) for k in kinds]
                 self._refine(node, kinds)
         for value, kind in zip(node.outputs, kinds, strict=False):
             _set(value, kind)
@@ -115,7 +124,7 @@ class Inference:
             tuple(value is not None for value in node.inputs),
             len(node.outputs),
             tuple(_hashable(attribute) for attribute in node.attributes.values()),
-            tuple(_encoded(*kind_of(value)) for value in node.inputs),
+            tuple(_encoded(kind_of(value)) for value in node.inputs),
             tuple(b"" if value is None else self._data(value) for value in node.inputs),
         )
         answer = self._answers.get(question)
@@ -135,7 +144,7 @@ class Inference:
         data = {f"i{i}": d for i, d in enumerate(question.data) if d}
         opsets = {**self._opsets, node.domain: question.version}
         try:
-            found = schema._infer_node_outputs(  # type: ignore[attr-defined]
+            found = schema._infer_node_outputs(
                 proto.SerializeToString(), types, data, {}, opsets, onnx.IR_VERSION
             )
         except Exception:  # the schemas' own code refuses in many ways, none of which concerns other nodes
@@ -166,6 +175,10 @@ class Inference:
             kinds[0] = Kind(kinds[0].type, better)
 
 
+def _is_static(node: ir.Node) -> bool:
+    return all(v is None or (v.shape is not None and v.shape.is_static()) for v in node.inputs)
+
+
 def _better(a: Dim, b: Dim) -> Dim:
     """A number says more than a name, and a name more than nothing."""
     return a if isinstance(a, int) or (isinstance(a, str) and not isinstance(b, int)) else b
@@ -192,13 +205,12 @@ def _plausible(shape: ir.Shape | None) -> ir.Shape | None:
 
 
 @cache
-def _encoded(type_: ir.TypeProtocol | None, dims: Dims | None) -> bytes:
+def _encoded(kind: Kind) -> bytes:
     """A serialised `TypeProto`, empty where nothing is known."""
-    if type_ is None:
-        return b""
     proto = onnx.TypeProto()
-    write_type(proto, type_, None if dims is None else ir.Shape(dims))
-    return proto.SerializeToString()
+    if kind.type is not None:
+        write_type(proto, kind.type, None if kind.dims is None else ir.Shape(kind.dims))
+    return bytes(proto.SerializeToString())
 
 
 @cache
@@ -219,17 +231,17 @@ def _schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | Non
         return None
 
 
-def _hashable(attribute: ir.Attr) -> tuple[Any, ...]:
-    value = attribute.value
-    if isinstance(value, ir.TensorProtocol):
-        content = value.tobytes() if value.size <= DATA_LIMIT else id(value)
-        value = (value.dtype, tuple(value.shape.numpy()), content)
-    elif isinstance(value, ir.Graph):
-        value = id(value)
-    elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
+def _hashable(attribute: ir.Attr) -> tuple[str, Any]:
+    kind, value = attribute.type, attribute.value
+    if kind in _LISTS:
         value = tuple(value)
-    return attribute.name, attribute.type, value
+    elif kind == ir.AttributeType.TENSOR:
+        is_small = value.size <= DATA_LIMIT and value.dtype != ir.DataType.STRING
+        value = (value.dtype, tuple(value.shape.numpy()), value.tobytes() if is_small else id(value))
+    elif kind not in _SIMPLE:
+        value = id(value)
+    return attribute.name, value
 
 
 def _tensor(dtype: ir.DataType, shape: tuple[int, ...], data: bytes) -> bytes:
-    return onnx.TensorProto(data_type=dtype.value, dims=shape, raw_data=data).SerializeToString()
+    return bytes(onnx.TensorProto(data_type=dtype.value, dims=shape, raw_data=data).SerializeToString())

@@ -123,7 +123,7 @@ def _ints(node: ir.Node, name: str, count: int) -> Sequence[int]:
 def _sequence_map(inner: Inner, node: ir.Node) -> list[Kind]:
     inputs = [_element(kind_of(value)) for value in node.inputs]
     outputs = inner.inside(node.attributes["body"].as_graph(), inputs)
-    return [UNKNOWN if k.type is None else Kind(ir.SequenceType(k.type), k.dims) for k in outputs]  # type: ignore[arg-type]
+    return [UNKNOWN if k.type is None else Kind(ir.SequenceType(k.type), k.dims) for k in outputs]
 
 
 def _element(kind: Kind) -> Kind:

@@ -14,6 +14,7 @@ from onward.canon.lower import lower
 from onward.canon.upgrade import upgrade
 from onward.model import Model
 from onward.passes.fold_constants import fold_constants
+from onward.passes.pipelines import idioms
 from onward.passes.simplify import simplify
 
 
@@ -26,17 +27,9 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     fill_defaults(graph)
     infer(graph)  # idioms look at shapes
     simplify(graph)
-    _idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
+    idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
     fold_constants(graph)  # before lowering, which looks for constants
-    lower(graph, has_rule)  # types all values anew
-    infer(graph)
+    if lower(graph, has_rule):  # types all values anew
+        infer(graph)  # what surrounds a lowered body may be better known now
     common.RemoveUnusedNodesPass()(graph)
     return graph
-
-
-def _idioms(graph: ir.Model) -> None:
-    try:
-        from onward.passes.pipelines import idioms
-    except ImportError:
-        return
-    idioms(graph)

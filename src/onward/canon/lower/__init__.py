@@ -39,14 +39,16 @@ def key_of(node: ir.Node) -> str:
     return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}"
 
 
-def lower(model: ir.Model, has_rule: Callable[[str], bool]) -> None:
+def lower(model: ir.Model, has_rule: Callable[[str], bool]) -> bool:
     """Replace every node without a rule by its definition, in place, as long as it has one; type all values.
 
     The model is at the newest opset, with its functions inlined and default attributes filled in. A node that has
-    neither a rule nor a definition stays: the backend says what it lacks.
+    neither a rule nor a definition stays: the backend says what it lacks. Tells whether anything was replaced.
     """
     load_lowerings()
-    _Lowerer(model, has_rule).graph(model.graph)
+    lowerer = _Lowerer(model, has_rule)
+    lowerer.graph(model.graph)
+    return lowerer.changed
 
 
 class _Typing(Rewriter):
@@ -66,6 +68,7 @@ class _Typing(Rewriter):
 
 class _Lowerer:
     def __init__(self, model: ir.Model, has_rule: Callable[[str], bool]) -> None:
+        self.changed = False
         self._has_rule = has_rule
         self._opsets = model.opset_imports
         self._inference = Inference(model)
@@ -115,6 +118,7 @@ class _Lowerer:
 
     def _canonical(self, created: list[ir.Node]) -> list[ir.Node]:
         """The same at the opset of the model, with default attributes."""
+        self.changed = True
         nodes = [node for new in created for node in (new, *nodes_in(new))]
         become = [found for node in nodes for found in self._upgraded(node)]
         fill_nodes(become, self._opsets)

@@ -24,7 +24,7 @@ def body_of(node: ir.Node) -> bytes | None:
     if schema is None:
         return None
     if schema.has_function:
-        return schema.get_function_with_opset_version(max(schema.function_opset_versions))
+        return bytes(schema.get_function_with_opset_version(max(schema.function_opset_versions)))
     return _body_for_types(node, schema)
 
 
