@@ -4,7 +4,7 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint setup clean
+.PHONY: demo test lint coverage setup clean
 
 setup: $(VENV)/ready
 
@@ -20,6 +20,9 @@ demo: setup
 	$(BIN)/onward convert examples/digits/digits.onnx --to torch --out build/digits
 	$(BIN)/python examples/digits/check.py build/digits
 	cat build/digits/model.py
+
+coverage: setup
+	$(BIN)/python -m onward.report.coverage docs/coverage.md
 
 lint: setup
 	$(BIN)/ruff check .
