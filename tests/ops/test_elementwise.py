@@ -146,6 +146,7 @@ def test_negative_integer_powers() -> None:
 
 
 HALVES = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.99, 1e-3]
+PLAIN = "Abs Sqrt Reciprocal Exp Log Ceil Floor Sin Cos Tan Sinh Cosh Tanh Sign"
 FUNCTIONS = "Abs Sign Sqrt Reciprocal Exp Log Erf Ceil Floor Round Neg Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh"
 
 

@@ -13,6 +13,7 @@ from onward.backends.emit.weights import Part
 from onward.backends.torch.dtypes import UNSIGNED, number
 from onward.backends.torch.elementwise import is_float
 from onward.backends.torch.target import F, dtype, nn, ops, rule, torch
+from onward.backends.torch.window import typed
 
 _D = ir.DataType
 
@@ -41,9 +42,9 @@ def leaky_relu(e: Emitter, x: Expr, *, alpha: float = 0.01) -> Expr:
 def prelu(e: Emitter, x: Expr, slope: Expr) -> Expr:
     if e.dtype(x) in UNSIGNED:
         return x
-    if e.is_weight(slope) and (channels := _slope_channels(e, x, slope)):
+    if is_float(e, x) and e.const(slope) is not None and (channels := _slope_channels(e, x, slope)):
         flat = Part(slope, lambda w: w.reshape(-1), "flat")
-        return e.module(nn.PReLU(channels), "prelu", weight=flat)(x)
+        return e.module(nn.PReLU(channels, **typed(e, x)), "prelu", weight=flat)(x)
     return torch.where(x < 0, x * slope, x)
 
 
@@ -155,7 +156,8 @@ def dropout(
     switch = False if training is None else _number(e, training)
     active = Name("self").training if switch is False else switch
     if e.used(1) or (seed is not None and switch is not False):
-        return tuple(e.unpack(ops.dropout_with_mask(x, rate, active, seed), 2))
+        seeded = {} if seed is None else {"seed": seed}
+        return tuple(e.unpack(ops.dropout_with_mask(x, rate, active, **seeded), 2))
     if isinstance(rate, float) and switch is False:
         return e.module(nn.Dropout(rate), "dropout")(x), None
     return F.dropout(x, p=rate, training=active), None

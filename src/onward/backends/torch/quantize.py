@@ -42,7 +42,9 @@ def quantize(
     divisor = spread(e, x, scale, axis, block_size)
     if isinstance(divisor, Expr) and e.dtype(scale) != division:
         divisor = divisor.to(dtype(division))
-    ratio = (x if e.dtype(x) == division else x.to(dtype(division))) / divisor
+    ratio = x if e.dtype(x) == division else x.to(dtype(division))
+    if isinstance(divisor, Expr) or divisor != 1:
+        ratio = ratio / divisor
     offset = _zero_points(e, x, zero_point, axis, block_size)
     if target in SMALL_FLOATS:
         return small_float(ratio if offset is None else ratio + offset, target, bool(saturate))

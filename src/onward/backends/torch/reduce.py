@@ -46,6 +46,11 @@ class Axes:
         return any(not self._shape[i] for i in over)
 
     @property
+    def certain(self) -> bool:
+        """Whether the axes can be listed."""
+        return self.known is not None and (bool(self.known) or bool(self._rank))
+
+    @property
     def single(self) -> bool:
         """Whether `dim` is one number, or nothing."""
         return self.known is not None and (len(self.known) == 1 or (not self.known and not self.keepdims))
@@ -128,7 +133,8 @@ def reduce_log_sum(e: Emitter, x: Expr, over: Axes) -> Expr:
 
 @_reduction("ReduceLogSumExp")
 def reduce_log_sum_exp(e: Emitter, x: Expr, over: Axes) -> Expr:
-    return _in_float(e, x, lambda x: over.apply(torch.logsumexp, x, needs_dim=True))
+    function = torch.logsumexp if over.certain else ops.log_sum_exp
+    return _in_float(e, x, lambda x: over.apply(function, x, needs_dim=True))
 
 
 @_reduction("ReduceMean")

@@ -45,6 +45,11 @@ def reduce_prod(
     return x if keepdim else x.squeeze(tuple(axes))
 
 
+def log_sum_exp(x: Tensor, dim: int | list[int] | tuple[int, ...] = (), keepdim: bool = False) -> Tensor:
+    """`torch.logsumexp`, with `()` for all axes as in other reductions."""
+    return torch.logsumexp(x, tuple(range(x.ndim)) if dim in ((), []) else dim, keepdim)
+
+
 def integer_mean(x: Tensor, dim: int | list[int] | tuple[int, ...] = (), keepdim: bool = False) -> Tensor:
     """The mean of integers, rounded towards zero."""
     total = x.sum(dim, keepdim)
