@@ -294,39 +294,54 @@ def example_inputs(name: str, batch: int = 1, seed: int = 1) -> dict[str, Tensor
     return NETWORKS[name].inputs(batch)
 
 
-def export(
-    name: str, path: str | Path, *, net: nn.Module | None = None, optimize: bool = True, dynamo: bool = True
-) -> None:
-    """Writes the network with a dynamic batch through `torch.onnx.export`, by default as users call it.
+@dataclass(frozen=True)
+class Exporter:
+    """A way to call `torch.onnx.export`."""
 
-    `optimize=False` keeps each BatchNorm and every name of the `state_dict`; `dynamo=False` takes the older
-    exporter.
-    """
+    dynamo: bool = True
+    optimize: bool = True
+    """False keeps each BatchNorm and every name of the `state_dict`; the older exporter knows no such thing."""
+    opset: int | None = None
+
+
+EXPORTERS = {
+    "default": Exporter(),
+    "unoptimized": Exporter(optimize=False),
+    "torchscript": Exporter(dynamo=False, opset=17),
+}
+
+
+def export(name: str, path: str | Path, how: str = "default", net: nn.Module | None = None) -> None:
+    """Writes the network, with a dynamic batch, as one file."""
     net = build(name) if net is None else net
+    exporter = EXPORTERS[how]
     inputs = example_inputs(name, batch=2)
     options: dict[str, object] = {"input_names": list(inputs), "output_names": ["output"]}
-    if dynamo:
+    if exporter.dynamo:
         batch = torch.export.Dim("batch")
-        options |= {
-            "dynamic_shapes": {key: {0: batch} for key in inputs},
-            "optimize": optimize,
-            "verbose": False,
-        }
+        options["dynamic_shapes"] = {key: {0: batch} for key in inputs}
+        options |= {"optimize": exporter.optimize, "external_data": False, "verbose": False}
     else:
-        options |= {"dynamic_axes": {key: {0: "batch"} for key in [*inputs, "output"]}}
+        options["dynamic_axes"] = {key: {0: "batch"} for key in [*inputs, "output"]}
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        torch.onnx.export(net, tuple(inputs.values()), path, dynamo=dynamo, external_data=False, **options)
+        torch.onnx.export(
+            net,
+            tuple(inputs.values()),
+            path,
+            dynamo=exporter.dynamo,
+            opset_version=exporter.opset,
+            **options,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write one of the benchmark networks as ONNX.")
     parser.add_argument("name", choices=NETWORKS)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--no-optimize", action="store_true", help="keep BatchNorms and parameter names")
-    parser.add_argument("--torchscript", action="store_true", help="use the older exporter")
+    parser.add_argument("--how", choices=EXPORTERS, default="default")
     args = parser.parse_args()
-    export(args.name, args.out, optimize=not args.no_optimize, dynamo=not args.torchscript)
+    export(args.name, args.out, args.how)
     print(f"wrote {args.out} ({args.out.stat().st_size / 1e6:.1f} MB)")
 
 

@@ -5,7 +5,8 @@
     python benchmarks/speed.py scaling      conversion time against the number of nodes, up to 20,000
     python benchmarks/speed.py              all three; with --out FILE the tables are written as Markdown
 
-All contestants of a table run in one process on two threads, in turns: a slow moment of the machine hits each alike.
+All contestants of a row run in one process, in turns: a slow moment of the machine hits each alike. The machine
+should be idle nevertheless: two threads that wait for each other suffer most from a third.
 """
 
 import argparse
@@ -32,7 +33,9 @@ from torch import Tensor, nn
 import onward
 from onward.backends.torch.convert import generate, write_package
 
-THREADS = 2
+Files = dict[tuple[str, str], Path]
+"""The exported networks, by name and exporter."""
+
 CONVERTERS: dict[str, Callable[[Path], nn.Module]] = {
     "onward": onward.to_torch,
     "onnx2torch": peers.onnx2torch,
@@ -56,9 +59,10 @@ def in_turns(contestants: dict[str, Callable[[], object]], seconds: float, least
     return times
 
 
-def ratio(times: dict[str, list[float]], name: str, base: str) -> float:
-    """The median over rounds of `name` divided by `base` in the same round."""
-    return statistics.median(a / b for a, b in zip(times[name], times[base], strict=True))
+def ratio(times: dict[str, list[float]], name: str, base: str) -> str:
+    """The median over rounds of `name` divided by `base` in the same round; in brackets, fastest by fastest."""
+    median = statistics.median(a / b for a, b in zip(times[name], times[base], strict=True))
+    return f"{median:.3f} ({min(times[name]) / min(times[base]):.3f})"
 
 
 @contextlib.contextmanager
@@ -82,12 +86,10 @@ def converted(path: Path, inputs: dict[str, Tensor], expected: Tensor) -> dict[s
     return found
 
 
-def forward(folder: Path, names: list[str], batch: int, seconds: float) -> Table:
+def forward(files: Files, batch: int, seconds: float) -> Table:
     table = Table(title=f"Forward pass, eager, batch {batch}: time divided by the original module's")
-    for heading in ("network", "original", *CONVERTERS):
-        table.add_column(heading, justify="right" if heading != "network" else "left")
-    for name in names:
-        path = folder / f"{name}.onnx"
+    _columns(table, 2, "network", "exporter", "original", *CONVERTERS)
+    for (name, how), path in files.items():
         original = models.build(name)
         inputs = models.example_inputs(name, batch)
         with torch.inference_mode():
@@ -99,8 +101,8 @@ def forward(folder: Path, names: list[str], batch: int, seconds: float) -> Table
             times = in_turns(runs, seconds, least=10)
         cells = [f"{1000 * statistics.median(times['original']):.1f} ms"]
         for key in CONVERTERS:
-            cells.append(f"{ratio(times, key, 'original'):.3f}" if key in times else str(nets[key]))
-        table.add_row(name, *cells)
+            cells.append(ratio(times, key, "original") if key in times else str(nets[key]))
+        table.add_row(name, how, *cells)
         del nets, runs, original
         gc.collect()
     return table
@@ -114,14 +116,12 @@ def convert_and_save(convert: Callable[[Path], nn.Module], path: Path, folder: P
     torch.save(convert(path).state_dict(), folder / "peer.pt")
 
 
-def conversion(folder: Path, names: list[str], seconds: float) -> Table:
+def conversion(files: Files, folder: Path, seconds: float) -> Table:
     table = Table(title="Conversion from the .onnx file, seconds")
     headings = ["onward, files written"]
     headings += [f"{name}{suffix}" for name in peers.NAMES for suffix in ("", " + torch.save")]
-    for heading in ("network", *headings, "onward ÷ fastest peer"):
-        table.add_column(heading, justify="right" if heading != "network" else "left")
-    for name in names:
-        path = folder / f"{name}.onnx"
+    _columns(table, 2, "network", "exporter", *headings, "onward ÷ fastest peer")
+    for (name, how), path in files.items():
         runs: dict[str, Callable[[], object]] = {headings[0]: partial(convert_and_write, path, folder)}
         for peer in peers.NAMES:
             runs[peer] = partial(CONVERTERS[peer], path)
@@ -137,14 +137,13 @@ def conversion(folder: Path, names: list[str], seconds: float) -> Table:
         best = min((key for key in medians if key in peers.NAMES), key=lambda key: medians[key], default=None)
         cells = [f"{medians[key]:.2f}" if key in medians else "fails" for key in headings]
         able_ours = headings[0] in medians and best is not None
-        table.add_row(name, *cells, f"{ratio(times, headings[0], best):.2f}" if able_ours else "-")
+        table.add_row(name, how, *cells, ratio(times, headings[0], best) if able_ours else "-")
     return table
 
 
 def scaling(folder: Path, sizes: list[int]) -> Table:
     table = Table(title="Conversion with files written: microseconds a node")
-    for heading in ("graph", *(f"{size:,} nodes" for size in sizes), "last ÷ first"):
-        table.add_column(heading, justify="right" if heading != "graph" else "left")
+    _columns(table, 1, "graph", *(f"{size:,} nodes" for size in sizes), "last ÷ first")
     for kind, make in synthetic.KINDS.items():
         paths = {size: make(size, folder / f"{kind}{size}.onnx") for size in sizes}
         cost: dict[int, list[float]] = {size: [] for size in sizes}
@@ -159,6 +158,11 @@ def scaling(folder: Path, sizes: list[int]) -> Table:
     return table
 
 
+def _columns(table: Table, left: int, *headings: str) -> None:
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < left else "right")
+
+
 def markdown(table: Table) -> str:
     columns = [list(column.cells) for column in table.columns]
     rows = [[str(column.header) for column in table.columns], ["---"] * len(columns), *zip(*columns, strict=True)]
@@ -170,29 +174,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", nargs="*", default=[], help="forward, convert, scaling; all by default")
     parser.add_argument("--networks", nargs="+", choices=models.NETWORKS, default=list(models.NETWORKS))
+    parser.add_argument("--exporters", nargs="+", choices=models.EXPORTERS, default=["default", "torchscript"])
     parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=20, help="time for each row")
     parser.add_argument("--sizes", nargs="+", type=int, default=[1250, 2500, 5000, 10000, 20000])
     parser.add_argument("--out", type=Path, help="also write the tables to this file, as Markdown")
     args = parser.parse_args()
     what = args.what or ["forward", "convert", "scaling"]
 
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(args.threads)
     console = Console()
     tables = []
     with tempfile.TemporaryDirectory(prefix="onward-speed-") as scratch:
         folder = Path(scratch)
         jobs: dict[str, Callable[[], Table]] = {
-            "forward": lambda: forward(folder, args.networks, args.batch, args.seconds),
-            "convert": lambda: conversion(folder, args.networks, args.seconds),
+            "forward": lambda: forward(files, args.batch, args.seconds),
+            "convert": lambda: conversion(files, folder, args.seconds),
             "scaling": lambda: scaling(folder, args.sizes),
         }
-        for name in args.networks if {"forward", "convert"} & set(what) else ():
-            models.export(name, folder / f"{name}.onnx")
+        files: Files = {}
+        if {"forward", "convert"} & set(what):
+            files = {(name, how): folder / f"{name}-{how}.onnx" for name in args.networks for how in args.exporters}
+        for (name, how), path in files.items():
+            models.export(name, path, how)
         for name in what:
             tables.append(jobs[name]())
             console.print(tables[-1])
-    remarks = [machine.describe("onward", "torch", *peers.NAMES), f"{THREADS} threads.", peers.remark()]
+    remarks = [
+        machine.describe("onward", "torch", *peers.NAMES),
+        f"{args.threads} threads; medians, in brackets the fastest.",
+        peers.remark(),
+    ]
     console.print(*remarks, highlight=False)
     if args.out:
         args.out.write_text("\n".join([*map(markdown, tables), " ".join(remarks)]) + "\n", encoding="utf-8")
