@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import mmap
 import os
 import pathlib
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from google.protobuf.message import EncodeError
 
 from onward.errors import InvalidModelError, OnwardError
 from onward.hub import structure
-from onward.hub.files import DataFile, contents, parse, replacing
+from onward.hub.files import DataFile, Source, opened, parse, replacing
 from onward.hub.read import Reader
 from onward.hub.tensors import SparseTensor
 from onward.hub.weights import Weights
@@ -37,8 +36,6 @@ class Model:
     training_info: list[onnx.TrainingInfoProto] = field(default_factory=list)
     path: pathlib.Path | None = None
     """Where it was loaded from."""
-    external: bool = False
-    """Whether its file keeps weights in other files."""
     ir_version: int = 0
     """The IR version of its file, below which it is not saved; 0 for a model made here."""
     data_files: list[pathlib.Path] = field(default_factory=list)
@@ -77,7 +74,7 @@ class Model:
         path = pathlib.Path(path)
         large = self._nbytes() > LARGEST_FILE
         if external_data is None:
-            external_data = self.external or large
+            external_data = bool(self.data_files) or large
         elif large and not external_data:
             raise OnwardError(f"{path}: {_TOO_LARGE}")
         data_path = path.with_name(path.name + ".data")
@@ -86,7 +83,7 @@ class Model:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             with replacing(path) as file, replacing(data_path) if external_data else nullcontext() as data_file:
                 store = DataFile(data_file, data_path.name) if data_file else None
-                file.write(_serialized(self._write(Writer(store)), path))
+                file.write(_serialized(self._write(Writer(store))))
         except OSError as error:
             raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -112,21 +109,22 @@ def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto | Model) -> Mo
     label = "the model given"
     try:
         if isinstance(source, onnx.ModelProto):
-            return _read(source.SerializeToString(), None)
+            return _read(Source(_serialized(source)))
         if isinstance(source, bytes | bytearray | memoryview):
-            return _read(source, None)
+            return _read(Source(source))
         path = pathlib.Path(source)
         label = str(path) if str(path).isprintable() else quote(str(path))
-        return _read(contents(path), path)
+        with opened(path) as file:
+            return _read(file, path)
     except OnwardError as error:
         raise type(error)(f"{label}: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise InvalidModelError(f"{label}: it is too deep or too large to read") from error
 
 
-def _read(data: mmap.mmap | bytes | bytearray | memoryview, path: pathlib.Path | None) -> Model:
-    proto, buffer = parse(data)
-    weights = Weights(path, buffer)
+def _read(source: Source, path: pathlib.Path | None = None) -> Model:
+    proto = parse(source.buffer)
+    weights = Weights(path, source)
     reader = Reader(weights)
     with _no_garbage_collection():
         model = reader.model(proto)
@@ -137,7 +135,7 @@ def _read(data: mmap.mmap | bytes | bytearray | memoryview, path: pathlib.Path |
         for graph in graphs:
             structure.sort(graph)
     structure.check(model)
-    return Model(model, list(proto.training_info), path, weights.external, proto.ir_version, weights.files)
+    return Model(model, list(proto.training_info), path, proto.ir_version, weights.files)
 
 
 @contextmanager
@@ -152,8 +150,8 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _serialized(proto: onnx.ModelProto, path: pathlib.Path) -> bytes:
+def _serialized(proto: onnx.ModelProto) -> bytes:
     try:
         return bytes(proto.SerializeToString())
     except (EncodeError, ValueError) as error:
-        raise OnwardError(f"{path}: {_TOO_LARGE}") from error
+        raise OnwardError(_TOO_LARGE) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import pathlib
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+import numpy as np
+import numpy.typing as npt
 import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
@@ -33,23 +36,43 @@ _SIGNATURES: dict[bytes, str] = {  # by a pattern of the first bytes
 }
 
 
-def contents(path: pathlib.Path) -> Buffer:
+class Source:
+    """The bytes of a model: a buffer to look through, and weights to take out of it."""
+
+    def __init__(self, data: Buffer, file: io.FileIO | None = None) -> None:
+        self.buffer = memoryview(data)
+        self._file = file
+
+    def take(self, offset: int, nbytes: int) -> npt.NDArray[np.uint8]:
+        """A copy, aligned as arrays want it; read from the file if there is one, which is faster."""
+        copy = np.empty(nbytes, np.uint8)
+        if self._file is None:
+            copy[:] = self.buffer[offset : offset + nbytes]
+        else:
+            self._file.seek(offset)
+            if self._file.readinto(copy.data) != nbytes:
+                raise InvalidModelError("it was cut short while it was read")
+        return copy
+
+
+@contextmanager
+def opened(path: pathlib.Path) -> Iterator[Source]:
     """A file, mapped; its size is limited by protobuf."""
     try:
         if path.exists() and not path.is_file():
             raise InvalidModelError(f"it is a {'folder' if path.is_dir() else 'device'}, not a file")
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size >= 2**31:
-                raise InvalidModelError(f"it has {size} bytes, and an ONNX file cannot have more than 2 GB")
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        file = path.open("rb", buffering=0)
     except (OSError, ValueError) as error:
         raise InvalidModelError(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        if size >= 2**31:
+            raise InvalidModelError(f"it has {size} bytes, and an ONNX file cannot have more than 2 GB")
+        yield Source(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"", file)
 
 
-def parse(data: Buffer) -> tuple[onnx.ModelProto, memoryview]:
-    """The model's message, and the buffer that its large weights are still in."""
-    buffer = memoryview(data)
+def parse(buffer: memoryview) -> onnx.ModelProto:
+    """The model's message, in which large weights refer to the buffer."""
     head = bytes(buffer[:256])
     if not head:
         raise InvalidModelError("it is empty")
@@ -57,7 +80,7 @@ def parse(data: Buffer) -> tuple[onnx.ModelProto, memoryview]:
         if re.match(signature, head, re.DOTALL):
             raise InvalidModelError(f"it is not an ONNX model but {kind}")
     try:
-        return onnx.ModelProto.FromString(wire.split(buffer) or bytes(buffer)), buffer
+        return onnx.ModelProto.FromString(wire.split(buffer) or bytes(buffer))
     except DecodeError as error:
         if "Depth" in str(error):
             problem = "its graphs or types are nested too deeply"

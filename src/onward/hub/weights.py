@@ -11,12 +11,11 @@ import numpy.typing as npt
 import onnx
 
 from onward.errors import InvalidModelError
+from onward.hub.files import Source
+from onward.hub.wire import EMBEDDED
 from onward.hub.wording import quote, string_map
 
 Bytes = npt.NDArray[np.uint8]
-
-EMBEDDED = "\0"
-"""The location that `wire.split` gives to weights it leaves in the model's own file: no path can be this."""
 
 
 class Weights:
@@ -25,17 +24,12 @@ class Weights:
     A data file is opened once and stays mapped, so that a model keeps its weights when the file is replaced.
     """
 
-    def __init__(self, path: pathlib.Path | None, embedded: memoryview | None = None) -> None:
+    def __init__(self, path: pathlib.Path | None, embedded: Source | None = None) -> None:
         self._folder = path.absolute().parent if path else None
         # A cache of downloads links both files to one store: there, the model's real folder is the store.
         self._roots = {self._folder.resolve(), path.resolve().parent} if path and self._folder else set()
         self._embedded = embedded
         self._files: dict[str, mmap.mmap | bytes] = {}
-
-    @property
-    def external(self) -> bool:
-        """Whether any tensor lies outside the model's own file."""
-        return bool(self._files)
 
     @property
     def files(self) -> list[pathlib.Path]:
@@ -51,7 +45,8 @@ class Weights:
         if length != nbytes:
             raise InvalidModelError(f"{where}: its shape needs {nbytes} bytes, its external data has {length}")
         if location == EMBEDDED and self._embedded is not None:
-            return _readonly(np.array(_span(self._embedded, offset, nbytes, where)))
+            _check_span(len(self._embedded.buffer), offset, nbytes, where)
+            return _readonly(self._embedded.take(offset, nbytes))
         if location not in self._files:
             self._files[location] = self._open(location, where)
         return _span(self._files[location], offset, nbytes, f"{where}: external file {quote(location)}")
@@ -87,9 +82,13 @@ def _number(entries: dict[str, str], key: str, default: int, where: str) -> int:
     return int(value)
 
 
-def _span(buffer: mmap.mmap | bytes | memoryview, offset: int, nbytes: int, where: str) -> Bytes:
-    if offset + nbytes > len(buffer):
-        raise InvalidModelError(f"{where}: needs bytes {offset} to {offset + nbytes}, but has {len(buffer)}")
+def _check_span(size: int, offset: int, nbytes: int, where: str) -> None:
+    if offset + nbytes > size:
+        raise InvalidModelError(f"{where}: needs bytes {offset} to {offset + nbytes}, but has {size}")
+
+
+def _span(buffer: mmap.mmap | bytes, offset: int, nbytes: int, where: str) -> Bytes:
+    _check_span(len(buffer), offset, nbytes, where)
     return _readonly(np.frombuffer(buffer, np.uint8, nbytes, offset) if nbytes else np.empty(0, np.uint8))
 
 

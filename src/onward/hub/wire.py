@@ -10,8 +10,8 @@ from typing import Any
 
 import onnx
 
-from onward.hub.weights import EMBEDDED
-
+EMBEDDED = "\0"
+"""The location given to weights that stay in the model's own file: no path can be this."""
 SMALLEST = 4096
 """Bytes; anything smaller is left in the message."""
 
