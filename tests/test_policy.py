@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from onward.backends.torch.convert import load_rules
+from onward.backends.torch.target import TARGET
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src/onward"
 TORCH = SOURCE / "backends/torch"
@@ -17,6 +20,8 @@ LONGEST = 500
 SHARED = {
     "dtypes": "what rules of every family use for dtypes that PyTorch has few kernels for",
     "host": "helpers for numbers computed from shapes, called by the emitter",
+    "sample": "reading an image at fractional positions, for resize, grid_sample and the like",
+    "window": "sliding windows, for conv and pool",
 }
 """Files of runtime helpers or specs that belong to no single family of ops, and why."""
 
@@ -109,9 +114,9 @@ def test_runtime_helpers_depend_on_nothing_but_the_framework() -> None:
 
 
 def families() -> set[str]:
-    """The files of the backend that hold rules."""
-    mark = re.compile(r"^( *|@)rule\(", re.MULTILINE)
-    return {path.stem for path in TORCH.glob("*.py") if mark.search(path.read_text())}
+    """The files of the backend that rules come from."""
+    load_rules()
+    return {TARGET.rules.get(op).__module__.rpartition(".")[2] for op in TARGET.rules}
 
 
 def test_every_family_has_its_tests() -> None:

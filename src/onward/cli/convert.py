@@ -64,8 +64,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def check_output(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise OnwardError(f"{folder} is a file; --out names a folder")
+    """Fail before the work is done, not after."""
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise OnwardError(f"{place} is a file; --out names a folder")
 
 
 def require_torch() -> None:

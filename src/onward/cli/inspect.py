@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def show(found: dict[str, Any], console: Console) -> None:
+    console.print(Text(printable(found["file"], 1000), style="bold"), soft_wrap=True)
     console.print(_facts(found))
     rows = [[word, v["name"], v["type"], shape(v["shape"])] for word in ("input", "output") for v in found[word + "s"]]
     console.print(_table(["", "name", "type", "shape"], rows))
@@ -73,7 +74,7 @@ def _facts(found: dict[str, Any]) -> Table:
         "training": f"{found['training']} training info" if found["training"] else "",
         **{f"metadata {key}": value for key, value in found["metadata"].items()},
     }
-    table = Table(title=Text(printable(found["file"])), title_justify="left", show_header=False, box=None)
+    table = Table(show_header=False, box=None)
     for key, value in facts.items():
         if value:
             table.add_row(Text(printable(key), style="bold"), Text(printable(value, 300)))

@@ -188,6 +188,14 @@ def to_torch(source: Any, *, trainable: Trainable = True) -> torch.nn.Module:
 def write_package(source: Source, folder: str | os.PathLike[str]) -> Path:
     """Write model.py, weights.safetensors and, if it is needed, ops.py: all of them, or nothing."""
     folder = Path(folder)
+    try:
+        _write(source, folder)
+    except OSError as error:
+        raise OnwardError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    return folder
+
+
+def _write(source: Source, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
         staged = Path(scratch)
@@ -200,4 +208,3 @@ def write_package(source: Source, folder: str | os.PathLike[str]) -> Path:
         (folder / "ops.py").unlink(missing_ok=True)
         for path in staged.iterdir():
             path.replace(folder / path.name)
-    return folder
