@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from harness import check, floats, node_model, source
+
 from onward.verify.runners import torch as runner
 
 ALL = [

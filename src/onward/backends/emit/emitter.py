@@ -19,7 +19,7 @@ from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
 from onward.backends.emit.names import has_scope, is_automatic, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword, Scope
-from onward.backends.emit.weights import Part, Weights
+from onward.backends.emit.weights import Part, Weights, text
 from onward.canon.origin import origin
 from onward.errors import ConversionError, OnwardError, UnsupportedError
 from onward.registry import Registry
@@ -276,7 +276,7 @@ class Emitter:
             tensor = ir.convenience.get_const_tensor(value)
             if tensor is None:
                 return None
-            found = self._constants[value] = tensor.numpy()
+            found = self._constants[value] = text(tensor.numpy())
         return found
 
     def host_of(self, value: ir.Value) -> Array | None:

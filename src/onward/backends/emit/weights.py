@@ -129,7 +129,7 @@ class Weights:
         name: str,
     ) -> Expr:
         if dtype == ir.DataType.STRING:
-            self.arrays[path] = read()
+            self.arrays[path] = text(read())
         else:
             parameter = trained and dtype.is_floating_point()
             self.tensors[path] = Tensor(path, read, shape, dtype, parameter, persistent, name)
@@ -239,6 +239,15 @@ class Weights:
         for i in range(1, len(path)):
             self._prefixes.add(path[:i])
         return path
+
+
+def text(data: Array) -> Array:
+    """Strings as Python's, where the file's are bytes."""
+    if data.dtype.kind not in "OS":
+        return data
+    out = np.empty(data.shape, dtype=object)
+    out.reshape(-1)[:] = [s.decode() if isinstance(s, bytes) else str(s) for s in data.reshape(-1)]
+    return out
 
 
 def _ir_value(source: Any) -> ir.Value | None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Emitter, Unpack
+from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.torch.dtypes import bits, from_bits, from_ordered, ordered
 from onward.backends.torch.shape import axis_of, integer, is_string, number, subscript
-from onward.backends.torch.target import np_, ops, rule, torch
+from onward.backends.torch.target import dtype, np_, ops, rule, torch
 
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
@@ -26,14 +26,15 @@ def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
         index = indices.cpu().numpy()
     found = subscript(x, {axis: index}, e.rank(x))
     assert found is not None
-    return found
+    may_be_one = (e.rank(x) or 1) == 1 and (e.rank(indices) or 0) == 0
+    return np_.asarray(found, dtype=Name("object")) if is_string(e, x) and may_be_one else found
 
 
 @rule("GatherElements")
 def gather_elements(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     axis = axis_of(e, x, axis)
     if is_string(e, x):
-        return np_.take_along_axis(x, indices.cpu().numpy(), axis)
+        return ops.strings_at(x, ops.gather_elements(ops.places(x), indices.cpu(), axis))
     known = e.const(indices)
     if known is not None and (known >= 0).all() and e.dtype(indices) == ir.DataType.INT64:
         return from_bits(e, x, torch.gather(bits(e, x), axis, indices))
@@ -43,7 +44,7 @@ def gather_elements(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Exp
 @rule("GatherND")
 def gather_nd(e: Emitter, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     if is_string(e, x):
-        return ops.gather_nd_strings(x, indices, batch_dims)
+        return ops.strings_at(x, ops.gather_nd(ops.places(x), indices.cpu(), batch_dims))
     return x[indices.unbind(-1)] if batch_dims == 0 else ops.gather_nd(x, indices, batch_dims)
 
 
@@ -53,7 +54,7 @@ def scatter_elements(
 ) -> Expr:
     axis = axis_of(e, x, axis)
     if is_string(e, x):
-        return ops.scatter_strings(x, indices, updates, axis)
+        return ops.put_strings(x, ops.gather_elements(ops.places(x), indices.cpu(), axis), updates)
     if reduction == "none":
         return from_bits(e, x, ops.scatter_elements(bits(e, x), indices, bits(e, updates), axis))
     enter, leave = (ordered, from_ordered) if reduction in ("min", "max") else (bits, from_bits)
@@ -64,7 +65,7 @@ def scatter_elements(
 @rule("ScatterND")
 def scatter_nd(e: Emitter, x: Expr, indices: Expr, updates: Expr, *, reduction: str = "none") -> Expr:
     if is_string(e, x):
-        return ops.scatter_nd_strings(x, indices, updates)
+        return ops.put_strings(x, ops.gather_nd(ops.places(x), indices.cpu(), 0), updates)
     if reduction in ("none", "add"):
         options = {"accumulate": True} if reduction == "add" else {}
         return from_bits(e, x, bits(e, x).index_put(indices.unbind(-1), bits(e, updates), **options))
@@ -82,7 +83,14 @@ def tensor_scatter(
 
 @rule("OneHot")
 def one_hot(e: Emitter, indices: Expr, depth: Expr, values: Expr, *, axis: int = -1) -> Expr:
-    return ops.one_hot(indices, Name("int")(number(e, depth)), values, axis)
+    size = number(e, depth)
+    mask = ops.one_hot(indices, Name("int")(size) if isinstance(size, Expr) else int(size), axis)
+    if is_string(e, values):
+        return np_.where(mask.cpu().numpy(), values[1], values[0])
+    known, of = e.const(values), e.dtype(values)
+    if known is not None and of is not None and known.tolist() == [0, 1]:
+        return mask if of == ir.DataType.BOOL else mask.to(dtype(of))
+    return torch.where(mask, values[1], values[0])
 
 
 @rule("NonZero")
@@ -93,7 +101,7 @@ def nonzero(e: Emitter, x: Expr) -> Expr:
 @rule("Unique")
 def unique(e: Emitter, x: Expr, *, axis: int | None = None, sorted: int = 1) -> Any:
     if is_string(e, x):
-        return Unpack(ops.unique_strings(x, axis, bool(sorted)))
+        return tuple(e.unpack(ops.unique_strings(x, axis, bool(sorted)), 4))
     if axis is None and sorted and not any(map(e.used, (1, 2, 3))):
         return from_ordered(e, x, torch.unique(ordered(e, x)))
     values, *counts = e.unpack(ops.unique(ordered(e, x), axis, bool(sorted)), 4)
@@ -121,4 +129,6 @@ def compress(e: Emitter, x: Expr, condition: Expr, *, axis: int | None = None) -
 
 @rule("ReverseSequence")
 def reverse_sequence(e: Emitter, x: Expr, lengths: Expr, *, batch_axis: int = 1, time_axis: int = 0) -> Expr:
+    if is_string(e, x):
+        return ops.strings_at(x, ops.reverse_sequence(ops.places(x), lengths.cpu(), time_axis, batch_axis))
     return from_bits(e, x, ops.reverse_sequence(bits(e, x), lengths, time_axis, batch_axis))

@@ -1,7 +1,5 @@
 """Picking, placing and counting elements by index. An index below zero counts from the end."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -59,12 +57,12 @@ def write_cache(cache: Tensor, update: Tensor, start: Tensor | None, axis: int, 
     return cache.scatter(axis, place.reshape(shape).expand(update.shape), update)
 
 
-def one_hot(indices: Tensor, depth: int, values: Tensor, axis: int) -> Tensor:
-    """values[1] at each index, values[0] elsewhere; an index out of range gives values[0] only."""
+def one_hot(indices: Tensor, depth: int, axis: int) -> Tensor:
+    """Along a new axis, whether its position is the index; an index out of range is nowhere."""
     axis = axis % (indices.ndim + 1)
     place = torch.arange(depth, device=indices.device).reshape([-1] + [1] * (indices.ndim - axis))
-    indices = indices.unsqueeze(axis)
-    return torch.where((indices == place) | (indices == place - depth), values[1], values[0])
+    indices = indices.long().unsqueeze(axis)
+    return (indices == place) | (indices == place - depth)
 
 
 def unique(x: Tensor, axis: int | None, ascending: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -94,32 +92,25 @@ def reverse_sequence(x: Tensor, lengths: Tensor, time_axis: int, batch_axis: int
     return x.gather(time_axis, index.reshape(*index.shape, *[1] * (x.ndim - 2)).expand(x.shape))
 
 
-def gather_nd_strings(x: np.ndarray, indices: Tensor, batch_dims: int) -> np.ndarray:
-    """`gather_nd` for an array of strings."""
-    place = gather_nd(torch.arange(x.size).reshape(x.shape), indices, batch_dims)
-    return x.reshape(-1)[place.numpy()]
+def places(x: np.ndarray) -> Tensor:
+    """The number of each element of an array, for ops that move elements: `strings_at(x, op(places(x)))`."""
+    return torch.arange(x.size).reshape(x.shape)
 
 
-def scatter_strings(x: np.ndarray, indices: Tensor, updates: np.ndarray, axis: int) -> np.ndarray:
-    """`scatter_elements` for arrays of strings."""
+def strings_at(x: np.ndarray, places: Tensor) -> np.ndarray:
+    """The strings that have the given numbers."""
+    return np.asarray(x.reshape(-1)[places.numpy()], dtype=object)
+
+
+def put_strings(x: np.ndarray, places: Tensor, updates: np.ndarray) -> np.ndarray:
+    """A copy of `x` with other strings at the given numbers."""
     out = x.copy()
-    np.put_along_axis(out, from_front(indices, x.shape[axis]).numpy(), updates, axis)
+    out.reshape(-1)[places.numpy()] = updates
     return out
 
 
-def scatter_nd_strings(x: np.ndarray, indices: Tensor, updates: np.ndarray) -> np.ndarray:
-    """A copy of x with out[*indices[i]] = updates[i], for arrays of strings."""
-    out = x.copy()
-    out[tuple(i.numpy() for i in indices.unbind(-1))] = updates
-    return out
-
-
-def unique_strings(x: np.ndarray, axis: int | None, ascending: bool) -> tuple[Any, Tensor, Tensor, Tensor]:
+def unique_strings(x: np.ndarray, axis: int | None, ascending: bool) -> tuple[np.ndarray, Tensor, Tensor, Tensor]:
     """`unique` for an array of strings."""
-    values, *rest = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
-    first, inverse, counts = (torch.from_numpy(r.reshape(-1)) for r in rest)
-    if ascending:
-        return values, first, inverse, counts
-    order = first.argsort()
-    rank = torch.empty_like(order).scatter(0, order, torch.arange(order.numel()))
-    return values.take(order.numpy(), axis or 0), first[order], rank[inverse], counts[order]
+    words, codes = np.unique(x, return_inverse=True)
+    values, first, inverse, counts = unique(torch.from_numpy(codes.reshape(x.shape)), axis, ascending)
+    return words[values.numpy()], first, inverse, counts
