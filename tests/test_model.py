@@ -13,11 +13,11 @@ import onnx
 import onnx.backend.test.loader
 import onnx_ir as ir
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import onward.model
 from onward import Model, load
-from onward.errors import OnwardError
+from onward.errors import InvalidModelError, OnwardError
 from protos import everything, same, small
 
 FLOAT = TensorProto.FLOAT
@@ -234,6 +234,47 @@ def test_a_place_that_cannot_be_written(where: str, tmp_path: pathlib.Path) -> N
     with pytest.raises(OnwardError, match="cannot be written"):
         load(small()).save(tmp_path / where, external_data=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_training_info_and_sparse_constants_may_be_external(tmp_path: pathlib.Path) -> None:
+    """They are protobuf for as long as they are loaded, so their data moves into it."""
+    proto = everything()
+    training = proto.training_info[0].algorithm
+    training.initializer.append(numpy_helper.from_array(np.arange(3000, dtype=np.float32), "rate"))
+    before = onnx.ModelProto()
+    before.CopyFrom(proto)
+    values = proto.graph.sparse_initializer[0].values
+    (tmp_path / "w.bin").write_bytes(training.initializer[0].raw_data + np.array([1, 2], np.float32).tobytes())
+    for tensor, offset in ((training.initializer[0], 0), (values, 12000)):
+        tensor.ClearField("raw_data")
+        tensor.ClearField("float_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="w.bin")
+        tensor.external_data.add(key="offset", value=str(offset))
+    (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
+    same(before, load(tmp_path / "net.onnx").to_proto())
+
+
+# Validation of what passes have made
+
+
+def test_validate() -> None:
+    nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(3)]
+    ends = [helper.make_tensor_value_info(name, FLOAT, []) for name in ("v0", "v3")]
+    proto = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:]))
+
+    def refused(change: Any) -> str:
+        model = load(proto)
+        model.validate()
+        change(model.ir.graph)
+        with pytest.raises(InvalidModelError) as caught:
+            model.validate()
+        return str(caught.value)
+
+    assert "reads 'v1', which nothing before it" in refused(lambda g: g.append(g[0]))
+    assert "reads 'lost'" in refused(lambda g: g[1].replace_input_with(0, ir.Value(name="lost")))
+    assert "the name 'v1' is already taken" in refused(lambda g: setattr(g[1].outputs[0], "name", "v1"))
+    assert "no node produces the output 'v3'" in refused(lambda g: g.remove(g[2]))
 
 
 # Scale

@@ -61,7 +61,7 @@ def _check_graph(graph: ir.Graph, visible: set[ir.Value]) -> None:
         for used in node.inputs:
             if used is not None and used not in visible:
                 raise InvalidModelError(
-                    f"{_label(node)}: it reads {quote(value.name)}, which nothing before it produces"
+                    f"{_label(node)}: it reads {quote(used.name)}, which nothing before it produces"
                 )
         for subgraph in _subgraphs(node):
             _check_graph(subgraph, visible)
