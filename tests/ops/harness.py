@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from onward.backends.torch.convert import generate, to_torch
 from onward.model import load
@@ -18,7 +20,13 @@ onnxruntime.set_default_logger_severity(4)
 OPSET = 21
 """The newest opset for which ONNX Runtime has nearly all kernels."""
 
-TOLERANCE = {np.dtype(np.float16): 2e-3, np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
+TOLERANCE = {
+    np.dtype(ml_dtypes.bfloat16): 1e-2,
+    np.dtype(np.float16): 2e-3,
+    np.dtype(np.float32): 1e-5,
+    np.dtype(np.float64): 1e-10,
+}
+"""Other dtypes must be equal."""
 
 
 def floats(*shape: int, dtype: Any = np.float32, seed: int = 0) -> np.ndarray:
@@ -95,6 +103,12 @@ def source(model: onnx.ModelProto) -> str:
     return generate(load(model)).model
 
 
+def reference(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Any]:
+    """What ONNX's reference implementation computes, for what ONNX Runtime has no kernel for."""
+    names = [i.name for i in model.graph.input]
+    return list(ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True))))
+
+
 def check(
     model: onnx.ModelProto,
     inputs: Sequence[Any],
@@ -119,8 +133,10 @@ def compare(found: Sequence[Any], wanted: Sequence[Any], rtol: float | None = No
         right = np.asarray(right)
         assert actual.dtype == right.dtype, f"output {index}"
         assert actual.shape == right.shape, f"output {index}"
-        if right.dtype.kind == "f":
-            tolerance = TOLERANCE.get(right.dtype, 1e-2)
+        tolerance = TOLERANCE.get(right.dtype)
+        if right.dtype.isbuiltin == 2:
+            actual, right = actual.astype(np.float32), right.astype(np.float32)
+        if tolerance is not None:
             np.testing.assert_allclose(
                 actual, right, rtol=rtol or tolerance, atol=atol or tolerance, err_msg=f"output {index}"
             )
@@ -136,6 +152,7 @@ __all__ = [
     "literal",
     "merged",
     "node_model",
+    "reference",
     "source",
     "text_model",
     "to_torch",

@@ -6,6 +6,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.torch.dtypes import FLOAT8
 from onward.backends.torch.target import DTYPES, dtype, ops, rule, torch
 from onward.errors import UnsupportedError
 from onward.spec.cast import SMALL_FLOATS, SMALL_INTEGERS
@@ -47,7 +48,7 @@ def converted(
     if target == _D.FLOAT8E8M0:
         return ops.to_power_of_two(x, saturate, round_mode)
     if target in SMALL_FLOATS:
-        return small_float(x, target, saturate)
+        return small_float(x.to(torch.float32) if source in FLOAT8 else x, target, saturate)
     if DTYPES[target] == DTYPES.get(source or _D.UNDEFINED):
         return x
     return x.to(dtype(target))
