@@ -142,7 +142,7 @@ def conversion(files: Files, folder: Path, seconds: float) -> Table:
 
 
 def scaling(folder: Path, sizes: list[int]) -> Table:
-    table = Table(title="Conversion with files written: microseconds a node")
+    table = Table(title="Conversion with files written: microseconds of processor time a node")
     _columns(table, 1, "graph", *(f"{size:,} nodes" for size in sizes), "last ÷ first")
     for kind, make in synthetic.KINDS.items():
         paths = {size: make(size, folder / f"{kind}{size}.onnx") for size in sizes}
@@ -150,9 +150,9 @@ def scaling(folder: Path, sizes: list[int]) -> Table:
         for _ in range(3):
             for size, path in paths.items():
                 gc.collect()
-                begin = time.perf_counter()
+                begin = time.process_time()
                 convert_and_write(path, folder)
-                cost[size].append(1e6 * (time.perf_counter() - begin) / size)
+                cost[size].append(1e6 * (time.process_time() - begin) / size)
         medians = [statistics.median(cost[size]) for size in sizes]
         table.add_row(kind, *(f"{value:.0f}" for value in medians), f"{medians[-1] / medians[0]:.2f}")
     return table
