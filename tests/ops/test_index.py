@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import check, floats, node_model
+from harness import check, floats, node_model, text_model
 from test_shape import ALL, forward, ints, some
 
 from onward.verify.runners import torch as runner
@@ -213,6 +213,18 @@ def test_reverse_sequence(dtype, time_axis):
         expected[place] = x[place][::-1]
     attributes = {"time_axis": time_axis, "batch_axis": 1 - time_axis}
     check(*node_model("ReverseSequence", [x, ints(*lengths)], **attributes), expected=[expected])
+
+
+def test_embeddings_only_where_pytorch_had_them():
+    """`nn.Embedding` refuses negative indices, which ONNX allows."""
+    text = """<ir_version: 9, opset_import: ["": 17], producer_name: "%s">
+    g (int64[n, 3] ids) => (float[n, 3, 4] out) { out = Gather(embed.weight, ids) }"""
+    ids, table = np.array([[0, 1, 4]]), floats(5, 4)
+    for producer, wanted in [("pytorch", "self.embed(ids)"), ("keras", "self.embed.weight[ids]")]:
+        model = text_model(text % producer, **{"embed.weight": table})
+        assert f"return {wanted}" in forward(model)
+        check(model, [ids], unknown=False)
+    check(text_model(text % "keras", **{"embed.weight": table}), [-1 - ids])
 
 
 def test_code_is_plain_indexing():

@@ -76,6 +76,8 @@ class Emitter:
         self.weights = Weights()
         self.nonnegative: set[Var] = set()
         self.host_dtype: ir.DataType | None = None
+        self.producer = ""
+        """Who wrote the file: some ops can be said more plainly when it was this very framework."""
         self.node: ir.Node = None  # type: ignore[assignment]  # the node whose rule runs
         self._vars: dict[ir.Value, Var] = {}
         self._exprs: dict[ir.Value, Expr] = {}

@@ -74,6 +74,7 @@ def generate(model: Model, trainable: Trainable = True) -> Source:
     load_rules()
     graph = canonical(model, TARGET.rules.__contains__)
     emitter = Emitter(TARGET)
+    emitter.producer = graph.producer_name or ""
     emitter.weights.population = population(graph.graph)
     emitter.weights.signature = signature(graph.graph)
     arguments = []

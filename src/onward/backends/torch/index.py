@@ -6,11 +6,12 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.torch.dtypes import bits, from_bits, from_ordered, ordered
+from onward.backends.torch.linear import typed
 from onward.backends.torch.shape import axis_of, integer, is_string, number, subscript
-from onward.backends.torch.target import dtype, np_, ops, rule, torch
+from onward.backends.torch.target import dtype, nn, np_, ops, rule, torch
 
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
@@ -18,6 +19,9 @@ REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 @rule("Gather")
 def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     axis = axis_of(e, x, axis)
+    if axis == 0 and _is_embedding(e, x, indices):
+        size, width = e.shape(x) or ()
+        return e.module(nn.Embedding(size, width, **typed(e, x)), "embedding", weight=x)(indices)
     index: Any = indices
     chosen = e.host(indices)
     if chosen is not None and chosen.ndim == 0:
@@ -28,6 +32,18 @@ def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     assert found is not None
     may_be_one = (e.rank(x) or 1) == 1 and (e.rank(indices) or 0) == 0
     return np_.asarray(found, dtype=Name("object")) if is_string(e, x) and may_be_one else found
+
+
+def _is_embedding(e: Emitter, x: Expr, indices: Expr) -> bool:
+    """Whether this was an `nn.Embedding`, which refuses negative indices: ONNX itself allows them."""
+    if e.producer != "pytorch" or not isinstance(x, Arg) or not e.is_weight(x) or e.rank(x) != 2:
+        return False
+    known = e.const(indices)
+    return (
+        (x._value.name or "").endswith("weight")
+        and e.rank(indices) != 0
+        and (known is None or bool((known >= 0).all()))
+    )
 
 
 @rule("GatherElements")

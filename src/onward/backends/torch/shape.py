@@ -1,6 +1,6 @@
-"""Ops that give elements another arrangement: reshaping, transposing, broadcasting, joining; and tensors made of nothing.
+"""Ops that rearrange elements: reshaping, transposing, broadcasting, joining; and tensors made of nothing but a shape.
 
-String tensors are numpy arrays, which share most of the methods used here; where they do not, the rule asks `is_string`.
+String tensors are numpy arrays, which share most of the methods used here; where they do not, a rule asks `is_string`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def count_ngrams(
 ) -> Tensor:
     """How often each n-gram of a pool occurs in a row of words (or in each of several rows).
 
-    `pool` holds all 1-grams, then all 2-grams and so on, beginning at `starts`; the n-gram number i is counted at `indexes[i]`.
+    `pool` holds all 1-grams, then all 2-grams and so on, from `starts` on; n-gram number i is counted at `indexes[i]`.
     The words of an n-gram follow each other directly or, up to `skips`, each with the same number of words between.
     """
     words, columns = pool.tolist(), indexes.tolist()
