@@ -21,6 +21,7 @@ FLOAT8 = [
     ml_dtypes.float8_e5m2,
     ml_dtypes.float8_e5m2fnuz,
 ]
+FLOAT6 = [ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn]
 names = {"ids": lambda t: t.__name__}
 
 
@@ -107,12 +108,16 @@ def test_rounding_to_eight_bits(target: Any, saturate: int) -> None:
     check(*model(expected, np.float32), expected=[expected.astype(np.float32)])
 
 
-def test_rounding_to_four_bits() -> None:
-    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+@pytest.mark.parametrize("target,opset", [(ml_dtypes.float4_e2m1fn, 25), *((t, 28) for t in FLOAT6)])
+def test_rounding_to_fewer_bits(target: Any, opset: int) -> None:
+    count = 2 ** ml_dtypes.finfo(target).bits // 2
+    values = np.arange(count, dtype=np.uint8).view(target).astype(np.float32)
     middle = (values[1:] + values[:-1]) / 2
-    x = np.concatenate([values, middle, middle * 1.001, middle * 0.999, [7, 1e9, np.inf, np.nan, 1e-9]])
+    x = np.concatenate([values, middle, middle * 1.001, middle * 0.999, [7, 30, 1e9, np.inf, np.nan, 1e-9]])
     x = np.concatenate([x, -x]).astype(np.float32)
-    check(*model(x, ml_dtypes.float4_e2m1fn), expected=[x.astype(ml_dtypes.float4_e2m1fn)])
+    small = x.astype(target)
+    check(*node_model("Cast", [x], to=code(target), opset=opset), expected=[small])
+    check(*node_model("Cast", [small], to=TensorProto.FLOAT, opset=opset), expected=[small.astype(np.float32)])
 
 
 @pytest.mark.parametrize("saturate", [0, 1])

@@ -46,6 +46,8 @@ DTYPES: dict[ir.DataType, str] = {
     _D.UINT4: "uint8",
     _D.UINT2: "uint8",
     _D.FLOAT4E2M1: "float32",
+    _D.FLOAT6E2M3: "float32",
+    _D.FLOAT6E3M2: "float32",
 }
 """The torch dtype that carries each ONNX dtype in generated code. Strings are numpy object arrays."""
 

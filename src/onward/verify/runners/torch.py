@@ -58,6 +58,8 @@ _NARROW = {
     onnx.TensorProto.INT2: ml_dtypes.int2,
     onnx.TensorProto.UINT2: ml_dtypes.uint2,
     onnx.TensorProto.FLOAT4E2M1: ml_dtypes.float4_e2m1fn,
+    onnx.TensorProto.FLOAT6E2M3: ml_dtypes.float6_e2m3fn,
+    onnx.TensorProto.FLOAT6E3M2: ml_dtypes.float6_e3m2fn,
 }
 
 
