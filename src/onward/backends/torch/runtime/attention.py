@@ -1,0 +1,156 @@
+"""Attention as ONNX defines it, where `F.scaled_dot_product_attention` alone does not say it."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """(batch, time, heads · width) as (batch, heads, time, width)."""
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """(batch, heads, time, width) as (batch, time, heads · width)."""
+    return x.transpose(1, 2).flatten(2)
+
+
+def attention_mask(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None = None,
+    lengths: Tensor | None = None,
+    *,
+    causal: bool = False,
+    past: int = 0,
+    left: int = -1,
+    right: int = -1,
+) -> Tensor:
+    """One mask out of all that hides keys from queries, for `F.scaled_dot_product_attention`.
+
+    A mask that is shorter than the keys hides the rest of them. `lengths` are the numbers of keys that are no
+    padding; without `past`, the queries stand at the end of these, else behind `past` keys. `causal`, `left` and
+    `right` (where not negative) bound how far a query sees.
+    """
+    time = torch.arange(k.shape[2], device=k.device)
+    positions = torch.arange(q.shape[2], device=q.device)[:, None] + past
+    visible = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device)
+    if lengths is not None:
+        lengths = lengths.reshape(-1, 1, 1, 1)
+        visible = visible & (time < lengths)
+        positions = positions + lengths - q.shape[2]
+    if causal:
+        visible = visible & (time <= positions)
+    if left >= 0:
+        visible = visible & (time >= positions - left)
+    if right >= 0:
+        visible = visible & (time <= positions + right)
+    if mask is None:
+        return visible
+    missing = k.shape[2] - mask.shape[-1]
+    if mask.dtype == torch.bool:
+        return F.pad(mask, (0, missing)) & visible
+    return F.pad(mask, (0, missing), value=-torch.inf).masked_fill(~visible, -torch.inf)
+
+
+def half_precision_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`F.scaled_dot_product_attention` computed in single precision: half precision can be off by two units."""
+    if attn_mask is not None and attn_mask.is_floating_point():
+        attn_mask = attn_mask.float()
+    y = F.scaled_dot_product_attention(
+        q.float(), k.float(), v.float(), attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+    )
+    return y.to(q.dtype)
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    softmax_dtype: torch.dtype | None = None,
+    scores: str = "raw",
+) -> tuple[Tensor, Tensor]:
+    """Attention with its inner values: the result and the 'raw', 'capped', 'masked' scores or 'probabilities'.
+
+    A query that sees no key at all gives zeros.
+    """
+    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    root = (q.shape[3] ** -0.5 if scale is None else scale) ** 0.5
+    raw = (q * root) @ (k * root).transpose(2, 3)
+    capped = softcap * torch.tanh(raw / softcap) if softcap else raw
+    masked, blind = capped, None
+    if mask is not None:
+        hidden = ~mask if mask.dtype == torch.bool else mask.isneginf()
+        blind = hidden.all(-1, keepdim=True)
+        biased = capped if mask.dtype == torch.bool else capped + mask
+        masked = torch.where(hidden, -torch.inf, biased)
+    probabilities = torch.softmax(masked, -1, dtype=softmax_dtype)
+    if blind is not None:
+        probabilities = torch.where(blind, 0.0, probabilities)
+    probabilities = probabilities.to(q.dtype)
+    inner = {"raw": raw, "capped": capped, "masked": masked, "probabilities": probabilities}
+    return probabilities @ v, inner[scores]
+
+
+def rotary_embedding(
+    x: Tensor, cos: Tensor, sin: Tensor, *, width: int | None = None, interleaved: bool = False
+) -> Tensor:
+    """Rotate pairs of the first `width` (by default all) elements of each head by the angles given.
+
+    x is (batch, heads, time, width of a head), cos and sin are (batch, time, width / 2). A pair is elements i and
+    i + width / 2, or 2i and 2i + 1 where interleaved.
+    """
+    width = x.shape[-1] if width is None else width
+    turned, rest = x[..., :width], x[..., width:]
+    pairs = turned.reshape(*turned.shape[:-1], *((-1, 2) if interleaved else (2, -1)))
+    a, b = pairs.unbind(-1 if interleaved else -2)
+    cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+    rotated = torch.stack((cos * a - sin * b, sin * a + cos * b), -1 if interleaved else -2).flatten(-2)
+    return torch.cat((rotated, rest), -1) if width < x.shape[-1] else rotated
+
+
+def linear_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    state: Tensor | None = None,
+    decay: Tensor | None = None,
+    beta: Tensor | None = None,
+    *,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention by a matrix of key-value associations that is updated at each time; returns it at the end, too.
+
+    q, k, v and decay are (batch, heads, time, …), beta is (batch, time, heads or 1). The state fades by exp(decay),
+    then takes in k ⊗ v, or, with `beta`, that share of the difference between v and what it already answers to k.
+    Half precision is computed in single precision.
+    """
+    dtype, kind = q.dtype, torch.promote_types(q.dtype, torch.float32)
+    if state is None:
+        state = q.new_zeros(k.shape[0], k.shape[1], k.shape[3], v.shape[3])
+    kept, groups = state.dtype, q.shape[1] // k.shape[1]
+    root = q.shape[3] ** -0.5 if scale is None else scale
+    q, k, v, state = (x.to(kind) for x in (q, k, v, state))
+    outputs = []
+    for t in range(q.shape[2]):
+        key, value = k[:, :, t, :, None], v[:, :, t, None, :]
+        if decay is not None:
+            state = decay[:, :, t, :, None].to(kind).exp() * state
+        if beta is not None:
+            value = beta[:, t, :, None, None].to(kind) * (value - (state * key).sum(2, keepdim=True))
+        state = state + key * value
+        outputs.append(root * (q[:, :, t, None, :] @ state.repeat_interleave(groups, 1)).squeeze(2))
+    return torch.stack(outputs, 2).to(dtype), state.to(kept)
