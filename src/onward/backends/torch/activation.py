@@ -134,6 +134,8 @@ def shrink(e: Emitter, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Exp
 
 @rule("Softmax")
 def softmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
+    if e.dtype(x) == _D.FLOAT16:
+        return ops.half_precision_softmax(x, axis)
     return torch.softmax(x, dim=axis)
 
 

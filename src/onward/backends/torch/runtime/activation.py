@@ -10,6 +10,12 @@ def shrink(x: Tensor, limit: float, bias: float) -> Tensor:
     return torch.where(x < -limit, x + bias, torch.where(x > limit, x - bias, 0))
 
 
+def half_precision_softmax(x: Tensor, axis: int) -> Tensor:
+    """Softmax that rounds at each step of its definition, as ONNX's does in half precision."""
+    powers = torch.exp(x - x.amax(axis, keepdim=True))
+    return powers / powers.sum(axis, keepdim=True)
+
+
 def dropout_with_mask(x: Tensor, rate: float, training: bool, seed: int | None = None) -> tuple[Tensor, Tensor]:
     """Dropout, and which elements it kept. With a seed, those that ONNX's reference implementation keeps."""
     if not training or rate == 0:
