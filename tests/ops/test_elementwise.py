@@ -272,6 +272,16 @@ def test_equal_strings() -> None:
     check(model, feeds)
 
 
+def test_equal_truth_values() -> None:
+    x = np.array([True, False])
+    batch = Batch()
+    for truth in (True, False):
+        batch.add("Equal", [x, np.array(truth)], x == truth, [1])
+        batch.add("Equal", [np.array(truth), x], x == truth, [0])
+        batch.add("Equal", [x, np.array([truth, True])], x == np.array([truth, True]))
+    batch.check()
+
+
 def test_nothing_to_compute() -> None:
     batch = Batch()
     for op in ("Add", "Div", "Pow", "Max", "Equal"):

@@ -205,7 +205,11 @@ def equal(e: Emitter, a: Expr, b: Expr) -> Expr:
         return ops.string_equal(a, b, device=e.device)
     if e.dtype(a) in UNSIGNED:
         return Binary("==", bits(e, a), bits(e, b))
-    return Binary("==", *operands(e, a, b))
+    x, y = operands(e, a, b)
+    if isinstance(x, bool) or isinstance(y, bool):
+        x, truth = (y, x) if isinstance(x, bool) else (x, y)
+        return x if truth else ~x
+    return Binary("==", x, y)
 
 
 @rule("Not")

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.torch.dtypes import UNSIGNED
-from onward.backends.torch.target import dtype, ops, rule, torch
+from onward.backends.torch.target import dtype as torch_dtype
+from onward.backends.torch.target import ops, rule, torch
 
 _D = ir.DataType
 
 
 def seeded(e: Emitter, seed: float | None) -> dict[str, Any]:
+    """The generator to draw from, as a keyword argument; PyTorch's own without a seed."""
     return {} if seed is None else {"generator": ops.seeded_generator(float(seed), device=e.device)}
 
 
 def _scaled(x: Expr, factor: float, offset: float) -> Expr:
+    factor, offset = float(str(np.float32(factor))), float(str(np.float32(offset)))
     x = x if factor == 1 else x * factor
     return x if offset == 0 else x + offset
+
+
+def _typed(of: ir.DataType | int | None) -> dict[str, Any]:
+    return {} if of in (None, _D.FLOAT) else {"dtype": torch_dtype(of)}
+
+
+def _draw(e: Emitter, function: Expr, shape: list[int], dtype: int, seed: float | None) -> Expr:
+    return function(tuple(shape), **_typed(dtype), device=e.device, **seeded(e, seed))
+
+
+def _draw_like(e: Emitter, name: str, x: Expr, dtype: int | None, seed: float | None) -> Expr:
+    own = e.dtype(x)
+    if seed is None and own != _D.STRING:
+        function: Expr = getattr(torch, f"{name}_like")
+        return function(x, **({} if dtype in (None, own) else {"dtype": torch_dtype(dtype or _D.FLOAT)}))
+    plain: Expr = getattr(torch, name)
+    return plain(x.shape, **_typed(dtype or own), device=e.device, **seeded(e, seed))
 
 
 @rule("RandomNormal")
@@ -33,8 +54,7 @@ def normal(
     scale: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    made = torch.randn(tuple(shape), dtype=_dtype(dtype), device=e.device, **seeded(e, seed))
-    return _scaled(made, scale, mean)
+    return _scaled(_draw(e, torch.randn, shape, dtype, seed), scale, mean)
 
 
 @rule("RandomUniform")
@@ -47,8 +67,7 @@ def uniform(
     high: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    made = torch.rand(tuple(shape), dtype=_dtype(dtype), device=e.device, **seeded(e, seed))
-    return _scaled(made, high - low, low)
+    return _scaled(_draw(e, torch.rand, shape, dtype, seed), high - low, low)
 
 
 @rule("RandomNormalLike")
@@ -61,8 +80,7 @@ def normal_like(
     scale: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    made = torch.randn(x.shape, dtype=_dtype(dtype or e.dtype(x)), device=e.device, **seeded(e, seed))
-    return _scaled(made, scale, mean)
+    return _scaled(_draw_like(e, "randn", x, dtype, seed), scale, mean)
 
 
 @rule("RandomUniformLike")
@@ -75,24 +93,19 @@ def uniform_like(
     high: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    made = torch.rand(x.shape, dtype=_dtype(dtype or e.dtype(x)), device=e.device, **seeded(e, seed))
-    return _scaled(made, high - low, low)
+    return _scaled(_draw_like(e, "rand", x, dtype, seed), high - low, low)
 
 
 @rule("Bernoulli")
 def bernoulli(e: Emitter, x: Expr, *, dtype: int | None = None, seed: float | None = None) -> Expr:
     drawn = torch.bernoulli(x, **seeded(e, seed))
-    of = _D(dtype) if dtype else e.dtype(x)
-    if of == e.dtype(x):
+    of = e.dtype(x) if dtype is None else _D(dtype)
+    if of is None or of == e.dtype(x):
         return drawn
-    return drawn.to(torch.int64).to(_dtype(of)) if of in UNSIGNED else drawn.to(_dtype(of))
+    return drawn.to(torch.int64).to(torch_dtype(of)) if of in UNSIGNED else drawn.to(torch_dtype(of))
 
 
 @rule("Multinomial")
 def multinomial(e: Emitter, x: Expr, *, dtype: int = _D.INT32, sample_size: int = 1, seed: float | None = None) -> Expr:
     drawn = torch.multinomial(torch.softmax(x, dim=-1), sample_size, replacement=True, **seeded(e, seed))
-    return drawn if dtype == _D.INT64 else drawn.to(_dtype(dtype))
-
-
-def _dtype(of: int | None) -> Expr:
-    return dtype(of or _D.FLOAT)
+    return drawn if dtype == _D.INT64 else drawn.to(torch_dtype(dtype))
