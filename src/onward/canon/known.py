@@ -80,7 +80,7 @@ class Known:
         ):
             return None
         try:
-            return rule(*operands, **{name: a.value for name, a in node.attributes.items()})
+            return rule(*operands, **{name: _as_input(a) for name, a in node.attributes.items()})
         except (ValueError, IndexError, TypeError, OverflowError):
             return None
 
@@ -138,6 +138,15 @@ def _remaining(given: list[Dim], kept: list[Dim]) -> Dim:
         return left[0] if len(left) == 1 and divisor == 1 else None
     product = math.prod(numbers)
     return product // divisor if divisor and product % divisor == 0 else None
+
+
+def _as_input(attribute: ir.Attr) -> Any:
+    """What old opsets have as an attribute and newer ones as an input is the same to the rules."""
+    if attribute.name in ("axes", "starts", "ends", "split") and attribute.type == ir.AttributeType.INTS:
+        items = np.empty(len(attribute.value), dtype=object)
+        items[:] = list(attribute.value)
+        return items
+    return attribute.value
 
 
 def _shape(node: ir.Node) -> Items | None:

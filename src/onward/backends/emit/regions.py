@@ -406,7 +406,7 @@ SHORTEST_LOOP = 3
 def _run_of_calls(node: TreeNode, body: list[Statement], start: int, reads: Counter[Var]) -> int:
     """How many statements from `start` on call the members n, n + 1, … of one list, each fed by the one before."""
     first = _step(body[start])
-    if first is None or not first[1] or not first[1][-1].isdigit():
+    if first is None or len(first[1]) < 2 or not first[1][-1].isdigit():
         return 0
     container = first[1][:-1]
     parent = node

@@ -48,6 +48,17 @@ class TreeNode:
         """Whether the children are 0, 1, 2, … and nothing else is here."""
         return self.is_numbered and not (self.tensors or self.arrays or self.forward or self.leaf)
 
+    @property
+    def is_container(self) -> bool:
+        """Whether it only holds numbered modules: a list, dictionary or sequence rather than a class of its own."""
+        return (
+            bool(self.path)
+            and bool(self.children)
+            and all(part.isdigit() for part in self.children)
+            and not (self.tensors or self.arrays or self.leaf)
+            and (self.forward is None or self.sequential)
+        )
+
     def walk(self) -> Iterator[TreeNode]:
         yield self
         for child in self.children.values():

@@ -90,7 +90,10 @@ class Weights:
             # A small constant that modules share is not worth passing around: each has its own.
             source = (value, scope) if tensor.size <= SMALL else (value, ())
             return self._unnamed(tensor.numpy, shape, tensor.dtype, (*scope, "constant"), source, name)
-        path = self.claim(path_of(name), named=True)
+        wish = path_of(name)
+        if wish[-1].isdigit() and (name not in self.signature or len(wish) == 1):
+            wish = (*wish[:-1], f"p{wish[-1]}")  # a number is no attribute
+        path = self.claim(wish, named=True)
         self._by_source[value, ""] = path
         is_buffer, persistent = self.signature.get(name, (False, True))
         return self._store(tensor.numpy, shape, tensor.dtype, path, not is_buffer, persistent, name)
@@ -228,13 +231,11 @@ class Weights:
             while (
                 tuple(parts[:i]) in self.tensors or tuple(parts[:i]) in self.modules or tuple(parts[:i]) in self.arrays
             ):
-                parts[i - 1] += "_"
-        if parts[-1].isdigit():
-            parts[-1] = "p" + parts[-1] if len(parts) == 1 else parts[-1]
+                parts[i - 1] = f"part_{parts[i - 1]}" if parts[i - 1].isdigit() else f"{parts[i - 1]}_"
         path, n = tuple(parts), 1
         while path in self._taken or path in self._prefixes or (not named and path in self._reserved):
             n += 1
-            path = (*parts[:-1], f"{parts[-1]}_{n}" if not parts[-1].isdigit() else f"p{parts[-1]}_{n}")
+            path = (*parts[:-1], f"{parts[-1]}_{n}" if not parts[-1].isdigit() else f"part_{parts[-1]}_{n}")
         self._taken.add(path)
         for i in range(1, len(path)):
             self._prefixes.add(path[:i])

@@ -95,10 +95,7 @@ class ModuleWriter:
         return "\n\n\n".join(self.classes)
 
     def _is_class(self, node: TreeNode) -> bool:
-        if node is self.root:
-            return True
-        numbered = node.children and all(part.isdigit() for part in node.children)
-        return node.leaf is None and not (numbered and not node.tensors and (node.forward is None or node.sequential))
+        return node is self.root or (node.leaf is None and not is_container(node))
 
     # Classes
 
@@ -110,7 +107,10 @@ class ModuleWriter:
             text = render(np_.array(array.tolist(), dtype=Name("object")), _no_leaf)
             plan.init.append([f"self.{attribute} = {text}"])
         for attribute, child in node.children.items():
-            plan.init.append([f"self.{attribute} = ", *self._construct(child)])
+            if attribute.isdigit():
+                plan.init.append([f'self.add_module("{attribute}", ', *self._construct(child), ")"])
+            else:
+                plan.init.append([f"self.{attribute} = ", *self._construct(child)])
         if node.forward is not None:
             plan.forward = self._forward(node, node.forward)
         return plan
@@ -248,12 +248,22 @@ class ModuleWriter:
         return [*header, *("    " + line for line in [*lines, *wrap(f"return {results}")])]
 
 
+def is_container(node: TreeNode) -> bool:
+    """Whether a module is one of PyTorch's lists or dictionaries of modules rather than a class of its own."""
+    numbered = bool(node.children) and all(part.isdigit() for part in node.children)
+    return (
+        numbered and bool(node.path) and not node.tensors and not node.arrays and (not node.forward or node.sequential)
+    )
+
+
 def access(node: TreeNode, path: Scope) -> str:
     """How code in the class of `node` gets at what stands at `path` below it."""
     text, here = "self", node
     for part in path[len(node.path) :]:
         child = here.children.get(part)
-        if part.isdigit():
+        if part.isdigit() and not is_container(here):
+            text += f'.get_submodule("{part}")' if child is not None else f'.get_parameter("{part}")'
+        elif part.isdigit():
             text += f"[{part}]" if here.is_numbered else f'["{part}"]'
         else:
             text += f".{part}"
@@ -339,6 +349,8 @@ def _declare(attribute: str, tensor: Tensor) -> list[str | Slot]:
     dims: list[list[str | Slot]] = [[Slot("size", n)] for n in tensor.shape] or [["()"]]
     dtype = DTYPES[tensor.dtype]
     empty = ["torch.empty(", *_joined(dims), ")" if dtype == "float32" else f", dtype=torch.{dtype})"]
+    if tensor.parameter and attribute.isdigit():
+        return [f'self.register_parameter("{attribute}", nn.Parameter(', *empty, "))"]
     if tensor.parameter:
         return [f"self.{attribute} = nn.Parameter(", *empty, ")"]
     persistent = ")" if tensor.persistent else ", persistent=False)"
