@@ -57,12 +57,13 @@ def multiply(a: Number, b: Number, power: int = 1) -> Number:
     (left, powers), (right, others) = _split(a), _split(b)
     for dim, exponent in others.items():
         powers[dim] = powers.get(dim, 0) + power * exponent
-    return term(left * right**power, powers)
+    factor = right**power if right or power > 0 else math.copysign(math.inf, right)
+    return term(left * factor, powers)
 
 
 def root(a: Number) -> Number:
     coefficient, powers = _split(a)
-    return term(math.sqrt(coefficient), {dim: power / 2 for dim, power in powers.items()})
+    return term(math.sqrt(coefficient) if coefficient >= 0 else math.nan, {dim: power / 2 for dim, power in powers.items()})
 
 
 class Facts:

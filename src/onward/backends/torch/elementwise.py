@@ -206,9 +206,10 @@ def equal(e: Emitter, a: Expr, b: Expr) -> Expr:
     if e.dtype(a) in UNSIGNED:
         return Binary("==", bits(e, a), bits(e, b))
     x, y = operands(e, a, b)
-    if isinstance(x, bool) or isinstance(y, bool):
-        x, truth = (y, x) if isinstance(x, bool) else (x, y)
-        return x if truth else ~x
+    if isinstance(x, bool):
+        return b if x else ~b
+    if isinstance(y, bool):
+        return a if y else ~a
     return Binary("==", x, y)
 
 
