@@ -63,7 +63,9 @@ def multiply(a: Number, b: Number, power: int = 1) -> Number:
 
 def root(a: Number) -> Number:
     coefficient, powers = _split(a)
-    return term(math.sqrt(coefficient) if coefficient >= 0 else math.nan, {dim: power / 2 for dim, power in powers.items()})
+    return term(
+        math.sqrt(coefficient) if coefficient >= 0 else math.nan, {dim: power / 2 for dim, power in powers.items()}
+    )
 
 
 class Facts:
