@@ -59,6 +59,14 @@ class TreeNode:
             and (self.forward is None or self.sequential)
         )
 
+    @property
+    def is_parameter_list(self) -> bool:
+        """Whether it only holds parameters 0, 1, 2, … in this order."""
+        tensors = self.tensors.values()
+        others = self.children or self.arrays or self.leaf or self.forward
+        numbered = list(self.tensors) == [str(i) for i in range(len(tensors))]
+        return bool(tensors) and numbered and all(t.parameter for t in tensors) and not others
+
     def walk(self) -> Iterator[TreeNode]:
         yield self
         for child in self.children.values():

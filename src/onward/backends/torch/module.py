@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 from onward.backends.emit.expr import Call, Device, Expr, Helper, Literal, Name, Ref, Weight, lift, render, walk
@@ -95,7 +96,7 @@ class ModuleWriter:
         return "\n\n\n".join(self.classes)
 
     def _is_class(self, node: TreeNode) -> bool:
-        return node is self.root or (node.leaf is None and not is_container(node))
+        return node.leaf is None and not node.is_container and not node.is_parameter_list
 
     # Classes
 
@@ -106,6 +107,10 @@ class ModuleWriter:
         for attribute, array in node.arrays.items():
             text = render(np_.array(array.tolist(), dtype=Name("object")), _no_leaf)
             plan.init.append([f"self.{attribute} = {text}"])
+        if node.sequential:
+            members = [self._construct(child) for child in node.children.values()]
+            plan.init.append(["super().__init__(", *_joined(members), ")"])
+            return plan
         for attribute, child in node.children.items():
             if attribute.isdigit():
                 plan.init.append([f'self.add_module("{attribute}", ', *self._construct(child), ")"])
@@ -132,7 +137,8 @@ class ModuleWriter:
             body += self._root_extras()
         if first.forward:
             body += ["", *first.forward]
-        self.classes.append("\n".join([f"class {name}(nn.Module):", *("    " + b if b else "" for b in body)]))
+        base = "nn.Sequential" if first.node.sequential else "nn.Module"
+        self.classes.append("\n".join([f"class {name}({base}):", *("    " + b if b else "" for b in body)]))
         for i, plan in enumerate(plans):
             arguments: dict[str, Expr] = {p: Literal(column[i]) for column, p in parameters.items()}
             positional = len(arguments) <= 3
@@ -157,7 +163,7 @@ class ModuleWriter:
         return lines
 
     def _init_lines(self, plan: Plan, columns: list[Any], parameters: dict[tuple[Any, ...], str]) -> list[str]:
-        lines = ["super().__init__()"]
+        lines = [] if plan.node.sequential else ["super().__init__()"]
         remaining = iter(columns)
         for pieces in plan.init:
             text = ""
@@ -182,6 +188,8 @@ class ModuleWriter:
         """The expression that makes a child, as text with slots."""
         if node.leaf is not None:
             return self._slotted(node.leaf.constructor)
+        if node.is_parameter_list:
+            return ["nn.ParameterList([", *_joined([_parameter(tensor) for tensor in node.tensors.values()]), "])"]
         if not self._is_class(node):
             return self._container(node)
         return self._slotted(self._constructors[node.path])
@@ -248,21 +256,16 @@ class ModuleWriter:
         return [*header, *("    " + line for line in [*lines, *wrap(f"return {results}")])]
 
 
-def is_container(node: TreeNode) -> bool:
-    """Whether a module is one of PyTorch's lists or dictionaries of modules rather than a class of its own."""
-    numbered = bool(node.children) and all(part.isdigit() for part in node.children)
-    return (
-        numbered and bool(node.path) and not node.tensors and not node.arrays and (not node.forward or node.sequential)
-    )
-
-
 def access(node: TreeNode, path: Scope) -> str:
     """How code in the class of `node` gets at what stands at `path` below it."""
     text, here = "self", node
     for part in path[len(node.path) :]:
         child = here.children.get(part)
-        if part.isdigit() and not is_container(here):
-            text += f'.get_submodule("{part}")' if child is not None else f'.get_parameter("{part}")'
+        if part.isdigit() and here.is_parameter_list:
+            text += f"[{part}]"
+        elif part.isdigit() and not here.is_container:
+            kind = "submodule" if child is not None else "parameter" if here.tensors[part].parameter else "buffer"
+            text += f'.get_{kind}("{part}")'
         elif part.isdigit():
             text += f"[{part}]" if here.is_numbered else f'["{part}"]'
         else:
@@ -278,7 +281,9 @@ def class_name(path: Scope) -> str:
     words = [p for p in path if not p.isdigit()]
     base = identifier(words[-1] if words else "block")
     camel = "".join(w[:1].upper() + w[1:] for w in base.split("_") if w) or "Part"
-    return camel + "Block" if path and path[-1].isdigit() else camel
+    if path and path[-1].isdigit():
+        return camel + "Block"
+    return camel + "Part" if iskeyword(camel) else camel
 
 
 def _heights(node: TreeNode, levels: dict[int, list[TreeNode]]) -> int:
@@ -346,15 +351,22 @@ def _annotation(kind: str) -> str:
 
 def _declare(attribute: str, tensor: Tensor) -> list[str | Slot]:
     """`self.scale = nn.Parameter(torch.empty(64))`, with the sizes as slots."""
+    if tensor.parameter and attribute.isdigit():
+        return [f'self.register_parameter("{attribute}", ', *_parameter(tensor), ")"]
+    if tensor.parameter:
+        return [f"self.{attribute} = ", *_parameter(tensor)]
+    persistent = ")" if tensor.persistent else ", persistent=False)"
+    return [f'self.register_buffer("{attribute}", ', *_empty(tensor), persistent]
+
+
+def _parameter(tensor: Tensor) -> list[str | Slot]:
+    return ["nn.Parameter(", *_empty(tensor), ")"]
+
+
+def _empty(tensor: Tensor) -> list[str | Slot]:
     dims: list[list[str | Slot]] = [[Slot("size", n)] for n in tensor.shape] or [["()"]]
     dtype = DTYPES[tensor.dtype]
-    empty = ["torch.empty(", *_joined(dims), ")" if dtype == "float32" else f", dtype=torch.{dtype})"]
-    if tensor.parameter and attribute.isdigit():
-        return [f'self.register_parameter("{attribute}", nn.Parameter(', *empty, "))"]
-    if tensor.parameter:
-        return [f"self.{attribute} = nn.Parameter(", *empty, ")"]
-    persistent = ")" if tensor.persistent else ", persistent=False)"
-    return [f'self.register_buffer("{attribute}", ', *empty, persistent]
+    return ["torch.empty(", *_joined(dims), ")" if dtype == "float32" else f", dtype=torch.{dtype})"]
 
 
 def _no_leaf(leaf: Expr) -> tuple[str, int]:
