@@ -14,6 +14,7 @@ from onward.canon.lower import lower
 from onward.canon.upgrade import upgrade
 from onward.model import Model
 from onward.passes.fold_constants import fold_constants
+from onward.passes.gradients import enclose_gradients
 from onward.passes.pipelines import idioms
 from onward.passes.simplify import simplify
 
@@ -22,6 +23,7 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     """A new ir model in canonical form; `has_rule` tells which ops the backend knows, the others are lowered."""
     graph = model.ir.clone()
     inline(graph)
+    enclose_gradients(graph)  # while tensors still have the names by which gradients refer to them
     infer(graph)  # before upgrade, whose rewrites are shorter where shapes are known
     upgrade(graph)
     fill_defaults(graph)
