@@ -18,7 +18,7 @@ import onnx_ir as ir
 from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
 from onward.backends.emit.names import has_scope, is_automatic, scope_of
-from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword, Scope
+from onward.backends.emit.statements import Assign, Block, Compound, Do, Group, Keyword, Scope, Statement
 from onward.backends.emit.weights import Part, Weights, text
 from onward.canon.origin import origin
 from onward.errors import ConversionError, OnwardError, UnsupportedError
@@ -42,15 +42,19 @@ class Target(Protocol):
 class Arg(Lazy):
     """An input of a node inside a rule's expression: the tensor, wherever it comes from."""
 
-    __slots__ = ("_emitter", "_node", "_value")
+    __slots__ = ("_emitter", "_forced", "_node", "_value")
 
     def __init__(self, emitter: Emitter, value: ir.Value) -> None:
         self._emitter = emitter
         self._value = value
         self._node = emitter.node
+        self._forced: Expr | None = None
 
     def _force(self) -> Expr:
-        return self._emitter.tensor_of(self._value, scope_of(self._node) if self._node is not None else ())
+        if self._forced is None:
+            scope = scope_of(self._node) if self._node is not None else ()
+            self._forced = self._emitter.tensor_of(self._value, scope)
+        return self._forced
 
 
 @dataclass(frozen=True)
@@ -246,7 +250,16 @@ class Emitter:
             if node is not None:
                 self.node = node
 
-    def _append(self, statement: Assign | Do | Keyword | Compound) -> None:
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Statements made inside are never torn apart: they assign the same variables."""
+        start = len(self.block.body)
+        yield
+        inside = self.block.body[start:]
+        del self.block.body[start:]
+        self._append(Group(inside))
+
+    def _append(self, statement: Statement) -> None:
         node = self.node
         if node is not None:
             statement.scope = scope_of(node) if has_scope(node) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from onward.backends.emit.expr import Expr, Var, variables
@@ -27,6 +27,8 @@ class Assign:
     value: Expr
     scope: Scope | None = None
     origin: str = ""
+    reads: tuple[Var, ...] | None = field(default=None, repr=False, compare=False)
+    """What `read` found, kept because it is asked for often."""
 
 
 @dataclass
@@ -36,6 +38,7 @@ class Do:
     value: Expr
     scope: Scope | None = None
     origin: str = ""
+    reads: tuple[Var, ...] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -60,7 +63,30 @@ class Compound:
     origin: str = ""
 
 
-Statement = Assign | Do | Keyword | Compound
+@dataclass
+class Group:
+    """Statements that stay together in one function, such as a loop and the assignments that start its state."""
+
+    body: list[Statement]
+    scope: Scope | None = None
+    origin: str = ""
+
+
+Statement = Assign | Do | Keyword | Compound | Group
+
+
+def flat(body: list[Statement]) -> list[Statement]:
+    """The statements with those of groups in their place, at every depth."""
+    out: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Group):
+            out += flat(statement.body)
+            continue
+        if isinstance(statement, Compound):
+            for _, _, block in statement.clauses:
+                block.body = flat(block.body)
+        out.append(statement)
+    return out
 
 
 def expressions(statement: Statement) -> Iterator[Expr]:
@@ -74,6 +100,9 @@ def expressions(statement: Statement) -> Iterator[Expr]:
                     yield test
                 for inner in block.body:
                     yield from expressions(inner)
+        case Group():
+            for inner in statement.body:
+                yield from expressions(inner)
 
 
 def assigned(statement: Statement) -> Iterator[Var]:
@@ -87,9 +116,15 @@ def assigned(statement: Statement) -> Iterator[Var]:
             for _, _, block in statement.clauses:
                 for inner in block.body:
                     yield from assigned(inner)
+        case Group():
+            for inner in statement.body:
+                yield from assigned(inner)
 
 
-def read(statement: Statement) -> Iterator[Var]:
+def read(statement: Statement) -> Iterable[Var]:
     """The variables a statement reads, once per mention."""
-    for expr in expressions(statement):
-        yield from variables(expr)
+    if isinstance(statement, Assign | Do):
+        if statement.reads is None:
+            statement.reads = tuple(variables(statement.value))
+        return statement.reads
+    return [var for expr in expressions(statement) for var in variables(expr)]
