@@ -62,7 +62,7 @@ def _home(root: TreeNode, statement: Statement, makers: list[Scope]) -> Scope:
     weights = [leaf._path for expr in expressions(statement) for leaf in walk(expr) if isinstance(leaf, Weight)]
     modules = [path[:-1] for path in weights if _is_module(root, path)]
     if statement.scope is None:
-        owners = modules or [path[:-1] for path in weights]
+        owners = modules or [_existing(root, path[:-1]) for path in weights]
         return _common(owners) if owners else _existing(root, makers[0] if makers else ())
     return _common([_existing(root, statement.scope), *modules])
 
