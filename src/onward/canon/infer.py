@@ -20,6 +20,9 @@ from onward.hub.types import read_type, write_type
 DATA_LIMIT = 256
 """The most elements of a constant that inference functions get to see: axes, shapes, scales, not weights."""
 
+DECLARED = "onward.declared_shape"
+"""The shape that a file declares for a body's output, where it is kept: a loop that never runs gives tensors of it."""
+
 UNSOUND = {"Attention"}
 """Ops whose inference functions count a dimension that is not known as 0."""
 
@@ -80,6 +83,8 @@ class Inference:
         """The kinds of a body's outputs, given those of its inputs."""
         for value, kind in zip(graph.inputs, inputs, strict=False):
             _set(value, kind)
+        for value in graph.outputs:
+            value.meta.setdefault(DECLARED, value.shape)
         self.depth += 1
         try:
             self.graph(graph)

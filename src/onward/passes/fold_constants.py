@@ -123,7 +123,7 @@ def _fold(graph: ir.Graph, number: int) -> int:
             continue
         folded += 1
         name = f"folded_{number + folded}_{output.name}"
-        tensor = ir.tensor(np.ascontiguousarray(result), name=name)
+        tensor = ir.tensor(np.array(result, order="C"), name=name)
         value = ir.Value(name=name, shape=ir.Shape(result.shape), type=ir.TensorType(tensor.dtype), const_value=tensor)
         graph.register_initializer(value)
         output.replace_all_uses_with(value)

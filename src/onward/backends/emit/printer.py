@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterable
 
 from onward.backends.emit.expr import Expr, Ref, Var, children, forced, render, variables
 from onward.backends.emit.names import identifier
-from onward.backends.emit.statements import Assign, Block, Compound, Do, Keyword, Statement, assigned, read
+from onward.backends.emit.statements import (
+    Assign,
+    Block,
+    Compound,
+    Do,
+    Group,
+    Keyword,
+    Statement,
+    assigned,
+    flat,
+    read,
+)
 
 WIDTH = 100
 INLINE_WIDTH = 72
@@ -32,9 +43,7 @@ def drop_unread(block: Block, returned: list[Expr]) -> None:
     def sweep(body: list[Statement]) -> list[Statement]:
         kept: list[Statement] = []
         for statement in reversed(body):
-            if isinstance(statement, Assign) and all(
-                t is None or (not reads[t] and not t.fixed) for t in statement.targets
-            ):
+            if isinstance(statement, Assign) and all(t is None or not reads[t] for t in statement.targets):
                 for var in variables(statement.value):
                     reads[var] -= 1
                 continue
@@ -42,6 +51,12 @@ def drop_unread(block: Block, returned: list[Expr]) -> None:
                 for i, (word, test, inner) in enumerate(statement.clauses):
                     inner.body = sweep(inner.body)
                     statement.clauses[i] = (word, test, inner)
+                if all(word != "while" and not inner.body for word, _, inner in statement.clauses):
+                    for var in read(statement):
+                        reads[var] -= 1
+                    continue
+            if isinstance(statement, Group):
+                statement.body = sweep(statement.body)
             kept.append(statement)
         kept.reverse()
         return kept
@@ -96,6 +111,7 @@ class FunctionPrinter:
 
     def function(self, block: Block, returned: list[Expr]) -> list[str]:
         """The lines of the body, without the return statement, which `text` can print afterwards."""
+        block.body = flat(block.body)
         self._remaining = count_reads(block.body, returned)
         self._returned = {v for e in returned for v in variables(e)}
         lines = self._block(block, returned)
@@ -177,6 +193,8 @@ class FunctionPrinter:
                 return [statement.word]
             case Compound():
                 return self._compound(statement)
+            case Group():
+                raise TypeError("groups are flattened before they are printed")
 
     def _compound(self, statement: Compound) -> list[str]:
         lines: list[str] = []

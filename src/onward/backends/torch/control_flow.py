@@ -14,6 +14,7 @@ from onward.backends.emit.names import is_automatic
 from onward.backends.emit.statements import Block, read
 from onward.backends.torch.shape import integer, is_string, subscript
 from onward.backends.torch.target import dtype, ops, rule, torch
+from onward.canon.infer import DECLARED
 
 ENDLESS = 2**31 - 1
 """A trip count as large as this or larger stands for 'until the condition is false'."""
@@ -126,7 +127,12 @@ def stacked(
 
 
 def _empty_shape(like: ir.Value, axis: int) -> tuple[int, ...]:
-    known = [] if like.shape is None else [d if isinstance(d, int) else 0 for d in like.shape]
+    """The shape of what a loop that never runs has collected: a dimension nobody knows is 0."""
+    declared = like.meta.get(DECLARED)
+    shape = like.shape if like.shape is not None else declared if declared is not None else ()
+    known = [d if isinstance(d, int) else 0 for d in shape]
+    if declared is not None and len(declared) == len(known):
+        known = [d or (n if isinstance(n, int) else 0) for d, n in zip(known, declared, strict=True)]
     known.insert(axis if axis >= 0 else axis + len(known) + 1, 0)
     return tuple(known)
 
@@ -170,6 +176,13 @@ def collect(e: Emitter, count: int, results: Sequence[ir.Value]) -> dict[int, Va
 def loop(
     e: Emitter, trip_count: Expr | None = None, condition: Expr | None = None, *initial: Arg, body: ir.Graph
 ) -> Any:
+    with e.together():
+        return _loop(e, trip_count, condition, initial, body)
+
+
+def _loop(
+    e: Emitter, trip_count: Expr | None, condition: Expr | None, initial: Sequence[Arg], body: ir.Graph
+) -> list[Any]:
     count, results = len(initial), body.outputs[1:]
     states = carry(e, body.inputs[2:], initial, results)
     lists = collect(e, count, results[count:])
@@ -241,8 +254,6 @@ def scan(
 ) -> Any:
     count = len(operands) - num_scan_inputs
     scanned = operands[count:]
-    states = carry(e, body.inputs[:count], operands[:count], body.outputs)
-    lists = collect(e, count, body.outputs[count:])
     axes = list(scan_input_axes) or [0] * num_scan_inputs
     backward = [bool(d) for d in scan_input_directions] or [False] * num_scan_inputs
 
@@ -255,7 +266,11 @@ def scan(
     if num_scan_inputs == 1 and not is_string(e, scanned[0]):
         whole = scanned[0].unbind(axes[0])
         whole = Name("reversed")(whole) if backward[0] else whole
-    each(e, body, body.inputs[count:], whole, scanned, item, e.dim(scanned[0], axes[0]), states, lists)
+    size = e.dim(scanned[0], axes[0])
+    with e.together():
+        states = carry(e, body.inputs[:count], operands[:count], body.outputs)
+        lists = collect(e, count, body.outputs[count:])
+        each(e, body, body.inputs[count:], whole, scanned, item, size, states, lists)
     shape = e.shape(scanned[0])
     never_empty = shape is not None and bool(shape[axes[0]])
     finals: list[Any] = [Ref(states[i]) if i in states else operands[i] for i in range(count)]
@@ -279,10 +294,11 @@ def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
             items.append(formal)
         else:
             e.bind_same(formal, operand._value)
-    lists = collect(e, 0, body.outputs)
     whole = sequences[0] if len(sequences) == 1 else None
     size = Name("len")(sequences[0])
-    each(e, body, items, whole, sequences, lambda x, i, place: x[place], size, {}, lists)
+    with e.together():
+        lists = collect(e, 0, body.outputs)
+        each(e, body, items, whole, sequences, lambda x, i, place: x[place], size, {}, lists)
     return [Ref(lists[i]) if i in lists else None for i in range(len(body.outputs))]
 
 
