@@ -1,0 +1,243 @@
+"""Tree ensembles: the three ways in which ONNX lists trees, as one table of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from onward.errors import InvalidModelError
+
+Array = npt.NDArray[Any]
+
+TESTS = ("<=", "<", ">=", ">", "==", "!=", "in")
+"""What a node asks of a feature and its threshold, in the order of ONNX's numbers for them."""
+
+LEAF = len(TESTS)
+_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+
+
+@dataclass(frozen=True)
+class Forest:
+    """All nodes of all trees, numbered through; the leaves come last and lead to themselves.
+
+    A row of the input goes from node n to `children[n, 1]` if its feature passes the test, else to `children[n, 0]`.
+    """
+
+    feature: Array
+    threshold: Array
+    test: Array
+    """The index in `TESTS` of what the node asks. For "in", the threshold is a row of `sets`."""
+    missing: Array
+    """Whether a missing value (NaN) passes the test."""
+    children: Array
+    roots: Array
+    depth: int
+    """How many steps lead from any root to a leaf."""
+    sets: Array
+    """Members of the sets that nodes ask for, one set a row, filled up with NaN."""
+    weights: Array
+    """What each leaf gives to each target, or NaN where it gives nothing: (leaves, targets)."""
+
+    @property
+    def first_leaf(self) -> int:
+        return len(self.feature) - len(self.weights)
+
+    def scored(self) -> list[bool | None]:
+        """For each target: whether all rows get a score (True), none does (False), or some do (None)."""
+        given = ~np.isnan(self.weights)
+        sure = np.ones((len(self.feature), given.shape[1]), bool)
+        sure[self.first_leaf :] = given
+        if not given.all():
+            for _ in range(self.depth):
+                sure &= sure[self.children].all(1)
+        always, ever = sure[self.roots].max(0).tolist(), given.max(0).tolist()
+        return [True if a else None if e else False for a, e in zip(always, ever, strict=True)]
+
+
+def _depth(children: Array, roots: Array, first_leaf: int) -> int:
+    """The longest way from a root to a leaf; refuses trees that lead in circles."""
+    inner = children[:first_leaf]
+    parents = np.bincount(inner[inner < first_leaf], minlength=first_leaf)
+    ready = np.flatnonzero(parents == 0)
+    level = np.zeros(len(children), np.int64)
+    seen = 0
+    while len(ready):
+        seen += len(ready)
+        below = inner[ready]
+        np.maximum.at(level, below.ravel(), np.repeat(level[ready], 2) + 1)
+        targets, counts = np.unique(below[below < first_leaf], return_counts=True)
+        parents[targets] -= counts
+        ready = targets[parents[targets] == 0]
+    if seen < first_leaf:
+        raise InvalidModelError("a tree of the ensemble leads in a circle")
+    return int(level.max(initial=0))
+
+
+def _forest(
+    feature: Array,
+    threshold: Array,
+    test: Array,
+    missing: Array,
+    children: Array,
+    roots: Array,
+    sets: Array,
+    leaf: Array,
+    weights: Array,
+) -> Forest:
+    """Number the nodes so that leaves, in the order of `weights`, come last."""
+    order = np.concatenate([np.flatnonzero(~leaf), np.flatnonzero(leaf)])
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    children = np.where(leaf[:, None], np.arange(len(order))[:, None], children)
+    moved = place[children[order]]
+    roots = place[roots]
+    first_leaf = int((~leaf).sum())
+    depth = _depth(moved, roots, first_leaf)
+    feature = np.where(leaf, 0, feature)[order]
+    return Forest(feature, threshold[order], test[order], missing[order], moved, roots, depth, sets, weights)
+
+
+def _same_length(arrays: Mapping[str, Array], names: Sequence[str]) -> None:
+    if len({len(arrays[name]) for name in names}) != 1:
+        raise InvalidModelError(f"the attributes {', '.join(names)} differ in length")
+
+
+_NODES = ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids")
+
+
+def forest_of_nodes(given: Mapping[str, Any], kind: str, targets: int, dtype: Any) -> Forest:
+    """The trees of TreeEnsembleRegressor (`kind` "target") or TreeEnsembleClassifier ("class")."""
+    nodes = {name: _attribute(given, f"nodes_{name}", dtype) for name in _NODES}
+    _same_length(nodes, _NODES)
+    tree, number = nodes["treeids"], nodes["nodeids"]
+    index = {key: i for i, key in enumerate(zip(tree.tolist(), number.tolist(), strict=True))}
+    if len(index) < len(tree):
+        raise InvalidModelError("two nodes of a tree have the same number")
+    leaf = np.array([mode == "LEAF" for mode in nodes["modes"]], bool)
+    test = np.array([_MODES.index(m) if m in _MODES else _MODES.index("BRANCH_NEQ") for m in nodes["modes"]])
+    children = np.zeros((len(tree), 2), np.int64)
+    for column, name in ((1, "truenodeids"), (0, "falsenodeids")):
+        for i in np.flatnonzero(~leaf):
+            child = index.get((int(tree[i]), int(nodes[name][i])))
+            if child is None:
+                raise InvalidModelError(f"node {number[i]} of tree {tree[i]} leads to a node that does not exist")
+            children[i, column] = child
+    tracks = np.asarray(given.get("nodes_missing_value_tracks_true") or [], np.int64)
+    missing = np.zeros(len(tree), bool)
+    missing[: len(tracks)] = tracks[: len(tree)] == 1
+    roots = np.flatnonzero(np.diff(tree, prepend=tree[:1] - 1) != 0)
+    weights = _weights(given, kind, targets, dtype, index, leaf)
+    none = np.zeros((0, 0), dtype)
+    return _forest(nodes["featureids"], nodes["values"], test, missing, children, roots, none, leaf, weights)
+
+
+def _attribute(given: Mapping[str, Any], name: str, dtype: Any) -> Array:
+    """A list attribute, or the tensor that stands for it (`…_as_tensor`), or nothing."""
+    tensor = given.get(f"{name}_as_tensor")
+    value = tensor.numpy() if tensor is not None else given.get(name)
+    value = [] if value is None else value
+    is_number = name.endswith(("values", "weights"))
+    return np.asarray(value, dtype if is_number else None if name.endswith("modes") else np.int64)
+
+
+def _weights(
+    given: Mapping[str, Any], kind: str, targets: int, dtype: Any, index: Mapping[tuple[int, int], int], leaf: Array
+) -> Array:
+    names = ("treeids", "nodeids", "ids", "weights")
+    entries = {name: _attribute(given, f"{kind}_{name}", dtype) for name in names}
+    _same_length(entries, names)
+    if not ((entries["ids"] >= 0) & (entries["ids"] < targets)).all():
+        raise InvalidModelError(f"an element of {kind}_ids is not below {targets}")
+    try:
+        place = [index[key] for key in zip(entries["treeids"].tolist(), entries["nodeids"].tolist(), strict=True)]
+    except KeyError:
+        raise InvalidModelError(f"an element of {kind}_nodeids is no node of the tree") from None
+    nodes = np.array(place, np.int64)
+    kept = leaf[nodes] if len(nodes) else np.zeros(0, bool)
+    rows = (np.cumsum(leaf) - 1)[nodes[kept]] if len(nodes) else nodes
+    return _table(rows, entries["ids"][kept], entries["weights"][kept], int(leaf.sum()), targets, _combined(given))
+
+
+def _combined(given: Mapping[str, Any]) -> str:
+    """How two weights that one leaf gives to one target add up."""
+    function = str(given.get("aggregate_function", "SUM"))
+    return function if function in ("MIN", "MAX") else "SUM"
+
+
+def _table(rows: Array, columns: Array, values: Array, leaves: int, targets: int, combined: str) -> Array:
+    combine: Any
+    combine, start = {"MIN": (np.minimum, np.inf), "MAX": (np.maximum, -np.inf), "SUM": (np.add, 0.0)}[combined]
+    table = np.full((leaves, targets), start, values.dtype)
+    combine.at(table, (rows, columns), values)
+    given = np.zeros((leaves, targets), bool)
+    given[rows, columns] = True
+    table[~given] = np.nan
+    return table
+
+
+def forest_of_leaves(given: Mapping[str, Any]) -> Forest:
+    """The trees of TreeEnsemble, which lists inner nodes and leaves apart."""
+    splits, modes = given["nodes_splits"].numpy(), given["nodes_modes"].numpy().astype(np.int64)
+    leaf_weights, leaf_targets = given["leaf_weights"].numpy(), np.asarray(given["leaf_targetids"], np.int64)
+    inner, leaves, targets = len(modes), len(leaf_weights), int(given["n_targets"])
+    children = np.zeros((inner + leaves, 2), np.int64)
+    for column, side in ((1, "true"), (0, "false")):
+        ids, ends = np.asarray(given[f"nodes_{side}nodeids"]), np.asarray(given[f"nodes_{side}leafs"]) != 0
+        limit = np.where(ends, leaves, inner)
+        if len(ids) != inner or len(ends) != inner or not ((ids >= 0) & (ids < limit)).all():
+            raise InvalidModelError(f"nodes_{side}nodeids do not fit the nodes and leaves of the ensemble")
+        children[:inner, column] = np.where(ends, ids + inner, ids)
+    if not ((leaf_targets >= 0) & (leaf_targets < targets)).all() or len(leaf_targets) != leaves:
+        raise InvalidModelError(f"leaf_targetids do not fit {leaves} leaves and {targets} targets")
+    if modes.max(initial=0) >= LEAF:
+        raise InvalidModelError("an element of nodes_modes has no meaning")
+    roots = np.asarray(given["tree_roots"], np.int64)
+    if not ((roots >= 0) & (roots < inner)).all():
+        raise InvalidModelError("an element of tree_roots is no node")
+    only = (children[roots, 0] == children[roots, 1]) & (children[roots, 0] >= inner)
+    roots = np.where(only, children[roots, 1], roots)  # a tree of one leaf is written as a node with that leaf twice
+    tracks = given.get("nodes_missing_value_tracks_true")
+    missing = np.zeros(inner + leaves, bool)
+    missing[:inner] = np.asarray(tracks) == 1 if tracks else False
+    threshold = np.concatenate([splits, np.zeros(leaves, splits.dtype)])
+    sets = _sets(given, modes, threshold)
+    weights = _table(np.arange(leaves), leaf_targets, leaf_weights, leaves, targets, "SUM")
+    pad = np.zeros(leaves, np.int64)
+    return _forest(
+        np.concatenate([np.asarray(given["nodes_featureids"], np.int64), pad]),
+        threshold,
+        np.concatenate([modes, pad + LEAF]),
+        missing,
+        children,
+        roots,
+        sets,
+        np.arange(inner + leaves) >= inner,
+        weights,
+    )
+
+
+def _sets(given: Mapping[str, Any], modes: Array, threshold: Array) -> Array:
+    """The sets of the nodes that ask for members, whose thresholds become rows of the result.
+
+    `membership_values` holds them one after the other, each followed by NaN.
+    """
+    members = np.flatnonzero(modes == TESTS.index("in"))
+    if not len(members):
+        return np.zeros((0, 0), threshold.dtype)
+    values = given["membership_values"].numpy()
+    parts = np.split(values, np.flatnonzero(np.isnan(values)))
+    lists = [parts[0], *(part[1:] for part in parts[1:])]
+    if len(lists) < len(members):
+        raise InvalidModelError("membership_values has fewer sets than there are nodes that need one")
+    lists = lists[: len(members)]
+    sets = np.full((len(lists), max(map(len, lists), default=0) or 1), np.nan, threshold.dtype)
+    for row, part in zip(sets, lists, strict=True):
+        row[: len(part)] = part
+    threshold[members] = np.arange(len(members))
+    return sets
