@@ -222,12 +222,8 @@ def _choices(slot: Slot, axis: int, name: str) -> tuple[int, ...]:
         first_spatial = 1 if slot.dims[3] in (1, 3, 4) else 2
         if axis >= first_spatial:
             return HEIGHT if axis == first_spatial else WIDTH
-    if (
-        slot.dtype.is_floating_point()
-        and axis == rank - 1
-        and rank <= 3
-        and AUDIO_NAME.search(name + slot.name)
-    ):
+    is_signal = AUDIO_NAME.search(name) or AUDIO_NAME.search(slot.name)
+    if slot.dtype.is_floating_point() and axis == rank - 1 and rank <= 3 and is_signal:
         return AUDIO
     if slot.dtype.is_integer() or slot.dtype in (ir.DataType.BOOL, ir.DataType.STRING):
         return TOKENS
