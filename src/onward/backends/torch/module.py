@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -200,12 +201,12 @@ class ModuleWriter:
             items = [[f'"{name}": ', *self._construct(child)] for name, child in node.children.items()]
             return ["nn.ModuleDict({", *_joined(items), "})"]
         items = [self._construct(node.children[str(i)]) for i in range(len(node.children))]
-        texts = {_plain_text(item) for item in items}
-        if len(items) > 1 and len(texts) == 1:
-            comprehension: list[str | Slot] = [*items[0], f" for _ in range({len(items)})"]
-            return [kind, "(*(" if node.sequential else "(", *comprehension, "))" if node.sequential else ")"]
+        runs = [list(run) for _, run in itertools.groupby(items, key=_plain_text)]
+        if len(runs) == 1 and len(items) > 1 and not node.sequential:
+            return [kind, "(", *_repeated(runs[0]), ")"]
+        parts = [part for run in runs for part in ([["*(", *_repeated(run), ")"]] if len(run) >= SHORTEST_RUN else run)]
         open_, close = ("(", ")") if node.sequential else ("([", "])")
-        return [kind, open_, *_joined(items), close]
+        return [kind, open_, *_joined(parts), close]
 
     def _slotted(self, constructor: Expr) -> list[str | Slot]:
         """A constructor call with its integer arguments as slots; what is nested deeper is text."""
@@ -307,6 +308,14 @@ def _slot(name: str, argument: Expr) -> str | Slot:
     if isinstance(argument, Literal) and isinstance(argument._value, int) and not isinstance(argument._value, bool):
         return Slot(re.sub(r"\W", "", name), argument._value)
     return render(argument, _no_leaf)
+
+
+SHORTEST_RUN = 3
+"""Two equal members of a list are written out; more are a comprehension."""
+
+
+def _repeated(run: list[list[str | Slot]]) -> list[str | Slot]:
+    return [*run[0], f" for _ in range({len(run)})"]
 
 
 def _joined(items: list[list[str | Slot]]) -> list[str | Slot]:
