@@ -4,10 +4,14 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 import torch
-from harness import node_model, to_torch
+from harness import node_model, reference, to_torch
 from onnx import TensorProto
+
+from onward.canon.pipeline import canonical
+from onward.model import load
 
 SIZE = 20_000
 
@@ -52,6 +56,17 @@ def test_bernoulli(dtype: int | None, seed: float | None) -> None:
     assert y.dtype == (torch.float32 if dtype is None else getattr(torch, onnx_name(dtype)))
     assert np.abs(y.double().mean(dim=1).numpy() - [0, 0.2, 0.9, 1]).max() < 0.02
     assert set(y.double().unique().tolist()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("attributes", [{}, {"dtype": TensorProto.DOUBLE}, {"seed": 0.0}])
+def test_bernoulli_without_a_rule_of_its_own(attributes: dict[str, Any]) -> None:
+    """Written with a uniform draw it means the same, which the function body in ONNX's schema does not."""
+    chances = np.repeat(np.array([[0.0], [0.2], [0.9], [1.0]], np.float32), SIZE, axis=1)
+    model, feeds = node_model("Bernoulli", [chances], opset=22, **attributes)
+    lowered = ir.to_proto(canonical(load(model), lambda op: op != "Bernoulli"))
+    assert "Bernoulli" not in {node.op_type for node in lowered.graph.node}
+    (y,) = reference(lowered, feeds)
+    assert np.abs(y.mean(axis=1) - [0, 0.2, 0.9, 1]).max() < 0.02
 
 
 def onnx_name(dtype: int) -> str:
