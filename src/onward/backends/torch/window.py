@@ -19,7 +19,7 @@ def spatial(e: Emitter, x: Expr) -> tuple[int | None, ...] | None:
     return None if shape is None else shape[2:]
 
 
-def short(values: Sequence[int]) -> Any:
+def short(values: Sequence[float]) -> Any:
     """One number where all axes agree, else a tuple."""
     return values[0] if values and len(set(values)) == 1 else tuple(values)
 

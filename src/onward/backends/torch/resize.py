@@ -1,0 +1,213 @@
+"""Resizing images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Emitter, exact
+from onward.backends.emit.expr import Expr, Ref
+from onward.backends.torch.target import F, ops, rule
+from onward.backends.torch.window import short
+from onward.spec.resize import is_whole, lengths_agree, nearest_index, spread, stays, target_length
+
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+_HALF_PIXEL = ("half_pixel", "pytorch_half_pixel")
+
+
+@rule("Resize")
+def resize(
+    e: Emitter,
+    x: Expr,
+    roi: Expr | None = None,
+    scales: Expr | None = None,
+    sizes: Expr | None = None,
+    *,
+    antialias: int = 0,
+    axes: Sequence[int] | None = None,
+    coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: int = 0,
+    extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: str = "stretch",
+    mode: str = "nearest",
+    nearest_mode: str = "round_prefer_floor",
+) -> Expr:
+    coordinates, smooth = coordinate_transformation_mode, mode != "nearest"
+    crops = coordinates == "tf_crop_and_resize"
+    scale_list = None if scales is None else _scales(e, scales)
+    size_list = None if sizes is None else e.numbers(sizes)
+    if not crops and keep_aspect_ratio_policy == "stretch":
+        spatial = _spatial(e, x, axes, scale_list, size_list)
+        method = _Method(
+            mode,
+            coordinates,
+            nearest_mode,
+            cubic_coeff_a,
+            bool(exclude_outside and smooth),
+            bool(antialias and smooth),
+        )
+        found = None if spatial is None else _interpolate(e, x, spatial, method)
+        if found is not None:
+            return found
+    given = {
+        "size": size_list,
+        "scales": scale_list,
+        "axes": axes and list(axes),
+        "mode": mode if smooth else None,
+        "coordinates": None if coordinates == "half_pixel" else coordinates,
+        "rounding": nearest_mode if not smooth and nearest_mode != "round_prefer_floor" else None,
+        "policy": None if keep_aspect_ratio_policy == "stretch" else keep_aspect_ratio_policy,
+        "cubic": cubic_coeff_a if mode == "cubic" and cubic_coeff_a != -0.75 else None,
+        "exclude_outside": True if exclude_outside and smooth else None,
+        "antialias": True if antialias and smooth else None,
+        "roi": e.numbers(roi) if crops and roi is not None else None,
+        "outside": extrapolation_value if crops and extrapolation_value else None,
+    }
+    return ops.resize(x, **{k: v for k, v in given.items() if v is not None})
+
+
+def _scales(e: Emitter, scales: Expr) -> Any:
+    """Scales as numbers in their shortest form, or an expression for a list of them."""
+    constant = e.const(scales)
+    return e.numbers(scales) if constant is None else exact(constant).reshape(-1).tolist()
+
+
+@dataclass(frozen=True)
+class _Method:
+    mode: str
+    coordinates: str
+    rounding: str
+    cubic: float
+    exclude_outside: bool
+    antialias: bool
+
+
+@dataclass(frozen=True)
+class _Spatial:
+    """The axes after batch and channels: lengths where known, and either scales or sizes (numbers or expressions)."""
+
+    lengths: tuple[int | None, ...]
+    scales: tuple[float, ...] | None
+    sizes: tuple[Any, ...] | None
+
+    @property
+    def targets(self) -> list[int | None]:
+        if self.scales is None:
+            assert self.sizes is not None
+            return [n if isinstance(n, int) else None for n in self.sizes]
+        return [None if n is None else int(target_length(n, s)) for n, s in zip(self.lengths, self.scales, strict=True)]
+
+    @property
+    def factors(self) -> list[float | None]:
+        """The scale of each axis, where it is known now."""
+        if self.scales is not None:
+            return list(self.scales)
+        return [
+            None if n is None or t is None else float(np.float32(t) / np.float32(n))
+            for n, t in zip(self.lengths, self.targets, strict=True)
+        ]
+
+
+def _spatial(e: Emitter, x: Expr, axes: Sequence[int] | None, scales: Any, sizes: Any) -> _Spatial | None:
+    """What happens to the spatial axes, if it is certain that nothing happens to batch and channels."""
+    shape = e.shape(x)
+    if shape is None or not 3 <= len(shape) <= 5 or not isinstance(sizes if scales is None else scales, list):
+        return None
+    rank = len(shape)
+    if scales is not None:
+        full = spread(rank, axes, scales, [1.0] * rank)
+        if any(isinstance(s, Expr) for s in full) or full[:2] != [1.0, 1.0]:
+            return None
+        return _Spatial(shape[2:], tuple(map(float, full[2:])), None)
+    full = spread(rank, axes, sizes, [None] * rank)
+    if not all(n is None or _is_dim(e, x, i, n) for i, n in enumerate(full[:2])):
+        return None
+    kept = tuple(e.dim(x, i) if n is None else n for i, n in enumerate(full[2:], 2))
+    return _Spatial(shape[2:], None, kept)
+
+
+def _is_dim(e: Emitter, x: Expr, axis: int, n: Any) -> bool:
+    """Whether `n` is surely the length of an axis of `x`."""
+    shape = e.shape(x)
+    if not isinstance(n, Expr):
+        return shape is not None and shape[axis] == n
+    dim = e.dim(x, axis)
+    return isinstance(n, Ref) and isinstance(dim, Ref) and n._var is dim._var
+
+
+def _interpolate(e: Emitter, x: Expr, spatial: _Spatial, method: _Method) -> Expr | None:
+    """`F.interpolate` where it means the same, else None."""
+    if spatial.scales is not None:
+        if any(map(stays, spatial.lengths, spatial.scales)):
+            return None  # PyTorch copies an axis whose length stays the same
+        if not all(map(lengths_agree, spatial.lengths, spatial.scales)):
+            return None
+        scales = [int(s) if s.is_integer() else s for s in spatial.scales]
+        how: dict[str, Any] = {"scale_factor": short(scales)}
+    else:
+        how = {"size": spatial.sizes}
+    if method.mode == "nearest":
+        return _nearest(e, x, spatial, method, how)
+    rank = len(spatial.lengths)
+    if e.dtype(x) not in _FLOATS or (method.mode == "cubic" and rank != 2):
+        return None
+    mode = "bicubic" if method.mode == "cubic" else ("linear", "bilinear", "trilinear")[rank - 1]
+    if method.antialias:
+        sharp = method.mode == "linear" or method.cubic == -0.5
+        same = sharp and rank == 2 and method.exclude_outside and _half_pixel(spatial, method)
+        single = e.dtype(x) in (ir.DataType.FLOAT, ir.DataType.DOUBLE)
+        return F.interpolate(x, **how, mode=mode, antialias=True) if same and single else None
+    if method.mode == "cubic" and (method.exclude_outside or method.cubic != -0.75):
+        return None
+    if method.coordinates == "align_corners":
+        whole = spatial.scales is None or all(map(is_whole, spatial.lengths, spatial.scales))
+        return F.interpolate(x, **how, mode=mode, align_corners=True) if whole else None
+    if _half_pixel(spatial, method):
+        return F.interpolate(x, **how, mode=mode)
+    if method.coordinates == "pytorch_half_pixel":
+        given = {k: (v,) * rank if isinstance(v, int | float) else v for k, v in how.items()}
+        return ops.resize_half_pixel(x, **given, **({"mode": "cubic"} if method.mode == "cubic" else {}))
+    return None
+
+
+def _half_pixel(spatial: _Spatial, method: _Method) -> bool:
+    """PyTorch's own coordinates: ONNX's of that name differ for a result of one element."""
+    if method.coordinates == "half_pixel":
+        return True
+    grows = [s is not None and s >= 2 for s in spatial.scales or (None,) * len(spatial.lengths)]
+    long = [t is not None and t > 1 for t in spatial.targets]
+    return method.coordinates == "pytorch_half_pixel" and all(map(max, grows, long))
+
+
+def _nearest(e: Emitter, x: Expr, spatial: _Spatial, method: _Method, how: dict[str, Any]) -> Expr | None:
+    if e.dtype(x) not in (*_FLOATS, ir.DataType.UINT8):
+        return None
+    if all(_copies_alike(spatial, method, 0.0)):
+        return F.interpolate(x, **how)
+    if all(_copies_alike(spatial, method, 0.5)):
+        return F.interpolate(x, **how, mode="nearest-exact")
+    return None
+
+
+def _copies_alike(spatial: _Spatial, method: _Method, shift: float) -> list[bool]:
+    """For each axis, whether PyTorch's rule, `floor((i + shift) / scale)` in single precision, is that of the node."""
+    found = []
+    one = np.float32
+    for length, target, factor in zip(spatial.lengths, spatial.targets, spatial.factors, strict=True):
+        lengthless = length is None or target is None
+        if factor is None or (lengthless and method.coordinates not in (*_HALF_PIXEL, "asymmetric")):
+            found.append(False)
+            continue
+        if lengthless and method.coordinates == "pytorch_half_pixel" and factor < 2:
+            found.append(False)
+            continue
+        wanted = nearest_index(length, target, factor, method.coordinates, method.rounding)
+        inverse = one(1 / factor) if spatial.scales is not None else one(length or 1) / one(target or 1)
+        index = np.floor((np.arange(len(wanted)).astype(one) + one(shift)) * inverse).astype(np.int64)
+        found.append(bool((np.minimum(index, index if length is None else length - 1) == wanted).all()))
+    return found
