@@ -287,3 +287,13 @@ def test_nothing_to_compute() -> None:
     for op in ("Add", "Div", "Pow", "Max", "Equal"):
         batch.add(op, [np.zeros((0, 3), np.float32), np.ones(3, np.float32)])
     batch.check()
+
+
+def test_division_of_large_unsigned_numbers() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2**64, 2000, dtype=np.uint64)
+    b = np.maximum(rng.integers(0, 2**64, 2000, dtype=np.uint64) >> rng.integers(0, 64, 2000, dtype=np.uint64), 1)
+    batch = Batch()
+    batch.add("Div", [a, b], a // b)
+    batch.add("Mod", [a, b], a % b)
+    batch.check()

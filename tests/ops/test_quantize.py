@@ -56,6 +56,15 @@ def test_blocks(dtype: Any, axis: int, blocks: tuple[int, int]) -> None:
     check(model, feeds, expected=reference(model, feeds) if dtype in FOUR_BITS else None)
 
 
+@pytest.mark.parametrize("fixed", [(), (1, 2)])
+def test_one_scale_in_a_vector_is_for_the_whole_tensor(fixed: tuple[int, ...]) -> None:
+    for x in (np.array(1.3, np.float32), floats(3), floats(3, 4)):
+        scale, zero = np.array([0.1], np.float32), np.array([5], np.uint8)
+        expected = np.clip(np.rint(x / scale[0]) + 5, 0, 255).astype(np.uint8)
+        model, feeds = node_model("QuantizeLinear", [x, scale, zero], fixed=fixed)
+        check(model, feeds, expected=[expected])
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], **names)
 def test_half_precision_scales(dtype: Any) -> None:
     """The quotient is rounded to the precision of the scale, its sum with the zero point is not."""

@@ -93,7 +93,7 @@ def spread(e: Emitter, x: Expr, parameter: Any, axis: int, block_size: int = 0) 
         return parameter
     if block_size and own != 1:
         return ops.per_block(parameter, x.shape, axis, block_size)
-    if rank is None or own is None or block_size:
+    if not rank or own is None or block_size:
         return ops.per_axis(parameter, x.shape, axis, block_size)
     after = rank - 1 - axis % rank
     return parameter.reshape(-1, *[1] * after) if after else parameter
