@@ -23,6 +23,7 @@ from onward.passes.rewrite import (
     new_node,
     only_user,
     permutation,
+    remove_unread,
     take_over,
 )
 from onward.passes.rows import Rows, as_value, cut, reordered, row_count, stacked_rows, stacked_value
@@ -70,9 +71,14 @@ def fuse_rnn(model: ir.Model) -> int:
     """Rewrites in place; returns how many modules were found. Weights of other recurrent nodes are put together."""
     facts, count = Facts(), 0
     for graph in graphs(model):
+        nodes = [node for node in graph if is_op(node, *GATES)]
+        for node in nodes:
+            _drop_zero_states(node)
+        if nodes:
+            remove_unread(list(graph))
         layers = {}
-        for node in list(graph):
-            if is_op(node, *GATES):
+        for node in nodes:
+            if node.graph is not None:
                 layer = _layer(node, facts)
                 if layer is None:
                     _fold_weights(node, graph, facts)
@@ -115,14 +121,20 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
         b_ih, b_hh = (None if half is None else reordered(half, order) for half in halves)
         weights.append((ih, hh, b_ih, b_hh))
     states = states[: 2 if kind == "LSTM" else 1]
-    if all(s is None or _is_zero(s) for s in states):
-        states = [None] * len(states)
-    elif None in states:
+    if None in states and any(s is not None for s in states):
         return None
     nonlinearity = used.pop() if kind == "RNN" else "tanh"
     layer = _Layer(node, hidden, len(meaning.reverse) == 2, nonlinearity, weights, states=states)
     layer.flat = _flattened(layer, facts)
     return layer
+
+
+def _drop_zero_states(node: ir.Node) -> None:
+    """Forget initial states that are zero, as they are by default."""
+    states = list(node.inputs[5:7])
+    if all(s is None or _is_zero(s) for s in states):
+        for index in range(5, 5 + len(states)):
+            node.replace_input_with(index, None)
 
 
 def _is_zero(value: ir.Value | None, depth: int = 0) -> bool:
