@@ -53,12 +53,12 @@ def page(known: Results, unknown: Results, ort: Results, ort_unknown: Results, s
         f"| Onward → PyTorch | **{len(ours - random):,}** | **{len(ours_unknown - random):,}** |",
         f"| ONNX Runtime | {len(theirs):,} | {len(theirs_unknown):,} |",
         "",
-        "*Unknown shapes*: every dimension of every input is made symbolic, and all shapes of intermediate and output",
-        "values are removed from the file. Cases that ONNX Runtime runs in this form and Onward does not: "
+        "*Unknown shapes*: every dimension of every input is made symbolic, and all shapes of intermediate and",
+        "output values are removed from the file. Cases that ONNX Runtime runs in this form and Onward does not: "
         + (f"{len(missing)} ({', '.join(missing)})." if missing else "none."),
         "",
-        f"The {len(random)} Bernoulli cases expect one random draw; they are not counted above, and are tested by their",
-        "statistics instead.",
+        f"The {len(random)} Bernoulli cases expect one random draw; they are not counted above, and are tested by",
+        "their statistics instead.",
         "",
         "| part of the suite | cases | pass |",
         "|---|---|---|",

@@ -110,7 +110,7 @@ def test_fine_tuning_lowers_the_loss() -> None:
         net.head.weight.mul_(0.01)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     losses = []
-    for _ in range(10):
+    for _ in range(30):
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(net(images), labels.long())
         loss.backward()
