@@ -57,7 +57,7 @@ def gradient(e: Emitter, *inputs: Expr, body: ir.Graph, count: int) -> list[Any]
             e.bind(value, var)
         (y,) = e.graph(body)
         e.node = node
-        found = torch.autograd.grad(y.sum(), variables[:count], create_graph=keep, materialize_grads=True)
+        found = ops.gradients(y, variables[:count], keep)
         e.assign(results, found if count > 1 else found[0])
     e.compound(("with", torch.enable_grad(), block))
     return [Ref(result) for result in results]

@@ -9,6 +9,13 @@ def differentiable(x: Tensor) -> Tensor:
     return x if x.requires_grad else x.detach().requires_grad_()
 
 
+def gradients(y: Tensor, xs: list[Tensor], keep: bool) -> tuple[Tensor, ...]:
+    """The derivatives of the sum of y, themselves differentiable where `keep` is true."""
+    if not y.requires_grad:
+        return tuple(torch.zeros_like(x) for x in xs)
+    return torch.autograd.grad(y.sum(), xs, create_graph=keep, materialize_grads=True)
+
+
 def adam_step(
     rate: Tensor,
     count: Tensor,
