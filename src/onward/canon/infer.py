@@ -92,6 +92,11 @@ class Inference:
             self.depth -= 1
         return [kind_of(value) for value in graph.outputs]
 
+    def decided(self, condition: ir.Value | None) -> bool | None:
+        """The one value that a condition can have, or None."""
+        numbers = None if condition is None else self._known.numbers(condition)
+        return bool(numbers.flat[0]) if numbers is not None and numbers.size == 1 else None
+
     def node(self, node: ir.Node) -> None:
         """Set the types of the outputs of `node`, whose inputs have been inferred."""
         version = node.version = node.version or self._opsets.get(node.domain)
@@ -170,7 +175,15 @@ class Inference:
         return _tensor(value.dtype, numbers.shape, numbers.astype(value.dtype.numpy()).tobytes())
 
     def _refine(self, node: ir.Node, kinds: list[Kind]) -> None:
-        """Add the dimensions that follow from numbers of which only some are known."""
+        """Add the dimensions that follow from numbers of which only some are known, and ranks that follow from weights."""
+        if node.op_type in ("Conv", "ConvTranspose") and kinds[0].dims is None:
+            weight = node.inputs[1]
+            if weight is not None and weight.shape is not None:
+                channels = weight.shape[0] if node.op_type == "Conv" else None
+                spatial = (None,) * (len(weight.shape) - 2)
+                known = channels if isinstance(channels, int) else None
+                kinds[0] = Kind(kinds[0].type or weight.type, (None, known, *spatial))
+            return
         shape = self._known.shape(node)
         if shape is None or not kinds or kinds[0].type is None:
             return

@@ -22,6 +22,9 @@ UNKNOWN = Kind(None, None)
 COUNTER = Kind(ir.TensorType(ir.DataType.INT64), ())
 FLAG = Kind(ir.TensorType(ir.DataType.BOOL), ())
 
+TAKEN = "onward.branch_taken"
+"""Where an If keeps whether its condition is known to be true or false, because it follows from shapes."""
+
 DEEPEST = 2
 """Loops inside more loops than this are taken to change every shape, so that time stays linear in nesting."""
 
@@ -33,6 +36,10 @@ class Inner(Protocol):
 
     def inside(self, graph: ir.Graph, inputs: Sequence[Kind]) -> list[Kind]:
         """The kinds of a body's outputs, given those of its inputs."""
+        ...
+
+    def decided(self, condition: ir.Value | None) -> bool | None:
+        """The one value that a condition can have, or None."""
         ...
 
 
@@ -54,6 +61,9 @@ def join(a: Kind, b: Kind) -> Kind:
 
 def _if(inner: Inner, node: ir.Node) -> list[Kind]:
     branches = [inner.inside(node.attributes[name].as_graph(), []) for name in ("then_branch", "else_branch")]
+    taken = node.meta[TAKEN] = inner.decided(node.inputs[0])
+    if taken is not None:
+        return branches[0 if taken else 1]
     return [join(a, b) for a, b in zip(*branches, strict=False)]
 
 

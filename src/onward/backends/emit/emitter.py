@@ -383,6 +383,10 @@ class Emitter:
     def _emit_host(self, node: ir.Node) -> bool:
         if node.domain not in ("", "ai.onnx"):
             return False
+        items = hosts.of_unknown_rank(self, node)
+        if items is not None:
+            self._hosts[node.outputs[0]] = items
+            return True
         if node.op_type in ("Shape", "Size"):
             return self._emit_shape(node)
         rule = hosts.host_rules.get(node.op_type)

@@ -236,6 +236,8 @@ def cast(e: Emitter, x: Any, *, to: int, **_: Any) -> Any:
     source, target = e.host_dtype, ir.DataType(to)
     if source is None or target not in INTEGERS | {ir.DataType.FLOAT, ir.DataType.DOUBLE}:
         return None
+    if source == target:
+        return x
     if target in INTEGERS and target != ir.DataType.BOOL:
         if source in INTEGERS:
             if source == ir.DataType.INT64 and target == ir.DataType.INT32:
@@ -362,3 +364,22 @@ def _reduction(name: str, combine: Callable[[Emitter, Any, Any], Any], start: An
 
 _reduction("ReduceProd", _arithmetic("*", operator.mul, True), 1)
 _reduction("ReduceSum", _arithmetic("+", operator.add, True), 0)
+
+
+def of_unknown_rank(e: Emitter, node: ir.Node) -> np.ndarray[Any, Any] | None:
+    """Single dimensions, and how many there are, of a tensor whose rank is not known now: `x.shape[1]`, `x.ndim`."""
+    if node.op_type not in ("Gather", "Shape", "Size") or node.inputs[0] is None:
+        return None
+    shape = node.inputs[0].producer()
+    if shape is None or shape.op_type != "Shape" or shape.domain or e.host_of(node.inputs[0]) is not None:
+        return None
+    x = e.arg(shape.inputs[0])
+    if x is None or shape.attributes.get_int("start", 0) or "end" in shape.attributes:
+        return None
+    if node.op_type != "Gather":
+        rank = e.let_host(x.ndim, "rank", nonnegative=True)
+        return array([rank], () if node.op_type == "Size" else (1,))
+    indices = e.host(e.arg(node.inputs[1]))
+    if indices is None or any(isinstance(i, Expr) for i in indices.flat):
+        return None
+    return array([e.dim(x, int(i)) for i in indices.flat], indices.shape)

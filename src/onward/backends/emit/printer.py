@@ -198,6 +198,7 @@ class FunctionPrinter:
 
     def _compound(self, statement: Compound) -> list[str]:
         lines: list[str] = []
+        bodies: list[list[str]] = []
         target = statement.target
         if target is not None and not self._remaining[target]:
             self._names[target] = "_"
@@ -218,6 +219,7 @@ class FunctionPrinter:
             else:
                 header = word + (f" {self.text(test)}" if test is not None else "") + ":"
             body = self._block(block) or ["pass"]
+            bodies.append(body)
             lines += [header, *("    " + line for line in body)]
         self._nesting -= 1
         for name in held:
@@ -226,7 +228,7 @@ class FunctionPrinter:
             for var in inside:
                 if var.fixed and not self._remaining[var]:
                     self._release(var)
-        return lines
+        return _conditional(lines, bodies) or lines
 
     def _consume(self, expr: Expr) -> None:
         for var in variables(expr):
@@ -271,6 +273,16 @@ class FunctionPrinter:
             n += 1
             name = f"{wish}{'_' if wish[-1].isdigit() else ''}{n}"
         return name
+
+
+def _conditional(lines: list[str], bodies: list[list[str]]) -> list[str] | None:
+    """An `if` whose branches only assign the same variable as one line: `y = a if test else b`."""
+    if len(bodies) != 2 or any(len(body) != 1 for body in bodies) or any(" if " in line for line in lines[1:]):
+        return None
+    (name, equals, yes), (other, _, no) = (body[0].partition(" = ") for body in bodies)
+    test = lines[0].removeprefix("if ").removesuffix(":")
+    line = f"{name} = {yes} if {test} else {no}"
+    return [line] if equals and name == other and " if " not in test and len(line) <= INLINE_WIDTH else None
 
 
 def wrap(line: str, width: int = WIDTH) -> list[str]:

@@ -15,6 +15,7 @@ from onward.backends.emit.statements import Block, read
 from onward.backends.torch.shape import integer, is_string, subscript
 from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.canon.infer import DECLARED
+from onward.canon.infer_bodies import TAKEN
 
 ENDLESS = 2**31 - 1
 """A trip count as large as this or larger stands for 'until the condition is false'."""
@@ -45,7 +46,8 @@ def condition_of(e: Emitter, x: Expr | None) -> Any:
 
 @rule("If")
 def if_(e: Emitter, condition: Expr, *, then_branch: ir.Graph, else_branch: ir.Graph) -> Any:
-    test = condition_of(e, condition)
+    test = e.node.meta.get(TAKEN)
+    test = condition_of(e, condition) if test is None else test
     if not isinstance(test, Expr):
         return tuple(e.graph(then_branch if test else else_branch))
     used = [i for i in range(len(e.node.outputs)) if e.used(i)]
@@ -294,12 +296,22 @@ def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
             items.append(formal)
         else:
             e.bind_same(formal, operand._value)
+    unchanged = {i: sequences[items.index(v)] for i, v in enumerate(map(_passed, body.outputs)) if v in items}
+    if len(unchanged) == len(body.outputs):
+        return [unchanged[i] for i in range(len(body.outputs))]
     whole = sequences[0] if len(sequences) == 1 else None
     size = Name("len")(sequences[0])
     with e.together():
         lists = collect(e, 0, body.outputs)
         each(e, body, items, whole, sequences, lambda x, i, place: x[place], size, {}, lists)
     return [Ref(lists[i]) if i in lists else None for i in range(len(body.outputs))]
+
+
+def _passed(value: ir.Value) -> ir.Value:
+    """The value that `value` is another name of."""
+    while (node := value.producer()) is not None and node.op_type == "Identity" and node.inputs[0] is not None:
+        value = node.inputs[0]
+    return value
 
 
 def each(

@@ -111,7 +111,9 @@ def _torch_can(e: Emitter, x: Expr, mode: str, flat: list[Any]) -> bool:
     flat += [0] * (2 * (rank - 2) - len(flat))
     for i, n in enumerate(flat):
         size = shape[rank - 1 - i // 2]
-        if isinstance(n, Expr) or n < 0 or (n > 0 and mode != "edge" and (size is None or n >= size)):
+        if isinstance(n, Expr) or n < 0 or (n > 0 and mode == "wrap" and (size is None or n >= size)):
+            return False
+        if mode == "reflect" and size is not None and n >= max(size, 1):
             return False
     return True
 
