@@ -58,7 +58,7 @@ def path_of(name: str) -> Scope:
 
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,5}")
-_PLAIN = re.compile(r"(?!__)[A-Za-z_][0-9A-Za-z_]{0,99}")
+_PLAIN = re.compile(r"_?[A-Za-z][0-9A-Za-z_]{0,99}")
 
 # fmt: off
 MODULE_ATTRIBUTES = frozenset("""

@@ -7,6 +7,7 @@ import builtins
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from sys import stdlib_module_names
 
 
 @dataclass(frozen=True)
@@ -43,24 +44,28 @@ class Runtime:
                     imports.add(self.imports[need])
         ordered = sorted(chosen.values(), key=lambda d: d.position)
         lines = sort_imports(imports)
-        return "\n".join([f'"""{header}"""', "", *lines]) + "\n\n\n" + "\n\n\n".join(d.source for d in ordered) + "\n"
+        gap = "\n\n\n" if ordered[0].source.startswith(("def ", "class ", "@")) else "\n\n"
+        body = "\n\n\n".join(d.source for d in ordered)
+        return "\n".join([f'"""{header}"""', "", *lines]) + f"{gap}{body}\n"
 
 
 def sort_imports(imports: set[str]) -> list[str]:
-    """Standard library first, then the rest, each block sorted."""
-    from sys import stdlib_module_names
+    """Standard library first, then the rest; each block sorted, with one line a module."""
+    merged: dict[str, set[str]] = {}
+    lines = {line for line in imports if not line.startswith("from ") or " as " in line}
+    for line in imports - lines:
+        module, _, name = line.removeprefix("from ").partition(" import ")
+        merged.setdefault(module, set()).add(name)
+    lines |= {f"from {module} import {', '.join(sorted(names, key=_kind))}" for module, names in merged.items()}
+    ordered = sorted(lines, key=lambda line: (line.startswith("from "), line))
+    standard = [line for line in ordered if line.split()[1].partition(".")[0] in stdlib_module_names]
+    others = [line for line in ordered if line not in standard]
+    return [*standard, *([""] if standard and others else []), *others]
 
-    def is_standard(line: str) -> bool:
-        return line.split()[1].split(".")[0] in stdlib_module_names
 
-    def order(line: str) -> tuple[bool, str]:
-        return line.startswith("from"), line
-
-    blocks = [
-        sorted((i for i in imports if is_standard(i)), key=order),
-        sorted((i for i in imports if not is_standard(i)), key=order),
-    ]
-    return [line for block in blocks if block for line in (*block, "")][:-1]
+def _kind(name: str) -> tuple[int, str]:
+    """Constants, then classes, then the rest: the order that linters ask for."""
+    return 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2, name
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,13 +42,13 @@ Trainable = bool | str | Iterable[str]
 RUNTIME = "onward.backends.torch.runtime"
 
 IMPORTS = {
-    "math.": "import math",
+    "math": "import math",
     "Any": "from typing import Any",
-    "np.": "import numpy as np",
-    "torch.": "import torch",
-    "F.": "import torch.nn.functional as F",
+    "np": "import numpy as np",
+    "torch": "import torch",
+    "F": "import torch.nn.functional as F",
     "Tensor": "from torch import Tensor",
-    "nn.": "from torch import nn",
+    "nn": "from torch import nn",
 }
 
 
@@ -96,12 +97,7 @@ def generate(model: Model, trainable: Trainable = True) -> Source:
     text = f"{body}\n\n\n{LOAD}"
     if emitter.weights.ties:
         text += "    model.tie_weights()\n"
-    imports = {line for mark, line in IMPORTS.items() if mark in text} | {
-        "from pathlib import Path",
-        "from safetensors.torch import load_file",
-    }
-    if "from torch import Tensor" in imports:
-        imports = imports - {"from torch import Tensor", "from torch import nn"} | {"from torch import Tensor, nn"}
+    imports = _imports(text) | {"from pathlib import Path", "from safetensors.torch import load_file"}
     lines = sort_imports(imports)
     ops = None
     if writer.helpers:
@@ -110,6 +106,12 @@ def generate(model: Model, trainable: Trainable = True) -> Source:
     header = f'"""{_plain(model.name)}: a PyTorch model."""'
     source = "\n".join([header, "", *lines]) + f"\n\n\n{text}"
     return Source(source, ops, {".".join(p): t for p, t in emitter.weights.tensors.items()})
+
+
+def _imports(text: str) -> set[str]:
+    """The imports that code needs: what is in strings, or an attribute, is not meant."""
+    code = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
+    return {line for name, line in IMPORTS.items() if re.search(rf"(?<![\w.]){name}\b", code)}
 
 
 def _choose(weights: Weights, trainable: Trainable) -> bool | list[str]:
