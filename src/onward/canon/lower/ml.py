@@ -16,6 +16,8 @@ from onward.errors import UnsupportedError
 
 _D = ir.DataType
 
+TO_THE_END = 2**31 - 1
+
 
 def as_float(x: ir.Value, op: Rewriter) -> ir.Value:
     return x if x.dtype == _D.FLOAT else op("Cast", x, to=_D.FLOAT)
@@ -197,3 +199,19 @@ def kernel(x: ir.Value, vectors: npt.NDArray[np.float32], kind: str, params: Seq
         return product
     shifted = op("Add", op("Mul", product, op.floats(gamma)), op.floats(coef0))
     return op("Tanh", shifted) if kind == "SIGMOID" else op("Pow", shifted, op.floats(degree))
+
+
+@lowering("ai.onnx.ml::ArrayFeatureExtractor")
+def array_feature_extractor(node: ir.Node, op: Rewriter) -> None:
+    """Columns of the last axis; a vector is taken as one row."""
+    x, columns = needed(node, 0), needed(node, 1)
+    known = rank(x)
+    if known == 1:
+        x = op("Unsqueeze", x, op.ints([0]))
+    elif known is None:
+        is_vector = op("Equal", op.rank(x), op.ints([1]))
+        shape = op("Concat", op.ints([1]), op("Shape", x), axis=0)
+        begin = op("Where", is_vector, op.ints([0]), op.ints([1]))
+        x = op("Reshape", x, op("Slice", shape, begin, op.ints([TO_THE_END])), allowzero=1)
+    flat = columns if rank(columns) == 1 else op("Reshape", columns, op.ints([-1]))
+    op.replace(op("Gather", x, flat, axis=-1))

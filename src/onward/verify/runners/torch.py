@@ -32,7 +32,7 @@ def to_framework(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_framework(v) for v in value]
     if isinstance(value, dict):
-        return {k: to_framework(v) for k, v in value.items()}
+        return {k: v if isinstance(v, str | int | float) else to_framework(v) for k, v in value.items()}
     array = np.asarray(value)
     return array.astype(object) if array.dtype.kind in "OUS" else from_numpy(array)
 
