@@ -176,6 +176,7 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=[], help="forward, convert, scaling; all by default")
     parser.add_argument("--networks", nargs="+", choices=models.NETWORKS, default=list(models.NETWORKS))
     parser.add_argument("--exporters", nargs="+", choices=models.EXPORTERS, default=["default", "torchscript"])
+    parser.add_argument("--models", type=Path, help="folder that keeps the exported networks for the next run")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--processor-time", action="store_true", help="instead of time on the wall")
     parser.add_argument("--threads", type=int, default=2)
@@ -200,9 +201,12 @@ def main() -> None:
         }
         files: Files = {}
         if {"forward", "convert"} & set(what):
-            files = {(name, how): folder / f"{name}-{how}.onnx" for name in args.networks for how in args.exporters}
+            home = args.models or folder
+            home.mkdir(parents=True, exist_ok=True)
+            files = {(name, how): home / f"{name}-{how}.onnx" for name in args.networks for how in args.exporters}
         for (name, how), path in files.items():
-            models.export(name, path, how)
+            if not path.exists():
+                models.export(name, path, how)
         for name in what:
             tables.append(jobs[name]())
             console.print(tables[-1])
