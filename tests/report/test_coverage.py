@@ -1,0 +1,98 @@
+"""What is said of a backend's support is what its rules do, and the page says the same."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from onward.backends.coverage import BACKENDS, backend_of, coverage, status
+from onward.errors import UnsupportedError
+from onward.model import load
+from onward.report.coverage import ops, page, versions
+
+PAGE = Path(__file__).parents[2] / "docs/coverage.md"
+
+
+def model(op: str, dtype: int = TensorProto.FLOAT, domain: str = "") -> onnx.ModelProto:
+    ends = [[helper.make_tensor_value_info(name, dtype, ["n", 3])] for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], domain=domain)], "g", *ends)
+    opsets = [helper.make_opsetid("", 20)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def test_page_is_fresh() -> None:
+    text = PAGE.read_text()
+    if versions() not in text:
+        pytest.skip("other versions of ONNX and ONNX Runtime have other ops")
+    assert text == page(), "run `make coverage`"
+
+
+def test_every_op_is_on_the_page() -> None:
+    found = ops()
+    assert len(found[""]) == 203 and len(found["ai.onnx.ml"]) == 19 and len(found["com.microsoft"]) > 100
+
+
+@pytest.mark.parametrize("backend", list(BACKENDS))
+def test_words_fit_the_rules(backend: str) -> None:
+    known = backend_of(backend)
+    assert [op for op in known.partial if not known.has_rule(op)] == []
+    assert [op for op in known.unsupported if known.has_rule(op)] == []
+
+
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [
+        ("Relu", "exact"),
+        ("Constant", "exact"),
+        ("Upsample", "lowered (rewritten as newer ops)"),
+        ("Affine", "lowered (rewritten as newer ops)"),
+        ("HannWindow", "lowered"),
+        ("Mystery", "unsupported (ONNX has no such op)"),
+        ("unknown.example::Mystery", "unsupported (no rule)"),
+        (
+            "ai.onnx.preview.training::Gradient",
+            "unsupported (it belongs to a training step, which a module does not hold)",
+        ),
+    ],
+)
+def test_status_in_torch(op: str, words: str) -> None:
+    assert str(status(op, "torch")) == words
+
+
+def test_a_definition_counts_only_if_its_ops_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onward.backends import coverage as module
+
+    without = module.Backend(lambda op: op != "Cos" and backend_of("torch").has_rule(op))
+    monkeypatch.setitem(BACKENDS._builtin, "other", lambda: without)
+    assert str(status("HannWindow", "other")) == "unsupported (its definition needs Cos)"
+    module.backend_of.cache_clear()
+
+
+def test_a_limit_of_some_dtypes_concerns_only_those() -> None:
+    def found(dtype: int) -> str:
+        return str(coverage(load(model("ReduceMean", dtype)), "torch")[0])
+
+    assert found(TensorProto.FLOAT) == "exact" and found(TensorProto.UINT64) == "partial (not of uint64)"
+
+
+def test_a_users_rule_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onward.backends.torch.target import TARGET
+
+    monkeypatch.setitem(TARGET.rules._user, "mine::Op", lambda e, x: x)
+    assert status("mine::Op", "torch").status == "exact"
+
+
+def test_unknown_backend() -> None:
+    with pytest.raises(ValueError, match="no backend is called 'abacus'; there are torch"):
+        status("Relu", "abacus")
+
+
+def test_unsupported_means_refused() -> None:
+    from onward.backends.torch.convert import generate
+
+    for op, domain in (("Mystery", ""), ("Mystery", "unknown.example")):
+        given = load(model(op, domain=domain))
+        assert coverage(given, "torch")[0].status == "unsupported"
+        with pytest.raises(UnsupportedError, match="Mystery"):
+            generate(given)
