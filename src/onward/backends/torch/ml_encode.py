@@ -25,14 +25,12 @@ def _table(e: Emitter, x: Expr, keys: Array, values: Array, default: Any) -> Exp
     if _is_text(keys):
         first = list({key: i for i, key in reversed(list(enumerate(keys)))}.values())
         return ops.look_up_strings(x, e.constant(keys[first], "keys"), e.constant(values[first], "values"), default)
-    keys, first = np.unique(keys, return_index=True)
-    names = values[first]
-    table = np.arange(len(keys)) if _is_text(values) else names
-    number = len(keys) if _is_text(values) else default
-    found = ops.look_up(x, e.constant(keys, "keys"), e.constant(table, "values"), number)
-    return (
-        ops.pick_strings(e.constant(np.array([*names, default], object), "names"), found) if _is_text(values) else found
-    )
+    ordered, places = np.unique(keys, return_index=True)
+    known, found = e.constant(ordered, "keys"), values[places]
+    if not _is_text(values):
+        return ops.look_up(x, known, e.constant(found, "values"), default)
+    index = ops.look_up(x, known, e.constant(np.arange(len(ordered)), "values"), len(ordered))
+    return ops.pick_strings(e.constant(np.array([*found, default], object), "names"), index)
 
 
 def _is_text(values: Array) -> bool:
