@@ -262,7 +262,7 @@ def read_small_mode(bit: BitReader, chances: list[int]) -> int:
 def read_tokens(
     bit: BitReader, chances: list[Any], small: bool, above: list[int], left: list[int], out: Any, start: int
 ) -> bool:
-    """The coefficients of a macroblock; `above` and `left` say which neighbours have any: 4 luma, 2 + 2 chroma, mean."""
+    """The coefficients of a macroblock; `above` and `left`: which blocks beside it have any (luma, chroma, mean)."""
     coded, first, kind = False, 0, 3
     if not small:
         place = start + 24 * 16

@@ -19,8 +19,8 @@ VP8_SMALL_MODES = [
     "HD IX IXA XAB ABC JI JIX IX IXA KJ KJI JI JIX LK LKJ KJ KJI",
     "HU IJ IJK JK JKL JK JKL KL KLL KL KLL L L L L L L",
 ]
-"""How a block of 4 x 4 pixels is predicted, as the averages of neighbours: IJKL to the left (downwards), X in the corner,
-ABCDEFGH above. Of three neighbours the middle one counts twice."""
+"""How a block of 4 x 4 pixels is predicted, as the averages of neighbours: IJKL to the left (downwards), X in the
+corner, ABCDEFGH above. Of three neighbours the middle one counts twice."""
 
 
 def small_mode_weights() -> np.ndarray:
@@ -192,14 +192,14 @@ def filter_simple(pixels: np.ndarray, limit: np.ndarray) -> np.ndarray:
     out = pixels.copy()
     out[..., 3] = np.where(smooth, p0 + np.clip(change + 3 >> 3, -16, 15), p0)
     out[..., 4] = np.where(smooth, q0 - np.clip(change + 4 >> 3, -16, 15), q0)
-    return np.clip(out, 0, 255)
+    return out.clip(0, 255)
 
 
 def filter_normal(
     pixels: np.ndarray, limit: np.ndarray, interior: np.ndarray, variance: np.ndarray, inner: bool
 ) -> np.ndarray:
     """Smooth edges in the middle of eight pixels (the last axis): less where the pixels beside them differ."""
-    p3, p2, p1, p0, q0, q1, q2, q3 = np.moveaxis(pixels, -1, 0)
+    _, _, p1, p0, q0, q1, _, _ = np.moveaxis(pixels, -1, 0)
     steps = abs(np.diff(pixels, axis=-1))
     steps[..., 3] = 0
     smooth = (4 * abs(p0 - q0) + abs(p1 - q1) <= 2 * limit + 1) & (steps.max(axis=-1) <= interior)
@@ -217,7 +217,7 @@ def filter_normal(
         far, middle, near = (np.where(busy, 0, factor * wide + 63 >> 7) for factor in (9, 18, 27))
         before, after = np.where(busy, before, near), np.where(busy, after, near)
         changes = [zero, far, middle, before, -after, -middle, -far, zero]
-    return np.clip(pixels + np.where(smooth[..., None], np.stack(changes, axis=-1), 0), 0, 255)
+    return (pixels + np.where(smooth[..., None], np.stack(changes, axis=-1), 0)).clip(0, 255)
 
 
 def smooth_chroma(plane: np.ndarray) -> np.ndarray:

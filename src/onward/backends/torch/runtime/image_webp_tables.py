@@ -49,7 +49,7 @@ VP8_TOKEN_CHANCES = number_table(
     """,
     *(4, 8, 3, 11),
 )
-"""Chances of 0 at each branch in the tree of tokens, unless the file changes it: by kind of block, band and context (13.5)."""
+"""Chances of 0 at each branch in the tree of tokens, unless the file changes them: by kind of block, band, context."""
 
 VP8_TOKEN_CHANGES = number_table(
     """
