@@ -313,9 +313,10 @@ class Emitter:
     def dim(self, x: Expr, axis: int) -> Any:
         """Dimension `axis` of a tensor as a Python number."""
         value = self._same.get(_value(x), _value(x))
-        constant = self.constant_of(value)
-        if constant is not None:
-            return constant.shape[axis]
+        whole = self.host_of(value)
+        whole = self.constant_of(value) if whole is None else whole
+        if whole is not None:
+            return whole.shape[axis]
         known = self._dims.get((value, axis))
         if known is not None and self._visible(known[0]):
             return known[1]
@@ -341,7 +342,7 @@ class Emitter:
             return self._exprs[value]
         if value in self._vars:
             return Ref(self._vars[value])
-        if self.constant_of(value) is not None and (value not in self._hosts or value.is_initializer()):
+        if self.constant_of(value) is not None:
             return self.weights.bare(value, scope)
         if value in self._hosts:
             return self.target.tensor(self._hosts[value], value.dtype)
@@ -373,8 +374,9 @@ class Emitter:
             inputs.pop()
         try:
             result = rule(self, *inputs, **attributes(node))
-        except OnwardError:
-            raise
+        except OnwardError as error:
+            where = str(origin(node))
+            raise error if where in str(error) else type(error)(f"{where}: {error}") from error
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
             raise ConversionError(f"{origin(node)}: the rule for {key} failed: {problem}") from error

@@ -177,20 +177,31 @@ def logical_not(e: Emitter, x: Any, **_: Any) -> Any:
     return _each(e, lambda v: e.let_host(Unary("not", v), "flag") if isinstance(v, Expr) else not v, x)
 
 
+@host("Abs")
+def absolute(e: Emitter, x: Any, **_: Any) -> Any:
+    return _each(e, lambda v: e.let_host(Name("abs")(v), "n", nonnegative=True) if isinstance(v, Expr) else abs(v), x)
+
+
 @host("Neg")
 def negative(e: Emitter, x: Any, **_: Any) -> Any:
     return _each(e, lambda v: e.let_host(-v, "n") if isinstance(v, Expr) else -v, x)
 
 
 def _extreme(name: str, function: str, fold: Callable[..., Any]) -> None:
+    def pick(e: Emitter, *row: Any) -> Any:
+        if len(row) == 1 or not any(isinstance(v, Expr) for v in row):
+            return fold(row) if len(row) > 1 else row[0]
+        return e.let_host(Name(function)(*row), "n", nonnegative=all(is_nonnegative(e, v) for v in row))
+
     @host(name)
     def rule(e: Emitter, *operands: Any, **_: Any) -> Any:
-        def pick(*row: Any) -> Any:
-            if not any(isinstance(v, Expr) for v in row):
-                return fold(row)
-            return e.let_host(Name(function)(*row), "n", nonnegative=all(is_nonnegative(e, v) for v in row))
+        return _each(e, lambda *row: pick(e, *row), *operands)
 
-        return _each(e, pick, *operands)
+    @host(f"Reduce{name}")
+    def reduction(e: Emitter, x: Any, axes: Any = None, *, keepdims: int = 1, **attributes: Any) -> Any:
+        if not _reduces_all(e, x, axes, **attributes) or not x.size:
+            return None
+        return array([pick(e, *x.tolist())], (1,) if keepdims else ())
 
 
 _extreme("Min", "min", min)
@@ -251,7 +262,7 @@ def cast(e: Emitter, x: Any, *, to: int, **_: Any) -> Any:
         return _each(e, lambda v: _convert(e, "bool", bool, v), x)
     if source in INTEGERS:
         return _each(e, lambda v: _convert(e, "float", float, v), x)
-    return x if source == target else None
+    return x if target == ir.DataType.DOUBLE else _each(e, lambda v: _float32(e, v), x)
 
 
 def _convert(e: Emitter, name: str, fold: Callable[[Any], Any], item: Any) -> Any:
@@ -267,7 +278,7 @@ def identity(e: Emitter, x: Any, **_: Any) -> Any:
 
 @host("Gather")
 def gather(e: Emitter, x: Any, indices: Any, *, axis: int = 0, **_: Any) -> Any:
-    if any(isinstance(i, Expr) for i in indices.reshape(-1)):
+    if _varies(indices):
         return None
     try:
         taken = np.take(x, indices.astype(np.int64), axis=axis)
@@ -279,14 +290,13 @@ def gather(e: Emitter, x: Any, indices: Any, *, axis: int = 0, **_: Any) -> Any:
 @host("Slice")
 def slice_(e: Emitter, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None, **_: Any) -> Any:
     bounds = [starts, ends, *(a for a in (axes, steps) if a is not None)]
-    if any(isinstance(i, Expr) for b in bounds for i in b.reshape(-1)):
+    if any(map(_varies, bounds)):
         return None
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     index = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        stop = None if step < 0 and end < -x.shape[axis] else end
-        index[axis] = slice(start, stop, step)
+        index[axis] = slice(max(start, -x.shape[axis]) if step < 0 else start, end, step)
     return x[tuple(index)]
 
 
@@ -299,17 +309,20 @@ def concat(e: Emitter, *parts: Any, axis: int, **_: Any) -> Any:
 
 @host("Unsqueeze")
 def unsqueeze(e: Emitter, x: Any, axes: Any, **_: Any) -> Any:
-    return np.expand_dims(x, tuple(axes.reshape(-1).tolist()))
+    return None if _varies(axes) else np.expand_dims(x, tuple(axes.reshape(-1).tolist()))
 
 
 @host("Squeeze")
 def squeeze(e: Emitter, x: Any, axes: Any = None, **_: Any) -> Any:
-    return np.squeeze(x, None if axes is None else tuple(axes.reshape(-1).tolist()))
+    dims = [i for i, n in enumerate(x.shape) if n == 1] if axes is None else axes.reshape(-1).tolist()
+    if any(isinstance(i, Expr) or x.shape[i] != 1 for i in dims):
+        return None
+    return np.squeeze(x, tuple(dims))
 
 
 @host("Reshape")
 def reshape(e: Emitter, x: Any, shape: Any, *, allowzero: int = 0, **_: Any) -> Any:
-    if any(isinstance(i, Expr) for i in shape.reshape(-1)):
+    if _varies(shape):
         return None
     wanted = [
         x.shape[i] if n == 0 and not allowzero and i < x.ndim else n for i, n in enumerate(shape.reshape(-1).tolist())
@@ -320,14 +333,32 @@ def reshape(e: Emitter, x: Any, shape: Any, *, allowzero: int = 0, **_: Any) -> 
         return None
 
 
+@host("Expand")
+def expand(e: Emitter, x: Any, shape: Any, **_: Any) -> Any:
+    if _varies(shape):
+        return None
+    wanted = np.broadcast_shapes(x.shape, tuple(shape.tolist()))
+    return np.broadcast_to(x, wanted).copy() if math.prod(wanted) <= LIMIT else None
+
+
+@host("Tile")
+def tile(e: Emitter, x: Any, repeats: Any, **_: Any) -> Any:
+    if _varies(repeats) or x.size * math.prod(repeats.tolist()) > LIMIT:
+        return None
+    return np.tile(x, repeats.tolist())
+
+
 @host("Transpose")
 def transpose(e: Emitter, x: Any, *, perm: Any = None, **_: Any) -> Any:
     return np.transpose(x, perm)
 
 
 @host("Split")
-def split(e: Emitter, x: Any, sizes: Any = None, *, axis: int = 0, **_: Any) -> Any:
-    if sizes is None or any(isinstance(i, Expr) for i in sizes.reshape(-1)):
+def split(e: Emitter, x: Any, sizes: Any = None, *, axis: int = 0, num_outputs: int | None = None, **_: Any) -> Any:
+    if sizes is None and num_outputs:
+        size = -(-x.shape[axis] // num_outputs)
+        sizes = array([size] * (num_outputs - 1) + [x.shape[axis] - size * (num_outputs - 1)])
+    if sizes is None or _varies(sizes) or sum(sizes) != x.shape[axis] or min(sizes, default=0) < 0:
         return None
     return np.split(x, list(itertools.accumulate(sizes.tolist()))[:-1], axis=axis)
 
@@ -349,17 +380,26 @@ def range_(e: Emitter, start: Any, limit: Any, delta: Any, **_: Any) -> Any:
     return array(range(*bounds))
 
 
-def _reduction(name: str, combine: Callable[[Emitter, Any, Any], Any], start: Any) -> None:
+def _varies(items: np.ndarray[Any, Any]) -> bool:
+    """Whether any of the numbers is known only at run time."""
+    return any(isinstance(i, Expr) for i in items.flat)
+
+
+def _reduces_all(e: Emitter, x: Any, axes: Any, noop_with_empty_axes: int = 0, **_: Any) -> bool:
+    """Whether all elements of a vector of integers become one."""
+    is_all = axes is None or not axes.size
+    return x.ndim == 1 and e.host_dtype in INTEGERS and not (is_all and noop_with_empty_axes)
+
+
+def _reduction(name: str, combine: Callable[[Emitter, Any, Any], Any], start: int) -> None:
     @host(name)
-    def rule(
-        e: Emitter, x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0, **_: Any
-    ) -> Any:
-        if x.ndim != 1 or (axes is None and noop_with_empty_axes) or e.host_dtype not in INTEGERS:
+    def rule(e: Emitter, x: Any, axes: Any = None, *, keepdims: int = 1, **attributes: Any) -> Any:
+        if not _reduces_all(e, x, axes, **attributes):
             return None
-        total = start
+        total: Any = start
         for item in x.tolist():
-            total = item if total is None else combine(e, total, item)
-        return None if total is None else array([total], (1,) if keepdims else ())
+            total = combine(e, total, item)
+        return array([total], (1,) if keepdims else ())
 
 
 _reduction("ReduceProd", _arithmetic("*", operator.mul, True), 1)
@@ -374,12 +414,12 @@ def of_unknown_rank(e: Emitter, node: ir.Node) -> np.ndarray[Any, Any] | None:
     if shape is None or shape.op_type != "Shape" or shape.domain or e.host_of(node.inputs[0]) is not None:
         return None
     x = e.arg(shape.inputs[0])
-    if x is None or shape.attributes.get_int("start", 0) or "end" in shape.attributes:
+    if x is None or shape.attributes.get_int("start", 0) != 0 or "end" in shape.attributes:
         return None
     if node.op_type != "Gather":
         rank = e.let_host(x.ndim, "rank", nonnegative=True)
         return array([rank], () if node.op_type == "Size" else (1,))
     indices = e.host(e.arg(node.inputs[1]))
-    if indices is None or any(isinstance(i, Expr) for i in indices.flat):
+    if indices is None or _varies(indices):
         return None
     return array([e.dim(x, int(i)) for i in indices.flat], indices.shape)
