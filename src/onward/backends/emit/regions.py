@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from onward.backends.emit.expr import Call, Expr, Name, Ref, Var, Weight, forced, variables, walk
+from onward.backends.emit.names import singular
 from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.tree import Function, TreeNode, node_at
 from onward.backends.emit.weights import Module
@@ -446,7 +447,7 @@ def _loop(node: TreeNode, calls: list[Statement]) -> list[Statement]:
     members: Expr = Weight(container)
     if (low, high) != (0, len(parent.children)):
         members = members[slice(low or None, None if high == len(parent.children) else high)]
-    member = Var(_singular(container[-1]), "object")
+    member = Var(singular(container[-1]), "object")
     arguments = [Ref(state) if k == position else Ref(v) for k, v in enumerate(first[2])]
     scope, origin = calls[0].scope, calls[0].origin
     body = Block(None, [Assign([state], Call(Ref(member), tuple(arguments), {}), scope, origin)])
@@ -455,9 +456,3 @@ def _loop(node: TreeNode, calls: list[Statement]) -> list[Statement]:
         Compound([("for", members, body)], member, scope, origin),
         Assign([last[0]], Ref(state), scope, origin),
     ]
-
-
-def _singular(name: str) -> str:
-    if name in ("h", "layers", "blocks", "stages"):
-        return {"h": "block", "layers": "layer", "blocks": "block", "stages": "stage"}[name]
-    return name[:-1] if name.endswith("s") and len(name) > 3 else name

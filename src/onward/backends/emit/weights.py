@@ -67,6 +67,8 @@ class Weights:
         """Path of a shared tensor → path of the one it shares with."""
         self.signature: dict[str, tuple[bool, bool]] = {}
         """The state dict as the exporter wrote it down: name → (is it a buffer, does it persist)."""
+        self.named_paths: set[Scope] = set()
+        """Modules whose path the file's own names ask for."""
         self.population: dict[Scope, int] = {}
         """How many nodes live in a scope, those below it included."""
         self._by_source: dict[tuple[Any, str], Scope] = {}
@@ -169,6 +171,8 @@ class Weights:
             return Weight(self._by_content[key])
         wish, named = self._module_path(parts, scope, hint)
         path = self.claim(wish, named=named)
+        if named:
+            self.named_paths.add(path)
         self._by_content[key] = path
         module = self.modules[path] = Module(path, constructor)
         for attribute, part in parts.items():
@@ -203,6 +207,19 @@ class Weights:
             path, read, shape, dtype, parameter and dtype.is_floating_point(), True, name
         )
         self._taken.add(path)
+
+    def move(self, old: Scope, new: Scope) -> None:
+        """Put what stands at `old`, a module or a tensor, at `new`."""
+        module = self.modules.pop(old, None)
+        if module is None:
+            tensor = self.tensors[new] = self.tensors.pop(old)
+            tensor.path = new
+            return
+        self.modules[new] = module
+        module.path = new
+        for attribute, tensor in module.tensors.items():
+            self.tensors[(*new, attribute)] = self.tensors.pop(tensor.path)
+            tensor.path = (*new, attribute)
 
     def _module_path(self, parts: dict[str, Part], scope: Scope, hint: str) -> tuple[Scope, bool]:
         if self.population.get(scope) == 1:

@@ -21,6 +21,7 @@ from onward.backends.emit.expr import Var
 from onward.backends.emit.names import class_names, scope_of, signature
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.regions import split
+from onward.backends.emit.repeats import name_repeats
 from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import Function, build_tree
@@ -89,6 +90,7 @@ def generate(model: Model, trainable: Trainable = True) -> Source:
     results = [arg._force() for arg in emitter.graph(graph.graph)]
     drop_unread(emitter.block, results)
     emitter.weights.finish()
+    name_repeats(emitter.block.body, results, emitter.weights)
     tree = build_tree(emitter.weights)
     freeze = _choose(emitter.weights, trainable)
     split(tree, Function(emitter.block, arguments, results), as_module)

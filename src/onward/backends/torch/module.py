@@ -11,7 +11,7 @@ from keyword import iskeyword
 from typing import Any
 
 from onward.backends.emit.expr import Call, Device, Expr, Helper, Literal, Name, Ref, Weight, lift, render, walk
-from onward.backends.emit.names import identifier
+from onward.backends.emit.names import identifier, singular
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
 from onward.backends.emit.statements import Scope, expressions
 from onward.backends.emit.tree import Function, TreeNode
@@ -278,11 +278,12 @@ def access(node: TreeNode, path: Scope) -> str:
 
 
 def class_name(path: Scope) -> str:
-    """`('layer1', '0')` → Layer1Block."""
+    """`('layer1', '0')` → Layer1Block, `('blocks', '0')` → Block."""
     words = [p for p in path if not p.isdigit()]
     base = identifier(words[-1] if words else "block")
-    camel = "".join(w[:1].upper() + w[1:] for w in base.split("_") if w) or "Part"
-    if path and path[-1].isdigit():
+    member = singular(base) if path and path[-1].isdigit() else base
+    camel = "".join(w[:1].upper() + w[1:] for w in member.split("_") if w) or "Part"
+    if path and path[-1].isdigit() and member == base:
         return camel + "Block"
     return camel + "Part" if iskeyword(camel) else camel
 
