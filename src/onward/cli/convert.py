@@ -56,11 +56,11 @@ def run(args: argparse.Namespace) -> None:
     if not args.no_verify:
         with step(console, 3):
             verdict = verify(model, source, args.seed)
-        console.print(verdict, highlight=False)
+        console.print(verdict, highlight=False, soft_wrap=True)
     with step(console, 4):
         folder = write_package(source, args.out)
     names = ", ".join(sorted(p.name for p in folder.iterdir() if p.is_file()))
-    console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False)
+    console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False, soft_wrap=True)
 
 
 def check_output(folder: Path) -> None:
