@@ -119,7 +119,7 @@ class _Finder:
         return any(_class_of(m.constructor).startswith(("nn.Conv", "nn.Linear")) for m in modules)
 
     def _is_chain(self, run: Run) -> bool:
-        """Whether each block gives one value to the next, in the same place, and otherwise reads what all of them read."""
+        """Whether each block gives one value to the next, in the same place, and else reads what all of them read."""
         flows = [flow for index in range(run.count) if (flow := self._flow(run, index)) is not None]
         if len(flows) < run.count:
             return False

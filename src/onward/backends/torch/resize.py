@@ -39,8 +39,9 @@ def resize(
 ) -> Expr:
     coordinates, smooth = coordinate_transformation_mode, mode != "nearest"
     crops = coordinates == "tf_crop_and_resize"
-    scale_list = None if scales is None else _scales(e, scales)
-    size_list = None if sizes is None else e.numbers(sizes)
+    # Many files have an empty tensor for the one of the two that is not given.
+    scale_list = None if scales is None or e.shape(scales) == (0,) else _scales(e, scales)
+    size_list = None if sizes is None or e.shape(sizes) == (0,) else e.numbers(sizes)
     if not crops and keep_aspect_ratio_policy == "stretch":
         spatial = _spatial(e, x, axes, scale_list, size_list)
         method = _Method(
