@@ -16,7 +16,7 @@ from onward.canon.defaults import fill_nodes
 from onward.canon.infer import Inference
 from onward.canon.inline import Inliner
 from onward.canon.lower.bodies import Definition, body_of, captured_by, definition, graphs_in, nodes_in
-from onward.canon.lower.registry import LOWERINGS
+from onward.canon.lower.registry import DIALECT, LOWERINGS
 from onward.canon.origin import mark_origin
 from onward.canon.upgrade import ML, upgrade_node
 from onward.canon.upgrade.rewrite import Rewriter
@@ -62,6 +62,7 @@ class _Typing(Rewriter):
         self, count: int, op_type: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any]
     ) -> ir.Node:
         new = super()._new(count, op_type, inputs, attributes)
+        new.version = DIALECT
         self._inference.node(new)
         return new
 

@@ -11,6 +11,9 @@ Lowering = Callable[[ir.Node, Rewriter], None]
 
 LOWERINGS: Registry[Lowering] = Registry("lowering")
 
+DIALECT = 25
+"""The opset that lowerings write; what changed after it is then applied to the new nodes as well."""
+
 lowering = LOWERINGS.register
 """`@lowering("com.microsoft::BiasGelu")`: the function is called with the node and a `Rewriter` placed in front of it,
-and replaces the node. It writes opset 21, as entries of the upgrade table do."""
+and replaces the node."""

@@ -1,0 +1,89 @@
+"""Normalisations of `com.microsoft` that add before they normalise, and those that look embeddings up first."""
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.canon.lower.microsoft_fused import MS, added
+from onward.canon.lower.registry import lowering
+from onward.canon.upgrade.rewrite import Rewriter, input_of, is_used, needed, take
+
+EPSILON = 1e-12
+"""What the joined ops add to the variance by default."""
+
+
+def _uses(node: ir.Node, index: int) -> bool:
+    return index < len(node.outputs) and bool(node.outputs[index].name) and is_used(node.outputs[index])
+
+
+@lowering(f"{MS}::SkipLayerNormalization")
+def skip_layer_norm(node: ir.Node, op: Rewriter) -> None:
+    total = added(op("Add", needed(node, 0), needed(node, 1)), input_of(node, 4), op)
+    epsilon = take(node, "epsilon", EPSILON)
+    normal = op.many(3, "LayerNormalization", total, needed(node, 2), input_of(node, 3), axis=-1, epsilon=epsilon)
+    op.replace(*[*normal, total][: len(node.outputs)])
+
+
+@lowering("SimplifiedLayerNormalization", f"{MS}::SimplifiedLayerNormalization")
+def simplified_layer_norm(node: ir.Node, op: Rewriter) -> None:
+    x, scale = needed(node, 0), needed(node, 1)
+    axis, epsilon = take(node, "axis", -1), take(node, "epsilon", 1e-5)
+    _rms_norm(node, op, x, scale, axis, epsilon)
+
+
+@lowering(f"{MS}::SkipSimplifiedLayerNormalization")
+def skip_simplified_layer_norm(node: ir.Node, op: Rewriter) -> None:
+    total = added(op("Add", needed(node, 0), needed(node, 1)), input_of(node, 3), op)
+    _rms_norm(node, op, total, needed(node, 2), -1, take(node, "epsilon", EPSILON))
+
+
+def _rms_norm(node: ir.Node, op: Rewriter, x: ir.Value, scale: ir.Value, axis: int, epsilon: float) -> None:
+    """Outputs: the normalised input, nothing (a mean), the inverse deviation, the input.
+
+    SimplifiedLayerNormalization has the inverse deviation second.
+    """
+    y = op("RMSNormalization", x, scale, axis=axis, epsilon=epsilon)
+    place = 1 if node.op_type == "SimplifiedLayerNormalization" else 2
+    outputs: list[ir.Value | None] = [y, None, None, x]
+    if _uses(node, place):
+        wide = op("Cast", x, to=ir.DataType.FLOAT)
+        mean = op("ReduceMean", op("Mul", wide, wide), op.ints([axis]), keepdims=1)
+        outputs[place] = op("Reciprocal", op("Sqrt", op("Add", mean, op.floats(epsilon))))
+    op.replace(*outputs[: len(node.outputs)])
+
+
+@lowering(f"{MS}::EmbedLayerNormalization")
+def embed_layer_norm(node: ir.Node, op: Rewriter) -> None:
+    tables = [input_of(node, i) for i in (2, 3, 4)]
+    embedded(node, op, tables, needed(node, 5), needed(node, 6), input_of(node, 7), input_of(node, 8))
+
+
+def embedded(
+    node: ir.Node,
+    op: Rewriter,
+    tables: list[ir.Value | None],
+    gamma: ir.Value,
+    beta: ir.Value,
+    mask: ir.Value | None,
+    positions: ir.Value | None,
+) -> None:
+    """The sum of the embeddings of words, positions and segments, normalised; how long each row is; the sum."""
+    ids, segments = needed(node, 0), input_of(node, 1)
+    words, places, kinds = tables
+    assert words is not None and places is not None
+    if positions is None:
+        length = op("Shape", ids, start=1, end=2)
+        at = op("Slice", places, op.ints([0]), length, op.ints([0]))
+    else:
+        at = op("Gather", places, positions, axis=0)
+    total = op("Add", op("Gather", words, ids, axis=0), at)
+    if segments is not None and kinds is not None:
+        total = op("Add", total, op("Gather", kinds, segments, axis=0))
+    y = op("LayerNormalization", total, gamma, beta, axis=-1, epsilon=take(node, "epsilon", EPSILON))
+    outputs: list[ir.Value | None] = [y, None, total]
+    if _uses(node, 1):
+        if mask is None:
+            zero = op.constant(np.array([0], np.int32))
+            outputs[1] = op("Expand", zero, op("Shape", ids, start=0, end=1))
+        else:
+            outputs[1] = op("ReduceSum", mask, op.ints([1]), keepdims=0)
+    op.replace(*outputs[: len(node.outputs)])
