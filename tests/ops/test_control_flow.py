@@ -64,7 +64,8 @@ def test_if_the_rank_chooses_one_branch():
 def test_if_gives_numbers_to_shapes(value):
     """Numbers from both branches stay Python numbers."""
     code = run(
-        """g (bool c, float[n, m] x) => (float[a, b] y) <int64 i = {0}, int64 j = {1}, int64[1] m1 = {-1}, int64[1] ax = {0}> {
+        """g (bool c, float[n, m] x) => (float[a, b] y)
+            <int64 i = {0}, int64 j = {1}, int64[1] m1 = {-1}, int64[1] ax = {0}> {
             s = Shape(x)
             k = If (c) <then_branch: graph = t () => (a) { a = Gather(s, i) },
                         else_branch: graph = u () => (b) { b = Gather(s, j) }>
@@ -96,7 +97,9 @@ def test_nested_if(value):
 
 LOOP = """g (int64 n, bool c, float[2] x, float[2] y) => (float[k] p, float[l] q, float[i, j] rows) {
     s = Add(x, y)
-    p, q, rows = Loop (%s) <body: graph = b (int64 i, bool going, float[2] a, float[2] b) => (bool again, float[2] a2, float[2] b2, float[2] row) {
+    p, q, rows = Loop (%s) <
+        body: graph = b (int64 i, bool going, float[2] a, float[2] b) =>
+        (bool again, float[2] a2, float[2] b2, float[2] row) {
         f = Cast<to = 1>(i)
         a2 = Identity(b)
         t = Mul(a, s)
@@ -138,7 +141,8 @@ def test_state_that_the_condition_reads():
     """The test is on the state before it changes."""
     run(
         """g (float x, bool c) => (float y, bool e) <int64 n = {5}, float two = {2}, float ten = {10}> {
-            y, e = Loop (n, , x, c) <body: graph = b (int64 i, bool going, float a, bool d) => (bool d, float a2, bool d2) {
+            y, e = Loop (n, , x, c) <
+                body: graph = b (int64 i, bool going, float a, bool d) => (bool d, float a2, bool d2) {
                 a2 = Mul(a, two)
                 d2 = Less(a2, ten)
             }>
@@ -168,11 +172,13 @@ def test_nested_loops_over_outer_values(n):
     run(
         """g (int64 n, float[2] x) => (float[a] y, float[b, c] rows) <float[2] w> {
             before = Mul(x, w)
-            y, rows = Loop (n, , before) <body: graph = b (int64 i, bool going, float[2] a) => (bool g1, float[2] c, float[2] row) {
+            y, rows = Loop (n, , before) <
+                body: graph = b (int64 i, bool going, float[2] a) => (bool g1, float[2] c, float[2] row) {
                 g1 = Identity(going)
                 t = Tanh(a)
                 count = Identity(i)
-                inner, all = Loop (count, going, t) <body: graph = d (int64 j, bool h, float[2] e) => (bool k, float[2] f, float[2] each) {
+                inner, all = Loop (count, going, t) <
+                    body: graph = d (int64 j, bool h, float[2] e) => (bool k, float[2] f, float[2] each) {
                     ij = Add(i, j)
                     r = Cast<to = 1>(ij)
                     u = Mul(e, r)
@@ -231,7 +237,9 @@ def test_sequences_and_optionals_carried(n):
         """g (int64 n, float[2] x) => (int64 k, float[a, b] y) {
             empty = SequenceEmpty()
             one = SequenceInsert(empty, x)
-            s, nothing = Loop (n, , one, empty) <body: graph = b (int64 i, bool going, seq(float[2]) a, seq(float) e) => (bool going, seq(float[2]) c, seq(float) e) {
+            s, nothing = Loop (n, , one, empty) <
+                body: graph = b (int64 i, bool going, seq(float[2]) a, seq(float) e) =>
+                (bool going, seq(float[2]) c, seq(float) e) {
                 last = Constant<value_int = -1>()
                 t = SequenceAt(a, last)
                 u = Add(t, x)
@@ -261,7 +269,8 @@ def test_scan(axes, directions, out):
     a, b = (floats(*size, seed=i) for i, size in enumerate(sizes))
     run(
         f"""g (float[2] s, float{list(a.shape)} x, float{list(b.shape)} y) => (float[k] p, float[i, j] q) {{
-            p, q = Scan <{attributes}, body: graph = b (float[2] t, float[2] u, float[2] v) => (float[2] w, float[2] r) {{
+            p, q = Scan <{attributes},
+                body: graph = b (float[2] t, float[2] u, float[2] v) => (float[2] w, float[2] r) {{
                 w1 = Add(t, u)
                 w = Mul(w1, v)
                 r = Sub(w, t)
@@ -276,7 +285,8 @@ def test_scan(axes, directions, out):
 def test_scan_over_one_tensor_reads_as_a_for_over_it():
     code = run(
         """g (float[2] s, float[n, 2] x) => (float[k] p, float[i, j] q) {
-            p, q = Scan <num_scan_inputs = 1, body: graph = b (float[2] total, float[2] row) => (float[2] more, float[2] half) {
+            p, q = Scan <num_scan_inputs = 1,
+                body: graph = b (float[2] total, float[2] row) => (float[2] more, float[2] half) {
                 two = Constant<value_float = 2.0>()
                 more = Add(total, row)
                 half = Div(more, two)
