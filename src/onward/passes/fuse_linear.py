@@ -24,10 +24,12 @@ from onward.passes.rewrite import (
 
 def fuse_linear(model: ir.Model) -> int:
     """Rewrites in place; returns how many layers were found."""
-    return sum(_fuse(node) for graph in graphs(model) for node in list(graph) if is_op(node, "MatMul"))
+    shared: dict[ir.Value, bool] = {}
+    return sum(_fuse(node, shared) for graph in graphs(model) for node in list(graph) if is_op(node, "MatMul"))
 
 
-def _fuse(matmul: ir.Node) -> bool:
+def _fuse(matmul: ir.Node, shared: dict[ir.Value, bool]) -> bool:
+    """`shared` remembers of each weight whether something else reads it."""
     x, matrix = matmul.inputs
     if x is None or matrix is None or constant(x) is not None:
         return False
@@ -41,8 +43,11 @@ def _fuse(matmul: ir.Node) -> bool:
     if transpose is not None:
         if permutation(transpose) not in (None, [1, 0]):
             return False
-    elif _read_by_others(weight):
-        return False
+    else:
+        if weight not in shared:
+            shared[weight] = _read_by_others(weight)
+        if shared[weight]:
+            return False
     rows, columns = tensor.shape.numpy()
     size = rows if transpose is not None else columns
     add = _bias_addition(matmul, size)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.canon.origin import origin
+from onward.canon.walk import all_nodes, inner_graphs
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.passes.rewrite import DOMAIN, graphs, new_node, take_over
 
@@ -83,10 +84,4 @@ def _between(start: list[ir.Value], y: ir.Value, graph: ir.Graph) -> list[ir.Nod
 
 def _inner(node: ir.Node) -> list[ir.Node]:
     """All nodes in the graphs inside a node."""
-    graphs_inside = [
-        graph
-        for attribute in node.attributes.values()
-        if not attribute.is_ref() and attribute.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
-        for graph in ([attribute.value] if attribute.type == ir.AttributeType.GRAPH else attribute.value)
-    ]
-    return [inner for graph in graphs_inside for inner in graph.all_nodes()]
+    return [inner for graph in inner_graphs(node) for inner in all_nodes(graph)]

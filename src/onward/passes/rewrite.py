@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx_ir as ir
 
 from onward.canon.origin import copy_origin
+from onward.canon.walk import all_graphs
 
 DOMAIN = "onward"
 """The domain of operators that exist only between passes and backends."""
 
 
-def graphs(model: ir.Model) -> Iterator[ir.Graph]:
+def graphs(model: ir.Model) -> list[ir.Graph]:
     """The main graph and every graph inside it."""
-    seen = {id(model.graph): model.graph}
-    for node in model.graph.all_nodes():
-        if isinstance(node.graph, ir.Graph):
-            seen.setdefault(id(node.graph), node.graph)
-    yield from seen.values()
+    return list(all_graphs(model.graph))
 
 
 def is_op(node: ir.Node | None, *op_types: str) -> bool:
@@ -35,8 +32,8 @@ def made_by(value: ir.Value | None, *op_types: str) -> ir.Node | None:
 
 def only_user(value: ir.Value) -> ir.Node | None:
     """The one node that reads a value, or None where there are several, or the model gives it out."""
-    uses = list(value.uses())
-    return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
+    uses = value.uses()
+    return next(iter(uses)).node if len(uses) == 1 and not value.is_graph_output() else None
 
 
 def constant(value: ir.Value | None) -> ir.TensorProtocol | None:
