@@ -11,6 +11,7 @@ from onward.canon.defaults import fill_defaults
 from onward.canon.infer import infer
 from onward.canon.inline import inline
 from onward.canon.lower import lower
+from onward.canon.signature import check_signatures
 from onward.canon.upgrade import upgrade
 from onward.model import Model
 from onward.passes.fold_constants import fold_constants
@@ -23,6 +24,7 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     """A new ir model in canonical form; `has_rule` tells which ops the backend knows, the others are lowered."""
     graph = model.ir.clone()
     inline(graph)
+    check_signatures(graph)
     enclose_gradients(graph)  # while tensors still have the names by which gradients refer to them
     infer(graph)  # before upgrade, whose rewrites are shorter where shapes are known
     upgrade(graph)
