@@ -170,3 +170,9 @@ def _general(win: Window, ceil_mode: int) -> dict[str, Any]:
 
 def _spatial_axes(x: Expr, rank: int | None) -> Any:
     return tuple(range(2, rank)) if rank is not None else Name("tuple")(Name("range")(2, x.ndim))
+
+
+@rule("MaxRoiPool")
+def max_roi_pool(e: Emitter, x: Expr, rois: Expr, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Expr:
+    scale = {} if spatial_scale == 1 else {"scale": spatial_scale}
+    return ops.max_roi_pool(x, rois, tuple(pooled_shape), **scale)
