@@ -1,75 +1,56 @@
-"""Products of quantized tensors as exact integer products that are scaled and quantized again."""
+"""Quantized products: sums of integers, scaled to the output's integers in one step as ONNX Runtime does."""
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 import onnx_ir as ir
 
+from onward.canon.lower.microsoft_fused import CONV, MS, channels_first, channels_last
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, input_of, needed, rank
+from onward.canon.upgrade.rewrite import Rewriter, describe, dims, input_of, needed, rank, take
+from onward.errors import UnsupportedError
 
-_FLOAT = ir.DataType.FLOAT
-Array = npt.NDArray[Any]
+
+def as_float(x: ir.Value, op: Rewriter) -> ir.Value:
+    return x if x.dtype == ir.DataType.FLOAT else op("Cast", x, to=ir.DataType.FLOAT)
+
+
+def requantized(
+    total: ir.Value, factor: ir.Value, scale: ir.Value, zero: ir.Value | None, op: Rewriter, dtype: int | None = None
+) -> ir.Value:
+    """int32 sums, of which one is worth `factor`, as quantized numbers."""
+    ratio = op("Div", factor, as_float(scale, op))
+    product = op("Mul", op("Cast", total, to=ir.DataType.FLOAT), ratio)
+    return op("QuantizeLinear", product, op.floats(1.0), zero, output_dtype=dtype)
+
+
+def rows(scale: ir.Value, op: Rewriter) -> ir.Value:
+    """A scale or zero point of each row of a matrix, so that it broadcasts."""
+    one = dims(scale) in ([], [1])
+    return scale if one or rank(scale) != 1 else op("Unsqueeze", scale, op.ints([1]))
 
 
 @lowering("QLinearMatMul")
-def matmul(node: ir.Node, op: Rewriter) -> None:
+def qlinear_matmul(node: ir.Node, op: Rewriter) -> None:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (needed(node, i) for i in range(8))
-    if a.dtype is not None and a.dtype.is_floating_point():
-        product = op("MatMul", op("DequantizeLinear", a, a_scale, a_zero), op("DequantizeLinear", b, b_scale, b_zero))
-        op.replace(op("QuantizeLinear", product, y_scale, y_zero))
-        return
-    rows = op("Unsqueeze", a_scale, op.ints([-1])) if rank(a_scale) == 1 and _elements(a_scale) != 1 else a_scale
-    requantize(op, op("MatMulInteger", a, b, a_zero, b_zero), rows, b_scale, y_scale, y_zero)
+    total = op("MatMulInteger", a, b, a_zero, b_zero)
+    factor = op("Mul", rows(as_float(a_scale, op), op), as_float(b_scale, op))
+    op.replace(requantized(total, factor, y_scale, y_zero, op))
 
 
-@lowering("QLinearConv")
-def conv(node: ir.Node, op: Rewriter) -> None:
+@lowering("QLinearConv", f"{MS}::QLinearConv")
+def qlinear_conv(node: ir.Node, op: Rewriter) -> None:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (needed(node, i) for i in range(8))
-    accumulated = op("ConvInteger", x, w, x_zero, w_zero, **node.attributes)
-    spatial = (rank(w) or rank(x) or 4) - 2
-    bias = input_of(node, 8)
-    if bias is not None:
-        accumulated = op("Add", accumulated, _per_channel(op, bias, spatial))
-    requantize(op, accumulated, x_scale, _per_channel(op, w_scale, spatial), y_scale, y_zero)
+    is_last = take(node, "channels_last", 0)
+    given = {name: take(node, name) for name in CONV}
+    spatial = rank(w) or rank(x)
+    if spatial is None:
+        raise UnsupportedError(f"{describe(node)}: the rank of its weight is not known")
+    total = op("ConvInteger", channels_first(x, op) if is_last else x, w, x_zero, w_zero, **given)
 
+    def channels(value: ir.Value) -> ir.Value:
+        """One number for each output channel, so that it broadcasts."""
+        return value if dims(value) in ([], [1]) else op("Reshape", value, op.ints([-1, *[1] * (spatial - 2)]))
 
-def requantize(
-    op: Rewriter, accumulated: ir.Value, a_scale: ir.Value, b_scale: ir.Value, y_scale: ir.Value, y_zero: ir.Value
-) -> None:
-    """Replace the node by int32 sums in units of `a_scale * b_scale`, in units of `y_scale`.
-
-    The scales are combined first, as ONNX Runtime does: which way a tie rounds depends on it.
-    """
-    known = [op.read(scale) for scale in (a_scale, b_scale, y_scale)]
-    a, b, y = (None if k is None else _scalar_if_one(k.astype(np.float32)) for k in known)
-    if a is not None and b is not None and y is not None:
-        factor = op.constant(np.asarray(a * b / y))
-    else:
-        factor = op("Div", op("Mul", _single(op, a_scale), _single(op, b_scale)), _single(op, y_scale))
-    scaled = op("Mul", op("Cast", accumulated, to=_FLOAT), factor)
-    op.replace(op("QuantizeLinear", scaled, op.floats(1.0), y_zero))
-
-
-def _scalar_if_one(scale: Array) -> Array:
-    return scale.reshape(()) if scale.size == 1 else scale
-
-
-def _single(op: Rewriter, scale: ir.Value) -> ir.Value:
-    """A scale in single precision."""
-    return scale if scale.dtype == _FLOAT else op("Cast", scale, to=_FLOAT)
-
-
-def _per_channel(op: Rewriter, values: ir.Value, spatial: int) -> ir.Value:
-    """Values of the channels so that they broadcast with a tensor of that many spatial axes."""
-    if rank(values) == 0 or _elements(values) == 1:
-        return values
-    known = op.read(values)
-    if known is not None:
-        return op.constant(known.reshape(-1, *[1] * spatial))
-    return op("Reshape", values, op.ints([-1, *[1] * spatial]))
-
-
-def _elements(value: ir.Value) -> int | None:
-    return None if value.shape is None or not value.shape.is_static() else int(np.prod(value.shape.numpy()))
+    if (bias := input_of(node, 8)) is not None:
+        total = op("Add", total, channels(bias))
+    factor = channels(op("Mul", as_float(x_scale, op), as_float(w_scale, op)))
+    y = requantized(total, factor, y_scale, y_zero, op)
+    op.replace(channels_last(y, x, op) if is_last else y)
