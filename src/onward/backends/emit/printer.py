@@ -183,7 +183,8 @@ class FunctionPrinter:
             case Assign():
                 text = self.text(statement.value)
                 self._consume(statement.value)
-                left = ", ".join(self._name(t) for t in statement.targets)
+                several = len(statement.targets) > 1
+                left = ", ".join("_" if several and self._is_unread(t) else self._name(t) for t in statement.targets)
                 return [] if left == text else wrap(f"{left} = {text}")
             case Do():
                 text = self.text(statement.value)
@@ -244,6 +245,9 @@ class FunctionPrinter:
         if var in self._names and var not in self._released:
             self._released.add(var)
             self._in_use[self._names[var]] -= 1
+
+    def _is_unread(self, var: Var | None) -> bool:
+        return var is None or not (var.fixed or self._remaining[var])
 
     def _name(self, var: Var | None) -> str:
         if var is None:
