@@ -112,9 +112,7 @@ def export(net: nn.Module, path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=HERE, help="folder for digits.onnx and sample.npz")
@@ -132,9 +130,7 @@ def main() -> None:
 
     args.out.mkdir(parents=True, exist_ok=True)
     export(net, args.out / "digits.onnx")
-    np.savez_compressed(
-        args.out / "sample.npz", image=test_images[:32].numpy(), label=test_labels[:32].numpy()
-    )
+    np.savez_compressed(args.out / "sample.npz", image=test_images[:32].numpy(), label=test_labels[:32].numpy())
     print(f"wrote {args.out / 'digits.onnx'} ({(args.out / 'digits.onnx').stat().st_size / 1000:.0f} KB)")
 
 
