@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onward.errors import UnsupportedError
+
+
+def column_weights(columns: Sequence[int], weights: Sequence[float]) -> np.ndarray[Any, Any]:
+    """The weight of each column that TfIdfVectorizer counts in, given where each n-gram is counted and its weight."""
+    out = np.zeros(max(columns) + 1, dtype=np.float32)
+    out[list(columns)] = weights
+    if (out[list(columns)] != np.asarray(weights, dtype=np.float32)).any():
+        raise UnsupportedError("TfIdfVectorizer: n-grams of different weight are counted together")
+    return out
+
 
 _CLASSES = {
     "alnum": "0-9A-Za-z",

@@ -11,7 +11,7 @@ from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr, lift
 from onward.backends.torch.target import ops, rule
 from onward.errors import UnsupportedError
-from onward.spec.string import python_pattern
+from onward.spec.string import column_weights, python_pattern
 
 
 @rule("StringConcat")
@@ -79,4 +79,4 @@ def tf_idf_vectorizer(
         counts = counts.clamp(max=1)
     if mode == "TF" or not weights:
         return counts
-    return counts * e.constant(np.array(weights, dtype=np.float32), "weights")
+    return counts * e.constant(column_weights(ngram_indexes, weights), "weights")

@@ -15,8 +15,12 @@ def join_strings(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def split_text(x: np.ndarray, delimiter: str | None, limit: int = -1, device: Any = None) -> tuple[np.ndarray, Tensor]:
-    """The parts of each string, filled up with empty strings along a new last axis, and how many there are."""
-    parts = [text.split(delimiter, limit) for text in x.reshape(-1)]
+    """The parts of each string, filled up with empty strings along a new last axis, and how many there are.
+
+    Without a delimiter, strings are split at white space, and none is left around them. An empty string has no parts.
+    """
+    texts = x.reshape(-1) if delimiter else [text.strip() for text in x.reshape(-1)]
+    parts = [text.split(delimiter, limit) if text else [] for text in texts]
     counts = [len(p) for p in parts]
     width = max(counts, default=0)
     out = np.full((len(parts), width), "", dtype=object)
