@@ -1,0 +1,184 @@
+"""Products with quantized weights of `com.microsoft`."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from onward.canon.lower.microsoft_fused import MS, added
+from onward.canon.lower.quantize import as_float, requantized, rows
+from onward.canon.lower.registry import lowering
+from onward.canon.upgrade.rewrite import Rewriter, describe, input_of, needed, rank, require, take
+from onward.errors import InvalidModelError, UnsupportedError
+
+Array = npt.NDArray[Any]
+
+PACKED = {2: (ir.DataType.UINT2, ml_dtypes.uint2), 4: (ir.DataType.UINT4, ml_dtypes.uint4)}
+
+
+def worth(total: ir.Value, factor: ir.Value, bias: ir.Value | None, op: Rewriter) -> ir.Value:
+    """Sums of integers as numbers, plus a bias."""
+    product = op("Mul", op("Cast", total, to=factor.dtype or ir.DataType.FLOAT), factor)
+    return added(product, bias, op)
+
+
+@lowering(f"{MS}::MatMulIntegerToFloat")
+def matmul_integer_to_float(node: ir.Node, op: Rewriter) -> None:
+    a, b, a_scale, b_scale = (needed(node, i) for i in range(4))
+    a_zero, b_zero = input_of(node, 4), input_of(node, 5)
+    total = op("MatMulInteger", a, b, a_zero, b_zero)
+    op.replace(worth(total, op("Mul", rows(a_scale, op), b_scale), input_of(node, 6), op))
+
+
+@lowering(f"{MS}::DynamicQuantizeMatMul")
+def dynamic_quantize_matmul(node: ir.Node, op: Rewriter) -> None:
+    a, a_scale, a_zero = op.many(3, "DynamicQuantizeLinear", needed(node, 0))
+    total = op("MatMulInteger", a, needed(node, 1), a_zero, input_of(node, 3))
+    op.replace(worth(total, op("Mul", a_scale, needed(node, 2)), input_of(node, 4), op))
+
+
+@lowering(f"{MS}::QGemm")
+def qgemm(node: ir.Node, op: Rewriter) -> None:
+    a, a_scale, a_zero, b, b_scale, b_zero = (needed(node, i) for i in range(6))
+    bias, y_scale, y_zero = (input_of(node, i) for i in (6, 7, 8))
+    a, b = (op("Transpose", x, perm=[1, 0]) if take(node, name, 0) else x for x, name in ((a, "transA"), (b, "transB")))
+    total = added(op("MatMulInteger", a, b, a_zero, b_zero), bias, op)
+    factor = op("Mul", as_float(a_scale, op), as_float(b_scale, op))
+    alpha = take(node, "alpha", 1.0)
+    factor = factor if alpha == 1 else op("Mul", factor, op.floats(alpha))
+    if y_scale is None:
+        op.replace(worth(total, factor, None, op))
+    else:
+        op.replace(requantized(total, factor, y_scale, y_zero, op, None if y_zero else a.dtype))
+
+
+@lowering(f"{MS}::MulInteger")
+def mul_integer(node: ir.Node, op: Rewriter) -> None:
+    """Inputs: a, its zero point, b, its zero point."""
+    a, b = (_shifted(needed(node, i), input_of(node, i + 1), op) for i in (0, 2))
+    op.replace(op("Mul", a, b))
+
+
+def _shifted(x: ir.Value, zero: ir.Value | None, op: Rewriter) -> ir.Value:
+    wide = op("Cast", x, to=ir.DataType.INT32)
+    return wide if zero is None else op("Sub", wide, op("Cast", zero, to=ir.DataType.INT32))
+
+
+def _tensor(value: ir.Value, op: Rewriter) -> ir.TensorProtocol:
+    tensor = ir.convenience.get_const_tensor(value)
+    if tensor is None:
+        raise UnsupportedError(f"{describe(op.node)}: its quantized weight {value.name!r} is computed by the model")
+    return tensor
+
+
+def repacked(value: ir.Value, bits: int, shape: tuple[int, ...], op: Rewriter) -> ir.Value:
+    """A weight whose bytes hold several numbers each, as a weight of numbers of so many bits."""
+    if bits == 8:
+        return op("Reshape", value, op.ints(list(shape)))
+    data = np.asarray(_tensor(value, op).numpy()).reshape(-1).view(np.uint8)
+    if bits not in PACKED or data.size * 8 != bits * int(np.prod(shape)):
+        raise InvalidModelError(f"{describe(op.node)}: {data.size} bytes are not {shape} numbers of {bits} bits")
+    dtype, _ = PACKED[bits]
+    name = op.names.value(f"{value.name}_unpacked")
+    weight = ir.Value(name=name, type=ir.TensorType(dtype), shape=ir.Shape(shape))
+    weight.const_value = ir.PackedTensor(data, dtype, shape=ir.Shape(shape), name=name)
+    op.graph.register_initializer(weight)
+    return weight
+
+
+def unpacked(data: Array, bits: int) -> Array:
+    """The numbers of so many bits that bytes hold, along the last axis, the lowest bits first."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts = (data[..., None] >> shifts) & np.uint8(2**bits - 1)
+    return parts.reshape(*data.shape[:-1], -1)
+
+
+@lowering(f"{MS}::MatMulNBits")
+def matmul_nbits(node: ir.Node, op: Rewriter) -> None:
+    """A product with a weight of shape (N, K) that is quantized in blocks of each row."""
+    a, b, scales = (needed(node, i) for i in range(3))
+    size, columns = require(node, "block_size"), require(node, "K")
+    count, bits = require(node, "N"), take(node, "bits", 4)
+    blocks = -(-columns // size)
+    if take(node, "weight_prepacked", 0):
+        raise UnsupportedError(f"{describe(node)}: its weight is laid out for one kind of processor")
+    weight = repacked(b, bits, (count, blocks * size), op)
+    scales = op("Reshape", scales, op.ints([count, blocks]))
+    zero, groups = input_of(node, 3), input_of(node, 4)
+    zeros = _zero_points(zero, bits, count, blocks, op)
+    if groups is not None:
+        which = op("Cast", groups, to=ir.DataType.INT64)
+        factor, offset = (op("Gather", x, which, axis=1) for x in (scales, _number(zeros, scales, op)))
+        kept = op("Slice", _number(weight, scales, op), op.ints([0]), op.ints([columns]), op.ints([1]))
+        real = op("Mul", op("Sub", kept, offset), factor)
+    else:
+        if zeros.dtype == weight.dtype:
+            real = op("DequantizeLinear", weight, scales, zeros, axis=1, block_size=size)
+        else:
+            cut = op.ints([count, blocks, size])
+            per_block = op("Reshape", _number(weight, scales, op), cut)
+            last = op.ints([2])
+            shifted = op("Sub", per_block, op("Unsqueeze", _number(zeros, scales, op), last))
+            real = op("Reshape", op("Mul", shifted, op("Unsqueeze", scales, last)), op.ints([count, blocks * size]))
+        if blocks * size > columns:
+            real = op("Slice", real, op.ints([0]), op.ints([columns]), op.ints([1]))
+    y = op("MatMul", a, op("Transpose", real, perm=[1, 0]))
+    op.replace(added(y, input_of(node, 5), op))
+
+
+def _number(x: ir.Value, like: ir.Value, op: Rewriter) -> ir.Value:
+    return (
+        x if x.dtype == like.dtype else op("CastLike", x, like) if like.dtype is None else op("Cast", x, to=like.dtype)
+    )
+
+
+def _zero_points(zero: ir.Value | None, bits: int, count: int, blocks: int, op: Rewriter) -> ir.Value:
+    """One for each block, of the weight's type, or of the scales' type if they are given so."""
+    kind = PACKED[bits][1] if bits < 8 else np.uint8
+    if zero is None:
+        return op.constant(np.full((count, blocks), 2 ** (bits - 1), kind))
+    if zero.dtype != ir.DataType.UINT8:
+        return op("Reshape", zero, op.ints([count, blocks]))
+    if bits == 8:
+        return op("Reshape", zero, op.ints([count, blocks]))
+    data = np.asarray(_tensor(zero, op).numpy()).reshape(count, -1)
+    return op.constant(unpacked(data, bits)[:, :blocks].astype(kind))
+
+
+@lowering(f"{MS}::GatherBlockQuantized")
+def gather_block_quantized(node: ir.Node, op: Rewriter) -> None:
+    """Rows of a table that is quantized in blocks: the rows are picked first, then turned into numbers."""
+    data, indices, scales, zero = needed(node, 0), needed(node, 1), needed(node, 2), input_of(node, 3)
+    size, bits = take(node, "block_size", 128), take(node, "bits", 4)
+    dims = None if data.shape is None else data.shape.numpy() if data.shape.is_static() else None
+    known = rank(data)
+    if known is None or data.dtype is None or data.dtype.is_floating_point():
+        raise UnsupportedError(f"{describe(node)}: a table of unknown rank or of floating-point numbers")
+    axis, cut = take(node, "gather_axis", 0) % known, take(node, "quantize_axis", 1) % known
+    if data.dtype == ir.DataType.UINT8:
+        if bits < 8:
+            if dims is None:
+                raise UnsupportedError(f"{describe(node)}: the shape of its table is not known")
+            data = repacked(data, bits, (*dims[:-1], dims[-1] * (8 // bits)), op)
+            zero = None if zero is None else _unpacked_zeros(zero, bits, scales, op)
+        if zero is None:
+            zero = op("Expand", op.constant(np.array(2 ** (bits - 1)).astype(_kind(bits))), op("Shape", scales))
+    rows_, factors = (op("Gather", x, indices, axis=axis) for x in (data, scales))
+    offsets = None if zero is None else op("Gather", zero, indices, axis=axis)
+    extra = rank(indices)
+    if extra is None:
+        raise UnsupportedError(f"{describe(node)}: the rank of its indices is not known")
+    place = cut if cut < axis else cut + extra - 1
+    op.replace(op("DequantizeLinear", rows_, factors, offsets, axis=place, block_size=size))
+
+
+def _kind(bits: int) -> Any:
+    return PACKED[bits][1] if bits < 8 else np.uint8
+
+
+def _unpacked_zeros(zero: ir.Value, bits: int, scales: ir.Value, op: Rewriter) -> ir.Value:
+    width = None if scales.shape is None else scales.shape[-1]
+    data = unpacked(np.asarray(_tensor(zero, op).numpy()), bits)
+    return op.constant(data[..., :width].astype(_kind(bits)) if isinstance(width, int) else data.astype(_kind(bits)))
