@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.passes.facts import Facts, Number
-from onward.passes.products import factors, is_close, without_factors
+from onward.passes.products import factors, is_close, scalar, without_factors
 from onward.passes.rewrite import graphs, is_op, made_by, new_node, take_over
 
 _TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
@@ -68,7 +68,7 @@ def _addend(value: ir.Value | None, number: float, facts: Facts) -> ir.Value | N
     if add is None:
         return None
     for index, other in ((0, 1), (1, 0)):
-        if is_close(facts.number(add.inputs[other]), number):
+        if is_close(scalar(add.inputs[other], add.inputs[index], facts), number):
             return add.inputs[index]
     return None
 
@@ -110,7 +110,9 @@ def _is_power(value: ir.Value | None, x: ir.Value, exponent: int, scale: float, 
         power = made_by(part, "Pow")
         if part is x:
             total += 1
-        elif power is not None and _input(power) is x and isinstance(n := facts.number(power.inputs[1]), int | float):
+        elif (
+            power is not None and _input(power) is x and isinstance(n := scalar(power.inputs[1], x, facts), int | float)
+        ):
             total += n
         else:
             return False

@@ -12,8 +12,18 @@ import onnx_ir as ir
 
 from onward.passes.facts import Facts, Number, Term, multiply, root
 from onward.passes.masks import hides, is_causal, is_causal_bias, is_finite
-from onward.passes.products import without_factors
-from onward.passes.rewrite import DOMAIN, graphs, is_op, made_by, new_node, only_user, permutation, take_over
+from onward.passes.products import scalar, without_factors
+from onward.passes.rewrite import (
+    DOMAIN,
+    graphs,
+    is_op,
+    made_by,
+    new_node,
+    only_user,
+    permutation,
+    shape_of,
+    take_over,
+)
 
 _FLOATS = {ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
 
@@ -81,15 +91,24 @@ def _masked_scores(softmax: ir.Node, facts: Facts) -> _Scores | None:
         rows, columns = facts.dim(scores.q, -2), facts.dim(scores.keys, -1)
         if node.op_type == "Where":
             causal = is_causal(node.inputs[0], rows, columns, facts) is (index == 1)
-            scores.is_causal = causal and hides(facts.number(mask), value)
+            scores.is_causal = causal and hides(scalar(mask, value, facts), value)
             return scores if scores.is_causal else None
         if is_causal_bias(mask, rows, columns, facts):
             scores.is_causal = True
             return scores
-        if mask is not None and mask.shape is not None and len(mask.shape) <= len(scores.q.shape or ()):
+        if mask is not None and _fits(mask, scores) and is_finite(mask):
             scores.mask = mask
-            return scores if is_finite(mask) else None
+            return scores
     return None
+
+
+def _fits(mask: ir.Value, scores: _Scores) -> bool:
+    """Whether a mask has a rank that attention functions take, and does not make the scores larger."""
+    shape, sizes = shape_of(mask), shape_of(scores.q)
+    if shape is None or sizes is None or not 2 <= len(shape) <= len(sizes):
+        return False
+    outer = zip(reversed(shape[:-2]), reversed(sizes[:-2]), strict=False)
+    return not any(size == 1 and wanted not in (1, None) for wanted, size in outer)
 
 
 def _scaled_product(value: ir.Value, facts: Facts) -> _Scores | None:

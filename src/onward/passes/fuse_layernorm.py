@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.passes.facts import Facts
+from onward.passes.products import scalar
 from onward.passes.rewrite import constant, graphs, is_op, made_by, new_node, only_user, shape_of, take_over
 
 
@@ -75,19 +76,20 @@ def _divided(node: ir.Node, facts: Facts) -> tuple[ir.Value, ir.Node, float] | N
                 choices.append((numerator, reciprocal))
             elif reciprocal.op_type == "Reciprocal":
                 choices.append((numerator, made_by(reciprocal.inputs[0], "Sqrt")))
-            elif facts.number(reciprocal.inputs[0]) == 1:
+            elif scalar(reciprocal.inputs[0], reciprocal.inputs[1], facts) == 1:
                 choices.append((numerator, made_by(reciprocal.inputs[1], "Sqrt")))
     for numerator, root in choices:
         if numerator is None or root is None:
             continue
         exponent = 0.5 if node.op_type == "Div" else -0.5
-        if root.op_type == "Pow" and facts.number(root.inputs[1]) != exponent:
+        if root.op_type == "Pow" and scalar(root.inputs[1], root.inputs[0], facts) != exponent:
             continue
         add = made_by(root.inputs[0], "Add")
         if add is None:
             continue
         for index, other in ((0, 1), (1, 0)):
-            mean, epsilon = made_by(add.inputs[index], "ReduceMean"), facts.number(add.inputs[other])
+            mean = made_by(add.inputs[index], "ReduceMean")
+            epsilon = scalar(add.inputs[other], add.inputs[index], facts)
             if mean is not None and isinstance(epsilon, float) and epsilon > 0:
                 return numerator, mean, epsilon
     return None
@@ -99,7 +101,7 @@ def _squared(value: ir.Value | None, facts: Facts) -> ir.Value | None:
     if node is None:
         return None
     if node.op_type == "Pow":
-        return node.inputs[0] if facts.number(node.inputs[1]) == 2 else None
+        return node.inputs[0] if scalar(node.inputs[1], node.inputs[0], facts) == 2 else None
     return node.inputs[0] if node.inputs[0] is node.inputs[1] else None
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.origin import origin
+from onward.errors import InvalidModelError
 from onward.passes.facts import Facts
 from onward.passes.rewrite import (
     DOMAIN,
@@ -111,6 +113,8 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     stacks = [None if v is None else stacked_rows(v, facts) for v in (w, r, b)]
     if stacks[0] is None or stacks[1] is None or (b is not None and stacks[2] is None):
         return None
+    if any(stack is not None and len(stack) != len(meaning.reverse) for stack in stacks):
+        raise InvalidModelError(f"{origin(node)}: weights for another number of directions")
     order, size = ORDER[kind], row_count(stacks[1][0])
     hidden = size // GATES[kind]
     weights = []

@@ -72,7 +72,7 @@ def _bounds(value: ir.Value | None, depth: int = 0) -> tuple[float, float] | Non
 
 def is_causal_bias(mask: ir.Value | None, rows: Number, columns: Number, facts: Facts) -> bool:
     """Whether a float mask of that size is 0 where column ≤ row and hides the rest."""
-    where = made_by(_unmoved(mask), "Where")
+    where = made_by(_before_unsqueeze(mask, facts), "Where")
     if where is not None:
         yes, no = facts.number(where.inputs[1]), facts.number(where.inputs[2])
         for shown, hidden, sign in ((yes, no, True), (no, yes, False)):
@@ -106,15 +106,21 @@ def is_causal(mask: ir.Value | None, rows: Number, columns: Number, facts: Facts
     return sign if fits else None
 
 
-def _unmoved(value: ir.Value | None) -> ir.Value | None:
+def _before_unsqueeze(value: ir.Value | None, facts: Facts) -> ir.Value | None:
     """What a value was before dimensions of one were put in front of it."""
-    while (node := made_by(value, "Unsqueeze", "Identity")) is not None:
+    while (node := made_by(value, "Unsqueeze")) is not None and _leading(node, facts):
         value = node.inputs[0]
     return value
 
 
+def _leading(unsqueeze: ir.Node, facts: Facts) -> int:
+    """How many dimensions are put in front of all others; 0 where they are put elsewhere."""
+    axes = facts.ints(unsqueeze.inputs[1])
+    return len(axes) if axes is not None and sorted(axes) == list(range(len(axes))) else 0
+
+
 def _triangle(value: ir.Value | None, facts: Facts, depth: int = 0) -> tuple[bool, list[Number]] | None:
-    """Whether a value is nonzero on the lower triangle (True) or above it (False), and its shape."""
+    """Whether a value is 1 on the lower triangle (True) or above it (False) and 0 elsewhere, and its shape."""
     if value is None or depth > DEPTH:
         return None
     tensor = constant(value)
@@ -137,9 +143,8 @@ def _triangle(value: ir.Value | None, facts: Facts, depth: int = 0) -> tuple[boo
         case "Equal" if facts.number(node.inputs[1]) == 0:
             return not sign, shape
         case "Unsqueeze":
-            axes = facts.ints(node.inputs[1])
-            leading = axes is not None and sorted(axes) == list(range(len(axes)))
-            return (sign, [1] * len(axes) + shape) if leading and axes is not None else None
+            count = _leading(node, facts)
+            return (sign, [1] * count + shape) if count else None
         case "Slice":
             return _sliced(node, sign, shape, facts)
     return None
@@ -151,11 +156,11 @@ def _constant_triangle(tensor: ir.TensorProtocol) -> tuple[bool, list[Number]] |
         return None
     if math.prod(dims[:-2]) != 1:
         return None
-    holds = tensor.numpy().reshape(dims[-2:]) != 0
-    lower = np.tril(np.ones(holds.shape, np.bool_))
-    if np.array_equal(holds, lower):
+    values = tensor.numpy().reshape(dims[-2:])
+    lower = np.tril(np.ones(values.shape, np.bool_))
+    if np.array_equal(values, lower):
         return True, list(dims)
-    return (False, list(dims)) if np.array_equal(holds, ~lower) else None
+    return (False, list(dims)) if np.array_equal(values, ~lower) else None
 
 
 def _trilu(node: ir.Node, facts: Facts) -> tuple[bool, list[Number]] | None:
@@ -170,7 +175,7 @@ def _trilu(node: ir.Node, facts: Facts) -> tuple[bool, list[Number]] | None:
         given = ones.attributes.get_tensor("value", None)
         fill = 0 if given is None else given.numpy().reshape(-1)[0].item()
         shape = facts.numbers(ones.inputs[0])
-    if not fill or shape is None or len(shape) < 2:
+    if fill != 1 or shape is None or len(shape) < 2:
         return None
     return upper == 0, shape
 

@@ -5,35 +5,42 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.passes.facts import Facts, Number, multiply
-from onward.passes.rewrite import constant, made_by, only_user
+from onward.passes.rewrite import made_by, only_user, shape_of
 
 DEPTH = 4
+
+
+def scalar(value: ir.Value | None, beside: ir.Value | None, facts: Facts) -> Number | None:
+    """The one number in a value, if it leaves the rank of the tensor it is combined with as it is."""
+    number = facts.number(value)
+    if number is None or value is None or beside is None:
+        return None
+    rank = len(shape_of(value) or ()) if shape_of(value) is not None else None
+    if rank is None or (rank and (beside.shape is None or rank > len(beside.shape))):
+        return None
+    return number  # type: ignore[no-any-return]
 
 
 def without_factors(value: ir.Value, facts: Facts) -> tuple[ir.Value, Number]:
     """A value before it was multiplied by or divided by numbers, and their product."""
     scale: Number = 1.0
     while (node := made_by(value, "Mul", "Div")) is not None:
-        for index, other in ((0, 1), (1, 0)):
-            inner, factor = node.inputs[index], facts.number(node.inputs[other])
-            if inner is None or factor is None or (node.op_type == "Div" and index == 1):
-                continue
-            if not _keeps_rank(inner, node.inputs[other]):
-                continue
-            scale = multiply(scale, factor, -1 if node.op_type == "Div" else 1)
-            value = inner
+        found = _factor(node, facts)
+        if found is None:
             break
-        else:
-            break
+        value, factor = found
+        scale = multiply(scale, factor)
     return value, scale
 
 
-def _keeps_rank(value: ir.Value, factor: ir.Value | None) -> bool:
-    tensor = constant(factor)
-    rank = len(tensor.shape) if tensor is not None else None
-    if rank is None:
-        rank = None if factor is None or factor.shape is None else len(factor.shape)
-    return rank is not None and value.shape is not None and rank <= len(value.shape)
+def _factor(node: ir.Node, facts: Facts) -> tuple[ir.Value, Number] | None:
+    """The tensor that a node multiplies by or divides by a number, and the factor that makes."""
+    for index, other in ((0, 1), (1, 0))[: 1 if node.op_type == "Div" else 2]:
+        tensor, number = node.inputs[index], scalar(node.inputs[other], node.inputs[index], facts)
+        if tensor is None or number is None or (node.op_type == "Div" and number == 0):
+            continue
+        return tensor, multiply(1.0, number, -1 if node.op_type == "Div" else 1)
+    return None
 
 
 def factors(value: ir.Value, facts: Facts, depth: int = 0) -> tuple[list[ir.Value], Number]:
@@ -44,18 +51,14 @@ def factors(value: ir.Value, facts: Facts, depth: int = 0) -> tuple[list[ir.Valu
     node = made_by(value, "Mul", "Div")
     if node is None or depth > DEPTH or (depth and only_user(value) is None):
         return [value], 1.0
+    found = _factor(node, facts)
+    if found is not None:
+        inner, number = found
+        tensors, scale = factors(inner, facts, depth + 1)
+        return tensors, multiply(scale, number)
     left, right = node.inputs
-    assert left is not None and right is not None
-    number = facts.number(right)
-    if number is not None and _keeps_rank(left, right):
-        found, scale = factors(left, facts, depth + 1)
-        return found, multiply(scale, number, -1 if node.op_type == "Div" else 1)
-    if node.op_type == "Div":
+    if node.op_type == "Div" or left is None or right is None:
         return [value], 1.0
-    number = facts.number(left)
-    if number is not None and _keeps_rank(right, left):
-        found, scale = factors(right, facts, depth + 1)
-        return found, multiply(scale, number)
     (a, first), (b, second) = factors(left, facts, depth + 1), factors(right, facts, depth + 1)
     return a + b, multiply(first, second)
 

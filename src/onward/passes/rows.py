@@ -50,6 +50,8 @@ def stacked_rows(value: ir.Value | None, facts: Facts, depth: int = 0) -> list[R
     if value is None or depth > DEPTH:
         return None
     if tensor is not None:
+        if len(tensor.shape) < 2:
+            return None
         count, size = tensor.shape.numpy()[:2]
         return [[Piece(value, 0, size, part)] for part in range(count)]
     node = made_by(value, "Unsqueeze", "Concat", "Identity")
