@@ -87,7 +87,7 @@ def _array(value: Any) -> Any:
 
 
 def light_path(case: Any) -> Path:
-    return Path(onnx.__file__).parent.parent / case.url
+    return Path(onnx.__file__).parent.parent / str(case.url)
 
 
 def light_data(case: Any) -> tuple[list[Any], list[Any]]:
