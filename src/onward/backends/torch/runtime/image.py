@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from onward.backends.torch.runtime.image_jpeg import decode_jpeg
-from onward.backends.torch.runtime.image_jpeg2000 import decode_jpeg2000
+from onward.backends.torch.runtime.image_jpeg2000_tile import decode_jpeg2000
 from onward.backends.torch.runtime.image_webp import decode_webp
 
 LARGEST_IMAGE = 1 << 27
