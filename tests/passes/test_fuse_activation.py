@@ -94,6 +94,16 @@ NORMS = [
         "nn.LayerNorm(20, eps=0.0001)",
     ),
     (
+        "m = ReduceMean(x, axis) d = Sub(x, m) p = Mul(d, d) v = ReduceMean(p, axis) e = Add(v, eps) q = Sqrt(e) "
+        "r = Reciprocal(q) s = Mul(r, weight) t = Mul(m, s) u = Sub(bias, t) w = Mul(x, s) y = Add(w, u)",
+        "nn.LayerNorm(20, eps=0.0001)",
+    ),
+    (
+        "m = ReduceMean(x, axis) d = Sub(x, m) p = Mul(d, d) v = ReduceMean(p, axis) e = Add(v, eps) q = Sqrt(e) "
+        "r = Reciprocal(q) s = Mul(r, weight) t = Mul(v, s) u = Sub(bias, t) w = Mul(x, s) y = Add(w, u)",
+        "",
+    ),
+    (
         "p = Pow(x, two) v = ReduceMean(p, axis) e = Add(v, eps) s = Sqrt(e) n = Div(x, s) y = Mul(n, weight)",
         "nn.RMSNorm(20, eps=0.0001)",
     ),

@@ -16,6 +16,8 @@ def fuse_layernorm(model: ir.Model) -> int:
         for node in list(graph):
             if is_op(node, "Div", "Mul"):
                 count += _fuse(node, facts)
+            elif is_op(node, "Add"):
+                count += _fuse_multiplied_out(node, facts)
     return count
 
 
@@ -61,6 +63,77 @@ def _fuse(node: ir.Node, facts: Facts) -> bool:
     return True
 
 
+def _fuse_multiplied_out(add: ir.Node, facts: Facts) -> bool:
+    """x · s + (bias - mean · s) with s = scale / √(variance + ε), as TensorFlow writes it."""
+    for index, other in ((0, 1), (1, 0)):
+        product, rest = made_by(add.inputs[index], "Mul"), made_by(add.inputs[other], "Sub")
+        shift = made_by(rest.inputs[1], "Mul") if rest is not None else None
+        if product is None or rest is None or shift is None:
+            continue
+        for x, s in (product.inputs, product.inputs[::-1]):
+            mean = _partner(shift, s)
+            if x is not None and mean is not None and _is_mean(mean, x, facts):
+                return _fuse_shifted(add, x, mean, s, rest.inputs[0], facts)
+    return False
+
+
+def _fuse_shifted(
+    add: ir.Node, x: ir.Value, mean: ir.Value, s: ir.Value | None, bias: ir.Value | None, facts: Facts
+) -> bool:
+    scaled = made_by(s, "Mul")
+    average = made_by(mean, "ReduceMean")
+    axes = None if average is None else _axes(average, facts)
+    shape = shape_of(x)
+    if scaled is None or not axes or shape is None or x.dtype != ir.DataType.FLOAT:
+        return False
+    if axes != list(range(-len(axes), 0)):
+        return False
+    for inverse, scale in (scaled.inputs, scaled.inputs[::-1]):
+        reciprocal = made_by(inverse, "Reciprocal")
+        found = None if reciprocal is None else _root_of_mean(made_by(reciprocal.inputs[0], "Sqrt"), facts)
+        if found is None or any(_shape(v) != shape[-len(axes) :] for v in (scale, bias)):
+            continue
+        variance, epsilon = found
+        difference = made_by(_squared(variance.inputs[0], facts), "Sub")
+        if difference is None or list(difference.inputs) != [x, mean] or _axes(variance, facts) != axes:
+            continue
+        attributes = {"axis": -len(axes), "epsilon": epsilon, "stash_type": 1}
+        new = new_node("LayerNormalization", [x, scale, bias], attributes, add, add)
+        take_over(add.outputs[0], new.outputs[0])
+        return True
+    return False
+
+
+def _partner(product: ir.Node, factor: ir.Value | None) -> ir.Value | None:
+    """What a factor is multiplied by."""
+    a, b = product.inputs
+    return b if a is factor else a if b is factor else None
+
+
+def _is_mean(value: ir.Value, x: ir.Value, facts: Facts) -> bool:
+    mean = made_by(value, "ReduceMean")
+    return mean is not None and mean.inputs[0] is x and _axes(mean, facts) is not None
+
+
+def _shape(value: ir.Value | None) -> tuple[int, ...] | None:
+    """The shape of a constant."""
+    tensor = constant(value)
+    return None if tensor is None else tuple(tensor.shape.numpy())
+
+
+def _root_of_mean(root: ir.Node | None, facts: Facts) -> tuple[ir.Node, float] | None:
+    """The mean that a root is taken of, and the small number that is added to it before."""
+    add = None if root is None else made_by(root.inputs[0], "Add")
+    if add is None:
+        return None
+    for index, other in ((0, 1), (1, 0)):
+        mean = made_by(add.inputs[index], "ReduceMean")
+        epsilon = scalar(add.inputs[other], add.inputs[index], facts)
+        if mean is not None and isinstance(epsilon, float) and epsilon > 0:
+            return mean, epsilon
+    return None
+
+
 def _divided(node: ir.Node, facts: Facts) -> tuple[ir.Value, ir.Node, float] | None:
     """What is divided, the mean whose root (with a small number added) it is divided by, and that number."""
     if node.op_type == "Div":
@@ -84,14 +157,9 @@ def _divided(node: ir.Node, facts: Facts) -> tuple[ir.Value, ir.Node, float] | N
         exponent = 0.5 if node.op_type == "Div" else -0.5
         if root.op_type == "Pow" and scalar(root.inputs[1], root.inputs[0], facts) != exponent:
             continue
-        add = made_by(root.inputs[0], "Add")
-        if add is None:
-            continue
-        for index, other in ((0, 1), (1, 0)):
-            mean = made_by(add.inputs[index], "ReduceMean")
-            epsilon = scalar(add.inputs[other], add.inputs[index], facts)
-            if mean is not None and isinstance(epsilon, float) and epsilon > 0:
-                return numerator, mean, epsilon
+        found = _root_of_mean(root, facts)
+        if found is not None:
+            return numerator, *found
     return None
 
 
@@ -129,6 +197,4 @@ def _constant_operand(
     if not is_op(user, op_type) or user is None:
         return None, None
     other = user.inputs[1] if user.inputs[0] is value else user.inputs[0]
-    tensor = constant(other)
-    fits = tensor is not None and tuple(tensor.shape.numpy()) == shape
-    return (other, user) if fits else (None, None)
+    return (other, user) if _shape(other) == shape else (None, None)
