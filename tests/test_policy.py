@@ -20,7 +20,7 @@ LONGEST = 500
 SHARED = {
     "dtypes": "what rules of every family use for dtypes that PyTorch has few kernels for",
     "host": "helpers for numbers computed from shapes, called by the emitter",
-    "sample": "reading an image at fractional positions, for resize, grid_sample and the like",
+    "ml_scores": "what scores become, for the tree ensembles, linear models and support vector machines of ai.onnx.ml",
     "window": "sliding windows, for conv and pool",
 }
 """Files of runtime helpers or specs that belong to no single family of ops, and why."""
