@@ -15,6 +15,7 @@ import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
 from onward import load
+from onward.backends.torch.convert import generate
 from onward.errors import OnwardError
 from protos import everything, small
 
@@ -25,7 +26,13 @@ def load_and_write(data: bytes) -> None:
     assert load(written).to_proto() == written
 
 
-ENTRY_POINTS: dict[str, Callable[[bytes], object]] = {"load": load_and_write}
+def convert(data: bytes) -> None:
+    """A damaged model is refused, or source comes out that Python can read."""
+    source = generate(load(data))
+    compile(source.model, "model.py", "exec")
+
+
+ENTRY_POINTS: dict[str, Callable[[bytes], object]] = {"load": load_and_write, "convert": convert}
 """What must survive any bytes."""
 
 SUITE_MODELS = (

@@ -7,7 +7,8 @@ import os
 import pkgutil
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -31,7 +32,7 @@ from onward.backends.torch.as_module import as_module
 from onward.backends.torch.module import ModuleWriter
 from onward.backends.torch.target import TARGET
 from onward.canon.pipeline import canonical
-from onward.errors import OnwardError
+from onward.errors import ConversionError, OnwardError
 from onward.model import Model, load
 
 if TYPE_CHECKING:
@@ -74,40 +75,63 @@ def load_rules() -> None:
 def generate(model: Model, trainable: Trainable = True) -> Source:
     """The PyTorch source of a model. `model` is left as it is."""
     load_rules()
-    graph = canonical(model, TARGET.rules.__contains__)
+    with guarded("bringing the model to canonical form"):
+        graph = canonical(model, TARGET.rules.__contains__)
+    with guarded("choosing PyTorch's words for its nodes"):
+        emitter, function = _emit(graph)
+    freeze = _choose(emitter.weights, trainable)
+    with guarded("writing source code"):
+        return _source(model.name, graph, emitter.weights, function, freeze)
+
+
+@contextmanager
+def guarded(step: str) -> Iterator[None]:
+    """Whatever goes wrong inside is an error of ours, and says in which step."""
+    try:
+        yield
+    except OnwardError:
+        raise
+    except (Exception, RecursionError) as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise ConversionError(f"{step} failed with {problem}; this is a defect of Onward: please report it") from error
+
+
+def _emit(graph: ir.Model) -> tuple[Emitter, Function]:
+    """The statements of the whole computation, before it is split into modules."""
     emitter = Emitter(TARGET)
     emitter.producer = graph.producer_name or ""
     emitter.weights.population = population(graph.graph)
     emitter.weights.signature = signature(graph.graph)
+    emitter.weights.reserve(graph.graph.initializers)
     arguments = []
     for value in graph.graph.inputs:
-        if value.is_initializer():
-            continue
-        var = Var(value.name or "input", _kind(value))
-        emitter.bind(value, var)
-        arguments.append(var)
-    emitter.weights.reserve(graph.graph.initializers)
+        if not value.is_initializer():
+            var = Var(value.name or "input", _kind(value))
+            emitter.bind(value, var)
+            arguments.append(var)
     results = [arg._force() for arg in emitter.graph(graph.graph)]
     drop_unread(emitter.block, results)
     emitter.weights.finish()
     name_repeats(emitter.block.body, results, emitter.weights)
-    tree = build_tree(emitter.weights)
-    freeze = _choose(emitter.weights, trainable)
-    split(tree, Function(emitter.block, arguments, results), as_module)
-    writer = ModuleWriter(tree, class_names(graph.graph), emitter.weights.ties, freeze)
-    body = writer.write(_plain(model.name))
-    text = f"{body}\n\n\n{LOAD}"
-    if emitter.weights.ties:
+    return emitter, Function(emitter.block, arguments, results)
+
+
+def _source(name: str, graph: ir.Model, weights: Weights, function: Function, freeze: bool | list[str]) -> Source:
+    """Split the computation into modules and print them."""
+    tree = build_tree(weights)
+    split(tree, function, as_module)
+    writer = ModuleWriter(tree, class_names(graph.graph), weights.ties, freeze)
+    text = f"{writer.write(_plain(name))}\n\n\n{LOAD}"
+    if weights.ties:
         text += "    model.tie_weights()\n"
-    imports = _imports(text) | {"from pathlib import Path", "from safetensors.torch import load_file"}
-    lines = sort_imports(imports)
+    lines = sort_imports(_imports(text) | {"from pathlib import Path", "from safetensors.torch import load_file"})
     ops = None
     if writer.helpers:
         ops = load_runtime(RUNTIME).source(writer.helpers, "Functions that PyTorch itself does not have.")
         lines += ["", f"from .ops import {', '.join(sorted(writer.helpers))}"]
-    header = f'"""{_plain(model.name)}: a PyTorch model."""'
+    header = f'"""{_plain(name)}: a PyTorch model."""'
     source = "\n".join([header, "", *lines]) + f"\n\n\n{text}"
-    return Source(source, ops, {".".join(p): t for p, t in emitter.weights.tensors.items()})
+    return Source(source, ops, {".".join(p): t for p, t in weights.tensors.items()})
 
 
 def _imports(text: str) -> set[str]:
