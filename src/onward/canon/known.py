@@ -60,7 +60,7 @@ class Known:
             found = self._evaluate(node)
             results = found if isinstance(found, list) else [] if found is None else [found]
         for value, items in itertools.zip_longest(node.outputs, results):
-            if items is not None and items.size <= LIMIT:
+            if items is not None and items.size <= LIMIT and _fits(items, value.dtype):
                 self._items[value] = items
             else:
                 self.forget(value)
@@ -97,6 +97,12 @@ class Known:
         if given is None:
             return None
         return _expanded(given, wanted) if node.op_type == "Expand" else _reshaped(given, wanted, node)
+
+
+def _fits(items: Items, of: ir.DataType | None) -> bool:
+    """Whether the numbers are those of a tensor, which wrap around where they are too large."""
+    limit = 2**31 if of == ir.DataType.INT32 else 2**63
+    return all(not isinstance(n, int) or -limit <= n < limit for n in items.flat)
 
 
 def _expanded(given: list[Dim], wanted: Items) -> list[Dim]:
@@ -241,7 +247,7 @@ def _slice(x: Items, starts: Items, ends: Items, axes: Items | None = None, step
     index = [slice(None)] * x.ndim
     for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         axis, step = i if axes is None else axes[i], 1 if steps is None else steps[i]
-        index[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
+        index[axis] = slice(max(start, -x.shape[axis]) if step < 0 else start, end, step)
     return x[tuple(index)]
 
 

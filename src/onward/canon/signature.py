@@ -47,11 +47,11 @@ def _problem(node: ir.Node, expected: Signature) -> str:
     inputs = list(node.inputs)
     while inputs and inputs[-1] is None:
         inputs.pop()
-    if not expected.fewest <= len(inputs) <= expected.most:
+    if len(node.inputs) < expected.fewest or len(inputs) > expected.most:
         least = f"{expected.fewest}" if expected.fewest == expected.most else f"at least {expected.fewest}"
-        takes = least if len(inputs) < expected.fewest else f"at most {expected.most}"
+        takes = least if len(node.inputs) < expected.fewest else f"at most {expected.most}"
         return f"it has {len(inputs)} inputs, the op takes {takes}"
-    absent = next((i for i in expected.needed if i < len(inputs) and inputs[i] is None), None)
+    absent = next((i for i in expected.needed if i < len(node.inputs) and node.inputs[i] is None), None)
     if absent is not None:
         return f"its input {absent} is missing"
     if len(node.outputs) > expected.outputs:

@@ -218,7 +218,7 @@ def _slice(x: Array, starts: Array, ends: Array, axes: Array | None = None, step
     for i, (start, end) in enumerate(zip(starts.reshape(-1), ends.reshape(-1), strict=True)):
         axis = i if axes is None else axes[i]
         step = 1 if steps is None else steps[i]
-        index[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
+        index[axis] = slice(max(start, -x.shape[axis]) if step < 0 else start, end, step)
     return x[tuple(index)]
 
 

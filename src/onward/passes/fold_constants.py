@@ -38,7 +38,7 @@ def _slice(
     for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         axis = i if axes is None else int(axes[i])
         step = 1 if steps is None else int(steps[i])
-        index[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
+        index[axis] = slice(max(start, -x.shape[axis]) if step < 0 else start, end, step)
     return x[tuple(index)]
 
 

@@ -407,8 +407,10 @@ class Emitter:
         result = rule(self, *operands, **attributes(node))
         if result is None:
             return False
-        for value, items in zip(node.outputs, [result] if isinstance(result, np.ndarray) else result, strict=True):
-            self._hosts[value] = items
+        results = [result] if isinstance(result, np.ndarray) else result
+        if not all(hosts.in_range(items, value.dtype) for value, items in zip(node.outputs, results, strict=True)):
+            return False
+        self._hosts.update(zip(node.outputs, results, strict=True))
         return True
 
     def _emit_shape(self, node: ir.Node) -> bool:

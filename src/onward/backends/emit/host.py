@@ -45,6 +45,14 @@ def from_constant(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array(value.reshape(-1).tolist(), value.shape)
 
 
+def in_range(items: np.ndarray[Any, Any], of: ir.DataType | None) -> bool:
+    """Whether all known numbers fit an integer type: Python's do not wrap around as a tensor's do."""
+    if of not in (ir.DataType.INT64, ir.DataType.INT32):
+        return True
+    limit = 2**63 if of == ir.DataType.INT64 else 2**31
+    return all(isinstance(n, Expr) or -limit <= n < limit for n in items.reshape(-1))
+
+
 def is_nonnegative(e: Emitter, item: Any) -> bool:
     return item >= 0 if not isinstance(item, Expr) else isinstance(item, Ref) and item._var in e.nonnegative
 
@@ -88,7 +96,8 @@ def _is(item: Any, number: int) -> bool:
 
 def _truncating(a: Any, b: Any) -> Any:
     if isinstance(a, float):
-        return a / b if b else math.nan if not a else math.copysign(math.inf, a)
+        with np.errstate(all="ignore"):
+            return float(np.divide(a, b))
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -189,6 +198,8 @@ def negative(e: Emitter, x: Any, **_: Any) -> Any:
 
 def _extreme(name: str, function: str, fold: Callable[..., Any]) -> None:
     def pick(e: Emitter, *row: Any) -> Any:
+        if any(isinstance(v, float) and math.isnan(v) for v in row):
+            return math.nan
         if len(row) == 1 or not any(isinstance(v, Expr) for v in row):
             return fold(row) if len(row) > 1 else row[0]
         return e.let_host(Name(function)(*row), "n", nonnegative=all(is_nonnegative(e, v) for v in row))
@@ -233,7 +244,11 @@ def _rounding(name: str, function: str, fold: Callable[[float], int]) -> None:
             return None
         return _each(
             e,
-            lambda v: e.let_host(Name("math").__getattr__(function)(v), "n") if isinstance(v, Expr) else float(fold(v)),
+            lambda v: (
+                e.let_host(Name("math").__getattr__(function)(v), "n")
+                if isinstance(v, Expr)
+                else math.copysign(fold(v), v)
+            ),
             x,
         )
 
@@ -261,7 +276,8 @@ def cast(e: Emitter, x: Any, *, to: int, **_: Any) -> Any:
     if target == ir.DataType.BOOL:
         return _each(e, lambda v: _convert(e, "bool", bool, v), x)
     if source in INTEGERS:
-        return _each(e, lambda v: _convert(e, "float", float, v), x)
+        nearest = float if target == ir.DataType.DOUBLE else lambda n: float(np.float32(n))
+        return _each(e, lambda v: _convert(e, "float", nearest, v), x)
     return x if target == ir.DataType.DOUBLE else _each(e, lambda v: _float32(e, v), x)
 
 

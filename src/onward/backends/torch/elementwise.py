@@ -63,7 +63,10 @@ def tensor_first(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:
 @rule("Div")
 def divide(e: Emitter, a: Expr, b: Expr) -> Expr:
     if is_float(e, a):
-        return Binary("/", *operands(e, a, b))
+        x, y = operands(e, a, b)
+        # PyTorch divides a number by a tensor in two steps, as number · (1 / tensor): exact for 1 only.
+        exact = x is a or (isinstance(x, float) and x == 1)
+        return Binary("/", x, y) if exact else Binary("/", a, b)
     if e.dtype(a) == _D.UINT64:
         return ops.uint64_divide(a, b)
     if e.dtype(a) in UNSIGNED:

@@ -71,7 +71,8 @@ def from_numpy(data: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(data.astype(_WIDEN[data.dtype]))
     view = _REINTERPRET.get(data.dtype)
     if view is None:
-        return torch.from_numpy(np.array(data, order="C"))
+        plain = np.dtype(data.dtype.str)  # numpy has two names for 64 bits, of which PyTorch knows one
+        return torch.from_numpy(np.array(data, plain, order="C"))
     name = {np.dtype(ml_dtypes.bfloat16): "bfloat16"}.get(data.dtype, data.dtype.name)
     return torch.from_numpy(np.array(data, order="C").view(view)).view(getattr(torch, name))
 

@@ -62,8 +62,10 @@ class TorchTarget:
     rules: Registry[Rule] = Registry("torch rule")
 
     def tensor(self, items: np.ndarray[Any, Any], of: ir.DataType | None) -> Expr:
-        data = items.tolist() if items.ndim else items.item()
-        return torch.tensor(data, dtype=dtype(of or ir.DataType.INT64), device=Device())
+        typed = {"dtype": dtype(of or ir.DataType.INT64), "device": Device()}
+        if items.size == 0 and items.ndim > 1:
+            return torch.zeros(items.shape, **typed)  # nested lists can't tell the shape
+        return torch.tensor(items.tolist() if items.ndim else items.item(), **typed)
 
 
 TARGET = TorchTarget()
