@@ -86,7 +86,7 @@ class Emitter:
         self._vars: dict[ir.Value, Var] = {}
         self._exprs: dict[ir.Value, Expr] = {}
         self._hosts: dict[ir.Value, Array] = {}
-        self._dims: dict[tuple[ir.Value, int], tuple[Block, Expr]] = {}
+        self._dims: dict[tuple[ir.Value, int, Scope], tuple[Block, Expr]] = {}
         self._constants: dict[ir.Value, Array] = {}
         self._same: dict[ir.Value, ir.Value] = {}
 
@@ -317,14 +317,15 @@ class Emitter:
         whole = self.constant_of(value) if whole is None else whole
         if whole is not None:
             return whole.shape[axis]
-        known = self._dims.get((value, axis))
+        scope = scope_of(self.node) if self.node is not None else ()
+        known = self._dims.get((value, axis, scope))  # each module asks the tensors that it has
         if known is not None and self._visible(known[0]):
             return known[1]
         symbol = value.shape[axis] if value.shape is not None and axis < len(value.shape) else None
         name = getattr(symbol, "value", None) or ""
         hint = "n" if is_automatic(name) else name
         expr = self.let_host(Arg(self, value).shape[axis], hint, nonnegative=True)
-        self._dims[value, axis] = (self.block, expr)
+        self._dims[value, axis, scope] = (self.block, expr)
         return expr
 
     def _visible(self, block: Block) -> bool:
