@@ -62,6 +62,9 @@ class Backend:
     unsupported: Mapping[str, str] = field(default_factory=dict)
 
 
+OWN_FORMS = {"ai.onnx.preview.training::Gradient": "onward::Gradient"}
+"""Ops that backends see in a form of our own, see `onward.passes`."""
+
 BACKENDS: Registry[Callable[[], Backend]] = Registry("backend")
 """By name, a function that loads the backend's rules."""
 
@@ -117,7 +120,7 @@ def status(op: str, backend: str) -> OpStatus:
         return OpStatus(op, "unsupported", known.unsupported[op])
     if op in known.partial:
         return OpStatus(op, "partial", known.partial[op].why)
-    if known.has_rule(op) or op == "Constant":
+    if known.has_rule(OWN_FORMS.get(op, op)) or op == "Constant":
         return OpStatus(op, "exact")
     load_lowerings()
     if op in LOWERINGS:

@@ -11,7 +11,5 @@ PARTIAL = {
 }
 """Ops with a rule that refuses some of what ONNX allows."""
 
-UNSUPPORTED = {
-    "ai.onnx.preview.training::Gradient": "it belongs to a training step, which a module does not hold",
-}
+UNSUPPORTED: dict[str, str] = {}
 """Ops without a rule, where there is more to say than that."""
