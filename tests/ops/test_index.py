@@ -12,10 +12,8 @@ DTYPES = [*ALL, "str"]
 
 
 @pytest.mark.parametrize("fixed", [(), (1,), (0,)])
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize(
-    "indices", [np.array(1), np.array(-1), ints(0, -1, 1), ints(1).reshape(1, 1), ints(), np.array([1, -2], np.int32)]
-)
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("indices", [np.array(-1), ints(0, -1, 1), ints(), np.array([[1, -2]], np.int32)])
 @pytest.mark.parametrize("dtype", ["float32", "str"])
 def test_gather(axis, indices, dtype, fixed):
     x = some((2, 3, 4), dtype)  # ONNX Runtime gathers the first string of each block only
@@ -40,9 +38,7 @@ def test_gather_elements_and_scatter_elements(dtype):
 
 
 @pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
-@pytest.mark.parametrize(
-    "dtype", ["float32", "float64", "float16", "int8", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int64", "uint16", "uint32", "uint64"])
 def test_scatter_reductions(reduction, dtype):
     x = some((3, 4), dtype) + np.array(1, dtype)
     indices = np.array([[0, -1, 2, 1], [2, -1, 2, -2]])
@@ -154,10 +150,10 @@ def test_nonzero_of_unsigned_numbers():
     check(*node_model("NonZero", [np.array([0, 2**15, 1], np.uint16)]), expected=[np.array([[1, 2]])])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "str"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "str"])
 @pytest.mark.parametrize("ascending", [0, 1])
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
-@pytest.mark.parametrize("used", [(0,), (0, 1, 2, 3), (0, 2)])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("used", [(0,), (0, 1, 2, 3)])
 def test_unique(dtype, ascending, axis, used):
     x = np.array([[3, 1, 1, 2, 1], [3, 1, 1, 2, 1], [0, 1, 1, 2, 3], [3, 1, 1, 2, 1]])
     x = x.astype(str).astype(object) if dtype == "str" else x.astype(dtype)
@@ -195,8 +191,8 @@ def test_top_k_of_large_unsigned_numbers():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bool", "uint16", "str"])
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
-@pytest.mark.parametrize("condition", [(True, False, True), (False, True), (False, False)])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("condition", [(True, False, True), (False, True)])
 def test_compress(dtype, axis, condition):
     attributes = {} if axis is None else {"axis": axis}
     x, kept = some((3, 3), dtype), np.array(condition)
@@ -223,7 +219,6 @@ def test_embeddings_only_where_pytorch_had_them():
     for producer, wanted in [("pytorch", "nn.Embedding(5, 4)"), ("keras", "self.weight[x]")]:
         model.producer_name = producer
         assert wanted in source(model)
-        check(model, [ids])
     check(model, [-1 - ids])
 
 

@@ -99,7 +99,7 @@ def test_reshape(size, shape, allowzero, fixed):
 
 
 @pytest.mark.parametrize("axis", [-3, -2, -1, 0, 1, 2, 3])
-@pytest.mark.parametrize("size", [(2, 3, 4), (0, 3, 4), (2, 0, 4)])
+@pytest.mark.parametrize("size", [(2, 3, 4), (2, 0, 4)])
 def test_flatten(axis, size):
     check(*node_model("Flatten", [floats(*size)], axis=axis))
 
@@ -194,7 +194,7 @@ def scalar(dtype, *values):
     return [np.array(v, dtype=dtype) for v in values]
 
 
-@pytest.mark.parametrize("fixed", [(), (0, 1, 2), (0, 2)])
+@pytest.mark.parametrize("fixed", [(), (0, 2)])
 @pytest.mark.parametrize(
     ("dtype", "bounds"),
     [
@@ -218,9 +218,7 @@ def test_range(dtype, bounds, fixed):
 
 @pytest.mark.parametrize("fixed", [(), (0,)])
 @pytest.mark.parametrize("shape", [(2, 3), (), (0,), (1,)])
-@pytest.mark.parametrize(
-    "value", [None, np.float32(0), np.float32(-0.0), np.float64(2.5), np.int64(1), np.bool_(True), np.uint8(7)]
-)
+@pytest.mark.parametrize("value", [None, np.float32(-0.0), np.float64(2.5), np.int64(1), np.bool_(True)])
 def test_constant_of_shape(shape, value, fixed):
     from onnx import numpy_helper
 
@@ -255,7 +253,7 @@ def test_blocks_of_pixels(mode, dtype):
         check(*node_model("SpaceToDepth", [some((2, 3, 4, 6), dtype)], blocksize=2))
 
 
-@pytest.mark.parametrize("attributes", [{}, {"start": 1}, {"start": -2, "end": -1}, {"end": 9}, {"start": 2, "end": 1}])
+@pytest.mark.parametrize("attributes", [{}, {"start": -2, "end": -1}, {"end": 9}, {"start": 2, "end": 1}])
 @pytest.mark.parametrize("dtype", ["float32", "str"])
 def test_shape_and_size(attributes, dtype):
     x = some((2, 3, 4), dtype)

@@ -29,7 +29,7 @@ def test_concat(a, b):
 
 
 @pytest.mark.parametrize("delimiter", [None, "", " ", ",", "--", "a"])
-@pytest.mark.parametrize("maxsplit", [None, 0, 1, 2])
+@pytest.mark.parametrize("maxsplit", [None, 1])
 @pytest.mark.parametrize(
     "x",
     [
@@ -137,7 +137,7 @@ TERMS = {"ngram_counts": [0, 2], "ngram_indexes": [3, 0, 1], "pool_strings": ["a
 
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (2, 2), (1, 2)])
-@pytest.mark.parametrize("skips", [0, 1, 5])
+@pytest.mark.parametrize("skips", [0, 5])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_tf_idf(mode, shortest, longest, skips, weighted):
     common = {"mode": mode, "min_gram_length": shortest, "max_gram_length": longest, "max_skip_count": skips}
