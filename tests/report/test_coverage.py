@@ -49,10 +49,7 @@ def test_words_fit_the_rules(backend: str) -> None:
         ("Affine", "lowered (rewritten as newer ops)"),
         ("Mystery", "unsupported (ONNX has no such op)"),
         ("unknown.example::Mystery", "unsupported (no rule)"),
-        (
-            "ai.onnx.preview.training::Gradient",
-            "unsupported (it belongs to a training step, which a module does not hold)",
-        ),
+        ("ai.onnx.preview.training::Gradient", "exact"),
     ],
 )
 def test_status_in_torch(op: str, words: str) -> None:
