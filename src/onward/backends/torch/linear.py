@@ -113,6 +113,11 @@ def determinant(e: Emitter, x: Expr) -> Expr:
     return torch.linalg.det(x)
 
 
+@rule("onward::Inverse")
+def inverse(e: Emitter, x: Expr) -> Expr:
+    return torch.linalg.inv(x)
+
+
 @rule("Einsum")
 def einsum(e: Emitter, *operands: Expr, equation: str) -> Expr:
     if e.dtype(operands[0]) in WITHOUT_KERNELS:

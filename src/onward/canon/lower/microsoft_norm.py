@@ -87,3 +87,18 @@ def embedded(
         else:
             outputs[1] = op("ReduceSum", mask, op.ints([1]), keepdims=0)
     op.replace(*outputs[: len(node.outputs)])
+
+
+@lowering(f"{MS}::QEmbedLayerNormalization")
+def qembed_layer_norm(node: ir.Node, op: Rewriter) -> None:
+    """Scales of the five tables are inputs 8 to 12, zero points 13 to 17."""
+
+    def table(index: int) -> ir.Value | None:
+        x = input_of(node, index)
+        if x is None:
+            return None
+        return op("DequantizeLinear", x, needed(node, index + 6), input_of(node, index + 11))
+
+    words, places, kinds, gamma, beta = (table(i) for i in range(2, 7))
+    assert gamma is not None and beta is not None
+    embedded(node, op, [words, places, kinds], gamma, beta, input_of(node, 7), None)
