@@ -13,6 +13,8 @@ from onward.backends.emit.expr import Expr
 from onward.backends.torch.target import F, dtype, nn, ops, rule
 from onward.backends.torch.window import typed
 
+_WIDE = (ir.DataType.FLOAT, ir.DataType.DOUBLE)
+
 
 @rule("BatchNormalization")
 def batch_norm(
@@ -54,7 +56,7 @@ def batch_norm(
 @rule("InstanceNormalization")
 def instance_norm(e: Emitter, x: Expr, scale: Expr, bias: Expr, *, epsilon: float = 1e-5) -> Expr:
     shape = e.shape(x)
-    if shape is None or not 3 <= len(shape) <= 5 or set(shape[2:]) == {1}:
+    if shape is None or not 3 <= len(shape) <= 5 or set(shape[2:]) == {1} or e.dtype(x) not in _WIDE:
         return ops.instance_norm(x, scale, bias, **_eps(epsilon))
     if _made_up(e, scale, 1) and _made_up(e, bias, 0):
         return F.instance_norm(x, **_eps(epsilon))
@@ -132,7 +134,7 @@ def local_response_norm(
     rank, kind = e.rank(x) or 0, e.dtype(x)
     given = {"alpha": alpha, "beta": beta}
     changed = {k: v for k, v in given.items() if v != {"alpha": 1e-4, "beta": 0.75}[k]}
-    if size % 2 == 0 or rank < 3 or kind not in (ir.DataType.FLOAT, ir.DataType.DOUBLE):
+    if size % 2 == 0 or rank < 3 or kind not in _WIDE:
         return ops.local_response_norm(x, size, **changed, **({} if bias == 1 else {"bias": bias}))
     return F.local_response_norm(x, size, **changed, **({} if bias == 1 else {"k": bias}))
 

@@ -33,18 +33,20 @@ def batch_norm_train(
     `momentum` is the share of the old statistics that is kept; the variance is the biased one throughout.
     """
     axes = [i for i in range(x.ndim) if i != 1]
-    kind = torch.promote_types(torch.promote_types(x.dtype, weight.dtype), mean.dtype)
+    kind = torch.promote_types(mean.dtype, torch.promote_types(x.dtype, torch.float32))
     batch_var, batch_mean = torch.var_mean(x.to(kind), axes, correction=0)
     y = batch_norm_mixed(x, weight, bias, batch_mean, batch_var, eps)
-    running_mean = mean * momentum + batch_mean.to(mean.dtype) * (1 - momentum)
-    running_var = var * momentum + batch_var.to(var.dtype) * (1 - momentum)
-    return y, running_mean, running_var
+    running_mean = mean * momentum + batch_mean * (1 - momentum)
+    running_var = var * momentum + batch_var * (1 - momentum)
+    return y, running_mean.to(mean.dtype), running_var.to(var.dtype)
 
 
 def instance_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     """Each channel of each sample normalised by itself, even where it has one element only."""
-    var, mean = torch.var_mean(x, list(range(2, x.ndim)), correction=0, keepdim=True)
-    return (x - mean) * torch.rsqrt(var + eps) * per_channel(weight, x) + per_channel(bias, x)
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    var, mean = torch.var_mean(wide, list(range(2, x.ndim)), correction=0, keepdim=True)
+    y = (wide - mean) * torch.rsqrt(var + eps) * per_channel(weight, x) + per_channel(bias, x)
+    return y.to(x.dtype)
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None = None, axis: int = -1, eps: float = 1e-5) -> Tensor:

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -222,22 +223,22 @@ def best_boxes(low: Tensor, high: Tensor, order: Tensor, most: int, threshold: f
     for some in torch.split(order, 256):
         if len(kept) >= most:
             break
-        some = some[~boxes_overlap(low, high, kept, some, threshold).any(0)]
-        hides = boxes_overlap(low, high, some, some, threshold).triu(1)
-        keep = torch.ones_like(some, dtype=torch.bool)
-        while True:  # each round settles at least one more box, mostly all that are left
-            shown = ~(keep[:, None] & hides).any(0)
-            if torch.equal(shown, keep):
-                break
-            keep = shown
-        kept = torch.cat([kept, some[keep]])
+        if len(kept):
+            some = some[~boxes_overlap(low, high, kept, some, threshold).any(0)]
+        hides = boxes_overlap(low, high, some, some, threshold).cpu().numpy()
+        keep = np.ones(len(some), bool)
+        for i in range(len(some)):
+            if keep[i]:
+                keep[i + 1 :] &= ~hides[i, i + 1 :]
+        kept = torch.cat([kept, some[torch.from_numpy(keep).to(some.device)]])
     return kept[: max(most, 0)]
 
 
 def boxes_overlap(low: Tensor, high: Tensor, a: Tensor, b: Tensor, threshold: float) -> Tensor:
     """For each of the boxes `a` and each of `b`: whether intersection over union exceeds the threshold."""
     sides = torch.minimum(high[a][:, None], high[b]) - torch.maximum(low[a][:, None], low[b])
-    shared = sides.clamp(min=0).prod(-1)
-    areas = (high - low).prod(-1)
-    union = areas[a][:, None] + areas[b] - shared
+    sides = sides.clamp(min=0)
+    shared = sides[..., 0] * sides[..., 1]
+    first, second = high[a] - low[a], high[b] - low[b]
+    union = (first[:, 0] * first[:, 1])[:, None] + second[:, 0] * second[:, 1] - shared
     return (shared > 0) & (union > 0) & (shared / union > threshold)
