@@ -40,6 +40,25 @@ def test_outputs_and_states(kind, direction, fixed, lengths, states):
     check(model, feed)
 
 
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize(("fixed", "states"), list(itertools.product([False, True], repeat=2)))
+def test_empty_sequences(kind, direction, fixed, states):
+    given = inputs(kind, DIRECTIONS[direction], True, states)
+    given[4] = np.array([4, 0, 3], np.int32)
+    options = {"linear_before_reset": 1} if kind == "GRU" else {}
+    model, feed = node_model(
+        kind,
+        given,
+        3 if kind == "LSTM" else 2,
+        fixed=(1, 2, 3) if fixed else (),
+        direction=direction,
+        hidden_size=H,
+        **options,
+    )
+    check(model, feed)
+
+
 @pytest.mark.parametrize(
     ("kind", "attributes"),
     [

@@ -1,7 +1,7 @@
 """Chains of RNN, GRU or LSTM nodes as the one module of several layers that they were exported from.
 
-`onward::LSTM(x, h0, c0, w_ih, w_hh[, b_ih, b_hh], …)`, and `GRU` and `RNN` without `c0`, take the tensors of each
-direction of each layer with the gates in the order input, forget, cell, output (GRU: reset, update, new), and
+`onward::LSTM(x, lengths, h0, c0, w_ih, w_hh[, b_ih, b_hh], …)`, and `GRU` and `RNN` without `c0`, take the tensors of
+each direction of each layer with the gates in the order input, forget, cell, output (GRU: reset, update, new), and
 give the sequence of the last layer as (time, batch, directions · hidden) and the final states of all layers.
 With `batch_first`, x and the sequence have the batch first; the states never do.
 """
@@ -49,6 +49,7 @@ class _Layer:
     flat: ir.Value | None = None
     """The output as (time, batch, directions · hidden), where the graph makes it so."""
     states: list[ir.Value | None] = field(default_factory=list)
+    lengths: ir.Value | None = None
 
     @property
     def directions(self) -> int:
@@ -56,7 +57,13 @@ class _Layer:
 
     def continues(self, other: _Layer) -> bool:
         """Whether this can be the next layer of the same module."""
-        return (self.node.op_type, self.hidden, self.bidirectional, self.nonlinearity, self._has_bias) == (
+        return self.lengths is other.lengths and (
+            self.node.op_type,
+            self.hidden,
+            self.bidirectional,
+            self.nonlinearity,
+            self._has_bias,
+        ) == (
             other.node.op_type,
             other.hidden,
             other.bidirectional,
@@ -106,7 +113,7 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     used = {a.name for direction in meaning.activations for a in direction}
     plain = meaning.is_default or (kind == "RNN" and used == {"relu"} and meaning.clip is None)
     special = attributes.get("input_forget", 0) or (kind == "GRU" and not attributes.get("linear_before_reset", 0))
-    if not plain or special or lengths is not None or peepholes is not None or meaning.batch_first:
+    if not plain or special or peepholes is not None or meaning.batch_first:
         return None
     if meaning.reverse == (True,) or x is None:
         return None
@@ -128,7 +135,7 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     if None in states and any(s is not None for s in states):
         return None
     nonlinearity = used.pop() if kind == "RNN" else "tanh"
-    layer = _Layer(node, hidden, len(meaning.reverse) == 2, nonlinearity, weights, states=states)
+    layer = _Layer(node, hidden, len(meaning.reverse) == 2, nonlinearity, weights, states=states, lengths=lengths)
     layer.flat = _flattened(layer, facts)
     return layer
 
@@ -228,7 +235,7 @@ def _fuse(chain: list[_Layer], graph: ir.Graph, facts: Facts) -> None:
     first, last = chain[0], chain[-1]
     kind, before = first.node.op_type, first.node
     x = first.node.inputs[0]
-    inputs: list[ir.Value | None] = [x]
+    inputs: list[ir.Value | None] = [x, first.lengths]
     for i in range(len(first.states)):
         inputs.append(_initial([layer.states[i] for layer in chain], first.directions, before, facts))
     base = next(o.name for o in first.node.outputs if o.name)
@@ -243,7 +250,7 @@ def _fuse(chain: list[_Layer], graph: ir.Graph, facts: Facts) -> None:
     batch_first = turned_in is not None and permutation(turned_in) == [1, 0, 2] and turned_out is not None
     if batch_first and turned_in is not None:
         inputs[0] = turned_in.inputs[0]
-    weight = constant(inputs[1 + len(first.states)])
+    weight = constant(inputs[2 + len(first.states)])
     assert weight is not None
     attributes = {
         "input_size": weight.shape.numpy()[1],

@@ -206,6 +206,7 @@ def _stacked(kind: str) -> None:
     def stacked(
         e: Emitter,
         x: Expr,
+        lengths: Expr | None,
         *inputs: Expr | None,
         input_size: int,
         hidden_size: int,
@@ -231,7 +232,8 @@ def _stacked(kind: str) -> None:
         suffixes = [f"_l{i}{end}" for i in range(num_layers) for end in ("", "_reverse")[: 1 + bidirectional]]
         parts = dict(zip((n + s for s in suffixes for n in names), tensors, strict=True))
         module = e.module(constructor, kind.lower(), (), **parts)
-        call = module(x) if initial[0] is None else module(x, initial if kind == "LSTM" else initial[0])
+        start = [] if initial[0] is None else [initial if kind == "LSTM" else initial[0]]
+        call = module(x, *start) if lengths is None else ops.run_packed(module, x, lengths, *start)
         return _results(e, call, kind, any(map(e.used, range(1, 1 + states))))
 
 

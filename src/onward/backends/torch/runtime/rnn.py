@@ -1,12 +1,30 @@
 """ONNX's recurrent layers, step by step: for what `nn.LSTM`, `nn.GRU` and `nn.RNN` do not cover."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 Function = Callable[[Tensor], Tensor]
+
+
+def run_packed(module: nn.RNNBase, x: Tensor, lengths: Tensor, initial: Any = None) -> tuple[Tensor, Any]:
+    """Run a recurrent module on sequences of different lengths: outputs behind the end of each are zero.
+
+    The final state of an empty sequence is zero, too, as on ONNX Runtime.
+    """
+    time = x.shape[1 if module.batch_first else 0]
+    packed = pack_padded_sequence(x, lengths.cpu().clamp(min=1), module.batch_first, enforce_sorted=False)
+    y, final = module(packed, initial)
+    y, _ = pad_packed_sequence(y, module.batch_first, total_length=time)
+    exists = (lengths > 0)[:, None]
+    y = torch.where(exists[:, :, None] if module.batch_first else exists, y, 0.0)
+    if isinstance(final, tuple):
+        return y, tuple(torch.where(exists, state, 0.0) for state in final)
+    return y, torch.where(exists, final, 0.0)
 
 
 def rnn_activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> Function:
@@ -39,7 +57,8 @@ def recurrent_scan(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Apply `step(x[t], *state) -> state` over time; the first state is the output.
 
-    Where a sequence has ended, its state stays as it is and its output is zero.
+    Where a sequence has ended, its state stays as it is and its output is zero. The final state of an empty
+    sequence is zero, too, as on ONNX Runtime.
     """
     outputs = []
     for t, now in enumerate(x.unbind(0)):
@@ -51,6 +70,9 @@ def recurrent_scan(
             alive = (t < lengths)[:, None]
             state = tuple(torch.where(alive, n, s) for n, s in zip(new, state, strict=True))
             outputs.append(torch.where(alive, new[0], 0.0))
+    if lengths is not None:
+        exists = (lengths > 0)[:, None]
+        state = tuple(torch.where(exists, s, 0.0) for s in state)
     return torch.stack(outputs) if outputs else x.new_zeros(0, *state[0].shape), state
 
 
