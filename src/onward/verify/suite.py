@@ -185,7 +185,7 @@ def run_case(case: Any, prepare: Prepare, unknown_shapes: bool = False) -> Resul
 
 
 def _with_lengths(expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Both outputs, with scalars inside sequences as arrays of one element: the suite's comparison takes their length."""
+    """Both outputs, with scalars inside sequences as arrays of one element: the suite's comparison takes lengths."""
     for wanted, found in zip(expected, actual, strict=True):
         if isinstance(wanted, list) and isinstance(found, list):
             for i, (a, b) in enumerate(zip(wanted, found, strict=False)):
