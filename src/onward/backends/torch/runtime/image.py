@@ -47,22 +47,22 @@ def decode_rgb(data: bytes) -> np.ndarray:
         if re.match(signature, data, re.DOTALL):
             try:
                 pixels = decoder(data)
-            except (IndexError, KeyError, OverflowError, struct.error, zlib.error) as error:
-                name = decoder.__name__.removeprefix("decode_")
-                raise ValueError(f"damaged image ({name}): {error}") from error
+            except (ValueError, LookupError, OverflowError, struct.error, zlib.error) as error:
+                detail = f"damaged data, {error!r}" if isinstance(error, LookupError) else error
+                raise ValueError(f"cannot decode the image ({decoder.__name__}): {detail}") from error
             return pixels if pixels.shape[2] == 3 else np.repeat(pixels[:, :, :1], 3, axis=2)
     raise ValueError(f"the data is not an image of a known format: it starts with {data[:8]!r}")
 
 
 def check_image_size(width: int, height: int) -> None:
     if not (width > 0 and height > 0 and width * height <= LARGEST_IMAGE):
-        raise ValueError(f"damaged image: a size of {width} x {height}")
+        raise ValueError(f"a size of {width} x {height}")
 
 
 def bytes_at(data: bytes, start: int, size: int) -> bytes:
     """A part of the file, all of which must exist."""
     if start < 0 or size < 0 or start + size > len(data):
-        raise ValueError("damaged image: the data ends too early")
+        raise ValueError("the data ends too early")
     return data[start : start + size]
 
 
@@ -76,7 +76,7 @@ def unpack_samples(rows: np.ndarray, depth: int, count: int) -> np.ndarray:
 
 def paletted(indices: np.ndarray, palette: np.ndarray) -> np.ndarray:
     if indices.size and indices.max() >= len(palette):
-        raise ValueError(f"damaged image: colour {indices.max()} of a palette of {len(palette)}")
+        raise ValueError(f"colour {indices.max()} of a palette of {len(palette)}")
     colors: np.ndarray = palette[indices]
     return colors
 
@@ -92,19 +92,19 @@ def decode_pnm(data: bytes) -> np.ndarray:
     for _ in range(2 if bitmap else 3):
         found = re.compile(rb"(?:\s|#[^\n\r]*[\n\r])*(\d{1,9})").match(data, position)
         if not found:
-            raise ValueError("damaged image (pnm): no size in the header")
+            raise ValueError("no size in the header")
         position = found.end()
         fields.append(int(found[1]))
     width, height, largest = fields[0], fields[1], 1 if bitmap else fields[2]
     check_image_size(width, height)
     if not 0 < largest < 65536:
-        raise ValueError(f"damaged image (pnm): a largest value of {largest}")
+        raise ValueError(f"a largest value of {largest}")
     count = width * height * channels
     if not binary:
         body = re.sub(rb"#[^\n\r]*", b"", data[position:])
         words: Any = re.findall(rb"[01]", body) if bitmap else body.split(maxsplit=count)[:count]
         if len(words) < count or not all(word.isdigit() for word in words[:count]):
-            raise ValueError("damaged image (pnm): the data is not numbers or ends too early")
+            raise ValueError("the data is not numbers or ends too early")
         samples = np.array(words[:count], dtype=np.int64)
     elif bitmap:
         stride = (width + 7) // 8
@@ -141,7 +141,7 @@ def decode_bmp(data: bytes) -> np.ndarray:
     if compression == 3 and depth in (16, 32):
         masks = list(struct.unpack_from("<III", data, 54))
     elif compression or depth not in (1, 4, 8, 16, 24, 32):
-        raise ValueError(f"unsupported bitmap: {depth} bits a pixel, compression {compression}")
+        raise ValueError(f"unsupported: {depth} bits a pixel, compression {compression}")
     stride = (width * depth + 31) // 32 * 4
     rows = np.frombuffer(bytes_at(data, start, stride * abs(height)), np.uint8).reshape(-1, stride)
     if height > 0:
@@ -176,7 +176,7 @@ def decode_png(data: bytes) -> np.ndarray:
         name, body = data[position + 4 : position + 8], bytes_at(data, position + 8, size)
         (checksum,) = struct.unpack_from(">I", data, position + 8 + size)
         if name in (b"IHDR", b"PLTE", b"IDAT") and zlib.crc32(name + body) != checksum:
-            raise ValueError(f"damaged image (png): wrong checksum of {name.decode()}")
+            raise ValueError(f"wrong checksum of {name.decode()}")
         chunks[name] = body
         if name == b"IDAT":
             pieces.append(body)
@@ -185,7 +185,7 @@ def decode_png(data: bytes) -> np.ndarray:
     check_image_size(width, height)
     channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[color]
     if depth not in ({0: (1, 2, 4, 8, 16), 3: (1, 2, 4, 8)}.get(color, (8, 16))) or interlaced > 1:
-        raise ValueError(f"damaged image (png): {depth} bits of colour type {color}, interlacing {interlaced}")
+        raise ValueError(f"{depth} bits of colour type {color}, interlacing {interlaced}")
     adam7 = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]
     passes = [
         (top, left, down, right, -(-(height - top) // down), -(-(width - left) // right))
@@ -196,7 +196,7 @@ def decode_png(data: bytes) -> np.ndarray:
     total = sum((stride + 1) * p[4] for stride, p in zip(strides, passes, strict=True))
     raw = zlib.decompressobj().decompress(b"".join(pieces), total)
     if len(raw) < total:
-        raise ValueError("damaged image (png): the data ends too early")
+        raise ValueError("the data ends too early")
     samples = np.empty((height, width, channels), np.uint8)
     start = 0
     for (top, left, down, right, rows, columns), stride in zip(passes, strides, strict=True):
@@ -230,7 +230,7 @@ def unfiltered(lines: np.ndarray, step: int) -> np.ndarray:
         elif kind == 4:
             row[:] = paeth(line.tobytes(), above.tobytes(), step)
         else:
-            raise ValueError(f"damaged image (png): filter {kind}")
+            raise ValueError(f"filter {kind}")
     return out[1:]
 
 
@@ -277,9 +277,7 @@ def decode_tiff(data: bytes) -> np.ndarray:
         or first(266, 1) != 1
         or first(317, 1) not in ((1, 2) if depth >= 8 else (1,))
     ):
-        raise ValueError(
-            f"unsupported TIFF: {depth} bits, {channels} samples, photometric interpretation {photometric}"
-        )
+        raise ValueError(f"unsupported: {depth} bits, {channels} samples, photometric interpretation {photometric}")
     part_width, part_height = (tags[322][0], tags[323][0]) if tiled else (width, min(first(278, height), height))
     check_image_size(part_width, part_height)
     across, down = -(-width // part_width), -(-height // part_height)
@@ -287,7 +285,7 @@ def decode_tiff(data: bytes) -> np.ndarray:
     offsets, sizes = (tags[324], tags[325]) if tiled else (tags[273], tags.get(279, [len(data) - tags[273][0]]))
     stride = (part_width * per_part * depth + 7) // 8
     if len(offsets) < across * down * planes or len(sizes) < across * down * planes:
-        raise ValueError("damaged image (tiff): parts are missing")
+        raise ValueError("parts are missing")
     parts = []
     for index in range(across * down * planes):
         top = index // across % down * part_height
@@ -351,7 +349,7 @@ def inflate_tiff(data: bytes, compression: int, size: int) -> bytes:
     elif compression == 32773:
         out = packbits(data)
     else:
-        raise ValueError(f"unsupported TIFF: compression {compression}")
+        raise ValueError(f"unsupported: compression {compression}")
     return bytes_at(out, 0, size)
 
 
@@ -386,7 +384,7 @@ def lzw(data: bytes, size: int) -> bytes:
             table, previous, width = list(words), b"", 9
             continue
         if code > len(table) or (code == len(table) and not previous) or len(table) > 4096:
-            raise ValueError("damaged image (tiff): wrong LZW code")
+            raise ValueError("wrong LZW code")
         word = table[code] if code < len(table) else previous + previous[:1]
         if previous:
             table.append(previous + word[:1])

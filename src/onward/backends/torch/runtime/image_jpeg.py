@@ -10,6 +10,9 @@ import numpy as np
 JPEG_ZIGZAG = sorted(range(64), key=lambda i: (i // 8 + i % 8, i // 8 if (i // 8 + i % 8) % 2 else i % 8))
 """The place in a block (row by row) of each coefficient, in the order of their frequencies."""
 
+JPEG_MOST_BLOCKS = 1 << 23
+"""Blocks of 8 x 8 samples: more than this is taken for a damaged header."""
+
 
 @dataclass
 class JpegComponent:
@@ -52,7 +55,7 @@ def decode_jpeg(data: bytes) -> np.ndarray:
     while True:
         found = re.compile(rb"\xff+([^\xff\0])").search(data, position)
         if not found:
-            raise ValueError("damaged image (jpeg): the data ends too early")
+            raise ValueError("the data ends too early")
         marker, position = found[1][0], found.end()
         if marker == 0xD9:
             break
@@ -63,10 +66,10 @@ def decode_jpeg(data: bytes) -> np.ndarray:
         position += size
         if marker in (0xC0, 0xC1, 0xC2):
             if frame:
-                raise ValueError("damaged image (jpeg): two frames")
+                raise ValueError("two frames")
             frame = jpeg_frame(body, marker == 0xC2, len(data))
         elif 0xC3 <= marker <= 0xCF and marker != 0xC4:
-            raise ValueError(f"unsupported JPEG: lossless, hierarchical or arithmetic coding ({marker:02X})")
+            raise ValueError(f"unsupported: lossless, hierarchical or arithmetic coding ({marker:02X})")
         elif marker == 0xC4:
             read_huffman_tables(body, tables)
         elif marker == 0xDB:
@@ -79,11 +82,11 @@ def decode_jpeg(data: bytes) -> np.ndarray:
             adobe = body[11]
         elif marker == 0xDA:
             if not frame:
-                raise ValueError("damaged image (jpeg): data before the header")
+                raise ValueError("data before the header")
             segments, position = entropy_segments(data, position)
             decode_scan(frame, body, segments, tables, restart)
     if not frame:
-        raise ValueError("damaged image (jpeg): no image")
+        raise ValueError("no image")
     planes = [jpeg_plane(frame, part, quantizers) for part in frame.components]
     identities = [part.identity for part in frame.components]
     if len(planes) == 1:
@@ -101,12 +104,12 @@ def jpeg_frame(body: bytes, progressive: bool, available: int) -> JpegFrame:
     """The header of a frame; `available` bytes of data bound how many blocks there can be."""
     depth, height, width, count = struct.unpack_from(">BHHB", body)
     if depth != 8 or count not in (1, 3, 4) or not width or not height:
-        raise ValueError(f"unsupported JPEG: {width} x {height}, {count} components of {depth} bits")
+        raise ValueError(f"unsupported: {width} x {height}, {count} components of {depth} bits")
     parts = [
         JpegComponent(body[i], body[i + 1] >> 4, body[i + 1] & 15, body[i + 2]) for i in range(6, 6 + 3 * count, 3)
     ]
     if not all(1 <= part.across <= 4 and 1 <= part.down <= 4 for part in parts):
-        raise ValueError("damaged image (jpeg): wrong sampling factors")
+        raise ValueError("wrong sampling factors")
     most_across, most_down = max(part.across for part in parts), max(part.down for part in parts)
     total = 0
     for part in parts:
@@ -115,8 +118,8 @@ def jpeg_frame(body: bytes, progressive: bool, available: int) -> JpegFrame:
         part.rows = -(-height // (8 * most_down)) * part.down
         part.start = 64 * total
         total += part.columns * part.rows
-    if total > 8 * available:
-        raise ValueError(f"damaged image (jpeg): a size of {width} x {height} in {available} bytes")
+    if total > min(8 * available, JPEG_MOST_BLOCKS):
+        raise ValueError(f"a size of {width} x {height} in {available} bytes")
     return JpegFrame(width, height, progressive, parts, np.zeros(64 * total, np.int16))
 
 
@@ -151,7 +154,7 @@ def huffman_table(counts: list[int], symbols: np.ndarray) -> Any:
     spans = 1 << (16 - lengths)
     known = int(spans.sum())
     if known > 65536:
-        raise ValueError("damaged image (jpeg): wrong Huffman table")
+        raise ValueError("wrong Huffman table")
     length = np.zeros(65536, np.int64)
     length[:known] = np.repeat(lengths, spans)
     symbol = np.zeros(65536, np.int64)
@@ -171,7 +174,7 @@ def long_huffman_entry(entry: int, window: Any, position: int) -> int:
     """An entry of the Huffman table, as if the table were for more than 16 bits."""
     size, taken = entry >> 16, (entry & 31) + (entry >> 16)
     if not entry & 31:
-        raise ValueError("damaged image (jpeg): wrong Huffman code")
+        raise ValueError("wrong Huffman code")
     extra: int = (window[position >> 3] >> (48 - (position & 7) - taken)) & ((1 << size) - 1)
     value = extra if extra >> (size - 1) else extra - (1 << size) + 1
     return value << 16 | entry & 0x7F00 | taken
@@ -185,7 +188,7 @@ def entropy_segments(data: bytes, start: int) -> tuple[list[bytes], int]:
         start = found.end()
         if not 0xD0 <= found[1][0] <= 0xD7:
             return segments, found.start()
-    raise ValueError("damaged image (jpeg): the data ends too early")
+    raise ValueError("the data ends too early")
 
 
 def bit_window(segment: bytes) -> Any:
@@ -207,7 +210,7 @@ def decode_scan(frame: JpegFrame, body: bytes, segments: list[bytes], tables: di
     if not frame.progressive:
         first, last, high, low = 0, 63, 0, 0
     if not (first <= last <= 63 and low <= 13 and (first > 0 or last == 0 or not frame.progressive)) or not chosen:
-        raise ValueError("damaged image (jpeg): wrong parameters of a scan")
+        raise ValueError("wrong parameters of a scan")
     if count == 1:
         part = chosen[0][0]
         blocks = part.blocks()[: -(-part.height // 8), : -(-part.width // 8)].reshape(-1, 1)
@@ -218,7 +221,7 @@ def decode_scan(frame: JpegFrame, body: bytes, segments: list[bytes], tables: di
         part.missing_bits[first : last + 1] = [low] * (last + 1 - first)
     per_segment = restart or len(blocks)
     if len(segments) < -(-len(blocks) // per_segment):
-        raise ValueError("damaged image (jpeg): the data ends too early")
+        raise ValueError("the data ends too early")
     out = frame.coefficients.data
     for i in range(0, len(blocks), per_segment):
         segment = segments[i // per_segment]
@@ -233,13 +236,13 @@ def decode_scan(frame: JpegFrame, body: bytes, segments: list[bytes], tables: di
             more = np.unpackbits(np.frombuffer(segment, np.uint8), count=position).astype(np.int16)
             frame.coefficients[bases] |= more << low
         elif count > 1:
-            raise ValueError("damaged image (jpeg): wrong parameters of a scan")
+            raise ValueError("wrong parameters of a scan")
         else:
             places = JPEG_ZIGZAG[: last + 1]
             decode = more_ac_bits if high else first_ac_bits
             position = decode(window, bases, places, first, tables[16 + chosen[0][2]], low, out)
         if position > 8 * len(segment):
-            raise ValueError("damaged image (jpeg): the data ends too early")
+            raise ValueError("the data ends too early")
 
 
 def interleaved(parts: list[JpegComponent]) -> tuple[np.ndarray, list[int]]:
@@ -274,7 +277,7 @@ def baseline_blocks(window: Any, bases: list[int], owners: list[int], codes: lis
             if k <= 64:
                 out[base + places[k - 1]] = entry >> 16
             elif entry >> 8 & 127 < 64:
-                raise ValueError("damaged image (jpeg): too many coefficients")
+                raise ValueError("too many coefficients")
     return position
 
 
@@ -333,7 +336,7 @@ def more_ac_bits(window: Any, bases: list[int], places: list[int], first: int, c
                     position += value
                     value = 0
                 elif not -1 <= value <= 1:
-                    raise ValueError("damaged image (jpeg): wrong bits of a coefficient")
+                    raise ValueError("wrong bits of a coefficient")
             while k < len(places):
                 place = base + places[k]
                 k += 1
@@ -355,16 +358,18 @@ def more_ac_bits(window: Any, bases: list[int], places: list[int], first: int, c
 def jpeg_plane(frame: JpegFrame, part: JpegComponent, quantizers: dict[int, np.ndarray]) -> np.ndarray:
     """The samples of a component, as many as the image has pixels."""
     if frame.progressive and any(part.missing_bits[:10]):
-        raise ValueError("damaged image (jpeg): scans are missing")
+        raise ValueError("scans are missing")
     count = part.rows * part.columns
     blocks = frame.coefficients[part.start : part.start + 64 * count].reshape(count, 64)
-    samples = inverse_dct(blocks * quantizers[part.quantizer])
+    samples = np.empty((count, 8, 8), np.uint8)
+    for i in range(0, count, 4096):
+        samples[i : i + 4096] = inverse_dct(blocks[i : i + 4096] * quantizers[part.quantizer])
     plane = samples.reshape(part.rows, part.columns, 8, 8).transpose(0, 2, 1, 3).reshape(8 * part.rows, -1)
     plane = plane[: part.height, : part.width]
     most_across = max(p.across for p in frame.components)
     most_down = max(p.down for p in frame.components)
     if most_across % part.across or most_down % part.down:
-        raise ValueError("unsupported JPEG: fractional sampling factors")
+        raise ValueError("unsupported: fractional sampling factors")
     return upsampled(plane, most_across // part.across, most_down // part.down)[: frame.height, : frame.width]
 
 

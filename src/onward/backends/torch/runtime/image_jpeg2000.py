@@ -3,7 +3,7 @@
 import struct
 from dataclasses import dataclass, field, replace
 
-J2K_LARGEST = 1 << 27
+J2K_LARGEST = 1 << 26
 """Pixels: more than this is taken for a damaged header."""
 
 Box = tuple[int, int, int, int]
@@ -58,16 +58,16 @@ def codestream(data: bytes, position: int = 0, end: int | None = None) -> bytes:
             continue
         space = int.from_bytes(data[start + 3 : start + 7], "big") if name == b"colr" and data[start] == 1 else 16
         if name == b"pclr" or space not in (16, 17):
-            raise ValueError("unsupported JPEG 2000: colours that are not gray or RGB")
+            raise ValueError("unsupported: colours that are not gray or RGB")
         position = following
-    raise ValueError("damaged image (jpeg2000): no codestream")
+    raise ValueError("no codestream")
 
 
 def read_codestream(data: bytes) -> tuple[J2kHeader, dict[int, tuple[J2kHeader, bytes]]]:
     """The main header and, by number, the header and the data of each tile."""
     (marker,) = struct.unpack_from(">H", data, 2)
     if marker != 0xFF51:
-        raise ValueError("damaged image (jpeg2000): no size")
+        raise ValueError("no size")
     main = header = read_size(data[6:])
     tiles: dict[int, tuple[J2kHeader, bytes]] = {}
     position, number, part_end = 4 + struct.unpack_from(">H", data, 4)[0], -1, 0
@@ -77,10 +77,10 @@ def read_codestream(data: bytes) -> tuple[J2kHeader, dict[int, tuple[J2kHeader, 
             break
         if marker == 0xFF93:
             if number < 0 or part_end < position + 2:
-                raise ValueError("damaged image (jpeg2000): wrong tile")
+                raise ValueError("wrong tile")
             body = data[position + 2 : part_end]
             if len(body) < part_end - position - 2:
-                raise ValueError("damaged image (jpeg2000): the data ends too early")
+                raise ValueError("the data ends too early")
             tiles[number] = (header, tiles[number][1] + body)
             position = part_end
             continue
@@ -97,11 +97,11 @@ def read_codestream(data: bytes) -> tuple[J2kHeader, dict[int, tuple[J2kHeader, 
         elif marker in (0xFF5C, 0xFF5D):
             read_quantization(header, body, marker == 0xFF5D)
         elif marker in (0xFF5E, 0xFF5F, 0xFF60, 0xFF61):
-            raise ValueError(f"unsupported JPEG 2000: marker {marker:04X}")
+            raise ValueError(f"unsupported: marker {marker:04X}")
         position += 2 + size
     left, top, right, bottom = main.tile
     if len(tiles) < -(-(main.image[2] - left) // (right - left)) * -(-(main.image[3] - top) // (bottom - top)):
-        raise ValueError("damaged image (jpeg2000): tiles are missing")
+        raise ValueError("tiles are missing")
     return main, tiles
 
 
@@ -116,9 +116,9 @@ def read_size(body: bytes) -> J2kHeader:
         and y <= top < y + height
         and count
     ):
-        raise ValueError("damaged image (jpeg2000): wrong sizes")
-    if any(part[1:] != (1, 1) or part[0] & 127 > 15 for part in parts):
-        raise ValueError("unsupported JPEG 2000: components of different sizes, or of more than 16 bits")
+        raise ValueError("wrong sizes")
+    if count > 4 or any(part[1:] != (1, 1) or part[0] & 127 > 15 for part in parts):
+        raise ValueError("unsupported: components of different sizes, of more than 16 bits, or too many")
     return J2kHeader(
         (left, top, right, bottom),
         (x, y, x + width, y + height),
@@ -136,26 +136,24 @@ def tile_header(main: J2kHeader, number: int) -> J2kHeader:
     x, y = x + column * width, y + row * height
     box = (max(x, left), max(y, top), min(x + width, right), min(y + height, bottom))
     if box[0] >= box[2] or box[1] >= box[3]:
-        raise ValueError(f"damaged image (jpeg2000): there is no tile {number}")
+        raise ValueError(f"there is no tile {number}")
     return replace(main, tile=box, coding=[replace(one) for one in main.coding])
 
 
 def read_coding(header: J2kHeader, body: bytes, single: bool) -> None:
     """The marker COD or, for a single component, COC."""
     if single:
-        wide = len(header.coding) > 256
-        chosen = [header.coding[int.from_bytes(body[: 1 + wide], "big")]]
-        flags, body = body[1 + wide], body[2 + wide :]
+        chosen, flags, body = [header.coding[body[0]]], body[1], body[2:]
     else:
         chosen, flags = header.coding, body[0]
         header.progression, header.layers, mixed = struct.unpack_from(">BHB", body, 1)
         header.mixed, body = bool(mixed), body[5:]
     levels, width, height, style, kind = body[:5]
     if levels > 32 or width > 8 or height > 8 or width + height > 8 or style > 63 or kind > 1 or header.progression > 4:
-        raise ValueError("damaged or unsupported image (jpeg2000): wrong coding style")
+        raise ValueError("wrong or unsupported coding style")
     sizes = [(size & 15, size >> 4) for size in body[5 : 6 + levels]] if flags & 1 else [(15, 15)] * (levels + 1)
     if len(sizes) <= levels:
-        raise ValueError("damaged image (jpeg2000): sizes of precincts are missing")
+        raise ValueError("sizes of precincts are missing")
     for coding in chosen:
         coding.levels, coding.block, coding.style = levels, (width + 2, height + 2), style
         coding.reversible, coding.precincts = bool(kind), sizes
@@ -165,8 +163,7 @@ def read_quantization(header: J2kHeader, body: bytes, single: bool) -> None:
     """The marker QCD or, for a single component, QCC."""
     chosen = header.coding
     if single:
-        wide = len(header.coding) > 256
-        chosen, body = [chosen[int.from_bytes(body[: 1 + wide], "big")]], body[1 + wide :]
+        chosen, body = [chosen[body[0]]], body[1:]
     kind = body[0] & 31
     if kind == 0:
         steps = [(value >> 3, 0) for value in body[1:]]

@@ -254,7 +254,7 @@ def decode_code_block(
         for _ in range(passes):
             plane = planes - 1 - (done + 2) // 3
             if plane < 0:
-                raise ValueError("damaged image (jpeg2000): too many coding passes")
+                raise ValueError("too many coding passes")
             if done % 3 == 1:
                 significance_pass(3 << plane)
             elif done % 3 == 2:
@@ -262,7 +262,7 @@ def decode_code_block(
             else:
                 cleanup_pass(3 << plane)
                 if style & 32 and [decode(18) for _ in range(4)] != [1, 0, 1, 0]:
-                    raise ValueError("damaged image (jpeg2000): no mark at the end of a bit plane")
+                    raise ValueError("no mark at the end of a bit plane")
             done += 1
             if style & 2:
                 contexts[:] = fresh

@@ -141,7 +141,7 @@ def tile_precincts(header: J2kHeader, component: int, bands: list[list[J2kBand]]
         rows = range(top >> down, -(-bottom >> down))
         half = 1 if resolution else 0
         if across < half or down < half or len(columns) * len(rows) > budget - len(out):
-            raise ValueError("damaged image (jpeg2000): wrong precincts")
+            raise ValueError("wrong precincts")
         size = (min(coding.block[0], across - half), min(coding.block[1], down - half))
         for row in rows:
             for column in columns:
@@ -164,7 +164,7 @@ def precinct_part(
     columns = range(left >> size[0], -(-right >> size[0]))
     rows = range(top >> size[1], -(-bottom >> size[1]))
     if len(columns) * len(rows) > J2K_MOST_BLOCKS:
-        raise ValueError("damaged image (jpeg2000): too many code-blocks")
+        raise ValueError("too many code-blocks")
     blocks = [
         J2kBlock(
             (
@@ -223,7 +223,7 @@ def read_packet(header: J2kHeader, layer: int, precinct: J2kPrecinct, data: byte
                     while not missing_planes.below(x, y, missing + 1, bits):
                         missing += 1
                         if missing > 80:
-                            raise ValueError("damaged image (jpeg2000): too many bit planes")
+                            raise ValueError("too many bit planes")
                     block.planes = band.planes - missing
                 passes = bits.passes()
                 while bits.read():
@@ -239,7 +239,7 @@ def read_packet(header: J2kHeader, layer: int, precinct: J2kPrecinct, data: byte
     for block, count, length in pieces:
         piece = data[position : position + length]
         if len(piece) < length:
-            raise ValueError("damaged image (jpeg2000): the data ends too early")
+            raise ValueError("the data ends too early")
         block.segments.append((piece, count))
         position += length
     return position

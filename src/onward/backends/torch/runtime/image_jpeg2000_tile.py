@@ -43,7 +43,7 @@ def decode_tile(header: J2kHeader, data: bytes) -> list[np.ndarray]:
     for component, resolutions in enumerate(bands):
         precincts += tile_precincts(header, component, resolutions, len(data) - len(precincts))
     if len(precincts) * header.layers > len(data):
-        raise ValueError("damaged image (jpeg2000): the data ends too early")
+        raise ValueError("the data ends too early")
     position = 0
     for layer, precinct in packet_order(header, precincts):
         position = read_packet(header, layer, precinct, data, position)
@@ -72,7 +72,7 @@ def band_coefficients(coding: J2kCoding, band: J2kBand) -> np.ndarray:
         if block.passes:
             x0, y0, x1, y1 = block.box
             if block.planes > 30:
-                raise ValueError("damaged image (jpeg2000): too many bit planes")
+                raise ValueError("too many bit planes")
             segments = joined_segments(block.segments, coding.style)
             values = decode_code_block(x1 - x0, y1 - y0, band.kind, block.planes, segments, coding.style)
             if coding.reversible:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onward.backends.torch.runtime.image_webp_frame import render_vp8
-from onward.backends.torch.runtime.image_webp_lossless import decode_vp8l
+from onward.backends.torch.runtime.image_webp_lossless import WEBP_LARGEST, decode_vp8l
 from onward.backends.torch.runtime.image_webp_tables import (
     VP8_AC_STEPS,
     VP8_DC_STEPS,
@@ -37,12 +37,12 @@ def decode_webp(data: bytes) -> np.ndarray:
         body = data[position + 8 : position + 8 + size]
         if name in (b"VP8 ", b"VP8L"):
             if len(body) < size:
-                raise ValueError("damaged image (webp): the data ends too early")
+                raise ValueError("the data ends too early")
             return decode_vp8(body) if name == b"VP8 " else decode_vp8l(body)
         if name == b"ANMF":
-            raise ValueError("unsupported WebP: an animation")
+            raise ValueError("unsupported: an animation")
         position += 8 + size + size % 2
-    raise ValueError("damaged image (webp): no image")
+    raise ValueError("no image")
 
 
 def bool_reader(data: bytes) -> BitReader:
@@ -53,7 +53,7 @@ def bool_reader(data: bytes) -> BitReader:
         nonlocal span, value, spare, position
         if spare < 0:
             if position > len(data):
-                raise ValueError("damaged image (webp): the data ends too early")
+                raise ValueError("the data ends too early")
             value = value << 56 | int.from_bytes(data[position : position + 7].ljust(7, b"\0"), "big")
             spare += 56
             position += 7
@@ -126,10 +126,10 @@ def decode_vp8(data: bytes) -> np.ndarray:
     """A key frame."""
     tag = int.from_bytes(data[:3], "little")
     if tag & 1 or data[3:6] != b"\x9d\x01\x2a":
-        raise ValueError("damaged image (webp): no key frame")
+        raise ValueError("no key frame")
     width, height = (side & 0x3FFF for side in struct.unpack_from("<HH", data, 6))
-    if not width or not height:
-        raise ValueError(f"damaged image (webp): a size of {width} x {height}")
+    if not 0 < width * height <= WEBP_LARGEST:
+        raise ValueError(f"a size of {width} x {height}")
     bit = bool_reader(data[10 : 10 + (tag >> 5)])
     read_number(bit, 2)
     header, count = read_vp8_header(bit)

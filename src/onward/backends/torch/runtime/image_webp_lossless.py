@@ -10,7 +10,7 @@ import numpy as np
 from onward.backends.torch.runtime.image_webp_tables import WEBP_NEAR_PIXELS
 
 WEBP_CODE_ORDER = [17, 18, 0, 1, 2, 3, 4, 5, 16, *range(6, 16)]
-WEBP_LARGEST = 1 << 25
+WEBP_LARGEST = 1 << 26
 """Pixels: more than this is taken for a damaged header, as a few bytes can encode any number of equal pixels."""
 
 
@@ -45,16 +45,16 @@ class WebpBits:
 def decode_vp8l(data: bytes) -> np.ndarray:
     bits = WebpBits(data)
     if bits.read(8) != 0x2F:
-        raise ValueError("damaged image (webp): no lossless image")
+        raise ValueError("no lossless image")
     width, height = bits.read(14) + 1, bits.read(14) + 1
     if bits.read(4) >> 1 or width * height > WEBP_LARGEST:
-        raise ValueError(f"damaged image (webp): a size of {width} x {height}")
+        raise ValueError(f"a size of {width} x {height}")
     transforms: list[tuple[int, int, int, np.ndarray]] = []
     columns = width
     while bits.read(1):
         kind = bits.read(2)
         if kind in [known for known, *_ in transforms]:
-            raise ValueError("damaged image (webp): a transform twice")
+            raise ValueError("a transform twice")
         size, table = 0, np.zeros(0, np.uint32)
         if kind < 2:
             size = bits.read(3) + 2
@@ -69,7 +69,7 @@ def decode_vp8l(data: bytes) -> np.ndarray:
             columns = -(-columns >> size)
     pixels = read_pixels(bits, columns, height, grouped=True)
     if bits.position > 8 * len(data):
-        raise ValueError("damaged image (webp): the data ends too early")
+        raise ValueError("the data ends too early")
     for kind, size, across, table in reversed(transforms):
         if kind == 0:
             pixels = undo_prediction(pixels, table, size)
@@ -86,7 +86,7 @@ def read_pixels(bits: WebpBits, width: int, height: int, grouped: bool = False) 
     """An image, height x width; if `grouped`, its parts may have prefix codes of their own."""
     cache_bits = bits.read(4) if bits.read(1) else 0
     if cache_bits > 11:
-        raise ValueError("damaged image (webp): too large a cache")
+        raise ValueError("too large a cache")
     size = 0
     groups: np.ndarray = np.zeros((1, 1), np.uint32)
     if grouped and bits.read(1):
@@ -102,7 +102,7 @@ def read_pixels(bits: WebpBits, width: int, height: int, grouped: bool = False) 
     limit = len(bits.window) * 8 - 64
     while index < end:
         if not index % width and bits.position > limit:
-            raise ValueError("damaged image (webp): the data ends too early")
+            raise ValueError("the data ends too early")
         y, x = divmod(index, width)
         green, red, blue, alpha, far = codes[group_of[y >> size][x >> size] if size else 0]
         token = symbol(green)
@@ -114,7 +114,7 @@ def read_pixels(bits: WebpBits, width: int, height: int, grouped: bool = False) 
             across, up = WEBP_NEAR_PIXELS[code - 1] if code <= 120 else (code - 120, 0)
             distance = max(across + up * width, 1)
             if distance > index or length > end - index:
-                raise ValueError("damaged image (webp): a reference outside of the image")
+                raise ValueError("a reference outside of the image")
             for place in range(index, index + length):
                 out[place] = out[place - distance]
             index += length
@@ -157,7 +157,7 @@ def read_prefix_code(bits: WebpBits, count: int) -> tuple[Any, int]:
         else:
             repeat = bits.read({16: 2, 17: 3, 18: 7}[length]) + (11 if length == 18 else 3)
             if index + repeat > count:
-                raise ValueError("damaged image (webp): wrong prefix code")
+                raise ValueError("wrong prefix code")
             if length == 16:
                 lengths[index : index + repeat] = [previous] * repeat
             index += repeat
@@ -170,7 +170,7 @@ def prefix_code(lengths: list[int]) -> tuple[Any, int]:
     if len(symbols) == 1:
         return [symbols[0][1] << 4], 0
     if not symbols or sum(1 << (15 - length) for length, _ in symbols) != 1 << 15:
-        raise ValueError("damaged image (webp): wrong prefix code")
+        raise ValueError("wrong prefix code")
     longest = symbols[-1][0]
     table = np.zeros(1 << longest, np.int64)
     code = 0
