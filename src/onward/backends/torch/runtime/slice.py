@@ -45,28 +45,26 @@ def pad(x: Any, widths: list[int], mode: str, value: Any = None, axes: list[int]
         if before or after:
             index = border_index(x.shape[axis], before, after, mode)
             if isinstance(x, Tensor):
-                x = x.index_select(axis, torch.from_numpy(index).to(x.device))
+                x = x.index_select(axis, index.to(x.device))
             else:
                 border = (index < 0).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-                x = np.where(border, "" if value is None else value, x.take(index, axis))
+                x = np.where(border.numpy(), "" if value is None else value, x.take(index.numpy(), axis))
     return x
 
 
-def border_index(size: int, before: int, after: int, mode: str) -> np.ndarray:
+def border_index(size: int, before: int, after: int, mode: str) -> Tensor:
     """Which element of an axis each element of the padded axis is; -1 where it is the constant."""
-    first, last = max(-before, 0), size - max(-after, 0)
-    place = np.arange(min(-before, 0) if before > 0 else 0, last - first + max(after, 0))
-    size = last - first
+    first = max(-before, 0)
+    size = size - max(-after, 0) - first
+    place = torch.arange(-max(before, 0), size + max(after, 0))
     if mode == "constant":
-        place = np.where((place < 0) | (place >= size), -1 - first, place)
+        place = torch.where((place < 0) | (place >= size), -1 - first, place)
     elif mode == "edge":
-        place = place.clip(0, size - 1)
+        place = place.clamp(0, size - 1)
     elif mode == "wrap":
         place = place % size
-    elif size > 1:
-        place = size - 1 - np.abs(place % (2 * size - 2) - (size - 1))
     else:
-        place = np.zeros_like(place)
+        place = size - 1 - (place % max(2 * size - 2, 1) - (size - 1)).abs()
     return place + first
 
 
