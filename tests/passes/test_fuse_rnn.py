@@ -99,3 +99,16 @@ def test_layers_that_belong_together_only_in_part(between, modules):
     model, feed = layers(between)
     check(model, feed)
     assert source(model).count("nn.LSTM(6, 6") == modules
+
+
+def test_weights_put_together_once():
+    """Also for a layer that no module computes: its weights are constants, not a computation at every run."""
+    text = f"""<ir_version: 10, opset_import: ["" : 20]> g (float[t,b,{N}] x) => (float[t,d,b,h] y)
+    <int64[1] zero = {{0}}, int64[1] middle = {{12}}, int64[1] end = {{100}}> {{
+        a = Slice(w, zero, middle, zero) c = Slice(w, middle, end, zero) j = Concat<axis=0>(c, a)
+        u = Unsqueeze(j, zero)
+        y = LSTM<hidden_size={H}, activations=["HardSigmoid", "Tanh", "Tanh"]>(x, u, r)
+    }}"""
+    model = text_model(text, w=floats(4 * H, N), r=floats(1, 4 * H, H))
+    check(model, [floats(T, B, N)])
+    assert "torch.cat" not in source(model)
