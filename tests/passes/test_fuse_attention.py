@@ -114,7 +114,8 @@ def test_long_way_of_another_order_is_no_transposition():
 def test_corner_of_a_constant_triangle(which, fused):
     """As in GPT-2: a buffer for the longest sequence, cut to the current one."""
     body = f"""kt = Transpose<perm=[0,1,3,2]>(q) s = Shape(q) n = Slice(s, before, last)
-        o = Constant<value_ints=[0]>() two = Constant<value_ints=[2]>() three = Constant<value_ints=[3]>() r = Slice(buffer, o, n, two) c = Slice(r, o, n, three)
+        o = Constant<value_ints=[0]>() two = Constant<value_ints=[2]>() three = Constant<value_ints=[3]>()
+        r = Slice(buffer, o, n, two) c = Slice(r, o, n, three)
         above = Equal(c, zero) a = MatMul(q, kt) b = Mul(a, half) m = Where(above, lowest, b) {FINISH}"""
     buffer = getattr(np, which)(np.ones((1, 1, 8, 8), np.float32))
     model = text_model(written_out(body), buffer=buffer)
