@@ -17,8 +17,8 @@ def idioms(model: ir.Model) -> None:
 
     Runs before constants are folded: a folded weight has lost the name it had in the original model.
     """
-    fuse_rnn(model)
-    fuse_linear(model)
+    fuse_rnn(model)  # first: with the initial states it drops go nodes that read the sequences between layers
+    fuse_linear(model)  # before attention: a product with constant keys or values is a layer that owns them
     fuse_attention(model)
     fuse_layernorm(model)
     fuse_activation(model)
