@@ -72,7 +72,7 @@ def from_numpy(data: np.ndarray) -> torch.Tensor:
     view = _REINTERPRET.get(data.dtype)
     if view is None:
         plain = np.dtype(data.dtype.str)  # numpy has two names for 64 bits, of which PyTorch knows one
-        return torch.from_numpy(np.array(data, plain, order="C"))
+        return torch.from_numpy(np.array(data, order="C").view(plain))
     name = {np.dtype(ml_dtypes.bfloat16): "bfloat16"}.get(data.dtype, data.dtype.name)
     return torch.from_numpy(np.array(data, order="C").view(view)).view(getattr(torch, name))
 
