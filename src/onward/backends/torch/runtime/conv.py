@@ -1,5 +1,6 @@
 """Convolutions of any rank, and those whose padding is known only when they run."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -138,8 +139,8 @@ def col2im(
         axes = [n for j in range(rank) for n in ((-1,) if j == i else (1,))]
         taps, steps = taps.reshape(*axes, *[1] * rank), steps.reshape(*[1] * rank, *axes)
         places = places * size + taps + steps
-    channels = x.shape[1] // torch.Size(block).numel()
-    flat = x.new_zeros(x.shape[0], channels, torch.Size(padded).numel())
+    channels = x.shape[1] // math.prod(block)
+    flat = x.new_zeros(x.shape[0], channels, math.prod(padded))
     y = flat.index_add(2, places.reshape(-1), x.reshape(x.shape[0], channels, -1))
     y = y.reshape(*y.shape[:2], *padded)
     return F.pad(y, [-pads[i + side] for i in reversed(range(rank)) for side in (0, rank)])
@@ -163,7 +164,7 @@ def deform_conv(
     """
     rank, kernel, steps = weight.ndim - 2, weight.shape[2:], offset.shape[2:]
     stride, dilation, pads = stride or [1] * rank, dilation or [1] * rank, pads or [0] * 2 * rank
-    taps, batch = kernel.numel(), x.shape[0] * offset_groups
+    taps, batch = math.prod(kernel), x.shape[0] * offset_groups
     moved = offset.reshape(batch, taps, rank, -1)
     coordinates = []
     for i in range(rank):

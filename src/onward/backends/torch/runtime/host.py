@@ -1,11 +1,10 @@
 """Arithmetic on Python numbers with ONNX's rounding."""
 
-import struct
-
 
 def float32(number: float) -> float:
-    """Round to single precision; a symbolic number is left as it is."""
-    return float(struct.unpack("f", struct.pack("f", number))[0]) if isinstance(number, float | int) else number
+    """Round to single precision: by arithmetic alone (Veltkamp's splitting), so that compilers can trace it."""
+    shifted = number * 536870913.0
+    return shifted - (shifted - number)
 
 
 def trunc_divide(a: int, b: int) -> int:

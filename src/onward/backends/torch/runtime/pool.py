@@ -1,5 +1,6 @@
 """Pools with dilations, uneven padding, or sizes known only when they run."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -54,7 +55,7 @@ def max_pool_indices(
     for i in range(1, rank) if column_major else reversed(range(rank - 1)):
         strides[i] = strides[i - 1] * x.shape[i + 1] if column_major else strides[i + 1] * x.shape[i + 3]
     planes = torch.arange(x.shape[0] * x.shape[1], device=x.device).reshape(*x.shape[:2], *[1] * rank)
-    index = planes * x.shape[2:].numel()
+    index = planes * math.prod(x.shape[2:])
     for i in reversed(range(rank)):
         tap, inside = inside % kernel[i], inside // kernel[i]
         steps = torch.arange(y.shape[2 + i], device=x.device).reshape(-1, *[1] * (rank - 1 - i))
@@ -132,7 +133,7 @@ def max_unpool_nd(
     begin, end = (pads[:rank], pads[rank:]) if pads else ([0] * rank, [0] * rank)
     sizes = [(n - 1) * s - b - e + k for n, s, b, e, k in zip(x.shape[2:], stride, begin, end, kernel, strict=True)]
     shape = [*x.shape[:2], *sizes]
-    flat = x.new_zeros(torch.Size(shape).numel())
+    flat = x.new_zeros(math.prod(shape))
     y = flat.scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(shape)
     if output_shape is None:
         return y
