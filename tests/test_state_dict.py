@@ -112,7 +112,14 @@ def randomise(net: nn.Module) -> nn.Module:
 def export(net: nn.Module, path: Path, *, optimize: bool) -> None:
     dynamic = tuple({0: torch.export.Dim.DYNAMIC} for _ in net.example)
     torch.onnx.export(
-        net, net.example, path, dynamo=True, optimize=optimize, dynamic_shapes=dynamic, external_data=False, verbose=False
+        net,
+        net.example,
+        path,
+        dynamo=True,
+        optimize=optimize,
+        dynamic_shapes=dynamic,
+        external_data=False,
+        verbose=False,
     )
 
 
