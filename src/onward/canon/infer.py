@@ -13,6 +13,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.canon.infer_bodies import BODIES, UNKNOWN, Kind, kind_of
+from onward.canon.infer_own import CORRECTIONS, added_kinds
 from onward.canon.known import Dim, Known
 from onward.canon.upgrade.types import infer_types
 from onward.hub.types import read_type, write_type
@@ -22,9 +23,6 @@ DATA_LIMIT = 256
 
 DECLARED = "onward.declared_shape"
 """The shape that a file declares for a body's output, where it is kept: a loop that never runs gives tensors of it."""
-
-UNSOUND = {"Attention"}
-"""Ops whose inference functions count a dimension that is not known as 0."""
 
 _SIMPLE = {ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING}
 _LISTS = {ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS}
@@ -102,8 +100,10 @@ class Inference:
         version = node.version = node.version or self._opsets.get(node.domain)
         schema = None if version is None else _schema(node.domain, node.op_type, version)
         if schema is None or version is None:
-            for value in node.outputs:
+            for value, kind in zip(node.outputs, added_kinds(node), strict=False):
                 self._known.forget(value)
+                if value.type is None and kind.type is not None:
+                    _set(value, kind)
             return
         is_standard = node.domain == ""
         if is_standard and node.op_type == "Constant":
@@ -116,8 +116,8 @@ class Inference:
         else:
             kinds = [_decoded(answer) for answer in self._ask(node, schema, version)]
             if is_standard:
-                if node.op_type in UNSOUND and not _is_static(node):
-                    kinds = [Kind(k.type, k.dims and (None,) * len(k.dims)) for k in kinds]
+                if node.op_type in CORRECTIONS and not _is_static(node):
+                    kinds = CORRECTIONS[node.op_type](node, kinds)
                 self._refine(node, kinds)
         for value, kind in zip(node.outputs, kinds, strict=False):
             _set(value, kind)
@@ -175,7 +175,7 @@ class Inference:
         return _tensor(value.dtype, numbers.shape, numbers.astype(value.dtype.numpy()).tobytes())
 
     def _refine(self, node: ir.Node, kinds: list[Kind]) -> None:
-        """Add the dimensions that follow from numbers of which only some are known, and ranks that follow from weights."""
+        """Add the dimensions that follow from numbers of which only some are known, and ranks from weights."""
         if node.op_type in ("Conv", "ConvTranspose") and kinds[0].dims is None:
             weight = node.inputs[1]
             if weight is not None and weight.shape is not None:

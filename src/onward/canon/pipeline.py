@@ -10,7 +10,7 @@ from onnx_ir.passes import common
 from onward.canon.defaults import fill_defaults
 from onward.canon.infer import infer
 from onward.canon.inline import inline
-from onward.canon.lower import lower
+from onward.canon.lower import lower, lower_foreign
 from onward.canon.signature import check_signatures
 from onward.canon.upgrade import upgrade
 from onward.model import Model
@@ -29,7 +29,7 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     infer(graph)  # before upgrade, whose rewrites are shorter where shapes are known
     upgrade(graph)
     fill_defaults(graph)
-    infer(graph)  # idioms look at shapes
+    lower_foreign(graph, has_rule)  # idioms look at shapes and at standard ops
     simplify(graph)
     idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
     fold_constants(graph)  # before lowering, which looks for constants

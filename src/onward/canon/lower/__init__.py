@@ -21,7 +21,7 @@ from onward.canon.origin import mark_origin
 from onward.canon.upgrade import ML, upgrade_node
 from onward.canon.upgrade.rewrite import Rewriter
 
-__all__ = ["LOWERINGS", "key_of", "load_lowerings", "lower"]
+__all__ = ["LOWERINGS", "key_of", "load_lowerings", "lower", "lower_foreign"]
 
 UPGRADED = ("", ML)
 """Domains whose nodes come in several versions."""
@@ -49,6 +49,15 @@ def lower(model: ir.Model, has_rule: Callable[[str], bool]) -> bool:
     lowerer = _Lowerer(model, has_rule)
     lowerer.graph(model.graph)
     return lowerer.changed
+
+
+def lower_foreign(model: ir.Model, has_rule: Callable[[str], bool]) -> bool:
+    """As `lower`, for ops that ONNX does not define: so that what looks for patterns sees standard ops."""
+    return lower(model, lambda key: has_rule(key) or not _is_foreign(key))
+
+
+def _is_foreign(key: str) -> bool:
+    return key.startswith("com.microsoft::") or key == "SimplifiedLayerNormalization"
 
 
 class _Typing(Rewriter):

@@ -44,7 +44,7 @@ def _mask(mask: ir.Value, queries: ir.Value, total: ir.Value, value: float, like
     if known is None:
         raise UnsupportedError(f"{describe(op.node)}: the rank of its mask is not known")
     if known == 1:
-        seen = _between(mask, length(like, 0, op), total, op)
+        hidden = _outside(mask, like, total, op)
     else:
         if known == 4:
             ends = op("Concat", total, total, axis=0)
@@ -52,23 +52,30 @@ def _mask(mask: ir.Value, queries: ir.Value, total: ir.Value, value: float, like
             mask = op("Slice", mask, begins, ends, op.ints([2, 3]))
         else:
             mask = op("Unsqueeze", mask, op.ints([1, 2] if known == 2 else [1]))
-        seen = op("Greater", mask, op.number(0, mask))
-    return op("Where", seen, op.number(0.0, like), op.number(value, like))
+        hidden = op("LessOrEqual", mask, op.number(0, mask))
+    share = op("CastLike", hidden, like) if like.dtype is None else op("Cast", hidden, to=like.dtype)
+    return op("Mul", share, op.number(value, like))
 
 
-def _between(limits: ir.Value, batch: ir.Value, total: ir.Value, op: Rewriter) -> ir.Value:
-    """Which places of each row are before its end and not before its beginning: (batch, 1, 1, total)."""
-    size, rows = dims(limits), dims(batch)
-    places = op("Range", op.ints(0), op("Squeeze", total), op.ints(1))
+def _outside(limits: ir.Value, like: ir.Value, total: ir.Value, op: Rewriter) -> ir.Value:
+    """Which places of each row are not before its end, or before its beginning: (batch, 1, 1, total)."""
+    batch = length(like, 0, op)
+    places = op("Range", op.ints(0), op("Squeeze", total, op.ints([0])), op.ints(1))
     wide = op("Cast", limits, to=ir.DataType.INT64)
-    shape = op.ints([-1, 1, 1, 1])
-    ends = op("Reshape", op("Slice", wide, op.ints([0]), batch), shape)
-    before = op("Less", places, ends)
-    if size and rows and size == rows == [1]:
-        return before
+    column = op.ints([-1, 1, 1, 1])
+    size, rows = (_size(x) for x in (limits, like))
+    if size is not None and size == rows:
+        return op("GreaterOrEqual", places, op("Reshape", wide, column))
+    after = op("GreaterOrEqual", places, op("Reshape", op("Slice", wide, op.ints([0]), batch), column))
     filled = op("Concat", wide, op("Expand", op.ints([0]), batch), axis=0)
     begins = op("Slice", filled, batch, op("Add", batch, batch))
-    return op("And", before, op("GreaterOrEqual", places, op("Reshape", begins, shape)))
+    return op("Or", after, op("Less", places, op("Reshape", begins, column)))
+
+
+def _size(x: ir.Value) -> int | str | None:
+    """The first dimension, as a number or by its name."""
+    first = None if x.shape is None else x.shape[0]
+    return first if first is None or isinstance(first, int) else first.value
 
 
 def _attend(
@@ -91,7 +98,7 @@ def _attend(
     if mask is not None:
         extra = _mask(mask, queries, total, take(node, "mask_filter_value", FILTER), q, op)
         bias = extra if bias is None else op("Add", bias, extra)
-    packed = rank(q) == 3
+    packed = rank(q) != 4
     scale = take(node, "scale") or None
     return op.many(
         3,
