@@ -112,7 +112,7 @@ def page(rows: dict[str, dict[str, str]]) -> str:
     lines = [
         "# torch.export and torch.compile",
         "",
-        f"{len(rows)} converted models: five networks exported with a dynamic batch, and the pretrained models. Of",
+        f"{len(rows)} converted models: five networks with a dynamic batch, and the pretrained models. Of",
         f"these work: **{counts}**. Every dimension on which two sets of inputs differ is dynamic, and results are compared",
         "with the plain module on both sets. *torch.compile* may fall back to Python where a graph breaks; *without a",
         "break* it may not, which rules out control flow that depends on data, and PyTorch's own recurrent modules.",
