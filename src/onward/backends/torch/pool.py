@@ -32,18 +32,22 @@ def max_pool(
     strides: Ints | None = None,
 ) -> Any:
     win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
-    general = _general(win, ceil_mode)
-    if e.used(1):
-        return Unpack(ops.max_pool_indices(x, **general, **options(column_major=bool(storage_order))))
     rank = len(kernel_shape)
+    general = _general(win, ceil_mode)
+    function: Expr = getattr(F, f"max_pool{rank}d")
+    arguments = {**_arguments(win, bool(ceil_mode)), **options(dilation=short(win.dilations))}
+    if e.used(1):
+        if rank > 3 or e.dtype(x) not in _FLOATS or not _takes(win) or storage_order:
+            return Unpack(ops.max_pool_indices(x, **general, **options(column_major=bool(storage_order))))
+        y, index = e.unpack(function(x, short(win.kernel), **arguments, return_indices=True), 2)
+        return y, ops.index_over_planes(index, x)
     if rank > 3 or (e.dtype(x) not in _FLOATS and rank == 1):
         return ops.max_pool_nd(x, **general)
     if not _takes(win):
         if ceil_mode or e.dtype(x) not in _FLOATS:
             return ops.max_pool_nd(x, **general)
         x = padded(x, win, -float("inf"), pool=True)
-    function: Expr = getattr(F, f"max_pool{rank}d")
-    return function(x, short(win.kernel), **_arguments(win, bool(ceil_mode)), **options(dilation=short(win.dilations)))
+    return function(x, short(win.kernel), **arguments)
 
 
 @rule("AveragePool")

@@ -54,13 +54,18 @@ def max_pool_indices(
     strides = [1] * rank
     for i in range(1, rank) if column_major else reversed(range(rank - 1)):
         strides[i] = strides[i - 1] * x.shape[i + 1] if column_major else strides[i + 1] * x.shape[i + 3]
-    planes = torch.arange(x.shape[0] * x.shape[1], device=x.device).reshape(*x.shape[:2], *[1] * rank)
-    index = planes * math.prod(x.shape[2:])
+    index = index_over_planes(torch.zeros((), dtype=torch.int64, device=x.device), x)
     for i in reversed(range(rank)):
         tap, inside = inside % kernel[i], inside // kernel[i]
         steps = torch.arange(y.shape[2 + i], device=x.device).reshape(-1, *[1] * (rank - 1 - i))
         index = index + (steps * stride[i] - amounts[i][0] + tap * dilation[i]) * strides[i]
     return y, index
+
+
+def index_over_planes(index: Tensor, x: Tensor) -> Tensor:
+    """Places in the plane of each channel as places in the whole of the flattened `x`."""
+    planes = torch.arange(x.shape[0] * x.shape[1], device=x.device)
+    return index + planes.reshape(*x.shape[:2], *[1] * (x.ndim - 2)) * math.prod(x.shape[2:])
 
 
 def sum_pool(x: Tensor, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> Tensor:
