@@ -1,8 +1,10 @@
 """Ops that rearrange elements, against ONNX Runtime."""
 
 import numpy as np
+import onnx
 import pytest
-from harness import check, floats, node_model, source
+from harness import check, finish, floats, node_model, source
+from onnx import helper, numpy_helper
 
 from onward.verify.runners import torch as runner
 
@@ -220,8 +222,6 @@ def test_range(dtype, bounds, fixed):
 @pytest.mark.parametrize("shape", [(2, 3), (), (0,), (1,)])
 @pytest.mark.parametrize("value", [None, np.float32(-0.0), np.float64(2.5), np.int64(1), np.bool_(True)])
 def test_constant_of_shape(shape, value, fixed):
-    from onnx import numpy_helper
-
     attributes = {} if value is None else {"value": numpy_helper.from_array(np.array([value]))}
     check(*node_model("ConstantOfShape", [ints(*shape)], fixed=fixed, **attributes))
 
@@ -259,6 +259,31 @@ def test_shape_and_size(attributes, dtype):
     x = some((2, 3, 4), dtype)
     check(*node_model("Shape", [x], **attributes))
     check(*node_model("Size", [x]))
+
+
+def sparse(indices):
+    values = helper.make_tensor("values", 1, [2], [1.5, -2.0])
+    return helper.make_sparse_tensor(values, numpy_helper.from_array(np.array(indices), "indices"), [2, 3])
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"value_int": 3},
+        {"value_ints": [1, 2]},
+        {"value_float": 0.1},
+        {"value_floats": [1.0, np.inf]},
+        {"value_string": "é"},
+        {"value_strings": ["é", "", "x\0"]},
+        {"value": numpy_helper.from_array(some((2, 2), "str"))},
+        {"value": numpy_helper.from_array(np.array(2**40))},
+        {"sparse_value": sparse([1, 4])},
+        {"sparse_value": sparse([[0, 1], [1, 2]])},
+    ],
+)
+def test_constant(attributes):
+    nodes = [helper.make_node("Constant", [], ["c"], **attributes), helper.make_node("Identity", ["c"], ["y"])]
+    check(finish(helper.make_graph(nodes, "g", [], [onnx.ValueInfoProto(name="y")])), [])
 
 
 def test_code_reads_as_written_by_hand():

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from onward.canon.constants import plain_constants
 from onward.canon.defaults import fill_defaults
 from onward.canon.infer import infer
 from onward.canon.inline import inline
@@ -24,6 +25,7 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     """A new ir model in canonical form; `has_rule` tells which ops the backend knows, the others are lowered."""
     graph = model.ir.clone()
     inline(graph)
+    plain_constants(graph)
     check_signatures(graph)
     enclose_gradients(graph)  # while tensors still have the names by which gradients refer to them
     infer(graph)  # before upgrade, whose rewrites are shorter where shapes are known
