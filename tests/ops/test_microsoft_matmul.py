@@ -111,3 +111,11 @@ def test_gather_block_quantized_of_small_types(kind: Any) -> None:
     table = rng.integers(0, 8, (9, 32)).astype(kind)
     given = {"block_size": 16, "gather_axis": 0, "quantize_axis": 1}
     ms("GatherBlockQuantized", [table, np.array([3, 0]), floats(9, 2)], fixed=[0, 2], **given)
+
+
+@pytest.mark.parametrize("kind", [0, 1], ids=["fp4", "nf4"])
+def test_matmul_bnb4(kind: int) -> None:
+    count, columns, size = 6, 48, 16
+    codes = np.random.default_rng(0).integers(0, 256, count * columns // 2).astype(np.uint8)
+    inputs = [floats(5, columns), codes, np.abs(floats(count * columns // size))]
+    ms("MatMulBnb4", inputs, fixed=[1, 2], K=columns, N=count, block_size=size, quant_type=kind)

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from onward.canon.lower.microsoft_fused import MS, added
 from onward.canon.lower.quantize import as_float, requantized, rows
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, input_of, needed, rank, require, take
+from onward.canon.upgrade.rewrite import Rewriter, describe, dims, input_of, needed, rank, require, take
 from onward.errors import InvalidModelError, UnsupportedError
 
 Array = npt.NDArray[Any]
@@ -76,7 +76,7 @@ def _tensor(value: ir.Value, op: Rewriter) -> ir.TensorProtocol:
 def repacked(value: ir.Value, bits: int, shape: tuple[int, ...], op: Rewriter) -> ir.Value:
     """A weight whose bytes hold several numbers each, as a weight of numbers of so many bits."""
     if bits == 8:
-        return op("Reshape", value, op.ints(list(shape)))
+        return _shaped(value, *shape, op=op)
     data = np.asarray(_tensor(value, op).numpy()).reshape(-1).view(np.uint8)
     if bits not in PACKED or data.size * 8 != bits * int(np.prod(shape)):
         raise InvalidModelError(f"{describe(op.node)}: {data.size} bytes are not {shape} numbers of {bits} bits")
@@ -105,7 +105,7 @@ def matmul_nbits(node: ir.Node, op: Rewriter) -> None:
     if take(node, "weight_prepacked", 0):
         raise UnsupportedError(f"{describe(node)}: its weight is laid out for one kind of processor")
     weight = repacked(b, bits, (count, blocks * size), op)
-    scales = op("Reshape", scales, op.ints([count, blocks]))
+    scales = _shaped(scales, count, blocks, op=op)
     zero, groups = input_of(node, 3), input_of(node, 4)
     zeros = _zero_points(zero, bits, count, blocks, op)
     if groups is not None:
@@ -128,6 +128,10 @@ def matmul_nbits(node: ir.Node, op: Rewriter) -> None:
     op.replace(added(y, input_of(node, 5), op))
 
 
+def _shaped(x: ir.Value, *shape: int, op: Rewriter) -> ir.Value:
+    return x if dims(x) == list(shape) else op("Reshape", x, op.ints(shape))
+
+
 def _number(x: ir.Value, like: ir.Value, op: Rewriter) -> ir.Value:
     return (
         x if x.dtype == like.dtype else op("CastLike", x, like) if like.dtype is None else op("Cast", x, to=like.dtype)
@@ -139,10 +143,8 @@ def _zero_points(zero: ir.Value | None, bits: int, count: int, blocks: int, op: 
     kind = PACKED[bits][1] if bits < 8 else np.uint8
     if zero is None:
         return op.constant(np.full((count, blocks), 2 ** (bits - 1), kind))
-    if zero.dtype != ir.DataType.UINT8:
-        return op("Reshape", zero, op.ints([count, blocks]))
-    if bits == 8:
-        return op("Reshape", zero, op.ints([count, blocks]))
+    if zero.dtype != ir.DataType.UINT8 or bits == 8:
+        return _shaped(zero, count, blocks, op=op)
     data = np.asarray(_tensor(zero, op).numpy()).reshape(count, -1)
     return op.constant(unpacked(data, bits)[:, :blocks].astype(kind))
 
@@ -152,16 +154,16 @@ def gather_block_quantized(node: ir.Node, op: Rewriter) -> None:
     """Rows of a table that is quantized in blocks: the rows are picked first, then turned into numbers."""
     data, indices, scales, zero = needed(node, 0), needed(node, 1), needed(node, 2), input_of(node, 3)
     size, bits = take(node, "block_size", 128), take(node, "bits", 4)
-    dims = None if data.shape is None else data.shape.numpy() if data.shape.is_static() else None
+    sizes = None if data.shape is None else data.shape.numpy() if data.shape.is_static() else None
     known = rank(data)
     if known is None or data.dtype is None or data.dtype.is_floating_point():
         raise UnsupportedError(f"{describe(node)}: a table of unknown rank or of floating-point numbers")
     axis, cut = take(node, "gather_axis", 0) % known, take(node, "quantize_axis", 1) % known
     if data.dtype == ir.DataType.UINT8:
         if bits < 8:
-            if dims is None:
+            if sizes is None:
                 raise UnsupportedError(f"{describe(node)}: the shape of its table is not known")
-            data = repacked(data, bits, (*dims[:-1], dims[-1] * (8 // bits)), op)
+            data = repacked(data, bits, (*sizes[:-1], sizes[-1] * (8 // bits)), op)
             zero = None if zero is None else _unpacked_zeros(zero, bits, scales, op)
         if zero is None:
             zero = op("Expand", op.constant(np.array(2 ** (bits - 1)).astype(_kind(bits))), op("Shape", scales))
@@ -182,3 +184,38 @@ def _unpacked_zeros(zero: ir.Value, bits: int, scales: ir.Value, op: Rewriter) -
     width = None if scales.shape is None else scales.shape[-1]
     data = unpacked(np.asarray(_tensor(zero, op).numpy()), bits)
     return op.constant(data[..., :width].astype(_kind(bits)) if isinstance(width, int) else data.astype(_kind(bits)))
+
+
+NF4 = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+    -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+    0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+)  # fmt: skip
+"""Quantiles of the normal distribution: Dettmers and others, 'QLoRA', 2023, appendix E."""
+
+FP4 = (0.0, 0.0052083333333, 0.6666666666667, 1.0, 0.3333333333333, 0.5, 0.1666666666667, 0.25)
+"""What a sign bit and three more stand for, without the sign."""
+
+
+@lowering(f"{MS}::MatMulBnb4")
+def matmul_bnb4(node: ir.Node, op: Rewriter) -> None:
+    """A weight of four-bit codes, the first in the upper half of a byte, and the largest size in each block of it.
+
+    It becomes numbers as the weights are written.
+    """
+    a, b, largest = (needed(node, i) for i in range(3))
+    size, columns, count = (require(node, name) for name in ("block_size", "K", "N"))
+    codes, sizes = _tensor(b, op), _tensor(largest, op)
+    table = np.array(NF4 if require(node, "quant_type") == 1 else [*FP4, *(-x for x in FP4)], np.float32)
+
+    def numbers() -> ir.TensorProtocol:
+        data = np.asarray(codes.numpy()).reshape(-1).view(np.uint8)
+        halves = np.stack([data >> 4, data & 15], axis=-1).reshape(-1)[: count * columns]
+        scale = np.repeat(np.asarray(sizes.numpy()).reshape(-1), size)[: count * columns]
+        return ir.Tensor((table[halves].astype(scale.dtype) * scale).reshape(count, columns))
+
+    name = op.names.value(f"{b.name}_unpacked")
+    weight = ir.Value(name=name, type=ir.TensorType(sizes.dtype), shape=ir.Shape([count, columns]))
+    weight.const_value = ir.LazyTensor(numbers, sizes.dtype, ir.Shape([count, columns]), name=name)
+    op.graph.register_initializer(weight)
+    op.replace(op("MatMul", a, op("Transpose", weight, perm=[1, 0]) if take(node, "transB", 1) else weight))
