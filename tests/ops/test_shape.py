@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from harness import check, finish, floats, node_model, source
+from harness import check, finish, floats, node_model, source, text_model
 from onnx import helper, numpy_helper
 
 from onward.verify.runners import torch as runner
@@ -164,6 +164,17 @@ def test_tile(repeats, dtype, fixed):
 def test_concat(axis, dtype):
     sizes = [(2, 3), (2, 3), (0, 3)] if axis in (0, -2) else [(2, 3), (2, 1)]
     check(*node_model("Concat", [some(s, dtype) for s in sizes], axis=axis))
+
+
+def test_concat_of_unsqueezed_tensors_is_a_stack():
+    text = """<ir_version: 9, opset_import: ["": 20]>
+    g (float[2, 3] x, float[2, 3] y) => (float[a, b, c] z) <int64[1] m = {%d}> {
+        u = Unsqueeze(x, m) v = Unsqueeze(y, m) z = Concat<axis = 1>(u, v)
+    }"""
+    for axis, name in [(1, "stack"), (-2, "stack"), (0, "cat")]:
+        model = text_model(text % axis)
+        check(model, [floats(2, 3), floats(2, 3, seed=1)])
+        assert f"torch.{name}(" in forward(model)
 
 
 def test_concat_of_one():

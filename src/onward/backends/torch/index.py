@@ -51,10 +51,17 @@ def gather_elements(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Exp
     axis = axis_of(e, x, axis)
     if is_string(e, x):
         return ops.strings_at(x, ops.gather_elements(ops.places(x), indices.cpu(), axis))
-    known = e.const(indices)
-    if known is not None and (known >= 0).all() and e.dtype(indices) == ir.DataType.INT64:
+    if _from_front(e, indices):
         return from_bits(e, x, torch.gather(bits(e, x), axis, indices))
     return from_bits(e, x, ops.gather_elements(bits(e, x), indices, axis))
+
+
+def _from_front(e: Emitter, indices: Expr) -> bool:
+    """Whether no index counts from the end: PyTorch, from which the file may come, would have refused it."""
+    known = e.const(indices)
+    if e.dtype(indices) != ir.DataType.INT64:
+        return False
+    return e.producer == "pytorch" if known is None else bool((known >= 0).all())
 
 
 @rule("GatherND")
@@ -71,11 +78,12 @@ def scatter_elements(
     axis = axis_of(e, x, axis)
     if is_string(e, x):
         return ops.put_strings(x, ops.gather_elements(ops.places(x), indices.cpu(), axis), updates)
-    if reduction == "none":
-        return from_bits(e, x, ops.scatter_elements(bits(e, x), indices, bits(e, updates), axis))
     enter, leave = (ordered, from_ordered) if reduction in ("min", "max") else (bits, from_bits)
-    operands = enter(e, x), indices, enter(e, updates), axis, REDUCTIONS[reduction]
-    return leave(e, x, ops.scatter_elements(*operands))
+    place = indices if _from_front(e, indices) else ops.from_front(indices, e.dim(x, axis))
+    operands = axis, place, enter(e, updates)
+    if reduction == "none":
+        return leave(e, x, enter(e, x).scatter(*operands))
+    return leave(e, x, enter(e, x).scatter_reduce(*operands, REDUCTIONS[reduction]))
 
 
 @rule("ScatterND")

@@ -10,7 +10,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Emitter, Hosted, Unpack
+from onward.backends.emit.emitter import Arg, Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr, Name, Ref, Star
 from onward.backends.emit.host import array, is_nonnegative
 from onward.backends.torch.dtypes import UNSIGNED, bits, from_bits
@@ -185,7 +185,19 @@ def concat(e: Emitter, *parts: Expr, axis: int) -> Expr:
     axis = axis_of(e, parts[0], axis)
     if is_string(e, parts[0]):
         return np_.concatenate(tuple(parts), axis=axis)
+    rows = [_unsqueezed(e, part, axis) for part in parts]
+    if None not in rows:
+        return torch.stack(tuple(rows), **({"dim": axis} if axis else {}))
     return torch.cat(tuple(parts), **({"dim": axis} if axis else {}))
+
+
+def _unsqueezed(e: Emitter, part: Expr, axis: int) -> Expr | None:
+    """What an input was before a dimension was inserted at `axis`, or None: joining such inputs is stacking."""
+    node = part._value.producer() if isinstance(part, Arg) else None
+    if node is None or node.op_type != "Unsqueeze" or node.domain or e.host(part) is not None:
+        return None
+    axes = e.static_ints(e.arg(node.inputs[1]))
+    return e.arg(node.inputs[0]) if axes is not None and [axis_of(e, part, a) for a in axes] == [axis] else None
 
 
 @rule("Split")

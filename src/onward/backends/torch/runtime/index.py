@@ -16,14 +16,6 @@ def gather_elements(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     return x.gather(axis, from_front(indices, x.shape[axis]))
 
 
-def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, axis: int, reduce: str | None = None) -> Tensor:
-    """A copy of x with out[indices[i][j]][j] = updates[i][j] for axis 0, or combined with what was there."""
-    indices = from_front(indices, x.shape[axis])
-    if reduce is None:
-        return x.scatter(axis, indices, updates)
-    return x.scatter_reduce(axis, indices, updates, reduce)
-
-
 def gather_nd(x: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
     """x[b, *indices[b, i]], where the first `batch_dims` axes of both belong together."""
     batch = [
