@@ -52,13 +52,16 @@ def resize(
             bool(exclude_outside and smooth),
             bool(antialias and smooth),
         )
-        found = None if spatial is None else _interpolate(e, x, spatial, method)
-        if found is not None:
-            return found
+        if spatial is not None:
+            found = _interpolate(e, x, spatial, method)
+            if found is not None:
+                return found
+            axes = range(2, 2 + len(spatial.lengths))
+            scale_list, size_list = spatial.scales, spatial.sizes
     given = {
         "size": size_list,
         "scales": scale_list,
-        "axes": axes and list(axes),
+        "axes": None if axes is None else tuple(axes),
         "mode": mode if smooth else None,
         "coordinates": None if coordinates == "half_pixel" else coordinates,
         "rounding": nearest_mode if not smooth and nearest_mode != "round_prefer_floor" else None,
