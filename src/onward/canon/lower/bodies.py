@@ -88,6 +88,8 @@ def captured_by(node: ir.Node, function: ir.Function) -> dict[ir.Value, ir.Value
     Such a body repeats the graph in an attribute of the node, and knows captured values by their names alone.
     """
     outside = {value.name: value for graph in graphs_in(node) for value in _free(graph)}
+    if not outside:
+        return {}
     return {value: outside[value.name] for value in _free(function.graph) if value.name in outside}
 
 

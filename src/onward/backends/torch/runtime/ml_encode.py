@@ -26,9 +26,10 @@ def look_up_strings(x: np.ndarray, keys: np.ndarray, values: Any, default: Any) 
 def one_hot_of(x: Any, categories: Any, keep: Tensor, strict: bool = False) -> Tensor:
     """A 1 where an element is the category of that place along a new last axis; `keep` tells which places count."""
     if isinstance(x, Tensor):
-        found = (x.long()[..., None] == categories) & keep
+        equal = x.long()[..., None] == categories
     else:
-        found = torch.from_numpy(np.equal(x[..., None], categories).astype(bool)).to(keep.device) & keep
+        equal = torch.from_numpy(np.equal(x[..., None], categories).astype(bool)).to(keep.device)
+    found = keep & equal
     if strict and not found.any(-1).all():
         raise ValueError("a value is none of the categories")
     return found.float()
@@ -54,4 +55,5 @@ def cast_map(x: dict[int, Any], dtype: Any, size: int | None = None, device: Any
 def zip_map(x: Tensor, names: Any) -> list[dict[Any, float]]:
     """Each row of `x` as a map from names to numbers."""
     keys = names.tolist()
-    return [dict(zip(keys, row, strict=True)) for row in torch.atleast_2d(x).tolist()]
+    rows = x if x.ndim > 1 else x[None]
+    return [dict(zip(keys, row, strict=True)) for row in rows.tolist()]
