@@ -25,6 +25,7 @@ def look_up_strings(x: np.ndarray, keys: np.ndarray, values: Any, default: Any) 
 
 def one_hot_of(x: Any, categories: Any, keep: Tensor, strict: bool = False) -> Tensor:
     """A 1 where an element is the category of that place along a new last axis; `keep` tells which places count."""
+    equal: Tensor
     if isinstance(x, Tensor):
         equal = x.long()[..., None] == categories
     else:
