@@ -126,14 +126,14 @@ class FunctionPrinter:
                 assert target is not None
                 self._inlined[target] = statement.value
                 consumer, reader = singles[target]
-                if self._fits(consumer, target) and not self._changes(statement.value, block.body[place + 1 : reader]):
+                if self._fits(consumer, target) and not self._changes(statement.value, block, place + 1, reader):
                     continue
                 del self._inlined[target]
             lines += self._statement(statement)
         return lines
 
-    def _changes(self, expr: Expr, statements: list[Statement]) -> bool:
-        """Whether any of the statements assigns a variable that the expression reads."""
+    def _changes(self, expr: Expr, block: Block, start: int, end: int) -> bool:
+        """Whether any statement of a block from `start` to `end` assigns a variable that the expression reads."""
         fixed, queue = set(), list(variables(expr))
         while queue:
             var = queue.pop()
@@ -141,7 +141,7 @@ class FunctionPrinter:
                 queue += variables(self._inlined[var])
             elif var.fixed:
                 fixed.add(var)
-        return bool(fixed) and any(not fixed.isdisjoint(assigned(s)) for s in statements)
+        return bool(fixed) and any(not fixed.isdisjoint(assigned(s)) for s in block.body[start:end])
 
     def _inlinable(self, block: Block, returned: list[Expr]) -> dict[Var | None, tuple[Expr, int]]:
         """Variables read exactly once, by a later expression of this very block → that expression and its place."""
