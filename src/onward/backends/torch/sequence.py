@@ -7,7 +7,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter, Hosted
-from onward.backends.emit.expr import Binary, Expr, Name, Star
+from onward.backends.emit.expr import Binary, Expr, Literal, Name, Star, lift
 from onward.backends.emit.host import array
 from onward.backends.torch.shape import axis_of, integer, is_string
 from onward.backends.torch.target import np_, ops, rule, torch
@@ -19,8 +19,6 @@ def sequence_empty(e: Emitter, *, dtype: int = 1) -> Any:
 
 
 def _list(*items: Any) -> Expr:
-    from onward.backends.emit.expr import lift
-
     return lift(list(items))
 
 
@@ -81,8 +79,6 @@ def split_to_sequence(e: Emitter, x: Expr, sizes: Expr | None = None, *, axis: i
 
 @rule("Optional")
 def optional(e: Emitter, x: Expr | None = None, *, type: Any = None) -> Expr:
-    from onward.backends.emit.expr import Literal
-
     return Literal(None) if x is None else x
 
 
