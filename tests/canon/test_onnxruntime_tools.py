@@ -238,7 +238,7 @@ def test_quantized_optimized_transformer(encoder: Path) -> None:
     check(path, {name: x.numpy() for name, x in tokens().items()})
 
 
-def test_graph_that_a_session_saved(tmp_path: Path) -> None:
+def test_graph_saved_by_onnxruntime(tmp_path: Path) -> None:
     export(randomized(Encoder()), tokens(), tmp_path / "m.onnx", opset=14, axes={0: "batch", 1: "places"})
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "o.onnx")
