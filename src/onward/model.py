@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import pathlib
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import onnx
@@ -17,6 +15,7 @@ from google.protobuf.message import EncodeError
 from onward.errors import InvalidModelError, OnwardError
 from onward.hub import structure
 from onward.hub.files import DataFile, Source, opened, parse, replacing
+from onward.hub.garbage import no_garbage_collection
 from onward.hub.read import Reader
 from onward.hub.tensors import SparseTensor
 from onward.hub.weights import Weights
@@ -60,7 +59,7 @@ class Model:
         return self._write(Writer())
 
     def _write(self, writer: Writer) -> onnx.ModelProto:
-        with _no_garbage_collection():
+        with no_garbage_collection():
             proto = writer.model(self.ir, max(self.ir_version, 7 if self.training_info else 0))
         proto.training_info.extend(self.training_info)
         return proto
@@ -126,7 +125,7 @@ def _read(source: Source, path: pathlib.Path | None = None) -> Model:
     proto = parse(source.buffer)
     weights = Weights(path, source)
     reader = Reader(weights)
-    with _no_garbage_collection():
+    with no_garbage_collection():
         model = reader.model(proto)
     graphs = [model.graph, *(function.graph for function in model.functions.values())]
     for info in proto.training_info:
@@ -136,18 +135,6 @@ def _read(source: Source, path: pathlib.Path | None = None) -> Model:
             structure.sort(graph)
     structure.check(model)
     return Model(model, list(proto.training_info), path, proto.ir_version, weights.files)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """For code that makes many objects and no garbage: looking for it would take half of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _serialized(proto: onnx.ModelProto) -> bytes:

@@ -33,6 +33,7 @@ from onward.backends.torch.module import ModuleWriter
 from onward.backends.torch.target import TARGET
 from onward.canon.pipeline import canonical
 from onward.errors import ConversionError, OnwardError
+from onward.hub.garbage import no_garbage_collection
 from onward.model import Model, load
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ def load_rules() -> None:
 def generate(model: Model, trainable: Trainable = True) -> Source:
     """The PyTorch source of a model. `model` is left as it is."""
     load_rules()
+    with no_garbage_collection():
+        return _generate(model, trainable)
+
+
+def _generate(model: Model, trainable: Trainable) -> Source:
     with guarded("bringing the model to canonical form"):
         graph = canonical(model, TARGET.rules.__contains__)
     with guarded("choosing PyTorch's words for its nodes"):
