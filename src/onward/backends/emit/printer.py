@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from onward.backends.emit.expr import Expr, Ref, Var, children, forced, render, variables
+from onward.backends.emit.expr import Expr, Ref, Sequence, Var, children, forced, render, variables
 from onward.backends.emit.names import identifier
 from onward.backends.emit.statements import (
     Assign,
@@ -185,7 +185,8 @@ class FunctionPrinter:
                 self._consume(statement.value)
                 several = len(statement.targets) > 1
                 left = ", ".join("_" if several and self._is_unread(t) else self._name(t) for t in statement.targets)
-                return [] if left == text else wrap(f"{left} = {text}")
+                bare = isinstance(statement.value, Sequence) and several and len(left) + len(text) < INLINE_WIDTH
+                return [] if left == text else wrap(f"{left} = {text[1:-1] if bare else text}")
             case Do():
                 text = self.text(statement.value)
                 self._consume(statement.value)

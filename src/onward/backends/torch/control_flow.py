@@ -17,6 +17,9 @@ from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.canon.infer import DECLARED
 from onward.canon.infer_bodies import TAKEN
 
+LONGEST = 40
+"""Characters of a name of the file that becomes a variable."""
+
 ENDLESS = 2**31 - 1
 """A trip count as large as this or larger stands for 'until the condition is false'."""
 
@@ -29,8 +32,12 @@ def kind_of(value: ir.Value) -> str:
 
 def variable(e: Emitter, *values: ir.Value) -> Var:
     """A variable to be assigned in branches or loops, named after the first value that has a name of its own."""
-    hint = next((v.name for v in values if v.name and not is_automatic(v.name)), "")
-    return e.fresh(hint, kind_of(values[0]))
+    return e.fresh(hint_of(*values), kind_of(values[0]))
+
+
+def hint_of(*values: ir.Value) -> str:
+    """The first name that someone chose, unless it is too long to be read with ease."""
+    return next((v.name for v in values if v.name and len(v.name) <= LONGEST and not is_automatic(v.name)), "")
 
 
 def condition_of(e: Emitter, x: Expr | None) -> Any:
@@ -97,17 +104,16 @@ def _assign_in(e: Emitter, block: Block, var: Var, value: Any) -> None:
 
 
 def assign_together(e: Emitter, following: dict[Var, Any]) -> None:
-    """Assign the next state: line by line, or at once where a value still needs the old state."""
-    pairs = [(t, _plain(v)) for t, v in following.items()]
-    pairs = [(t, v) for t, v in pairs if not (isinstance(v, Ref) and v._var is t)]
-    earlier: set[Var] = set()
-    for target, value in pairs:
-        if not earlier.isdisjoint(variables(value)):
-            e.assign([t for t, _ in pairs], tuple(v for _, v in pairs))
+    """Assign the next state: line by line, or at once what needs each other's old state."""
+    pending = {target: _plain(value) for target, value in following.items()}
+    pending = {t: v for t, v in pending.items() if not (isinstance(v, Ref) and v._var is t)}
+    reads = {target: set(variables(value)) for target, value in pending.items()}
+    while pending:
+        free = next((t for t in pending if not any(t in reads[other] for other in pending if other is not t)), None)
+        if free is None:
+            e.assign(list(pending), tuple(pending.values()))
             return
-        earlier.add(target)
-    for target, value in pairs:
-        e.assign(target, value)
+        e.assign(free, pending.pop(free))
 
 
 def _plain(value: Any) -> Expr:
@@ -167,9 +173,7 @@ def collect(e: Emitter, count: int, results: Sequence[ir.Value]) -> dict[int, Va
     found = {}
     for i, result in enumerate(results, count):
         if e.used(i):
-            names = (v.name for v in (result, e.node.outputs[i]))
-            hint = next((n for n in names if n and not is_automatic(n)), "item")
-            found[i] = e.fresh(f"{hint}_list", "object")
+            found[i] = e.fresh(f"{hint_of(result, e.node.outputs[i]) or 'item'}_list", "object")
             e.assign(found[i], [])
     return found
 
@@ -333,7 +337,7 @@ def each(
             e.bind(formals[0], target)
         else:
             for i, (formal, operand) in enumerate(zip(formals, operands, strict=True)):
-                var = Var(formal.name if formal.name and not is_automatic(formal.name) else "", kind_of(formal))
+                var = Var(hint_of(formal), kind_of(formal))
                 e.assign(var, item(operand, i, Ref(target)))
                 e.bind(formal, var)
         outputs = e.graph(body)
