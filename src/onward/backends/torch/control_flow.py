@@ -162,7 +162,7 @@ def carry(
         if results[i] is formal:
             e.bind_same(formal, start._value)
             continue
-        states[i] = variable(e, formal, results[i], e.node.outputs[i])
+        states[i] = variable(e, formal, results[i], *e.node.outputs[i : i + 1])
         e.assign(states[i], start)
         e.bind(formal, states[i])
     return states

@@ -11,9 +11,7 @@ from onward.backends.emit.expr import Expr
 from onward.backends.torch.dtypes import bits, from_bits
 from onward.backends.torch.shape import axis_of, integers, is_string, number, subscript
 from onward.backends.torch.target import F, ops, rule
-
-FAR = 2**31 - 1
-"""Exporters write this or more where they mean 'to the end'."""
+from onward.spec.slice import from_the_start, pad_sides, reverses, to_the_end
 
 
 @rule("Slice")
@@ -36,25 +34,18 @@ def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if step < 0 and not is_string(e, x):
             backward.append((axis_of(e, x, axis), start, end, step))
-        elif not (_is_front(start) and _is_back(end) and step == 1):
-            stop = None if _is_back(end) and step > 0 else end
-            forward[axis] = slice(None if _is_front(start) and step > 0 else start, stop, None if step == 1 else step)
+        elif not (from_the_start(start) and to_the_end(end) and step == 1):
+            stop = None if to_the_end(end) and step > 0 else end
+            first = None if from_the_start(start) and step > 0 else start
+            forward[axis] = slice(first, stop, None if step == 1 else step)
     base = bits(e, x) if backward else x
     part = subscript(base, forward, e.rank(x)) if forward else base
     if part is None:
         return None
     for axis, start, end, step in backward:
-        whole = step == -1 and (start == -1 or _is_back(start)) and not isinstance(end, Expr) and end <= -FAR
+        whole = reverses(start, end, step)
         part = part.flip(axis) if whole else ops.slice_backward(part, axis, start, end, step)
     return from_bits(e, x, part) if backward else part
-
-
-def _is_front(start: Any) -> bool:
-    return not isinstance(start, Expr) and (start == 0 or start <= -FAR)
-
-
-def _is_back(end: Any) -> bool:
-    return not isinstance(end, Expr) and end >= FAR
 
 
 @rule("Pad")
@@ -95,8 +86,7 @@ def _widths(e: Emitter, x: Expr, pads: list[Any], axes: list[int] | None) -> lis
     rank = e.rank(x)
     if rank is None:
         return None
-    order = list(range(rank)) if axes is None else [axis_of(e, x, a) for a in axes]
-    each: dict[int, tuple[Any, Any]] = {a: (pads[i], pads[i + len(order)]) for i, a in enumerate(order)}
+    each = pad_sides(pads, axes, rank)
     needed = [a for a, widths in each.items() if any(isinstance(n, Expr) or n != 0 for n in widths)]
     return [n for a in range(rank - 1, min(needed, default=rank) - 1, -1) for n in each.get(a, (0, 0))]
 
