@@ -5,6 +5,8 @@ import pytest
 from harness import check, floats, text_model, to_torch
 from test_shape import forward
 
+from onward.errors import UnsupportedError
+
 HEADER = '<ir_version: 9, opset_import: ["": 20]>\n'
 
 
@@ -216,6 +218,19 @@ def test_weights_used_inside_loops(n):
     check(model, [number(n), X])
     names = [name for name, p in to_torch(model).named_parameters() if p.requires_grad]
     assert len(names) == 2
+
+
+def test_more_loops_than_python_allows_are_refused():
+    def nested(depth):
+        body = f"v{depth} = Tanh(s{depth})"
+        for k in range(depth, 0, -1):
+            graph = f"b{k} (int64 i{k}, bool g{k}, float[2] s{k}) => (bool g{k}, float[2] v{k})"
+            body = f"v{k - 1} = Loop (n, , {f's{k - 1}' if k > 1 else 'x'}) <body: graph = {graph} {{ {body} }}>"
+        return text_model(HEADER + f"g (int64 n, float[2] x) => (float[a] v0) {{ {body} }}")
+
+    check(nested(20), [number(1), floats(2)], unknown=False)
+    with pytest.raises(UnsupportedError, match="nested in 20 others"):
+        to_torch(nested(21))
 
 
 def test_siblings_may_use_the_same_names():

@@ -16,6 +16,9 @@ from onward.backends.torch.shape import integer, is_string, subscript
 from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.canon.infer import DECLARED
 from onward.canon.infer_bodies import TAKEN
+from onward.errors import UnsupportedError
+
+DEEPEST = 20
 
 LONGEST = 40
 """Characters of a name of the file that becomes a variable."""
@@ -152,6 +155,15 @@ def give_types(formals: Sequence[ir.Value], actuals: Sequence[ir.Value | None]) 
             formal.type = actual.type
 
 
+def refuse_depth(e: Emitter) -> None:
+    """Python itself refuses to compile loops inside more than 20 others."""
+    depth, block = 0, e.block
+    while block.parent is not None:
+        depth, block = depth + 1, block.parent
+    if depth >= DEEPEST:
+        raise UnsupportedError(f"{e.node.op_type}: it is nested in {depth} others, and Python allows {DEEPEST} at most")
+
+
 def carry(
     e: Emitter, formals: Sequence[ir.Value], initial: Sequence[Arg], results: Sequence[ir.Value]
 ) -> dict[int, Var]:
@@ -189,6 +201,7 @@ def loop(
 def _loop(
     e: Emitter, trip_count: Expr | None, condition: Expr | None, initial: Sequence[Arg], body: ir.Graph
 ) -> list[Any]:
+    refuse_depth(e)
     count, results = len(initial), body.outputs[1:]
     states = carry(e, body.inputs[2:], initial, results)
     lists = collect(e, count, results[count:])
@@ -330,6 +343,7 @@ def each(
     lists: dict[int, Var],
 ) -> None:
     """A `for` over the elements of operands: over `whole` itself, or over an index where there are several operands."""
+    refuse_depth(e)
     target = e.fresh("i", "host")
     with e.nested() as block:
         if whole is not None:
