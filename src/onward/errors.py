@@ -2,7 +2,10 @@
 
 
 class OnwardError(Exception):
-    """Base class. The command line prints the message as one line and exits with code 2."""
+    """Base class. The message is one line, whatever names from a file it quotes; the command line exits with code 2."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(" ".join(str(message).split()))
 
 
 class InvalidModelError(OnwardError):
