@@ -211,6 +211,9 @@ def _copies_alike(spatial: _Spatial, method: _Method, shift: float) -> list[bool
             found.append(False)
             continue
         wanted = nearest_index(length, target, factor, method.coordinates, method.rounding)
+        if shift == 0 and factor != 2 and (2 < factor < 3 if length is None else target == 2 * length):
+            found.append(False)  # PyTorch takes any doubling of the length to be a scale of 2
+            continue
         inverse = one(1 / factor) if spatial.scales is not None else one(length or 1) / one(target or 1)
         index = np.floor((np.arange(len(wanted)).astype(one) + one(shift)) * inverse).astype(np.int64)
         found.append(bool((np.minimum(index, index if length is None else length - 1) == wanted).all()))

@@ -11,7 +11,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter, Hosted, Unpack
-from onward.backends.emit.expr import Expr, Name, Ref, Star
+from onward.backends.emit.expr import Expr, Name, Ref
 from onward.backends.emit.host import array, is_nonnegative
 from onward.backends.torch.dtypes import UNSIGNED, bits, from_bits
 from onward.backends.torch.target import F, np_, ops, rule, torch
@@ -129,7 +129,7 @@ def transpose(e: Emitter, x: Expr, *, perm: list[int] | None = None) -> Expr:
     if perm is None and rank is not None:
         perm = list(range(rank))[::-1]
     if perm is None:
-        return x.T if is_string(e, x) else x.permute(Star(Name("reversed")(Name("range")(x.ndim))))
+        return x.T if is_string(e, x) else x.permute(Name("tuple")(Name("reversed")(Name("range")(x.ndim))))
     if is_identity(list(perm)):
         return x
     if is_string(e, x):
