@@ -53,6 +53,9 @@ def page(known: Results, unknown: Results, ort: Results, ort_unknown: Results, s
         f"| Onward → PyTorch | **{len(ours - random):,}** | **{len(ours_unknown - random):,}** |",
         f"| ONNX Runtime | {len(theirs):,} | {len(theirs_unknown):,} |",
         "",
+        "ONNX Runtime is run through `InferenceSession.run`, as most users do; it takes no 8-bit floats there, and no",
+        "opset above 26.",
+        "",
         "*Unknown shapes*: every dimension of every input is made symbolic, and all shapes of intermediate and",
         "output values are removed from the file. Cases that ONNX Runtime runs in this form and Onward does not: "
         + (f"{len(missing)} ({', '.join(missing)})." if missing else "none."),

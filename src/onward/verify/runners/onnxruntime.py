@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import onnx
 import onnxruntime
+
+
+def _array(value: Any) -> Any:
+    """ONNX Runtime takes arrays, not numpy's scalars."""
+    if isinstance(value, list):
+        return [_array(v) for v in value]
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def prepare(model: onnx.ModelProto) -> Callable[[list[Any]], list[Any]]:
@@ -17,6 +25,7 @@ def prepare(model: onnx.ModelProto) -> Callable[[list[Any]], list[Any]]:
     names = [i.name for i in session.get_inputs()]
 
     def run(inputs: list[Any]) -> list[Any]:
-        return list(session.run(None, dict(zip(names, inputs, strict=False))))
+        feeds = {name: _array(value) for name, value in zip(names, inputs, strict=False)}
+        return list(session.run(None, feeds))
 
     return run
