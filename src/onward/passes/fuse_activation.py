@@ -33,21 +33,22 @@ def _match(node: ir.Node, facts: Facts) -> tuple[str, ir.Value, ir.Node, dict[st
     values, scale = factors(node.outputs[0], facts)
     if len(values) != 2:
         return None
+    double = node.outputs[0].dtype == ir.DataType.DOUBLE  # where a constant of single precision shows in the result
     for x, other in (values, values[::-1]):
         main = other.producer()
         if main is None or main.domain not in ("", "ai.onnx"):
             continue
-        if is_close(scale, 0.5) and main.op_type == "Add" and (approximate := _gelu(main, x, facts)):
+        if is_close(scale, 0.5) and main.op_type == "Add" and not double and (approximate := _gelu(main, x, facts)):
             return "Gelu", x, main, {"approximate": approximate}
         if is_close(scale, 1.0) and main.op_type == "Sigmoid":
             inner, alpha = without_factors(_input(main), facts)
-            if _input(main) is x or (inner is x and isinstance(alpha, float)):
+            if _input(main) is x or (inner is x and isinstance(alpha, float) and not double):
                 return "Swish", x, main, {"alpha": 1.0 if _input(main) is x else alpha}
         if is_close(scale, 1.0) and main.op_type == "HardSigmoid" and _input(main) is x:
             slope, offset = (main.attributes.get_float(k, d) for k, d in (("alpha", 0.2), ("beta", 0.5)))
-            if is_close(slope, 1 / 6) and offset == 0.5:
+            if is_close(slope, 1 / 6) and offset == 0.5 and not double:
                 return "HardSwish", x, main, {}
-        if is_close(scale, 1 / 6) and main.op_type == "Clip" and _is_relu6_of_shifted(main, x, facts):
+        if is_close(scale, 1 / 6) and main.op_type == "Clip" and _is_relu6_of_shifted(main, x, facts) and not double:
             return "HardSwish", x, main, {}
         if is_close(scale, 1.0) and main.op_type == "Tanh":
             softplus = made_by(_input(main), "Softplus")

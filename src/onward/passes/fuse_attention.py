@@ -59,7 +59,8 @@ def _fuse(last: ir.Node, facts: Facts) -> bool:
         return False
     width = facts.dim(scores.q, -1)
     relative = multiply(scores.scale, root(width if isinstance(width, Term) else float(width)))
-    is_default = not isinstance(relative, Term) and abs(relative - 1) < 1e-6
+    tolerance = 1e-12 if v.dtype == ir.DataType.DOUBLE else 1e-6
+    is_default = not isinstance(relative, Term) and abs(relative - 1) < tolerance
     if isinstance(scores.scale, Term) and not is_default:
         return False
     k = _untransposed(scores.keys, last, facts)

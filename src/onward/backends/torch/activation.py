@@ -79,7 +79,7 @@ def celu(e: Emitter, x: Expr, *, alpha: float = 1.0) -> Expr:
 
 @rule("ThresholdedRelu")
 def thresholded_relu(e: Emitter, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return F.threshold(x, number(e, x, alpha), 0.0)
+    return torch.where(Binary(">", x, number(e, x, alpha)), x, 0.0)
 
 
 @rule("HardSigmoid")
