@@ -154,9 +154,7 @@ class Inference:
         data = {f"i{i}": d for i, d in enumerate(question.data) if d}
         opsets = {**self._opsets, node.domain: question.version}
         try:
-            found = schema._infer_node_outputs(
-                proto.SerializeToString(), types, data, {}, opsets, onnx.IR_VERSION
-            )
+            found = schema._infer_node_outputs(proto.SerializeToString(), types, data, {}, opsets, onnx.IR_VERSION)
         except Exception:  # the schemas' own code refuses in many ways, none of which concerns other nodes
             found = {}
         return [found.get(f"o{i}", b"") for i in range(question.outputs)]

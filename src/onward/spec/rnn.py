@@ -80,9 +80,7 @@ def recurrence(
     for name in names[: len(default) * len(reverse)]:
         if name not in _NUMBERS:
             raise UnsupportedError(f"{kind}: unknown activation {name!r}")
-        given = (
-            next(source, number) for source, number in zip((alphas, betas), _NUMBERS[name], strict=False)
-        )
+        given = (next(source, number) for source, number in zip((alphas, betas), _NUMBERS[name], strict=False))
         found.append(Activation(name, tuple(given)))
     size = len(default)
     grouped = tuple(tuple(found[d * size : (d + 1) * size]) for d in range(len(reverse)))

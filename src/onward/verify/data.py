@@ -48,9 +48,7 @@ def input_sets(model: Model, seed: int = 0, dims: Mapping[str, int] | None = Non
             found = True
             yield feeds
     if not found:
-        names = sorted(
-            {dim for slot in inputs for dim in slot.dims if isinstance(dim, str)} - set(dims or {})
-        )
+        names = sorted({dim for slot in inputs for dim in slot.dims if isinstance(dim, str)} - set(dims or {}))
         raise UnsupportedError(
             f"no sizes found on which {model.name} runs: {len(options)} tried for the dynamic dimensions "
             f"{', '.join(names)}. Give them by name, for example dims={{{names[0]!r}: 16}}."
@@ -174,9 +172,7 @@ def _subtract(clues: _Clues, node: ir.Node, index: int) -> None:
 def _divide(clues: _Clues, node: ir.Node, index: int) -> None:
     constant = _constant(node.inputs[1 - index])
     clues.is_positive |= index == 1
-    clues.is_pixels |= (
-        index == 0 and constant is not None and constant.size == 1 and 127 <= constant.max() <= 256
-    )
+    clues.is_pixels |= index == 0 and constant is not None and constant.size == 1 and 127 <= constant.max() <= 256
 
 
 def _positive(clues: _Clues, node: ir.Node, index: int) -> None:
@@ -231,9 +227,7 @@ def _constant(value: ir.Value | None) -> Array | None:
     return None if tensor is None or tensor.size > 4096 else tensor.numpy()
 
 
-def _values(
-    slot: Slot, shape: tuple[int, ...], clues: _Clues, longest: int, rng: np.random.Generator
-) -> Array:
+def _values(slot: Slot, shape: tuple[int, ...], clues: _Clues, longest: int, rng: np.random.Generator) -> Array:
     if slot.dtype == ir.DataType.STRING:
         words = [c for c in clues.choices if isinstance(c, str)] or ["a", "b", "onward", ""]
         return np.asarray(rng.choice(np.asarray(words, dtype=object), shape), dtype=object)
@@ -254,17 +248,13 @@ def _prefix_mask(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     return np.asarray(np.arange(shape[-1]) < lengths[..., None])
 
 
-def _integers(
-    slot: Slot, shape: tuple[int, ...], clues: _Clues, longest: int, rng: np.random.Generator
-) -> Array:
+def _integers(slot: Slot, shape: tuple[int, ...], clues: _Clues, longest: int, rng: np.random.Generator) -> Array:
     if clues.bounds:
         return rng.integers(0, max(1, min(clues.bounds)), shape)
     if choices := [c for c in clues.choices if isinstance(c, int | np.integer)]:
         return rng.choice(np.asarray(choices), shape)
     if clues.is_length or (len(shape) <= 1 and LENGTH_NAME.search(slot.name)):
-        lengths = np.sort(rng.integers((longest + 1) // 2, longest + 1, shape), axis=None)[::-1].reshape(
-            shape
-        )
+        lengths = np.sort(rng.integers((longest + 1) // 2, longest + 1, shape), axis=None)[::-1].reshape(shape)
         return np.where(np.arange(lengths.size).reshape(shape) == 0, longest, lengths)
     if slot.dtype.bitwidth <= 8:
         return rng.integers(*_integer_range(slot.dtype), shape, endpoint=True)

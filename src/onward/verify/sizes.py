@@ -204,9 +204,7 @@ def candidates(inputs: list[Slot], dims: Mapping[str, int] | None = None) -> Ite
     tried: list[dict[str, int]] = []
     for step in range(max(map(len, choices.values()), default=1)):
         for batch in BATCH if batches else BATCH[:1]:
-            sizes = {
-                name: batch if name in batches else s[min(step, len(s) - 1)] for name, s in choices.items()
-            }
+            sizes = {name: batch if name in batches else s[min(step, len(s) - 1)] for name, s in choices.items()}
             if sizes not in tried:
                 tried.append(sizes)
                 yield known | sizes
