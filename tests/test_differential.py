@@ -56,6 +56,13 @@ FOUND: dict[str, tuple[onnx.ModelProto, Sequence[Any]]] = {
         model("g () => (int32[2] y) <int32[2] c = {2147483647, -5}> { y = Mul(c, c) }"),
         [],
     ),
+    "a dimension and a number that wrap around": (
+        model(
+            "g (float[1,3] x) => (int64[2] y) <int64[1] far = {-9223372036854775808}> "
+            "{ s = Shape(x) n = Neg(s) y = Add(n, far) }"
+        ),
+        [X],
+    ),
     "a product too large for shape inference": (
         model(
             "g () => (int64[1] y, bool[1] z) <int64[1] c = {4611686018427387907}, int64[1] one = {1}> "

@@ -381,7 +381,9 @@ def pad(g: Graph) -> None:
     pads = [g.integer(low, 2) if g.chance(0.6) else 0 for _ in range(2 * len(axes))]
     if mode == "reflect" and any(p >= x.shape[axes[i % len(axes)]] for i, p in enumerate(pads)):
         raise Rejected("not defined")
-    if mode != "constant" and (0 in x.shape or any(p < 0 for p in pads)):
+    if any(p < 0 for p in pads) and (0 in x.shape or mode != "constant"):
+        raise Rejected("not defined")
+    if mode != "constant" and 0 in x.shape:
         raise Rejected("not defined")
     if g.since("Pad") < 11:
         g.node("Pad", [x], mode=mode, pads=pads, loss=None, **({"value": 1.25} if g.chance(0.5) else {}))

@@ -120,6 +120,8 @@ def _binary(name: str, symbol: str, fold: Callable[[Any, Any], Any], keeps_sign:
 
     @host(name)
     def rule(e: Emitter, a: Any, b: Any, **_: Any) -> Any:
+        if any(isinstance(n, int) and abs(n) >= 2**62 for n in (*a.flat, *b.flat)):
+            return None  # may wrap around when the model runs
         out = _each(e, lambda x, y: apply(e, x, y), a, b)
         return _rounded(e, out)
 
