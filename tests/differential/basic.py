@@ -102,7 +102,8 @@ def activation(g: Graph) -> None:
 def power(g: Graph) -> None:
     x = g.pick("fi", exact=True)
     kinds = [x.dtype] if g.opset < 12 else [x.dtype, np.float32, np.int64, np.int32]
-    exponent = np.asarray(g.choose([0, 1, 2, 3, 0.5, -1, [2.0], [1, 2][: max(1, x.rank and 1)]]), dtype=g.choose(kinds))
+    of = np.dtype(g.choose(kinds))
+    exponent = np.asarray(g.choose([0, 1, 2, 3, [2], *([] if of.kind == "u" else [0.5, -1])]), dtype=of)
     if not x.is_float and (np.any(exponent < 0) or np.abs(x.data.astype(np.float64)).max(initial=0) > 100):
         raise Rejected("powers of integers that overflow")
     g.node("Pow", [x, g.given(exponent)], loss=8.0 if x.is_float else 0.0)

@@ -173,7 +173,7 @@ class Graph:
         """A list of integers: mostly a constant, at times an input or computed from a shape."""
         if constant or self.chance(0.75):
             return self.given(numbers, dtype, ("initializer", "constant"))
-        if dtype == np.int64 and len(numbers) == 1 and numbers[0] >= 0 and self.chance(0.5):
+        if dtype == np.int64 and len(numbers) == 1 and numbers[0] > 0 and self.chance(0.5):
             for value in self.rng.permutation(np.array(list(self.values), dtype=object)):
                 found = self.values[value]
                 if isinstance(found.data, np.ndarray) and numbers[0] in found.shape:
