@@ -186,12 +186,18 @@ def run_case(case: Any, prepare: Prepare, unknown_shapes: bool = False) -> Resul
 
 def _with_lengths(expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
     """Both outputs, with scalars inside sequences as arrays of one element: the suite's comparison takes lengths."""
-    for wanted, found in zip(expected, actual, strict=True):
-        if isinstance(wanted, list) and isinstance(found, list):
-            for i, (a, b) in enumerate(zip(wanted, found, strict=False)):
-                if isinstance(a, np.ndarray) and a.ndim == np.ndim(b) == 0:
-                    wanted[i], found[i] = np.reshape(a, 1), np.reshape(b, 1)
-    return expected, actual
+    pairs = [_pair_with_lengths(wanted, found) for wanted, found in zip(expected, actual, strict=True)]
+    return [wanted for wanted, _ in pairs], [found for _, found in pairs]
+
+
+def _pair_with_lengths(wanted: Any, found: Any) -> tuple[Any, Any]:
+    if not isinstance(wanted, list) or not isinstance(found, list) or len(wanted) != len(found):
+        return wanted, found
+    scalars = [isinstance(a, np.ndarray) and a.ndim == np.ndim(b) == 0 for a, b in zip(wanted, found, strict=True)]
+    first, second = (
+        [np.reshape(v, 1) if s else v for v, s in zip(side, scalars, strict=True)] for side in (wanted, found)
+    )
+    return first, second
 
 
 def _brief(error: BaseException) -> str:
