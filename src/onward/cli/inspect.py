@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from onward.report.wording import printable
+
 STYLES = {"exact": "green", "lowered": "green", "partial": "yellow", "unsupported": "red"}
 
 
@@ -117,9 +119,3 @@ def size(nbytes: int) -> str:
         amount /= 1000
         units.pop(0)
     return f"{amount:.0f} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"
-
-
-def printable(text: str, longest: int = 80) -> str:
-    """Text from a file on one line of a terminal, whatever it holds."""
-    flat = "".join(ch if ch.isprintable() else "�" for ch in " ".join(text.split()))
-    return flat if len(flat) <= longest else flat[: longest - 1] + "…"
