@@ -29,12 +29,13 @@ _LISTS = {ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRIN
 _NUMBERS = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.BOOL}
 
 
-def infer(model: ir.Model) -> "Inference":
+def infer(model: ir.Model, answers: "Answers | None" = None) -> "Inference":
     """Set the type and shape of every value of `model` that follow from its inputs and weights, in place.
 
-    Outputs of ops that have no schema keep what they are declared to be.
+    Outputs of ops that have no schema keep what they are declared to be. `answers` of an earlier inference spare this
+    one the same questions.
     """
-    inference = Inference(model)
+    inference = Inference(model, answers)
     inference.graph(model.graph)
     return inference
 
@@ -52,14 +53,17 @@ class _Question(NamedTuple):
     data: tuple[bytes, ...]
 
 
+Answers = dict[_Question, list[bytes]]
+
+
 class Inference:
     """What is known about the values of one model. Nodes may be asked again, after changes to the graph."""
 
-    def __init__(self, model: ir.Model) -> None:
+    def __init__(self, model: ir.Model, answers: Answers | None = None) -> None:
         self.depth = 0
         """How many nodes with graphs inside surround the current node."""
         self._opsets = {"" if d == "ai.onnx" else d: v for d, v in model.opset_imports.items()}
-        self._answers: dict[_Question, list[bytes]] = {}
+        self.answers: Answers = {} if answers is None else answers
         self._known = Known()
 
     def graph(self, graph: ir.Graph) -> None:
@@ -130,19 +134,19 @@ class Inference:
         question = _Question(
             node.domain,
             node.op_type,
-            version,
+            schema.since_version,
             tuple(value is not None for value in node.inputs),
             len(node.outputs),
             tuple(_hashable(attribute) for attribute in node.attributes.values()),
             tuple(_encoded(kind_of(value)) for value in node.inputs),
             tuple(b"" if value is None else self._data(value) for value in node.inputs),
         )
-        answer = self._answers.get(question)
+        answer = self.answers.get(question)
         if answer is None:
-            answer = self._answers[question] = self._answer(node, schema, question)
+            answer = self.answers[question] = self._answer(node, schema, question, version)
         return answer
 
-    def _answer(self, node: ir.Node, schema: onnx.defs.OpSchema, question: _Question) -> list[bytes]:
+    def _answer(self, node: ir.Node, schema: onnx.defs.OpSchema, question: _Question, version: int) -> list[bytes]:
         proto = onnx.NodeProto(
             op_type=node.op_type,
             domain=node.domain,
@@ -152,7 +156,7 @@ class Inference:
         )
         types = {f"i{i}": t for i, t in enumerate(question.types) if t}
         data = {f"i{i}": d for i, d in enumerate(question.data) if d}
-        opsets = {**self._opsets, node.domain: question.version}
+        opsets = {**self._opsets, node.domain: version}
         try:
             found = schema._infer_node_outputs(proto.SerializeToString(), types, data, {}, opsets, onnx.IR_VERSION)
         except Exception:  # the schemas' own code refuses in many ways, none of which concerns other nodes

@@ -11,7 +11,7 @@ from onward.canon.constants import plain_constants
 from onward.canon.defaults import fill_defaults
 from onward.canon.infer import infer
 from onward.canon.inline import inline
-from onward.canon.lower import lower, lower_foreign
+from onward.canon.lower import has_foreign, lower, lower_foreign
 from onward.canon.signature import check_signatures
 from onward.canon.upgrade import upgrade
 from onward.model import Model
@@ -28,14 +28,15 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     plain_constants(graph)
     check_signatures(graph)
     enclose_gradients(graph)  # while tensors still have the names by which gradients refer to them
-    infer(graph)  # before upgrade, whose rewrites are shorter where shapes are known
-    upgrade(graph)
+    answers = infer(graph).answers  # before upgrade, whose rewrites are shorter where shapes are known
+    rewritten = upgrade(graph)
     fill_defaults(graph)
-    lower_foreign(graph, has_rule)  # idioms look at shapes and at standard ops
+    if rewritten or has_foreign(graph):
+        lower_foreign(graph, has_rule, answers)  # idioms look at standard ops, and at types, which this infers anew
     simplify(graph)
     idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
     fold_constants(graph)  # before lowering, which looks for constants
-    if lower(graph, has_rule):  # types all values anew
-        infer(graph)  # what surrounds a lowered body may be better known now
+    if lower(graph, has_rule, answers):  # types all values anew
+        infer(graph, answers)  # what surrounds a lowered body may be better known now
     common.RemoveUnusedNodesPass()(graph)
     return graph

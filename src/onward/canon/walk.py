@@ -4,12 +4,16 @@ Unlike the iterators of onnx-ir these pass over a graph attribute that a functio
 """
 
 from collections.abc import Iterator
+from functools import cache
 
+import onnx
 import onnx_ir as ir
 
 
 def inner_graphs(node: ir.Node) -> Iterator[ir.Graph]:
     """The graphs that `node` holds."""
+    if not _may_hold(node.domain, node.op_type):
+        return
     for attribute in node.attributes.values():
         if attribute.is_ref():
             continue
@@ -33,3 +37,12 @@ def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
     """The nodes of `graph` and of all graphs inside it, graph by graph."""
     for found in all_graphs(graph):
         yield from found
+
+
+@cache
+def _may_hold(domain: str, op_type: str) -> bool:
+    """Whether nodes of an op have to be searched for graphs: few standard ops take one."""
+    if not onnx.defs.has(op_type, domain):
+        return True
+    kinds = {attribute.type for attribute in onnx.defs.get_schema(op_type, domain).attributes.values()}
+    return not kinds.isdisjoint({onnx.defs.OpSchema.AttrType.GRAPH, onnx.defs.OpSchema.AttrType.GRAPHS})

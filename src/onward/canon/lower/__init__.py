@@ -13,15 +13,16 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.canon.defaults import fill_nodes
-from onward.canon.infer import Inference
+from onward.canon.infer import Answers, Inference
 from onward.canon.inline import Inliner
-from onward.canon.lower.bodies import Definition, body_of, captured_by, definition, graphs_in, nodes_in
+from onward.canon.lower.bodies import Definition, body_of, captured_by, definition, nodes_in
 from onward.canon.lower.registry import DIALECT, LOWERINGS
 from onward.canon.origin import mark_origin
 from onward.canon.upgrade import ML, upgrade_node
 from onward.canon.upgrade.rewrite import Rewriter
+from onward.canon.walk import all_nodes, inner_graphs
 
-__all__ = ["LOWERINGS", "key_of", "load_lowerings", "lower", "lower_foreign"]
+__all__ = ["LOWERINGS", "has_foreign", "key_of", "load_lowerings", "lower", "lower_foreign"]
 
 UPGRADED = ("", ML)
 """Domains whose nodes come in several versions."""
@@ -39,21 +40,27 @@ def key_of(node: ir.Node) -> str:
     return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}"
 
 
-def lower(model: ir.Model, has_rule: Callable[[str], bool]) -> bool:
+def lower(model: ir.Model, has_rule: Callable[[str], bool], answers: Answers | None = None) -> bool:
     """Replace every node without a rule by its definition, in place, as long as it has one; type all values.
 
     The model is at the newest opset, with its functions inlined and default attributes filled in. A node that has
     neither a rule nor a definition stays: the backend says what it lacks. Tells whether anything was replaced.
+    `answers` of an earlier inference spare this one the same questions.
     """
     load_lowerings()
-    lowerer = _Lowerer(model, has_rule)
+    lowerer = _Lowerer(model, has_rule, answers)
     lowerer.graph(model.graph)
     return lowerer.changed
 
 
-def lower_foreign(model: ir.Model, has_rule: Callable[[str], bool]) -> bool:
+def lower_foreign(model: ir.Model, has_rule: Callable[[str], bool], answers: Answers | None = None) -> bool:
     """As `lower`, for ops that ONNX does not define: so that what looks for patterns sees standard ops."""
-    return lower(model, lambda key: has_rule(key) or not _is_foreign(key))
+    return lower(model, lambda key: has_rule(key) or not _is_foreign(key), answers)
+
+
+def has_foreign(model: ir.Model) -> bool:
+    """Whether there is anything for `lower_foreign` to replace."""
+    return any(_is_foreign(key_of(node)) for node in all_nodes(model.graph))
 
 
 def _is_foreign(key: str) -> bool:
@@ -77,11 +84,11 @@ class _Typing(Rewriter):
 
 
 class _Lowerer:
-    def __init__(self, model: ir.Model, has_rule: Callable[[str], bool]) -> None:
+    def __init__(self, model: ir.Model, has_rule: Callable[[str], bool], answers: Answers | None) -> None:
         self.changed = False
         self._has_rule = has_rule
         self._opsets = model.opset_imports
-        self._inference = Inference(model)
+        self._inference = Inference(model, answers)
         self._op = _Typing(model, self._inference)
         self._calls: dict[ir.OperatorIdentifier, ir.Function] = {}
         self._inliner = Inliner(self._calls, self._op.names, names_bodies=False)
@@ -101,7 +108,7 @@ class _Lowerer:
                 pending += reversed([new for new in created if new.graph is graph])
                 continue
             self._inference.node(node)
-            for inner in graphs_in(node):
+            for inner in inner_graphs(node):
                 self._inference.depth += 1
                 self.graph(inner)
                 self._inference.depth -= 1

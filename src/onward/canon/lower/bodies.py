@@ -7,6 +7,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.canon.infer_bodies import kind_of
+from onward.canon.walk import inner_graphs
 from onward.hub.types import write_type
 
 RANKS = range(7)
@@ -87,28 +88,21 @@ def captured_by(node: ir.Node, function: ir.Function) -> dict[ir.Value, ir.Value
 
     Such a body repeats the graph in an attribute of the node, and knows captured values by their names alone.
     """
-    outside = {value.name: value for graph in graphs_in(node) for value in _free(graph)}
+    outside = {value.name: value for graph in inner_graphs(node) for value in _free(graph)}
     if not outside:
         return {}
     return {value: outside[value.name] for value in _free(function.graph) if value.name in outside}
 
 
-def graphs_in(node: ir.Node) -> list[ir.Graph]:
-    attributes = node.attributes.values()
-    return [a.as_graph() for a in attributes if a.type == ir.AttributeType.GRAPH] + [
-        graph for a in attributes if a.type == ir.AttributeType.GRAPHS for graph in a.as_graphs()
-    ]
-
-
 def nodes_in(node: ir.Node) -> list[ir.Node]:
     """The nodes of the graphs inside `node`."""
-    return [inner for graph in graphs_in(node) for inner in graph.all_nodes()]
+    return [inner for graph in inner_graphs(node) for inner in graph.all_nodes()]
 
 
 def _free(graph: ir.Graph) -> set[ir.Value]:
     """The values that a graph and those inside it use, and that none of them defines."""
     nodes = list(graph.all_nodes())
-    graphs = [graph, *(inner for node in nodes for inner in graphs_in(node))]
+    graphs = [graph, *(inner for node in nodes for inner in inner_graphs(node))]
     own = {value for g in graphs for value in (*g.inputs, *g.initializers.values())}
     own.update(output for node in nodes for output in node.outputs)
     used = {value for node in nodes for value in node.inputs if value is not None}

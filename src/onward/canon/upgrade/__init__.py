@@ -62,9 +62,10 @@ def newest() -> dict[str, int]:
     return {"": onnx.defs.onnx_opset_version(), ML: ml}
 
 
-def upgrade(model: ir.Model, target: int | None = None) -> None:
+def upgrade(model: ir.Model, target: int | None = None) -> bool:
     """Bring `model` to the newest opset, in place: its graph, the graphs inside it, and its functions.
 
+    Tells whether any node had to be rewritten, so that there may be values without a type.
     `target` stops at an older opset of the default domain (21 or later), for a runtime that knows no newer.
     """
     versions = newest()
@@ -82,6 +83,7 @@ def upgrade(model: ir.Model, target: int | None = None) -> None:
         opsets = _opsets(function.opset_imports, model.ir_version)
         _upgrade_scope(function.all_nodes(), opsets, versions, op)
         _set_opsets(function.opset_imports, versions)
+    return op.used
 
 
 def _opsets(imports: Mapping[str, int], ir_version: int) -> dict[str, int]:
