@@ -51,6 +51,21 @@ def test_label_encoder(x: np.ndarray, given: dict[str, Any]) -> None:
     check(ml_model("LabelEncoder", [x], version=4, **given), [x])
 
 
+@pytest.mark.parametrize("keys", [[1.0, NAN], [NAN, 1.0], [NAN, NAN, 1.0], [np.inf, 1.0, NAN], [NAN], [-np.inf, NAN]])
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_a_key_that_is_no_number(version: int, keys: list[float]) -> None:
+    """All versions say that NaN can be a key; in ONNX Runtime it is one since version 4, and the others are found."""
+    x = np.array([1.0, NAN, 3.0, -NAN, np.inf, -np.inf], np.float32)
+    found = {"NaN" if key != key else key: i for i, key in reversed(list(enumerate(keys)))}
+    expected = [np.array([found.get("NaN" if v != v else v, -9) for v in x.tolist()])]
+    model = ml_model(
+        "LabelEncoder", [x], version=version, keys_floats=keys, values_int64s=range(len(keys)), default_int64=-9
+    )
+    check(model, [x], expected=expected)
+    if version == 4:
+        check(model, [x])
+
+
 @pytest.mark.parametrize("x", [WORDS, NUMBERS], ids=["strings", "ints"])
 def test_category_mapper(x: np.ndarray) -> None:
     given = {"cats_int64s": [9, 2, 3], "cats_strings": ["a", "x", ""], "default_int64": 5, "default_string": "none"}

@@ -9,7 +9,8 @@ from torch import Tensor
 
 def look_up(x: Tensor, keys: Tensor, values: Tensor, default: float) -> Tensor:
     """The value of each key, or `default`; `keys` are sorted, and NaN, if it is one of them, is the last."""
-    place = torch.searchsorted(keys, x).clamp(max=keys.shape[0] - 1)
+    ordered = keys.nan_to_num(torch.inf, torch.inf, -torch.inf)  # among numbers that can be compared
+    place = torch.searchsorted(ordered, x).clamp(max=keys.shape[0] - 1)
     key = keys[place]
     return torch.where((key == x) | ((key != key) & (x != x)), values[place], default)
 
