@@ -1,5 +1,6 @@
 """A model exported by torch.onnx and converted back takes the original's state dict, and computes the same."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,27 @@ class Recurrent(nn.Module):
         return self.head(x[:, -1])
 
 
+class Derived(nn.Module):
+    """Computes with small weights before they meet the input: what an exporter's reader is tempted to do once."""
+
+    example = (torch.randn(2, 4),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(4))
+        self.weight = nn.Parameter(torch.ones(3, 4))
+        self.direction = nn.Parameter(torch.ones(3))
+        self.temperature = nn.Parameter(torch.tensor(2.0))
+        self.parts = nn.ModuleDict({"table": nn.Embedding(5, 3)})
+        self.register_buffer("offset", torch.ones(3))
+        self.register_buffer("steps", torch.tensor([1.0, 2.0, 3.0]), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = (x * (2 * self.gain)) @ (self.weight * self.direction.unsqueeze(1)).t()
+        y = y * torch.sqrt(self.temperature + 1) + (self.offset - self.parts["table"].weight[1])
+        return y + self.steps.reshape(1, 3) * 0.5
+
+
 def randomise(net: nn.Module) -> nn.Module:
     """No two tensors alike, so that a weight in the wrong place is seen."""
     generator = torch.Generator().manual_seed(0)
@@ -123,7 +145,7 @@ def export(net: nn.Module, path: Path, *, optimize: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [ConvNet, Transformer, Recurrent])
+@pytest.mark.parametrize("kind", [ConvNet, Transformer, Recurrent, Derived])
 def test_original_state_dict_loads(kind: type[nn.Module], tmp_path: Path) -> None:
     net = randomise(kind())
     export(net, tmp_path / "net.onnx", optimize=False)
@@ -133,6 +155,35 @@ def test_original_state_dict_loads(kind: type[nn.Module], tmp_path: Path) -> Non
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.mul_(0.7)
+    converted.load_state_dict(other.state_dict(), strict=True)
+    torch.testing.assert_close(converted(*net.example), other(*net.example), atol=1e-5, rtol=1e-5)
+
+
+class Normalised(nn.Module):
+    """Fresh normalisations are all alike."""
+
+    example = (torch.randn(2, 4),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.BatchNorm1d(4) for _ in range(3))
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for norm in self.norms:
+            x = torch.relu(norm(x))
+        return x * (self.scale + 1)
+
+
+def test_weights_an_exporter_merged_are_told_apart(tmp_path: Path) -> None:
+    """The older exporter keeps one of equal weights, and an Identity under each name of the others."""
+    net = Normalised().eval()
+    options = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(net, net.example, tmp_path / "net.onnx", dynamo=False, opset_version=17, **options)
+    converted = onward.to_torch(tmp_path / "net.onnx")
+    other = randomise(Normalised())
     converted.load_state_dict(other.state_dict(), strict=True)
     torch.testing.assert_close(converted(*net.example), other(*net.example), atol=1e-5, rtol=1e-5)
 

@@ -1,15 +1,19 @@
-"""Compute once what is computed from constants alone: the small arithmetic that exporters leave around weights.
+"""Compute once what is computed from constants alone: the small arithmetic that exporters leave around.
 
-Only results of up to `LIMIT` elements are kept, so that no weight is copied and files do not grow.
+Only results of up to `LIMIT` elements are kept, so that files do not grow. What is computed from a weight of the
+original's state dict stays a computation: the weight keeps its name and shape, and can be trained.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
+
+from onward.canon.weight_names import Signature, is_automatic, is_kept, signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LIMIT = 4096
@@ -82,7 +86,6 @@ EVALUATE: dict[str, Callable[..., Array]] = {
     "Where": lambda c, a, b, **_: np.where(c, a, b),
     "Cast": _cast,
     "CastLike": lambda x, like, **_: _cast(x, to=ir.DataType.from_numpy(like.dtype)),
-    "Identity": lambda x, **_: x,
     "Shape": _shape,
     "Size": lambda x, **_: np.array(x.size, dtype=np.int64),
     "Expand": _expand,
@@ -98,37 +101,81 @@ EVALUATE: dict[str, Callable[..., Array]] = {
 }
 _SHAPE_ONLY = frozenset({"Shape", "Size"})
 """Ops that need no more than the shape of a large input."""
+_NARROW = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 
 
 def fold_constants(model: ir.Model) -> int:
     """Replace what depends on constants alone, in all graphs of the model; returns how many nodes went."""
-    count = 0
+    folder = _Folder(signature(model.graph), model.producer_name == "pytorch")
     graphs = {id(g): g for n in model.graph.all_nodes() for g in [n.graph] if g is not None}
     for graph in graphs.values():
         if isinstance(graph, ir.Graph):
-            count += _fold(graph, count)
-    return count
+            for node in list(graph):
+                folder.fold(graph, node)
+    return folder.count
 
 
-def _fold(graph: ir.Graph, number: int) -> int:
-    folded = 0
-    for node in list(graph):
-        if node.domain not in ("", "ai.onnx") or node.op_type not in EVALUATE or len(node.outputs) != 1:
-            continue
-        result = _evaluate(node)
-        if result is None:
-            continue
-        output = node.outputs[0]
-        if output.is_graph_output():
-            continue
-        folded += 1
-        name = f"folded_{number + folded}_{output.name}"
-        tensor = ir.tensor(np.array(result, order="C"), name=name)
-        value = ir.Value(name=name, shape=ir.Shape(result.shape), type=ir.TensorType(tensor.dtype), const_value=tensor)
-        graph.register_initializer(value)
+@dataclass
+class _Folder:
+    state: Signature
+    is_merged: bool
+    """Whether the exporter keeps one of equal weights, and an Identity under each name of the others."""
+    count: int = 0
+    stored: set[ir.Value] = field(default_factory=set)
+    """What was read from integers of eight bits: what it is multiplied by is a scale, and the product the weight."""
+
+    def fold(self, graph: ir.Graph, node: ir.Node) -> None:
+        output = node.outputs[0] if len(node.outputs) == 1 else None
+        if node.domain not in ("", "ai.onnx") or output is None or output.is_graph_output():
+            return
+        value = self._same(graph, node) if node.op_type == "Identity" else self._computed(graph, node)
+        if value is None:
+            return
+        self.count += 1
         output.replace_all_uses_with(value)
         graph.remove(node, safe=True)
-    return folded
+
+    def _same(self, graph: ir.Graph, node: ir.Node) -> ir.Value | None:
+        source, name = node.inputs[0], node.outputs[0].name or ""
+        tensor = None if source is None else ir.convenience.get_const_tensor(source)
+        if source is None or tensor is None:
+            return None
+        is_own = self.is_merged and is_kept(source, self.state) and tensor.size <= LIMIT and not is_automatic(name)
+        return _constant(graph, name, tensor) if is_own else source
+
+    def _computed(self, graph: ir.Graph, node: ir.Node) -> ir.Value | None:
+        if node.op_type not in EVALUATE or any(self._is_weight(node, value) for value in node.inputs):
+            return None
+        result = _evaluate(node)
+        if result is None:
+            return None
+        name = f"folded_{self.count + 1}_{node.outputs[0].name}"
+        value = _constant(graph, name, ir.tensor(np.array(result, order="C"), name=name))
+        first = node.inputs[0]
+        if first in self.stored or (node.op_type == "Cast" and first is not None and first.dtype in _NARROW):
+            self.stored.add(value)
+        return value
+
+    def _is_weight(self, node: ir.Node, value: ir.Value | None) -> bool:
+        """Whether the numbers of an input are a weight's."""
+        if value is None or node.op_type in _SHAPE_ONLY or not is_kept(value, self.state):
+            return False
+        if node.op_type == "CastLike":
+            return value is node.inputs[0]
+        scaled = [v for v in node.inputs if v in self.stored] if node.op_type == "Mul" else []
+        return not any(_size(v) > _size(value) for v in scaled)
+
+
+def _size(value: ir.Value | None) -> int:
+    tensor = None if value is None else ir.convenience.get_const_tensor(value)
+    return 0 if tensor is None else tensor.size
+
+
+def _constant(graph: ir.Graph, name: str, tensor: ir.TensorProtocol) -> ir.Value:
+    shape = ir.Shape(tensor.shape.numpy())
+    value = ir.Value(name=name, shape=shape, type=ir.TensorType(tensor.dtype), const_value=tensor)
+    graph.register_initializer(value)
+    return value
 
 
 def _evaluate(node: ir.Node) -> Array | None:

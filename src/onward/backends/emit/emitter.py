@@ -17,10 +17,11 @@ import onnx_ir as ir
 
 from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
-from onward.backends.emit.names import has_scope, is_automatic, scope_of
+from onward.backends.emit.names import has_scope, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Do, Group, Keyword, Scope, Statement
 from onward.backends.emit.weights import Part, Weights, text
 from onward.canon.origin import origin
+from onward.canon.weight_names import is_automatic
 from onward.errors import ConversionError, OnwardError, UnsupportedError
 from onward.registry import Registry
 

@@ -1,4 +1,4 @@
-"""Names: which ones in a file mean something, how they become Python identifiers and module paths."""
+"""Names: how those of a file become Python identifiers and module paths."""
 
 from __future__ import annotations
 
@@ -12,28 +12,8 @@ import onnx_ir as ir
 
 from onward.backends.emit.statements import Scope
 
-_AUTOMATIC = re.compile(
-    r"""^(
-      .*[:/].*                          # onnx::MatMul_123, /layer1/Relu_output_0, scope/op:0
-    | _*\d+ | [su]\d+ | .*_output_\d+ | output_?\d*_?of.*
-    | (val|folded|tmp|t|x|const|constant|node|tensor|value|var|scalar|_to_copy|cst|Constant)_?\d*
-    | (lifted_tensor|c_lifted_tensor)_?\d*
-    | .*_(const|cst|Constant)_?_?\d* | folded_\d+_.*
-    | (Constant|Shape|Gather|Concat|Reshape|Slice|Cast|Unsqueeze|const_fold_opt_|int64|_v|fill|axes|shape)_?_?\d+.*
-    )$""",
-    re.VERBOSE,
-)
-
-
 MAX_DEPTH = 16
 """Deeper module paths are flattened: no person nests modules like that."""
-
-
-@lru_cache(maxsize=65536)
-def is_automatic(name: str) -> bool:
-    """Whether a name was made up by an exporter rather than chosen by a person."""
-    return not name or _AUTOMATIC.match(name) is not None
-
 
 _RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 
@@ -149,12 +129,3 @@ def _strings(text: str) -> tuple[str, ...]:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return ()
     return tuple(s for s in found if isinstance(s, str)) if isinstance(found, list) else ()
-
-
-_SIGNATURE = re.compile(r"(PARAMETER|BUFFER) target='([^']*)'(?: persistent=(True|False))?")
-
-
-def signature(graph: ir.Graph) -> dict[str, tuple[bool, bool]]:
-    """The state dict of the original as torch.export wrote it down: name → (is it a buffer, does it persist)."""
-    text = graph.metadata_props.get("pkg.torch.export.ExportedProgram.graph_signature", "")
-    return {m[2]: (m[1] == "BUFFER", m[3] != "False") for m in _SIGNATURE.finditer(text)}

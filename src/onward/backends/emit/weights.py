@@ -11,8 +11,9 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.expr import Expr, Weight, render
-from onward.backends.emit.names import is_automatic, path_of
+from onward.backends.emit.names import path_of
 from onward.backends.emit.statements import Scope
+from onward.canon.weight_names import Signature, is_automatic, is_named
 
 Array = np.ndarray[Any, Any]
 Transform = Callable[[Array], Array]
@@ -65,8 +66,7 @@ class Weights:
         """String arrays, which no weights file holds: written into the source."""
         self.ties: dict[Scope, Scope] = {}
         """Path of a shared tensor → path of the one it shares with."""
-        self.signature: dict[str, tuple[bool, bool]] = {}
-        """The state dict as the exporter wrote it down: name → (is it a buffer, does it persist)."""
+        self.signature: Signature = {}
         self.named_paths: set[Scope] = set()
         """Modules whose path the file's own names ask for."""
         self.population: dict[Scope, int] = {}
@@ -154,12 +154,7 @@ class Weights:
 
     def is_named(self, value: ir.Value) -> bool:
         """Whether a constant is a weight that a person gave a name, rather than a number some exporter wrote down."""
-        name = value.name or ""
-        if not value.is_initializer() or is_automatic(name):
-            return False
-        if self.signature:
-            return name in self.signature or "." in name
-        return "." in name or value.shape is None or len(value.shape) > 0
+        return is_named(value, self.signature)
 
     def module(
         self, constructor: Expr, parts: dict[str, Part], scope: Scope, hint: str, buffers: tuple[str, ...] = ()

@@ -10,12 +10,12 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Arg, Emitter, Hosted
 from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var, lift, variables
 from onward.backends.emit.host import array
-from onward.backends.emit.names import is_automatic
 from onward.backends.emit.statements import Block, read
 from onward.backends.torch.shape import integer, is_string, subscript
 from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.canon.infer import DECLARED
 from onward.canon.infer_bodies import TAKEN
+from onward.canon.weight_names import is_automatic
 from onward.errors import UnsupportedError
 
 DEEPEST = 20

@@ -19,7 +19,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
-from onward.backends.emit.names import class_names, scope_of, signature
+from onward.backends.emit.names import class_names, scope_of
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.regions import split
 from onward.backends.emit.repeats import name_repeats
@@ -32,6 +32,7 @@ from onward.backends.torch.as_module import as_module
 from onward.backends.torch.module import ModuleWriter
 from onward.backends.torch.target import TARGET
 from onward.canon.pipeline import canonical
+from onward.canon.weight_names import signature
 from onward.errors import ConversionError, OnwardError
 from onward.hub.garbage import no_garbage_collection
 from onward.model import Model, load
