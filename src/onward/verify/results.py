@@ -78,6 +78,14 @@ class OutputResult:
     histogram: tuple[tuple[float, ...], tuple[int, ...]] | None = None
     """Edges, as powers of ten of |difference| / scale, and counts; the first bin holds the exactly equal."""
 
+    @property
+    def closeness(self) -> float:
+        """1 at the tolerance; infinite where two arrays cannot be compared."""
+        if self.status != "same" and self.kind != "values":
+            return math.inf
+        pairs = ((self.metrics.worst, self.tolerance.worst), (self.metrics.overall, self.tolerance.overall))
+        return max(error / allowed if allowed else math.inf * error if error else 0.0 for error, allowed in pairs)
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -154,7 +162,7 @@ class SideResult:
     def worst(self) -> OutputResult | None:
         """The output furthest beyond, or closest to, its tolerance."""
         found = [output for trial in self.trials for output in trial.outputs]
-        return max(found, key=_closeness, default=None)
+        return max(found, key=lambda output: output.closeness, default=None)
 
 
 @dataclass
@@ -186,7 +194,7 @@ class Report:
     @property
     def worst(self) -> OutputResult | None:
         """Of all sides, the output furthest beyond, or closest to, its tolerance."""
-        return max((side.worst for side in self.sides if side.worst), key=_closeness, default=None)
+        return max((side.worst for side in self.sides if side.worst), key=lambda output: output.closeness, default=None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `json.dump`: infinities and NaN as strings."""
@@ -197,14 +205,6 @@ class Report:
             for trial, data in zip(side.trials, result["trials"], strict=True):
                 data["status"] = trial.status
         return found
-
-
-def _closeness(output: OutputResult) -> float:
-    """1 at the tolerance; infinite where two arrays cannot be compared."""
-    if output.status != "same" and output.kind != "values":
-        return math.inf
-    pairs = ((output.metrics.worst, output.tolerance.worst), (output.metrics.overall, output.tolerance.overall))
-    return max(error / allowed if allowed else math.inf * error if error else 0.0 for error, allowed in pairs)
 
 
 def _plain(value: Any) -> Any:
