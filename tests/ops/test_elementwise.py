@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import check, literal, merged, node_model, source
+from harness import check, literal, merged, node_model, runner, source
 
 SIGNED = [np.int8, np.int16, np.int32, np.int64]
 UNSIGNED = [np.uint8, np.uint16, np.uint32, np.uint64]
@@ -140,6 +140,29 @@ def test_powers_keep_the_dtype_of_the_base(base: Any) -> None:
     batch.check()
 
 
+@floats
+def test_roots_as_powers(dtype: Any) -> None:
+    """Of -0.0 and -infinity, where a power is another one than the root."""
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 4.0, 2.0, 1e-3], dtype)
+    for exponent in (0.5, -0.5):
+        model, feeds = node_model("Pow", [x, np.array(exponent, dtype)], fixed=[1])
+        check(literal(model), feeds)
+        (y,) = runner.prepare(literal(model))(feeds)
+        assert not np.signbit(y[:4]).any()
+
+
+def test_files_of_pytorch_mean_its_own_functions() -> None:
+    """There `x ** 0.5` is a root, and `clamp` with one bound leaves infinity as it is."""
+    for op, inputs, code in [
+        ("Pow", [np.float32(0.5)], "in0 ** 0.5"),
+        ("Clip", [np.float32(0)], "clamp(in0, min=0.0)"),
+    ]:
+        model, _ = node_model(op, [edges(np.float32), *inputs], fixed=[1])
+        assert code not in source(literal(model))
+        model.producer_name = "pytorch"
+        assert code in source(literal(model))
+
+
 def test_negative_integer_powers() -> None:
     model, feeds = node_model("Pow", [np.array([1, -1, 2, 4]), np.array(-1)], fixed=[1])
     check(model, feeds, expected=[np.array([1, -1, 0, 0])])
@@ -215,8 +238,9 @@ def test_clip(dtype: Any) -> None:
     batch = Batch()
     for low, high in [(1, 2), (None, 2), (1, None), (None, None), (2, 1)]:
         bounds = [None if b is None else np.array(b, dtype) for b in (low, high)]
-        expected = x if low is None else np.maximum(x, bounds[0])
-        expected = expected if high is None else np.minimum(expected, bounds[1])
+        ends = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
+        expected = np.maximum(x, ends.min if low is None else bounds[0])
+        expected = np.minimum(expected, ends.max if high is None else bounds[1])
         for fixed in [(1, 2), (1,), ()]:
             batch.add("Clip", [x, *bounds], expected, [i for i in fixed if bounds[i - 1] is not None])
     batch.check()

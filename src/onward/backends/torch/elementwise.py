@@ -14,6 +14,7 @@ from onward.backends.torch.dtypes import FLOAT8, UNSIGNED, bits, from_bits, from
 from onward.backends.torch.target import F, dtype, ops, rule, torch
 
 _D = ir.DataType
+_FLOATS = (_D.FLOAT, _D.DOUBLE, _D.FLOAT16, _D.BFLOAT16)
 
 
 def operands(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:
@@ -91,6 +92,8 @@ def modulo(e: Emitter, a: Expr, b: Expr, *, fmod: int = 0) -> Expr:
 def power(e: Emitter, x: Expr, y: Expr) -> Expr:
     number = e.scalar(y, e.rank(x))
     if is_float(e, x):
+        if isinstance(number, float) and abs(number) == 0.5 and e.producer != "pytorch":
+            return ops.power(x, number)
         if isinstance(number, float) and number.is_integer():
             number = int(number)
         if number is not None or e.dtype(x) == e.dtype(y):
@@ -167,22 +170,27 @@ _extreme("Max", "maximum", "min")
 
 @rule("Clip")
 def clip(e: Emitter, x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
-    given = {name: bound for name, bound in (("min", low), ("max", high)) if bound is not None}
+    given = {"min": low, "max": high}
     if e.dtype(x) in UNSIGNED:
-        bounds = {name: ordered(e, bound) for name, bound in given.items()}
+        bounds = {name: ordered(e, bound) for name, bound in given.items() if bound is not None}
         return from_ordered(e, x, torch.clamp(ordered(e, x), **bounds)) if bounds else x
-    numbers = {name: e.scalar(bound, e.rank(x)) for name, bound in given.items()}
-    if not given:
-        return x
-    if list(numbers.values()) == [0.0, 6.0] and is_float(e, x):
+    limits = {name: limit for name, bound in given.items() if (limit := _limit(e, x, name, bound)) is not None}
+    if list(limits.values()) == [0.0, 6.0] and is_float(e, x):
         return F.relu6(x)
-    if all(n is None for n in numbers.values()):
-        return torch.clamp(x, **given)
-    if any(n is None for n in numbers.values()):
-        for name, bound in given.items():
-            x = torch.clamp(x, **{name: bound if numbers[name] is None else numbers[name]})
+    tensors = [isinstance(limit, Arg) for limit in limits.values()]
+    if any(tensors) and not all(tensors):
+        for name, limit in limits.items():
+            x = torch.clamp(x, **{name: limit})
         return x
-    return torch.clamp(x, **numbers)
+    return torch.clamp(x, **limits) if limits else x
+
+
+def _limit(e: Emitter, x: Expr, name: str, bound: Expr | None) -> Any:
+    """A number or a tensor; where no bound is given, the last finite number, but none in what PyTorch has exported."""
+    if bound is None:
+        return getattr(torch.finfo(x.dtype), name) if e.dtype(x) in _FLOATS and e.producer != "pytorch" else None
+    number = e.scalar(bound, e.rank(x))
+    return bound if number is None else number
 
 
 # Comparison and logic

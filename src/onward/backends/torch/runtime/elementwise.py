@@ -14,6 +14,11 @@ def float_modulo(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(rest == 0, torch.copysign(rest, b), rest)
 
 
+def power(x: Tensor, exponent: float) -> Tensor:
+    """x ** exponent for every x: for 0.5 and -0.5 PyTorch takes the root, which differs at -0.0 and at -infinity."""
+    return torch.pow(x, torch.full((), exponent, dtype=x.dtype, device=x.device))
+
+
 def float_sign(x: Tensor) -> Tensor:
     """-1, 0 or 1; NaN of NaN."""
     return torch.where(torch.isnan(x), x, torch.sign(x))
