@@ -19,9 +19,8 @@ from onward.backends.torch.convert import Source, generate, write_package
 from onward.backends.torch.load import run as execute
 from onward.errors import UnsupportedError
 from onward.model import load
-from onward.verify.runners import onnxruntime as referee
 from onward.verify.runners.torch import run_module
-from onward.verify.suite import cases
+from onward.verify.suite import cases, prepare
 
 onnxruntime.set_default_logger_severity(4)
 ROOT = Path(__file__).parent.parent
@@ -215,7 +214,7 @@ def same(source: Source, feeds: Iterable[Any], expected: list[Any]) -> None:
 
 @pytest.mark.parametrize("part", range(3))
 def test_names_never_become_code(part: int, tmp_path: Path) -> None:
-    expected = referee.prepare(named())(FEEDS)
+    expected = prepare("onnxruntime", named())(FEEDS)
     for i, name in list(enumerate(NAMES))[part::3]:
         for j, where in enumerate(places(name)):
             source = generate(load(named(**where)))
@@ -259,7 +258,7 @@ def test_names_that_become_equal_stay_apart(names: list[str], tmp_path: Path) ->
     source = generate(load(model))
     inspect_source(source)
     assert len(source.tensors) == len(names)
-    same(source, feeds, referee.prepare(model)(feeds))
+    same(source, feeds, prepare("onnxruntime", model)(feeds))
 
 
 def test_strings_are_literals() -> None:

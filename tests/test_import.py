@@ -12,6 +12,7 @@ import onward
 
 EXTRAS = (
     "torch",
+    "openvino",
     "tensorflow",
     "keras",
     "jax",
@@ -28,7 +29,7 @@ DIGITS = Path(__file__).parent.parent / "examples/digits/digits.onnx"
 LIMIT = 0.3
 """Seconds of processor time, which other programs on a busy machine do not add to."""
 
-NEED_TORCH = ("onward.backends.torch.load", "onward.backends.torch.runtime.", "onward.verify.runners.torch")
+NEED_TORCH = ("onward.backends.torch.load", "onward.backends.torch.runtime.")
 """What runs PyTorch code, or is PyTorch code; everything else does without."""
 
 

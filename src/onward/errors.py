@@ -22,3 +22,7 @@ class ConversionError(OnwardError):
 
 class VerificationError(OnwardError):
     """The converted model does not compute what the original computes."""
+
+
+class RunFailure(OnwardError):
+    """A runtime could not run a model: it refused, crashed, took too long or needed too much memory."""

@@ -71,7 +71,7 @@ class Model:
         they did in the file the model came from, or if they are too large for one file.
         """
         path = pathlib.Path(path)
-        large = self._nbytes() > LARGEST_FILE
+        large = self.nbytes > LARGEST_FILE
         if external_data is None:
             external_data = bool(self.data_files) or large
         elif large and not external_data:
@@ -86,7 +86,8 @@ class Model:
         except OSError as error:
             raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error
 
-    def _nbytes(self) -> int:
+    @property
+    def nbytes(self) -> int:
         """Bytes of all weights, wherever they are in the graph."""
         total = 0
         for graph in self.ir.graphs():

@@ -14,8 +14,7 @@ from differential import index, layers, patterns  # noqa: F401  (they register t
 from differential.builder import FLOATS, Graph, Value
 from differential.flow import grow
 from differential.tangled import tangled_graph
-from onward.verify.runners import torch as runner
-from onward.verify.suite import forget_shapes
+from onward.verify.suite import forget_shapes, prepare
 
 SCOPES = [
     "",
@@ -92,7 +91,7 @@ def check(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                run = runner.prepare(forget_shapes(model) if unknown else model)
+                run = prepare("torch", forget_shapes(model) if unknown else model)
                 found = run([np.array(x) for x in inputs])
         except Exception as error:
             return f"{label}{type(error).__name__}: {str(error)[:400]}"
@@ -140,4 +139,4 @@ def _kind(wrong: str) -> str:
     """Whether it is a refusal, a crash or a wrong result."""
     text = wrong.removeprefix("unknown shapes: ")
     head = text.split(":")[0]
-    return head if head.endswith(("Error", "Exception")) else "result"
+    return head if head.endswith(("Error", "Exception", "Failure")) else "result"

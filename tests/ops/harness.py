@@ -8,13 +8,10 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from onward.backends.torch.convert import generate, to_torch
 from onward.model import load
-from onward.verify.runners import onnxruntime as referee
-from onward.verify.runners import torch as runner
-from onward.verify.suite import forget_shapes
+from onward.verify.suite import forget_shapes, prepare
 
 onnxruntime.set_default_logger_severity(4)
 OPSET = 21
@@ -105,8 +102,7 @@ def source(model: onnx.ModelProto) -> str:
 
 def reference(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Any]:
     """What ONNX's reference implementation computes, for what ONNX Runtime has no kernel for."""
-    names = [i.name for i in model.graph.input]
-    return list(ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True))))
+    return prepare("reference", model)(list(inputs))
 
 
 def check(
@@ -119,9 +115,9 @@ def check(
     unknown: bool = True,
 ) -> None:
     """Compare the converted model with ONNX Runtime (or with `expected`), also with all shapes forgotten."""
-    wanted = referee.prepare(model)(list(inputs)) if expected is None else expected
+    wanted = prepare("onnxruntime", model)(list(inputs)) if expected is None else expected
     for variant in [model, forget_shapes(model)] if unknown else [model]:
-        compare(runner.prepare(variant)(list(inputs)), wanted, rtol, atol)
+        compare(prepare("torch", variant)(list(inputs)), wanted, rtol, atol)
 
 
 def compare(found: Sequence[Any], wanted: Sequence[Any], rtol: float | None = None, atol: float | None = None) -> None:

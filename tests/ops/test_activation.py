@@ -8,7 +8,7 @@ import pytest
 import torch
 from harness import check, floats, literal, merged, node_model, reference, source, to_torch
 
-from onward.verify.runners.onnxruntime import prepare
+from onward.verify.suite import prepare
 
 ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
     "Relu": [{}],
@@ -59,7 +59,7 @@ def test_half_precision_stays_half(op: str) -> None:
     x = values(np.float16)
     model, feeds = node_model(op, [x])
     wide, _ = node_model(op, [x.astype(np.float32)])
-    check(model, feeds, expected=[prepare(wide)([x.astype(np.float32)])[0].astype(np.float16)])
+    check(model, feeds, expected=[prepare("onnxruntime", wide)([x.astype(np.float32)])[0].astype(np.float16)])
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint16, np.int32, np.uint64], ids=lambda t: t.__name__)

@@ -6,7 +6,7 @@ import pytest
 from harness import check, floats, node_model, source
 from test_shape import ALL, forward, ints, some
 
-from onward.verify.runners import torch as runner
+from onward.verify.suite import prepare
 
 DTYPES = [*ALL, "str"]
 
@@ -117,7 +117,7 @@ def test_tensor_scatter(axis, mode, start, dtype):
             expected[batch, place % 4 if mode == "circular" else place] = np.moveaxis(update, axis, 1)[batch, i]
     inputs = [cache, update, *([] if start is None else [ints(*start)])]
     model, given = node_model("TensorScatter", inputs, opset=24, axis=axis, mode=mode)
-    found = runner.prepare(model)(given)[0]
+    found = prepare("torch", model)(given)[0]
     assert found.dtype == kind
     np.testing.assert_array_equal(found.astype("f4"), np.moveaxis(expected, 1, axis).astype("f4"))
 

@@ -7,7 +7,7 @@ import pytest
 from harness import check, floats, node_model
 from test_microsoft_quantize import integers, quantum, zero
 
-from onward.verify.runners import onnxruntime as runtime
+from onward.verify.suite import prepare
 
 MS = "com.microsoft"
 BATCH, QUERIES, HEADS, SIZE = 2, 5, 3, 4
@@ -86,7 +86,7 @@ def test_packed_operands(bias: bool) -> None:
     q, k, v = (packed[:, :, :, i].reshape(BATCH, QUERIES, WIDTH) for i in range(3))
     extra = [floats(3 * WIDTH)] if bias else []
     model, feeds = node_model("MultiHeadAttention", [q, k, v, *extra], domain=MS, num_heads=HEADS)
-    expected = runtime.prepare(model)(feeds)
+    expected = prepare("onnxruntime", model)(feeds)
     for inputs in ([packed, None, None], [q, packed[:, :, :, 1:], None]):
         model, feeds = node_model("MultiHeadAttention", [*inputs, *extra], domain=MS, num_heads=HEADS)
         check(model, feeds, expected=expected)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from harness import check, floats, node_model
 
-from onward.verify.runners import onnxruntime as runtime
-from onward.verify.runners import torch as runner
-from onward.verify.suite import forget_shapes
+from onward.verify.suite import forget_shapes, prepare
 
 MS = "com.microsoft"
 HEADS, SHARED, SIZE, LONGEST = 4, 2, 16, 32
@@ -65,9 +63,9 @@ def gqa(
         inputs.pop()
     given |= {"num_heads": HEADS, "kv_num_heads": SHARED, **({"do_rotary": 1, **rotary} if rotary is not None else {})}
     model, feeds = node_model("GroupQueryAttention", inputs, 3, domain=MS, **given)
-    wanted = runtime.prepare(model)(feeds)
+    wanted = prepare("onnxruntime", model)(feeds)
     for variant in (model, forget_shapes(model)):
-        found = runner.prepare(variant)(feeds)
+        found = prepare("torch", variant)(feeds)
         assert [x.shape for x in found] == [x.shape for x in wanted]
         for row, end in enumerate(lengths):
             valid = min(new, end)

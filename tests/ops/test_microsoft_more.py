@@ -8,7 +8,7 @@ import pytest
 from harness import check, floats, node_model
 from test_microsoft_quantize import integers, quantum, zero
 
-from onward.verify.runners import torch as runner
+from onward.verify.suite import prepare
 
 MS = "com.microsoft"
 SQUARE = floats(3, 4, 4) + 3 * np.eye(4, dtype=np.float32)
@@ -74,6 +74,6 @@ def test_dynamic_quantize_lstm(start: bool, lengths: np.ndarray | None, directio
     options.intra_op_num_threads = 1  # with more, it quantizes the states of a batch in as many parts
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
     wanted = session.run(None, dict(zip([i.name for i in session.get_inputs()], feeds, strict=True)))
-    found = runner.prepare(model)(feeds)
+    found = prepare("torch", model)(feeds)
     for actual, right in zip(found, wanted, strict=True):
         np.testing.assert_allclose(actual, right, rtol=1e-4, atol=1e-5)

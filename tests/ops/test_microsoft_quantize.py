@@ -8,9 +8,7 @@ import onnx
 import pytest
 from harness import floats, node_model
 
-from onward.verify.runners import onnxruntime as runtime
-from onward.verify.runners import torch as runner
-from onward.verify.suite import forget_shapes
+from onward.verify.suite import forget_shapes, prepare
 
 MS = "com.microsoft"
 TYPES = [np.uint8, np.int8]
@@ -30,9 +28,9 @@ def check(op: str, inputs: Sequence[Any], domain: str = MS, unknown: bool = True
     model, feeds = node_model(op, inputs, domain=domain, **attributes)
     if softmax_opset is not None:
         model.graph.node[0].attribute.append(onnx.helper.make_attribute("opset", softmax_opset))
-    wanted = runtime.prepare(model)(feeds)[0]
+    wanted = prepare("onnxruntime", model)(feeds)[0]
     for variant in [model, forget_shapes(model)] if unknown else [model]:
-        found = runner.prepare(variant)(feeds)[0]
+        found = prepare("torch", variant)(feeds)[0]
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found, wanted)
 
@@ -86,7 +84,7 @@ def test_pools(last: int, dtype: Any) -> None:
 def test_reduce_mean(dtype: Any) -> None:
     inputs = [integers(3, 6, 5, dtype=dtype), quantum(0.05), zero(20, dtype), quantum(0.035), zero(5, dtype)]
     model, feeds = node_model("QLinearReduceMean", inputs, domain=MS, axes=[1], keepdims=0)
-    found = runner.prepare(model)(feeds)[0]
+    found = prepare("torch", model)(feeds)[0]
     mean = ((inputs[0].astype(np.float32) - 20) * np.float32(0.05)).mean(1)
     info = np.iinfo(dtype)
     np.testing.assert_array_equal(
@@ -159,4 +157,4 @@ def test_results_are_typed() -> None:
         "g (uint8[N, 4] x) => (float[N, 4] y) <float s = {0.5}, uint8 z = {3}> {"
         " a = com.microsoft.QLinearSigmoid(x, s, z, s, z)  y = DequantizeLinear(a, s, z) }"
     )
-    assert runner.prepare(model)([integers(2, 4)])[0].dtype == np.float32
+    assert prepare("torch", model)([integers(2, 4)])[0].dtype == np.float32

@@ -9,8 +9,8 @@ from harness import check, compare, floats, source, to_torch
 from ml_models import ml_model
 from onnx import TensorProto, numpy_helper
 
-from onward.verify.runners import onnxruntime as runtime
-from onward.verify.runners import torch as runner
+from onward.errors import RunFailure
+from onward.verify.suite import prepare
 
 NAN = float("nan")
 WORDS = np.array([["a", "b", "x"], ["c", "", "a"]], object)
@@ -83,8 +83,8 @@ def test_one_hot_encoder(x: np.ndarray, repeat: bool) -> None:
 @pytest.mark.parametrize("x", [WORDS, NUMBERS])
 def test_a_category_that_must_be_known(x: np.ndarray) -> None:
     given = {"cats_strings": ["b", "a"]} if x.dtype == object else {"cats_int64s": [2, 1]}
-    with pytest.raises(ValueError, match="none of the categories"):
-        runner.prepare(ml_model("OneHotEncoder", [x], zeros=0, **given))([x])
+    with pytest.raises(RunFailure, match="none of the categories"):
+        prepare("torch", ml_model("OneHotEncoder", [x], zeros=0, **given))([x])
 
 
 @pytest.mark.parametrize("x", [WORDS, NUMBERS, DECIMALS, floats(2, 3, 4), NUMBERS[0]])
@@ -165,7 +165,7 @@ def map_type(key: int, value: int) -> onnx.TypeProto:
 
 
 def check_map(model: onnx.ModelProto, x: Any, expected: Any = None) -> None:
-    compare(runner.prepare(model)([x]), runtime.prepare(model)([x]) if expected is None else [expected])
+    compare(prepare("torch", model)([x]), prepare("onnxruntime", model)([x]) if expected is None else [expected])
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_dict_vectorizer() -> None:
 @pytest.mark.parametrize("x", [X, X[0]])
 def test_zip_map(x: np.ndarray, names: dict[str, Any]) -> None:
     model = ml_model("ZipMap", [x], **names)
-    assert runner.prepare(model)([x]) == runtime.prepare(model)([x])
+    assert prepare("torch", model)([x]) == prepare("onnxruntime", model)([x])
 
 
 def test_labels_are_safe_in_source() -> None:

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.spec.ml_trees import forest_of_nodes
-from onward.verify.runners import onnxruntime as runtime
+from onward.verify.suite import prepare
 
 FEATURES = 5
 
@@ -205,7 +205,7 @@ def test_version_five(aggregate: int, dtype: Any) -> None:
 
     check(model(0), [x])
     for ours, theirs in [(1, 2), (2, 1), (3, 3)]:
-        check(model(ours), [x], expected=runtime.prepare(model(theirs))([x]), rtol=1e-5)
+        check(model(ours), [x], expected=prepare("onnxruntime", model(theirs))([x]), rtol=1e-5)
 
 
 def test_a_forest_is_one_table() -> None:

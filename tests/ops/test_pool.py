@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from harness import check, floats, node_model, source
 
-from onward.verify.runners import onnxruntime as referee
+from onward.verify.suite import prepare
 
 SIZES = {1: (11,), 2: (9, 8), 3: (6, 7, 5)}
 WINDOWS = [
@@ -83,7 +83,7 @@ def test_pool_over_four_axes(op):
     model, inputs = node_model(op, [x], kernel_shape=[2, 1, 3, 2], strides=[2, 1, 1, 2], pads=[1, 0, 0, 0, 0, 0, 1, 0])
     folded = np.moveaxis(x, 3, 1).reshape(3, 2, 4, 5, 4)
     plain, feed = node_model(op, [folded], kernel_shape=[2, 3, 2], strides=[2, 1, 2], pads=[1, 0, 0, 0, 1, 0])
-    (wanted,) = referee.prepare(plain)(feed)
+    (wanted,) = prepare("onnxruntime", plain)(feed)
     check(model, inputs, expected=[np.moveaxis(wanted.reshape(1, 3, *wanted.shape[1:]), 1, 3)])
 
 
@@ -96,7 +96,7 @@ def test_global_pool(op, rank):
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_max_unpool_undoes_max_pool(rank):
     model, inputs = pool("MaxPool", rank, {"strides": 2, "kernel_shape": 2}, outputs=2)
-    y, indices = referee.prepare(model)(inputs)
+    y, indices = prepare("onnxruntime", model)(inputs)
     attributes = {"kernel_shape": [2] * rank, "strides": [2] * rank}
     even = [2, 3, *(2 * n for n in y.shape[2:])]
     check(*node_model("MaxUnpool", [y, indices % np.prod(even)], **attributes))

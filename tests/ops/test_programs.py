@@ -6,8 +6,7 @@ import pytest
 from harness import compare
 from programs import Program
 
-from onward.verify.runners import torch as runner
-from onward.verify.suite import forget_shapes
+from onward.verify.suite import forget_shapes, prepare
 
 
 def referee(model):
@@ -22,7 +21,7 @@ def referee(model):
 @pytest.mark.parametrize("seed", range(20))
 def test_program(seed):
     model = Program(seed).model()
-    run, nets = referee(model), [runner.prepare(m) for m in (model, forget_shapes(model))]
+    run, nets = referee(model), [prepare("torch", m) for m in (model, forget_shapes(model))]
     p, q = np.array([0.5, -1.2], dtype=np.float32), np.array([0.8, 0.3], dtype=np.float32)
     rows = np.arange(6, dtype=np.float32).reshape(3, 2) / 5 - 0.5
     for trips, flag in [(4, True), (0, False), (1, True)]:

@@ -6,7 +6,7 @@ import pytest
 from harness import check, finish, floats, node_model, source, text_model
 from onnx import helper, numpy_helper
 
-from onward.verify.runners import torch as runner
+from onward.verify.suite import prepare
 
 ALL = [
     "float32",
@@ -76,7 +76,7 @@ def test_moving_needs_no_arithmetic(dtype):
         ("Flatten", [], x),
     ]:
         model, given = node_model(op, [x, *inputs], fixed=range(1, len(inputs) + 1), opset=25)
-        found = runner.prepare(model)(given)[0]
+        found = prepare("torch", model)(given)[0]
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
 

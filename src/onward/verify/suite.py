@@ -19,14 +19,18 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
+from onward.model import load
+from onward.verify import runners
+
 Run = Callable[[list[Any]], list[Any]]
+"""Inputs, in the order of the model, to outputs, in its order."""
 Prepare = Callable[[onnx.ModelProto], Run]
 
 
@@ -177,7 +181,7 @@ def run_case(case: Any, prepare: Prepare, unknown_shapes: bool = False) -> Resul
                     )
                 except AssertionError as error:
                     return Result(case.name, "fail", _brief(error))
-    except TimeoutError:
+    except Expired:
         return Result(case.name, "error", "timed out")
     except Exception as error:
         return Result(case.name, "error", f"{type(error).__name__}: {_brief(error)}")
@@ -205,33 +209,36 @@ def _brief(error: BaseException) -> str:
     return text[:300]
 
 
-def prepare_torch(model: onnx.ModelProto) -> Run:
-    from onward.verify.runners.torch import prepare
+def prepare(runner: str, model: onnx.ModelProto) -> Run:
+    """The model on a runner, such as 'torch' or 'onnxruntime:unoptimized'."""
+    loaded = load(model)
+    run = runners.prepare(runner, loaded)
+    inputs = [value.name or "" for value in loaded.ir.graph.inputs if not value.is_initializer()]
+    outputs = [value.name or "" for value in loaded.ir.graph.outputs]
 
-    return prepare(model)
+    def in_order(values: list[Any]) -> list[Any]:
+        found = run(dict(zip(inputs, values, strict=False)))
+        return [found[name] for name in outputs]
+
+    return in_order
 
 
-def prepare_onnxruntime(model: onnx.ModelProto) -> Run:
-    from onward.verify.runners.onnxruntime import prepare
-
-    return prepare(model)
-
-
-BACKENDS: dict[str, Prepare] = {"torch": prepare_torch, "onnxruntime": prepare_onnxruntime}
+class Expired(BaseException):
+    """The time of a case is over. No runtime takes it for an error of its own."""
 
 
 def _worker(job: tuple[str, str, bool]) -> Result:
     name, backend, unknown = job
     signal.alarm(120)
     try:
-        return run_case(cases()[name], BACKENDS[backend], unknown)
+        return run_case(cases()[name], partial(prepare, backend), unknown)
     finally:
         signal.alarm(0)
 
 
 def _start() -> None:
     def expire(*_: Any) -> None:
-        raise TimeoutError
+        raise Expired
 
     signal.signal(signal.SIGALRM, expire)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -254,13 +261,14 @@ def run(backend: str, names: Iterable[str], unknown_shapes: bool = False, jobs: 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m onward.verify.suite", description=__doc__)
-    parser.add_argument("backend", choices=sorted(BACKENDS))
+    parser.add_argument("backend", help="a runner, such as torch or onnxruntime:unoptimized")
     parser.add_argument("-k", "--match", default="", help="run the cases whose name matches this regular expression")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (1: run here)")
     parser.add_argument("-u", "--unknown-shapes", action="store_true", help="forget all shapes first")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the source and traceback of failing cases")
     parser.add_argument("-o", "--out", type=Path, help="write the results as JSON")
     args = parser.parse_args(argv)
+    runners.find(args.backend)
     names = [n for n in cases() if re.search(args.match, n)]
     results = sorted(run(args.backend, names, args.unknown_shapes, args.jobs), key=lambda r: r.name)
     for result in results:
@@ -282,10 +290,9 @@ def _explain(name: str, backend: str, unknown: bool) -> None:
     try:
         if backend == "torch":
             from onward.backends.torch.convert import generate
-            from onward.model import load
 
             print(generate(load(model)).model)
-        prepared = BACKENDS[backend](model)
+        prepared = prepare(backend, model)
         for inputs, expected in data_sets(case):
             print("expected", expected, "actual", prepared(list(inputs)))
     except Exception:

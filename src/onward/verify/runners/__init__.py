@@ -7,19 +7,28 @@ here that registers it; a backend of another package registers its own the same 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from onward.errors import UnsupportedError
+from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.model import Model
 from onward.registry import Registry
+from onward.verify.feeds import conform
 
 Inputs = dict[str, Any]
 """By input name: an array, a list of arrays for a sequence, None for an optional that is left out."""
 Outputs = Mapping[str, Any]
 """By output name: an array, a list for a sequence, a dict for a map, None for an empty optional."""
 Run = Callable[[Inputs], Outputs]
+
+LONGEST = 300
+"""Characters of a runtime's message that are kept."""
+NOISE = re.compile(r"(Exception from|Check '[^']*' failed at) \S+:\d+: ")
+"""Places in a runtime's own source code."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,10 @@ class Runner:
     package: str
     """What has to be installed, as it is imported."""
     prepare: Callable[[Model, str], Run]
-    """The model, and the mode or '', to a function that runs it; raises `UnsupportedError` for what it cannot run."""
+    """The model, and the mode or '', to a function that runs it; raises `UnsupportedError` for what it cannot run.
+
+    The function gets what `feeds.conform` makes of the inputs. Exceptions of the runtime need not be translated.
+    """
     modes: Mapping[str, str]
     """The modes it knows, each with one line about it; any mode is let through where there is '*'."""
 
@@ -42,6 +54,11 @@ class Runner:
 
 
 RUNNERS: Registry[Runner] = Registry("runner")
+
+
+def register(runner: Runner, *, user: bool = False) -> Runner:
+    """Make a runner known by its name; one of a `user` comes before one of Onward's."""
+    return RUNNERS.register(runner.name, user=user)(runner)
 
 
 def find(name: str) -> tuple[Runner, str]:
@@ -59,9 +76,40 @@ def find(name: str) -> tuple[Runner, str]:
 
 
 def prepare(name: str, model: Model) -> Run:
-    """A function that runs `model` on the named runner."""
+    """A function that runs `model` on the named runner; both raise `RunFailure` for whatever goes wrong there."""
     runner, mode = find(name)
-    return runner.prepare(model, mode)
+    with failures(name):
+        run = runner.prepare(model, mode)
+
+    def checked(inputs: Inputs) -> Outputs:
+        feeds = conform(model.ir, inputs)
+        with failures(name):
+            return run(feeds)
+
+    return checked
+
+
+@contextmanager
+def failures(name: str) -> Iterator[None]:
+    """Any exception of a runtime is a `RunFailure` of one line; its warnings are of no interest."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except OnwardError:
+        raise
+    except MemoryError as error:
+        raise RunFailure(f"{name}: ran out of memory") from error
+    except Exception as error:
+        raise RunFailure(f"{name}: {brief(error)}") from error
+
+
+def brief(error: BaseException) -> str:
+    """The message, with the kind of error where it would not be understood without."""
+    text = NOISE.sub("", " ".join(str(error).split()))
+    if (type(error).__module__ == "builtins" and not isinstance(error, RuntimeError | ValueError)) or not text:
+        text = f"{type(error).__name__}: {text}"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def load_all() -> None:
