@@ -1,0 +1,1 @@
+"""Training: any ONNX model becomes trainable, as an ordinary ONNX graph."""

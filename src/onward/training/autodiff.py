@@ -1,0 +1,184 @@
+"""Reverse-mode differentiation of a graph, written as standard ONNX nodes behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from onward.canon.lower import key_of
+from onward.canon.origin import origin
+from onward.canon.walk import all_graphs, inner_graphs
+from onward.errors import UnsupportedError
+from onward.training.broadcast import unbroadcast
+from onward.training.build import Builder, Tensor
+from onward.training.vjp import NO_GRADIENT, RULES, arguments, load_rules
+
+Values = Sequence[ir.Value]
+
+
+class MissingGradient(UnsupportedError):
+    """An op between a trainable weight and the loss has no gradient rule."""
+
+
+def gradients(op: Builder, y: ir.Value, wrt: Values, seed: Tensor | None = None) -> list[Tensor | None]:
+    """The gradients of `y` with respect to values of the same graph, None for one that `y` does not depend on.
+
+    New nodes go to the end of `op.graph`. `seed` is the gradient of `y` itself: ones, unless given.
+    """
+    start = seed if seed is not None else op.filled(op.tensor(y), 1)
+    return several_gradients(op, [(y, start)], wrt)
+
+
+def several_gradients(op: Builder, ends: Sequence[tuple[ir.Value, Tensor]], wrt: Values) -> list[Tensor | None]:
+    """As `gradients`, from several values whose gradients are given."""
+    load_rules()
+    tape = Tape(op, wrt)
+    for value, gradient in ends:
+        tape.add(value, gradient)
+    nodes = on_the_way(op.graph, [value for value, _ in ends], wrt)
+    require_rules(op.graph, nodes, wrt)
+    for node in reversed(nodes):
+        tape.back(node)
+    return [tape.gradient(value) for value in wrt]
+
+
+class Tape:
+    """The gradients found so far."""
+
+    def __init__(self, op: Builder, wrt: Values) -> None:
+        self.op = op
+        self._wrt = set(wrt)
+        self._found: dict[ir.Value, list[Tensor]] = {}
+
+    def add(self, value: ir.Value, gradient: Tensor) -> None:
+        self._found.setdefault(value, []).append(gradient)
+
+    def gradient(self, value: ir.Value) -> Tensor | None:
+        """The sum of what has come in for a value."""
+        found = self._found.get(value)
+        if not found:
+            return None
+        if len(found) > 1:
+            found[:] = [self.op.total(found)]
+        return found[0]
+
+    def back(self, node: ir.Node) -> None:
+        """Carry the gradients of a node's outputs to its inputs."""
+        if all(self.gradient(output) is None for output in node.outputs):
+            return
+        rule = RULES.get(key_of(node))
+        assert rule is not None, "see require_rules"
+        self.op.scope = f"{node.name or node.op_type}/grad/"
+        inputs = [None if value is None else self.op.tensor(value) for value in node.inputs]
+        context = Context(self.op, node, self)
+        found = rule.apply(context, self.gradient(node.outputs[0]), *inputs, **arguments(node))
+        self.op.scope = ""
+        if found is None or isinstance(found, Tensor):
+            found = [found]
+        for tensor, gradient in zip(inputs, found, strict=False):
+            if tensor is not None and gradient is not None and is_real(tensor.value):
+                self.add(tensor.value, unbroadcast(gradient, tensor) if rule.broadcasts else gradient)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a rule sees besides gradient, inputs and attributes."""
+
+    op: Builder
+    node: ir.Node
+    tape: Tape
+
+    @property
+    def y(self) -> Tensor:
+        """The first output."""
+        return self.output(0)
+
+    def output(self, index: int) -> Tensor:
+        return self.op.tensor(self.node.outputs[index])
+
+    def gradient(self, index: int) -> Tensor | None:
+        """The gradient of an output; None where nothing depends on it."""
+        return self.tape.gradient(self.node.outputs[index]) if index < len(self.node.outputs) else None
+
+    def gradient_or_zero(self, index: int) -> Tensor:
+        found = self.gradient(index)
+        return found if found is not None else self.op.zeros_like(self.output(index))
+
+    def refuse(self, why: str) -> MissingGradient:
+        """The error for a form of the op that the rule does not cover."""
+        return MissingGradient(f"{origin(self.node)}: no gradient rule: {why}")
+
+
+def on_the_way(graph: ir.Graph, ends: Iterable[ir.Value], wrt: Values) -> list[ir.Node]:
+    """The nodes of a graph through which `ends` depend on `wrt`, in order; what a body captures counts as an input."""
+    reached = set(wrt)
+    forward = []
+    for node in graph:
+        if key_of(node) not in NO_GRADIENT and any(v in reached for v in reads(node)):
+            reached.update(output for output in node.outputs if is_real(output))
+            forward.append(node)
+    needed = set(ends)
+    way = []
+    for node in reversed(forward):
+        if not needed.isdisjoint(node.outputs):
+            needed.update(reads(node))
+            way.append(node)
+    return way[::-1]
+
+
+def require_rules(graph: ir.Graph, nodes: Sequence[ir.Node], wrt: Values) -> None:
+    """Refuse a way that leads through an op without a rule; the message shows the way."""
+    missing = next((node for node in nodes if RULES.get(key_of(node)) is None), None)
+    if missing is None:
+        return
+    start = next(value for value in wrt if missing in dependents(graph, value))
+    way = " → ".join(str(origin(node)) for node in path(graph, start, missing))
+    raise MissingGradient(
+        f"{key_of(missing)} has no gradient rule, and stands between {start.name} and the loss: {way}"
+    )
+
+
+def reads(node: ir.Node) -> list[ir.Value]:
+    """The values a node depends on, those that its bodies capture included."""
+    found = [value for value in node.inputs if value is not None]
+    for graph in inner_graphs(node):
+        found += captured(graph)
+    return found
+
+
+def captured(graph: ir.Graph) -> list[ir.Value]:
+    """The values from outside that a body, or one inside it, reads; each once."""
+    graphs = list(all_graphs(graph))
+    own = {value for g in graphs for value in (*g.inputs, *g.initializers.values())}
+    own.update(output for g in graphs for node in g for output in node.outputs)
+    read = [value for g in graphs for node in g for value in node.inputs if value is not None]
+    read += [value for g in graphs for value in g.outputs]
+    return [value for value in dict.fromkeys(read) if value not in own]
+
+
+def is_real(value: ir.Value) -> bool:
+    """Whether a value can carry a gradient."""
+    return value.dtype is None or value.dtype.is_floating_point()
+
+
+def dependents(graph: ir.Graph, start: ir.Value) -> dict[ir.Node, ir.Node | None]:
+    """The nodes that depend on a value, each with one before it on the way from there."""
+    made: dict[ir.Value, ir.Node | None] = {start: None}
+    found: dict[ir.Node, ir.Node | None] = {}
+    for node in graph:
+        source = next((value for value in reads(node) if value in made), None)
+        if source is not None:
+            found[node] = made[source]
+            made.update((output, node) for output in node.outputs)
+    return found
+
+
+def path(graph: ir.Graph, start: ir.Value, end: ir.Node) -> list[ir.Node]:
+    """Nodes that lead from a value to a node that depends on it."""
+    before = dependents(graph, start)
+    way: list[ir.Node] = [end]
+    while (node := before[way[-1]]) is not None:
+        way.append(node)
+    return way[::-1]

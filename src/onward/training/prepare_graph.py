@@ -1,0 +1,41 @@
+"""A model in the form that is differentiated: no functions, one opset that ONNX Runtime runs, types known."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from onward.canon.constants import plain_constants
+from onward.canon.defaults import fill_defaults
+from onward.canon.infer import infer
+from onward.canon.inline import inline
+from onward.canon.lower import key_of, lower
+from onward.canon.signature import check_signatures
+from onward.canon.upgrade import upgrade
+from onward.model import Model
+from onward.training.autodiff import Values, on_the_way
+from onward.training.vjp import has_rule
+
+OLDEST = 21
+"""The opset of trainable models, unless their ops ask for a newer one."""
+
+
+def differentiable(model: Model) -> ir.Model:
+    """A copy of the graph; weights are shared, not copied."""
+    graph = model.ir.clone()
+    inline(graph)
+    plain_constants(graph)
+    check_signatures(graph)
+    infer(graph)
+    upgrade(graph, max(OLDEST, graph.opset_imports.get("", OLDEST)))
+    fill_defaults(graph)
+    infer(graph)
+    return graph
+
+
+def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> None:
+    """Replace ops between `wrt` and `y` that have no gradient rule by their definitions, as long as they have one."""
+    name, names = y.name, [value.name for value in wrt]
+    while missing := {key_of(node) for node in on_the_way(model.graph, [y], wrt) if not has_rule(key_of(node))}:
+        if not lower(model, lambda key, missing=missing: key not in missing):  # type: ignore[misc]
+            break
+    assert (y.name, [value.name for value in wrt]) == (name, names)
