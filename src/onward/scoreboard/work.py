@@ -1,0 +1,124 @@
+"""What a worker process does: one test on one runner."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onward.errors import OnwardError
+from onward.scoreboard import dtypes
+from onward.scoreboard.dtypes import Cell
+from onward.scoreboard.pool import Work
+from onward.scoreboard.store import Status, What
+from onward.verify import suite
+from onward.verify.compare import compare, differences
+from onward.verify.runners import find
+
+LONGEST = 300
+"""Characters of a message."""
+
+
+@dataclass(frozen=True)
+class Job:
+    runner: str
+    what: What
+    test: str
+    cell: Cell | None = None
+
+
+@dataclass(frozen=True)
+class Making:
+    """All cells of an op, or with a cell, an answer for it from ONNX Runtime."""
+
+    op: str
+    opset: int
+    cell: Cell | None = None
+
+
+def begin(job: Job) -> None:
+    """Import what the runner needs, and let it use one thread."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    importlib.import_module(find(job.runner)[0].package)
+    if job.runner.partition(":")[0] == "torch":
+        import torch
+
+        torch.set_num_threads(1)
+    if job.what != "dtypes":
+        suite.cases()
+
+
+def do(job: Job) -> tuple[Status, str]:
+    if job.cell is not None:
+        return _run_cell(job.cell, job.runner)
+    found = suite.run_case(suite.cases()[job.test], partial(suite.prepare, job.runner), job.what == "unknown")
+    status: dict[str, Status] = {"pass": "pass", "fail": "wrong", "error": "refused"}
+    return status[found.outcome], _brief(found.message)
+
+
+def _brief(message: str) -> str:
+    return " ".join(message.removeprefix("RunFailure: ").removeprefix("UnsupportedError: ").split())[:LONGEST]
+
+
+def _run_cell(cell: Cell, runner: str) -> tuple[Status, str]:
+    model = onnx.load_from_string(cell.model)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            actual = suite.prepare(runner, model)(list(cell.inputs))
+            names = [info.name for info in model.graph.output]
+            found = compare(dict(zip(names, cell.expected, strict=True)), dict(zip(names, actual, strict=True)))
+    except OnwardError as error:
+        return "refused", _brief(str(error))
+    except Exception as error:
+        return "refused", _brief(f"{type(error).__name__}: {error}")
+    wrong = differences(found)
+    return ("wrong", _brief("; ".join(wrong))) if wrong else ("pass", "")
+
+
+def make(making: Making) -> list[Cell]:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if making.cell is None:
+            return dtypes.cells(making.op, making.opset)
+        return [_answered(making.cell)]
+
+
+def _answered(cell: Cell) -> Cell:
+    """With what ONNX Runtime gives, for want of a reference."""
+    model = onnx.load_from_string(cell.model)
+    with contextlib.suppress(Exception):
+        values, _ = dtypes.checked(model, tuple(suite.prepare("onnxruntime", model)(list(cell.inputs))), "")
+        if values is not None:
+            return dtypes.with_answer(cell, values, "onnxruntime")
+    return cell
+
+
+def opset_limit(_: Any) -> int:
+    """The newest opset that ONNX Runtime takes."""
+    newest = onnx.defs.onnx_opset_version()
+    for opset in range(newest, 0, -1):
+        ends = [[onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1])] for name in "xy"]
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "g", *ends)
+        opsets = [onnx.helper.make_opsetid("", opset)]
+        ir_version = onnx.helper.find_min_ir_version_for(opsets)
+        with contextlib.suppress(OnwardError):
+            suite.prepare("onnxruntime", onnx.helper.make_model(graph, opset_imports=opsets, ir_version=ir_version))
+            return opset
+    return newest
+
+
+def nothing(_: Any) -> None:
+    """There is nothing to do before."""
+
+
+RUN = Work(do, begin)
+MAKE = Work(make, nothing)
+LIMIT = Work(opset_limit, nothing)
