@@ -31,7 +31,7 @@ from rich.table import Table
 from zoo_fetch import Entry, entries, fetch
 
 import onward
-from onward.verify.compare import Error, Outputs, compare, floor, measure
+from onward.verify.compare import Error, Outputs, compare, differences, floor, measure
 from onward.verify.data import Inputs, input_sets
 from onward.verify.noise import jittered
 from onward.verify.runners.torch import to_framework, to_numpy
@@ -116,8 +116,8 @@ def judge(path: Path, convert: Callable[[Path], torch.nn.Module], against: Refer
             for inputs, expected in zip(against.inputs, against.outputs, strict=True):
                 actual = run_module(net, inputs, expected)
                 error = functools.reduce(or_, measure(expected, actual).values(), error)
-                if differences := compare(expected, actual, against.noise):
-                    return Result("different", str(differences[0]), error, seconds)
+                if wrong := differences(compare(expected, actual, against.noise)):
+                    return Result("different", wrong[0], error, seconds)
     except Exception as problem:
         return Result("fails", f"{type(problem).__name__}: {problem}")
     return Result("same", "", error, seconds)

@@ -11,7 +11,7 @@ from typing import Any
 
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import Model
-from onward.verify.compare import Difference, Error, Outputs, compare, measure
+from onward.verify.compare import Error, Outputs, compare, differences, measure
 from onward.verify.data import Inputs, input_sets
 from onward.verify.noise import jittered
 
@@ -48,7 +48,7 @@ class Check:
     noise: Error
     """The original's own."""
     sets: int
-    differences: list[Difference]
+    differences: list[str]
 
 
 def session(model: Model | bytes, *, optimize: bool) -> Run:
@@ -102,11 +102,11 @@ def check(against: Reference, run: Candidate) -> Check:
 
 def _compare(against: Reference, actual: list[Outputs]) -> Check:
     error = Error()
-    differences: list[Difference] = []
+    found_differences: list[str] = []
     for expected, found in zip(against.outputs, actual, strict=True):
         error = reduce(or_, measure(expected, found).values(), error)
-        differences += compare(expected, found, against.noise)
-    return Check(error, reduce(or_, against.noise.values(), Error()), len(actual), differences)
+        found_differences += differences(compare(expected, found, against.noise))
+    return Check(error, reduce(or_, against.noise.values(), Error()), len(actual), found_differences)
 
 
 def _add_jitter(against: Reference) -> bool:

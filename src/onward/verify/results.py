@@ -39,9 +39,11 @@ class Metrics:
     """The distance of two arrays. The first two decide; the rest informs."""
 
     worst: float = 0.0
-    """max of |difference| / (|expected| + rms of expected); for integers and strings the share that differs."""
+    """max of |difference| / (|expected| + rms of expected); for integers and strings the share that differs; for a
+    quantised output the largest difference in steps."""
     overall: float = 0.0
-    """Relative L2: rms of the difference / rms of expected; the share that differs for integers and strings."""
+    """Relative L2: rms of the difference / rms of expected; for integers and strings the share that differs; for a
+    quantised output the mean difference in steps."""
     max_abs: float = 0.0
     max_abs_over_scale: float = 0.0
     """max |difference| / max |expected|."""
@@ -76,7 +78,8 @@ class OutputResult:
     actual: str = ""
     """The worst element's values."""
     histogram: tuple[tuple[float, ...], tuple[int, ...]] | None = None
-    """Edges, as powers of ten of |difference| / scale, and counts; the first bin holds the exactly equal."""
+    """n + 1 edges, as powers of ten of |difference| / max |expected|, and n counts; the first bin holds the exactly
+    equal and nothing else, the second and the last also what is beyond their edges."""
 
     @property
     def closeness(self) -> float:
