@@ -59,6 +59,29 @@ def test_no_framework_is_loaded(code: str) -> None:
     assert python(probe).strip() == "[]"
 
 
+EMBEDDING = """
+import sys, numpy, onnx, onward
+from pathlib import Path
+from onward.backends.torch.convert import generate, write_package
+proto = onnx.parser.parse_model(
+    '<ir_version: 10, opset_import: ["": 20], producer_name: "pytorch"> g (int64[n] x) => (float[n, 3] y)'
+    '{ y = Gather("embed.weight", x) }'
+)
+proto.graph.initializer.append(onnx.numpy_helper.from_array(numpy.ones((5, 3), "float32"), "embed.weight"))
+in_memory = onward.to_torch(proto)
+sys.path.insert(0, str(write_package(generate(onward.load(proto)), Path(sys.argv[1]) / "generated").parent))
+import generated.model
+loaded = generated.model.load()
+print(type(in_memory.embed).__name__, type(loaded.embed).__name__, loaded.embed.weight.sum().item())
+print("torch._dynamo" in sys.modules)
+"""
+
+
+def test_an_embedding_does_not_load_the_compiler(tmp_path: Path) -> None:
+    """Which takes a second, for random numbers that no one reads."""
+    assert python(EMBEDDING, str(tmp_path)).split() == ["Embedding", "Embedding", "15.0", "False"]
+
+
 def test_public_names_exist() -> None:
     for name in onward.__all__:
         assert getattr(onward, name) is not None and name in dir(onward)

@@ -53,6 +53,7 @@ IMPORTS = {
     "F": "import torch.nn.functional as F",
     "Tensor": "from torch import Tensor",
     "nn": "from torch import nn",
+    "TorchFunctionMode": "from torch.overrides import TorchFunctionMode",
 }
 
 
@@ -131,6 +132,8 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, fr
     text = f"{writer.write(_plain(name))}\n\n\n{LOAD}"
     if weights.ties:
         text += "    model.tie_weights()\n"
+    if "nn.Embedding(" in text:
+        text = text.replace('with torch.device("meta"):', 'with torch.device("meta"), Uninitialized():') + UNINITIALIZED
     lines = sort_imports(_imports(text) | {"from pathlib import Path", "from safetensors.torch import load_file"})
     ops = None
     if writer.helpers:
@@ -187,6 +190,15 @@ def fill(model: Model, tensors: dict[str, Tensor]) -> None:
         if attribute in module._parameters:
             tensor = nn.Parameter(tensor, empty.requires_grad)
         setattr(module, attribute, tensor)
+'''
+
+UNINITIALIZED = '''
+
+class Uninitialized(TorchFunctionMode):
+    """Leaves out the random numbers of new embeddings: without memory behind them, PyTorch loads its compiler first."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return None if function is nn.init.normal_ else function(*args, **(kwargs or {}))
 '''
 
 

@@ -6,6 +6,7 @@ import itertools
 import linecache
 import sys
 import types
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import ml_dtypes
@@ -30,7 +31,7 @@ def run(source: Source) -> torch.nn.Module:
     if source.ops is not None:
         _execute(f"{name}.ops", source.ops)
     module = _execute(f"{name}.model", source.model)
-    with torch.device("meta"):
+    with torch.device("meta"), getattr(module, "Uninitialized", nullcontext)():
         model: torch.nn.Module = module.Model()
     module.fill(model, {path: to_tensor(t) for path, t in source.tensors.items()})
     return model.eval()

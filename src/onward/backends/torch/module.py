@@ -38,7 +38,10 @@ POSITIONAL = {
 }
 """What PyTorch calls the positional arguments of its constructors; shared classes name their own after these."""
 
-RESERVED = frozenset({"self", "torch", "nn", "F", "np", "math", "Tensor", "Any", "Path", "load", "fill", "load_file"})
+RESERVED = frozenset({
+    "self", "torch", "nn", "F", "np", "math", "Tensor", "Any", "Path", "load", "fill", "load_file",
+    "TorchFunctionMode", "Uninitialized",
+})  # fmt: skip
 
 
 @dataclass
