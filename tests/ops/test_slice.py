@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from harness import check, floats, node_model
+from harness import check, floats, node_model, runner
 from test_shape import forward, ints, some
+
+from onward.errors import InvalidModelError
 
 END, BEGIN = 2**63 - 1, -(2**63)
 RANGES = [
@@ -113,6 +115,40 @@ def test_pad(mode, size, pads, fixed):
 def test_negative_pads(mode, pads):
     check(*node_model("Pad", [floats(4, 5), ints(*pads)], fixed=(1,), mode=mode))
     check(*node_model("Pad", [floats(4, 5), ints(*pads)], mode=mode))
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize("dtype", ["float32", "str"])
+@pytest.mark.parametrize("sides", [(-3, 0), (-2, -1), (-4, 2), (2, -4), (2, -3), (-3, 2), (2, -5)])
+def test_pads_that_cut_everything(sides, dtype, fixed):
+    """The elements added at one end may be among those cut from the other."""
+    x, fill = some((2, 3), dtype), some((1,), dtype)[0]
+    pads, kept = ints(0, sides[0], 1, sides[1]), 3 + sum(sides)
+    expected = np.full((3, kept), fill, dtype=x.dtype)
+    model, given = node_model("Pad", [x, pads, np.array(fill, dtype=x.dtype)], fixed=fixed)
+    check(model, given, expected=[expected])
+    if dtype == "float32":
+        check(model, given)
+        model, given = node_model("Pad", [x, pads, np.array(fill)], fixed=fixed)
+        model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "n"
+        check(model, given)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("sides", [(-2, -2), (-4, 0), (-9, 2)])
+def test_pads_that_cut_more_than_there_is(sides, mode):
+    for fixed in ((), (1,)):
+        model, given = node_model("Pad", [floats(2, 3), ints(0, sides[0], 0, sides[1])], fixed=fixed, mode=mode)
+        with pytest.raises((InvalidModelError, ValueError, RuntimeError)):
+            runner.prepare(model)(given)
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+@pytest.mark.parametrize("sides", [(-4, 2), (2, -3)])
+def test_nothing_left_to_pad_with(sides, mode):
+    model, given = node_model("Pad", [floats(2, 3), ints(0, sides[0], 0, sides[1])], fixed=(1,), mode=mode)
+    with pytest.raises(ValueError, match="without elements"):
+        runner.prepare(model)(given)
 
 
 @pytest.mark.parametrize("mode", MODES)

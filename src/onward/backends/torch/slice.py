@@ -61,7 +61,8 @@ def pad(
         return x
     if mode == "constant":
         fill = _fill(e, x, value)
-        if flat is not None and (isinstance(fill, float | bool) or _is_small(fill)):
+        small = isinstance(fill, float | bool) or _is_small(fill)
+        if flat is not None and small and not _overshoots(e, x, flat):
             return F.pad(x, tuple(flat), **({"value": fill} if fill else {}))
         return ops.pad(x, widths, mode, fill, *([] if axes is None else [e.numbers(axes)]))
     if flat is not None and _torch_can(e, x, mode, flat):
@@ -89,6 +90,15 @@ def _widths(e: Emitter, x: Expr, pads: list[Any], axes: list[int] | None) -> lis
     each = pad_sides(pads, axes, rank)
     needed = [a for a, widths in each.items() if any(isinstance(n, Expr) or n != 0 for n in widths)]
     return [n for a in range(rank - 1, min(needed, default=rank) - 1, -1) for n in each.get(a, (0, 0))]
+
+
+def _overshoots(e: Emitter, x: Expr, flat: list[Any]) -> bool:
+    """Whether one end of an axis loses more than there may be (at least one element) while the other end gains."""
+    sizes = reversed(e.shape(x) or ())
+    return any(
+        not any(isinstance(n, Expr) for n in sides) and min(sides) < -(1 if size is None else size) and max(sides) > 0
+        for size, *sides in zip(sizes, flat[::2], flat[1::2], strict=False)
+    )
 
 
 def _torch_can(e: Emitter, x: Expr, mode: str, flat: list[Any]) -> bool:

@@ -34,32 +34,41 @@ def slice_backward(x: Any, axis: int, start: int, end: int, step: int) -> Any:
 def pad(x: Any, widths: list[int], mode: str, value: Any = None, axes: list[int] | None = None) -> Any:
     """Add to the begin and the end of each axis, or cut from it where negative. `widths`: all begins, then all ends."""
     axes = list(range(x.ndim)) if axes is None else [axis % x.ndim for axis in axes]
-    sides = {axis: (widths[i], widths[i + len(axes)]) for i, axis in enumerate(axes)}
+    sides = {axis: clamped_sides(x.shape[axis], widths[i], widths[i + len(axes)]) for i, axis in enumerate(axes)}
     if mode == "constant" and isinstance(x, Tensor):
         flat = [n for axis in reversed(range(x.ndim)) for n in sides.get(axis, (0, 0))]
         if not isinstance(value, int) or abs(value) <= 2**53:
             return F.pad(x, flat, value=0 if value is None else value)
         inside = F.pad(torch.ones(x.shape, dtype=torch.bool, device=x.device), flat)
         return torch.where(inside, F.pad(x, flat), torch.tensor(value, dtype=x.dtype, device=x.device))
+    if mode == "constant":
+        each = [sides.get(axis, (0, 0)) for axis in range(x.ndim)]
+        kept = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, each, strict=True))]
+        added = [(max(a, 0), max(b, 0)) for a, b in each]
+        return np.pad(kept, added, constant_values="" if value is None else value)
     for axis, (before, after) in sides.items():
         if before or after:
             index = border_index(x.shape[axis], before, after, mode)
-            if isinstance(x, Tensor):
-                x = x.index_select(axis, index.to(x.device))
-            else:
-                border = (index < 0).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-                x = np.where(border.numpy(), "" if value is None else value, x.take(index.numpy(), axis))
+            x = x.index_select(axis, index.to(x.device)) if isinstance(x, Tensor) else x.take(index.numpy(), axis)
     return x
 
 
+def clamped_sides(size: int, before: int, after: int) -> tuple[int, int]:
+    """What to add to both ends of an axis, where it may be to cut more than there is and to add it at the other end."""
+    total = size + before + after
+    if total < 0:
+        raise ValueError(f"padding by {before} and {after} cuts more than the {size} elements of an axis")
+    return (-size, total) if before < -size else (total, -size) if after < -size else (before, after)
+
+
 def border_index(size: int, before: int, after: int, mode: str) -> Tensor:
-    """Which element of an axis each element of the padded axis is; -1 where it is the constant."""
+    """Which element of an axis each element of the padded axis is."""
     first = max(-before, 0)
     size = size - max(-after, 0) - first
     place = torch.arange(-max(before, 0), size + max(after, 0))
-    if mode == "constant":
-        place = torch.where((place < 0) | (place >= size), -1 - first, place)
-    elif mode == "edge":
+    if size == 0 and len(place):
+        raise ValueError(f"an axis without elements cannot be padded in mode {mode!r}")
+    if mode == "edge":
         place = place.clamp(0, size - 1)
     elif mode == "wrap":
         place = place % size
