@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from harness import check, finish, floats, node_model, source
+from harness import check, finish, floats, node_model, runner, source
 from onnx import helper
 
 COORDINATES = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"]
@@ -149,6 +149,30 @@ def test_sizes_taken_from_another_tensor_are_numbers():
     proto = finish(helper.make_graph(nodes, "g", kinds, [helper.make_tensor_value_info("y", 1, None)]), OPSET)
     assert 'F.interpolate(x, size=(like.shape[2], like.shape[3]), mode="bilinear")' in body(proto)
     check(proto, [floats(1, 2, 4, 5), floats(1, 1, 7, 3)], unknown=False)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("antialias", [0, 1])
+def test_nothing_left(mode, antialias):
+    """ONNX Runtime refuses a size of 0, not a scale that leads to it; ONNX's reference takes both."""
+    attributes = {"mode": mode} | ({"antialias": 1} if antialias and mode != "nearest" else {})
+    x, empty = floats(1, 2, 4, 5), np.zeros((1, 2, 0, 10), np.float32)
+    for fixed in ((1, 2, 3), ()):
+        shrunk, given = model(x, scales=[1, 1, 0.1, 2], fixed=fixed, **attributes)
+        calls = fixed and mode != "nearest" and not antialias  # of unknown lengths, F.interpolate, which refuses this
+        check(shrunk, given, expected=[empty], unknown=not calls)
+        check(*model(x, sizes=[1, 2, 0, 10], fixed=fixed, **attributes), expected=[empty])
+        check(*model(x[:, :, :0], sizes=[1, 2, 0, 10], fixed=fixed, **attributes), expected=[empty])
+    check(*model(x[:, :, :0], scales=[1, 1, 3, 2], fixed=(), **attributes), expected=[empty])
+    if not antialias:
+        check(*model(x, scales=[1, 1, 0.1, 2], fixed=(), **attributes))
+        check(*model(x[:, :, :0], scales=[1, 1, 3, 2], fixed=(), **attributes))
+
+
+def test_nothing_to_resize_from():
+    with pytest.raises(ValueError, match="cannot be resized"):
+        proto, given = model(floats(1, 2, 0, 5), sizes=[1, 2, 4, 10])
+        runner.prepare(proto)(given)
 
 
 def test_a_scale_that_keeps_the_length_still_moves_the_elements():

@@ -145,7 +145,9 @@ def _is_dim(e: Emitter, x: Expr, axis: int, n: Any) -> bool:
 
 
 def _interpolate(e: Emitter, x: Expr, spatial: _Spatial, method: _Method) -> Expr | None:
-    """`F.interpolate` where it means the same, else None."""
+    """`F.interpolate` where it means the same, else None; it takes and makes no axis without elements."""
+    if 0 in (*spatial.lengths, *spatial.targets):
+        return None
     if spatial.scales is not None:
         if any(map(stays, spatial.lengths, spatial.scales)):
             return None  # PyTorch copies an axis whose length stays the same

@@ -37,6 +37,9 @@ def resize(
     regions = list(zip(roi[: len(axes)], roi[len(axes) :], strict=True)) if roi else [(0.0, 1.0)] * len(axes)
     crops = coordinates == "tf_crop_and_resize"
     targets = resize_targets([x.shape[a] for a in axes], size, scales, policy)
+    if any(target == 0 for target, _ in targets):
+        lengths = dict(zip(axes, (target for target, _ in targets), strict=True))
+        return x.new_zeros([lengths.get(a, n) for a, n in enumerate(x.shape)])
     kind = x.dtype
     if mode != "nearest" and kind not in (torch.float32, torch.float64):
         x = x.to(torch.int64 if antialias and kind in (torch.uint8, torch.int8) else torch.float32)
@@ -102,6 +105,8 @@ def resize_targets(
             for n, s in zip(lengths, scales, strict=True)
         ]
     assert size is not None
+    if any(target and not n for target, n in zip(size, lengths, strict=True)):
+        raise ValueError(f"axes of the lengths {list(lengths)} cannot be resized to {list(size)}")
     found = [float32(target / n) if target != n else 1.0 for target, n in zip(size, lengths, strict=True)]
     if policy == "stretch":
         return list(zip(size, found, strict=True))
