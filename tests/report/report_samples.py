@@ -17,7 +17,7 @@ ENVIRONMENT = {
     "onnxruntime": "1.31.0",
     "torch": "2.13.0",
 }
-EDGES = tuple(float(e) for e in range(-9, 1))
+EDGES = tuple(float(e) for e in range(-10, 2))
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\">\x1b[31m‮"
 
 
@@ -26,8 +26,8 @@ def output(name: str, worst: float = 1.2e-6, tolerance: Tolerance = FLOAT32, **c
     figures = Metrics(
         worst, worst / 3, 3.1 * worst, worst / 2, 0.18 if differs else 0.0, 41.0, 0.9999998, 121.4, top1=1.0, top5=1.0
     )
-    peak = max(1, min(len(EDGES) - 1, round(math.log10(worst)) + 9)) if worst else 0
-    counts = tuple(round(1000 * math.exp(-abs(i - peak))) for i in range(len(EDGES)))
+    peak = max(1, min(len(EDGES) - 2, round(math.log10(worst)) + 10)) if worst else 0
+    counts = tuple(round(1000 * math.exp(-abs(i - peak))) for i in range(len(EDGES) - 1))
     facts: dict[str, Any] = {
         "status": "different" if differs else "same",
         "kind": "values" if differs else "",

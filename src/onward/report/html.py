@@ -50,6 +50,26 @@ def escape(text: object, longest: int = 2000) -> str:
     return html.escape(printable(str(text), longest), quote=True)
 
 
+def table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), caption: str = ""
+) -> str:
+    """A table of cells that are HTML already, the first of each row being its heading.
+
+    `numbers` are the columns to align to the right; `caption` says what the table is to those who cannot see it.
+    """
+    align = [' class="number"' if column in numbers else "" for column in range(len(titles))]
+    head = "".join(f'<th scope="col"{align[i]}>{escape(title)}</th>' for i, title in enumerate(titles))
+    lines = [
+        '<div class="scroll" tabindex="0" role="region" aria-label="' + escape(caption or "table") + '"><table>',
+        f'<caption class="hidden-text">{escape(caption)}</caption>' if caption else "",
+        f"<thead><tr>{head}</tr></thead><tbody>",
+    ]
+    for first, *rest in rows:
+        cells = "".join(f"<td{align[i]}>{cell}</td>" for i, cell in enumerate(rest, 1))
+        lines.append(f'<tr><th scope="row"{align[0]}>{first}</th>{cells}</tr>')
+    return "\n".join(filter(None, lines)) + "</tbody></table></div>"
+
+
 def json_script(name: str, data: Any) -> str:
     """Data that a script reads by `JSON.parse(document.getElementById(name).textContent)`; inert, whatever it holds."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)

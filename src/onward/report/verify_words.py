@@ -36,7 +36,7 @@ def verdict(report: Report) -> str:
 def worst(report: Report) -> str:
     """The figure behind the verdict, where there is one."""
     output = report.worst
-    if output is None or not measured(output):
+    if output is None or (output.status != "same" and output.kind not in ("", "values")):
         return ""
     where = f"output {printable(output.name)}"
     return f"worst error {number(output.metrics.worst)}, allowed {number(output.tolerance.worst)} ({where})"
@@ -120,17 +120,20 @@ def information(metrics: Metrics) -> list[tuple[str, str]]:
 
 def measured(output: OutputResult) -> bool:
     """Whether the two arrays have elements that can be compared."""
-    return output.status == "same" or output.kind in ("", "values")
+    return output.kind not in ("shape", "missing", "unexpected", "type")
 
 
 def verdict_of(output: OutputResult) -> str:
-    """One word: `same`, `different`, or in what way it cannot be compared."""
-    return output.status if measured(output) else KINDS.get(output.kind, output.kind)
+    """One word: `same`, `different`, or in what way other than by its values."""
+    if output.status == "same" or output.kind in ("", "values"):
+        return output.status
+    return KINDS.get(output.kind, output.kind)
 
 
 def worst_element(output: OutputResult) -> str:
     """`0.123 instead of 0.124 at [0, 17]`."""
-    if not output.metrics.worst or not (output.actual or output.expected):
+    equal = output.status == "same" and not output.metrics.worst
+    if equal or not (output.actual or output.expected):
         return ""
     values = f"{printable(output.actual, 40)} instead of {printable(output.expected, 40)}"
     return values + (f" at {list(output.index)}" if output.index else "")
