@@ -48,6 +48,13 @@ def test_activations() -> None:
     check(*activations(np.float32))
 
 
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (2, 0, 3)])
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_nothing_to_choose_from(op: str, shape: tuple[int, ...]) -> None:
+    for axis in (-1, 1):
+        check(*node_model(op, [np.zeros(shape, np.float32)], axis=axis))
+
+
 def test_activations_in_double_precision() -> None:
     """ONNX Runtime has few kernels for doubles, ONNX's reference has all (two of them in float32)."""
     model, feeds = activations(np.float64, but=("HardSwish", "Gelu"))

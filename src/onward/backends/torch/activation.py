@@ -146,6 +146,9 @@ def log_softmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
 
 @rule("Hardmax")
 def hardmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
+    shape = e.shape(x)
+    if shape is None or not shape[axis]:
+        return ops.hardmax(x, axis)
     return torch.zeros_like(x).scatter(axis, x.argmax(dim=axis, keepdim=True), 1.0)
 
 

@@ -16,6 +16,13 @@ def half_precision_softmax(x: Tensor, axis: int) -> Tensor:
     return powers / powers.sum(axis, keepdim=True)
 
 
+def hardmax(x: Tensor, axis: int) -> Tensor:
+    """1 at the first of the largest elements along an axis, which may be empty, and 0 elsewhere."""
+    if x.shape[axis] == 0:
+        return torch.zeros_like(x)
+    return torch.zeros_like(x).scatter(axis, x.argmax(dim=axis, keepdim=True), 1.0)
+
+
 def dropout_with_mask(x: Tensor, rate: float, training: bool, seed: int | None = None) -> tuple[Tensor, Tensor]:
     """Dropout, and which elements it kept. With a seed, those that ONNX's reference implementation keeps."""
     if not training or rate == 0:
