@@ -135,6 +135,14 @@ def test_squeeze(axes, dtype, fixed):
 
 @pytest.mark.parametrize("fixed", [(), (1,)])
 @pytest.mark.parametrize("dtype", ["float32", "str"])
+def test_squeeze_along_no_axis(dtype, fixed):
+    """As ONNX's text, shape inference and reference have it; ONNX Runtime takes an empty list for an absent one."""
+    x = some((1, 2, 1), dtype)
+    check(*node_model("Squeeze", [x, ints()], fixed=fixed), expected=[x])
+
+
+@pytest.mark.parametrize("fixed", [(), (1,)])
+@pytest.mark.parametrize("dtype", ["float32", "str"])
 @pytest.mark.parametrize(
     ("size", "shape"),
     [
