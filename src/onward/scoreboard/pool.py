@@ -19,7 +19,7 @@ Job = TypeVar("Job")
 START_SECONDS = 300.0
 """What a worker may take before a job begins: to import a framework, say."""
 
-_CONTEXT = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+_CONTEXT: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 
 
 @dataclass(frozen=True)

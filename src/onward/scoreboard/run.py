@@ -12,7 +12,7 @@ from onward.errors import OnwardError
 from onward.scoreboard import dtypes, pool, work
 from onward.scoreboard.catalog import Test, tests
 from onward.scoreboard.dtypes import Cell
-from onward.scoreboard.store import Result, Store, What, versions
+from onward.scoreboard.store import Result, Status, Store, What, versions
 from onward.verify.runners import RUNNERS, find, load_all
 
 RESULTS = "results.jsonl"
@@ -126,7 +126,8 @@ def _made(making: list[work.Making], processes: int, tell: Callable[[int], None]
     for done, (job, answer) in enumerate(pool.run(work.MAKE, making, processes, MAKING_SECONDS)):
         if answer.failure and job.cell is None:
             raise OnwardError(f"models of {job.op} could not be made: {answer.failure}")
-        yield from answer.value if not answer.failure else [job.cell]
+        made: list[Cell] = answer.value or [job.cell]
+        yield from made
         tell(done + 1)
 
 
@@ -147,7 +148,7 @@ def _stale(result: Result | None, options: Options) -> bool:
 def _result(job: work.Job, answer: pool.Done, versions: str, limit: float) -> Result:
     seconds = round(answer.seconds, 4)
     if answer.failure:
-        status = "crash" if answer.failure.startswith("crash") else "timeout"
+        status: Status = "crash" if answer.failure.startswith("crash") else "timeout"
         return Result(job.what, job.test, job.runner, versions, status, answer.failure, seconds, limit)
     status, message = answer.value
     return Result(job.what, job.test, job.runner, versions, status, message, seconds, limit)

@@ -15,7 +15,8 @@ from onward.verify.runners import find
 
 What = Literal["suite", "unknown", "dtypes"]
 WHAT: tuple[What, ...] = get_args(What)
-Status = Literal["pass", "wrong", "refused", "crash", "timeout"]
+Status = Literal["pass", "imprecise", "wrong", "refused", "crash", "timeout"]
+"""`imprecise`: a double that is right to single precision only; `refused`: an error of the runner that says so."""
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 LOOKS = ("cli", "report")

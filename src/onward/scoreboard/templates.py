@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TypeProto, ValueInfoProto, helper
 
+from onward.scoreboard.types import COMMON, kind_of, leaf
 from onward.verify import suite
 
 FLOAT = onnx.TensorProto.FLOAT
@@ -46,18 +47,24 @@ def _suite() -> dict[str, list[Template]]:
         if node.domain not in ("", "ai.onnx") or model.graph.initializer:
             continue
         values = next(suite.data_sets(case))[0]
-        if (size := sum(_size(value) for value in values)) > LARGEST or len(values) != len(model.graph.input):
+        if sum(map(_size, values)) > LARGEST or len(values) != len(model.graph.input):
             continue
         opset = next(entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx"))
         version = onnx.defs.get_schema(node.op_type, opset, "").since_version
         template = Template(name, node, tuple(model.graph.input), tuple(model.graph.output), tuple(values))
-        found.setdefault(node.op_type, []).append((_rank(version, values, size), template))
+        found.setdefault(node.op_type, []).append((_rank(model, values, version), template))
     return {op: [template for _, template in sorted(some, key=lambda pair: pair[0])] for op, some in found.items()}
 
 
-def _rank(version: int, values: list[Any], size: int) -> tuple[int, ...]:
-    """The newest version first, then what has data worth the name, the most inputs, the least data."""
-    return -version, size < LEAST or not all(map(_size, values)), -len(values), size
+def _rank(model: onnx.ModelProto, values: list[Any], version: int) -> tuple[int, ...]:
+    """The plainest first: what has data worth the name, common dtypes, few attributes, few inputs, little data.
+
+    It is a dtype that is asked about, not a rare mode of the op.
+    """
+    node, size = model.graph.node[0], sum(map(_size, values))
+    rare = sum(leaf(kind_of(info.type)) not in COMMON for info in (*model.graph.input, *model.graph.output))
+    poor = size < LEAST or not all(map(_size, values))
+    return poor, rare, len(node.attribute), len(values), -version, size
 
 
 def _size(value: Any) -> int:
@@ -172,7 +179,7 @@ def _dft() -> Iterator[Template]:
     yield _template("with a length", node, types, [signal, np.array(5), ONE], _tensor(1, 5, 2))
 
 
-OTHER = {
+OTHER: dict[str, Callable[[], Iterator[Template]]] = {
     "DFT": _dft,
     "Scan": _scan,
     "SequenceAt": lambda: _sequences("SequenceAt", ONE),

@@ -11,6 +11,8 @@ from onnx import TensorProto, TypeProto
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+COMMON = ("float", "int64", "bool")
+"""The dtypes that every runner may be expected to know."""
 EXACT = 2.0**53
 """Integers up to here are the same in double precision."""
 
@@ -60,15 +62,18 @@ def tensor_of(proto: TypeProto) -> TypeProto.Tensor | None:
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
-    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code(dtype)))
+    found: np.dtype[Any] = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code(dtype)))
+    return found
+
+
+def has_dtype(array: Array, dtype: str) -> bool:
+    if dtype == "string":
+        return array.dtype.kind in "OUST"
+    return array.dtype == numpy_dtype(dtype)
 
 
 def is_float(dtype: str) -> bool:
     return dtype.startswith(("float", "bfloat", "double"))
-
-
-def is_integer(dtype: str) -> bool:
-    return dtype.startswith(("int", "uint"))
 
 
 def convert(value: Any, dtype: str) -> Any:
