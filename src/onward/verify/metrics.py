@@ -260,7 +260,7 @@ def _text(expected: Array, actual: Array) -> Distance:
 
 def _flat(array: Array) -> Array:
     """One axis; the two parts of a complex number one after the other."""
-    flat = array.reshape(-1)
+    flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
 
