@@ -10,6 +10,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent / "ops"))
 from harness import check, floats, source, text_model, to_torch
 
+from onward.errors import RunFailure
+from onward.verify.suite import prepare
+
 HEADER = '<ir_version: 9, opset_import: ["": 20]>\n'
 SHAPE = "g (float[n, m, 4] x) => (float[a, b, c] y)"
 ONE = {
@@ -139,6 +142,28 @@ def test_range_up_to_a_dimension():
     model = model_of(body)
     check(model, [floats(3, 6, 4)])
     assert "torch.arange(x.shape[1], device=x.device)" in forward(model)
+
+
+@pytest.mark.parametrize("dtype", [1, 11])
+def test_division_by_a_dimension_that_is_zero(dtype):
+    """Floats become infinite, as in a tensor."""
+    kind = {1: "float", 11: "double"}[dtype]
+    body = f"""shape = Shape(x) a = Cast<to = {dtype}>(shape) n = Gather(a, i0) m = Gather(a, i1) minus = Neg(n)
+        p = Div(n, m) q = Div(m, m) r = Div(minus, m) s = Add(p, p) t = Div(n, s)
+        p1 = Unsqueeze(p, axis0) q1 = Unsqueeze(q, axis0) r1 = Unsqueeze(r, axis0) t1 = Unsqueeze(t, axis0)
+        y = Concat<axis = 0>(p1, q1, r1, t1)"""
+    model = model_of(body, f"g (float[n, m, 4] x) => ({kind}[4] y)")
+    check(model, [floats(3, 0, 4)])
+    check(model, [floats(3, 5, 4)])
+
+
+def test_integer_division_by_a_dimension_that_is_zero_is_refused():
+    """As ONNX Runtime does."""
+    body = "shape = Shape(x) n = Gather(shape, i0) m = Gather(shape, i1) y = Div(n, m)"
+    model = model_of(body, "g (float[n, m, 4] x) => (int64 y)")
+    check(model, [floats(7, 2, 4)])
+    with pytest.raises(RunFailure, match="by zero"):
+        prepare("torch", model)([floats(7, 0, 4)])
 
 
 def test_slice_up_to_a_dimension():

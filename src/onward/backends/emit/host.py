@@ -107,7 +107,8 @@ def _divide(e: Emitter, a: Any, b: Any, is_float: bool) -> Any:
     if not isinstance(a, Expr) and not isinstance(b, Expr):
         return _truncating(a, b)
     if is_float:
-        return e.let_host(Binary("/", a, b), "n")
+        certain = not isinstance(b, Expr) and b != 0
+        return e.let_host(Binary("/", a, b) if certain else ops.float_divide(a, b), "n")
     if _is(b, 1):
         return a
     if is_nonnegative(e, a) and is_nonnegative(e, b):
