@@ -29,7 +29,15 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
+# The pages are tested in a browser. Where none is found and none can be installed, those tests are skipped, and say so.
+$(VENV)/browser: | $(VENV)/ready
+	command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	{ test "$$(id -u)" = 0 && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
+	echo "No Chromium: the tests of the pages will be skipped."
+	touch $@
+
+test: lint $(VENV)/browser
 	$(BIN)/pytest -n 2
 
 clean:

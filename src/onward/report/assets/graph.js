@@ -235,7 +235,9 @@
   }
 
   function describe() {
-    if (selected < 0) return get("node").replaceChildren();
+    if (selected < 0) {
+      return get("node").replaceChildren(element("p", "Choose a node to see its errors and its neighbours.", "muted"));
+    }
     const title = element("p"), facts = element("p");
     title.append(element("b", graph.ops[selected]), " ", element("code", graph.names[selected]));
     facts.append(...errors(selected));
@@ -408,7 +410,7 @@
   if (sides[side]?.culprit >= 0) choose(sides[side].culprit);
   else {
     fit();
-    if (scale < 0.4) { scale = 0.9; centreOn(xs[rows[0][0]], height / 2 / scale - STEP_Y); }
+    if (scale < 0.7) { scale = 0.9; centreOn(xs[rows[0][0]], height / 2 / scale - STEP_Y); }
   }
   new ResizeObserver(resize).observe(canvas);
 })();
