@@ -24,7 +24,7 @@
   const figures = (path, own, allowed) => {
     const beyond = (value) => value !== null && Number(value) > Number(allowed);
     return [["own error", own], ["piled up", path], ["allowed", allowed]].flatMap(([name, value], place) => [
-      place ? " · " : "", name + " ", element("b", number(value), place < 2 && beyond(value) ? "bad" : ""),
+      place ? " · " : "", name + " ", element("b", number(value), place < 2 && beyond(value) ? "value bad" : "value"),
     ]);
   };
 
