@@ -52,7 +52,7 @@ class Run:
     seconds: float
 
 
-def run(options: Options, progress: Progress = lambda *_: None) -> Run:
+def run_all(options: Options, progress: Progress = lambda *_: None) -> Run:
     """Run what has not been run yet."""
     start = time.monotonic()
     names = options.on or installed()
