@@ -9,18 +9,22 @@ more work than a few runs of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from onward.errors import OnwardError
-from onward.verify.compare import Error
-from onward.verify.judge import Verdict, errors, jittered, judge
+from onward.verify.compare import Error, compare
+from onward.verify.judge import Verdict, as_compared, errors, jittered, judge
+from onward.verify.noise import measure_noise
 from onward.verify.pieces import Pieces, Subject, label
 from onward.verify.profile import Profiler, first_beyond
 from onward.verify.results import Culprit, NodeError
-from onward.verify.runners import Inputs
+from onward.verify.runners import Inputs, Outputs
 
 __all__ = ["Bisection", "Subject", "bisect"]
+
+Judge = Callable[[Outputs, Outputs, Mapping[str, Error], Mapping[str, float]], dict[str, Verdict]]
+"""Expected and actual values, the noise and the floors of each, to verdicts."""
 
 TRIES = 5
 """How many places near the middle are tried where a runner cannot run a half."""
@@ -48,7 +52,7 @@ def bisect(
 ) -> Bisection:
     """The first node of the source at which the two part on `inputs`, and errors along the graph.
 
-    `noise` is the source's own, by output; where it is not given it is measured by changing the inputs a little. With
+    `noise` is the source's own, by output; it is measured where it is not given. With
     `all_nodes` every value is compared, all in one run of each side unless they are too large for that. The outputs are
     taken for different when that is `certain`, whatever the tolerance here says.
     """
@@ -66,13 +70,17 @@ class _Stretch:
 
     @property
     def differs(self) -> bool:
-        return bool(self.failure) or any(verdict.differs for verdict in self.verdicts.values())
+        return bool(self.failure) or _differs(self.verdicts)
 
     @property
     def worst(self) -> Verdict:
         if self.failure:
             return Verdict(float("inf"), 0.0)
         return max(self.verdicts.values(), key=lambda verdict: verdict.ratio, default=Verdict(0.0, 0.0))
+
+
+def _differs(verdicts: Mapping[str, Verdict]) -> bool:
+    return any(verdict.differs for verdict in verdicts.values())
 
 
 class _OtherFails(OnwardError):
@@ -100,19 +108,27 @@ class _Search:
             if blamed is not None:
                 culprit = self._culprit_of(blamed)
             else:
-                culprit, remark = self._explain(self._narrow(whole) if whole.differs else whole, profiler)
+                culprit, remark = self._explain(self._narrow(whole), profiler)
         return Bisection(culprit, tuple(profile or self._met(culprit)), remark)
 
     def _whole(self, end: int, noise: Mapping[str, Error] | None) -> _Stretch:
+        """Judged as outputs are."""
         try:
-            return self._check(0, end, noise)
+            return self._check(0, end, judged=lambda expected, actual, *_: self._as_outputs(expected, actual, noise))
         except _OtherFails as error:
             self.fails = True
             return _Stretch(0, end, {}, str(error))
 
-    def _check(
-        self, first: int, last: int, noise: Mapping[str, Error] | None = None, *, inner: bool = False
-    ) -> _Stretch:
+    def _as_outputs(self, expected: Outputs, actual: Outputs, noise: Mapping[str, Error] | None) -> dict[str, Verdict]:
+        verdicts = as_compared(compare(expected, actual, noise))
+        if noise is not None or not _differs(verdicts):
+            return verdicts
+        source, other = self.pieces.source.subject, self.pieces.other.subject
+        measured = measure_noise(source.model, [(self.inputs, expected)], source=source.runner, judged=[other.runner])
+        measured.widen()
+        return as_compared(compare(expected, actual, measured))
+
+    def _check(self, first: int, last: int, *, judged: Judge | None = None, inner: bool = False) -> _Stretch:
         """Run the nodes from `first` to before `last` on both sides, from the source's values at `first`.
 
         With `inner` all values in between are read, too, which keeps a runtime from fusing the nodes.
@@ -132,9 +148,11 @@ class _Search:
             if not self.fails:
                 raise _OtherFails(str(error)) from error
             return _Stretch(first, last, {}, str(error))
-        verdicts = judge(expected, actual, noise)
-        if noise is None and any(verdict.differs for verdict in verdicts.values()):
-            verdicts = judge(expected, actual, errors(expected, run(jittered(feeds))))
+        actual = {name: actual[name] for name in expected}
+        floors = dict.fromkeys(expected, self.pieces.floor(first, last))
+        verdicts = (judged or judge)(expected, actual, {}, floors)
+        if judged is None and _differs(verdicts):
+            verdicts = judge(expected, actual, errors(expected, run(jittered(feeds))), floors)
         if first == 0:
             self.paths.update(verdicts)
         return _Stretch(first, last, verdicts)
@@ -171,7 +189,7 @@ class _Search:
 
     def _explain(self, found: _Stretch, profiler: Profiler) -> tuple[Culprit | None, str]:
         """Who is to blame for a stretch that differs; a remark where no one is."""
-        if self._is_single(found):
+        if found.differs and self._is_single(found):
             return self._culprit(found, found.failure), ""
         nodes = self.pieces.nodes[found.first : found.last]
         where = f"the {len(nodes)} nodes from {label(nodes[0])!r} to {label(nodes[-1])!r}"
@@ -180,7 +198,7 @@ class _Search:
         blamed = first_beyond(profiler.profile(found.first, found.last, self._at(found.first), strict=True))
         if blamed is not None:
             return self._culprit_of(blamed, f"small by itself, it grows to {found.worst.error:.2g} in {where}"), ""
-        if self._check(found.first, found.last, inner=True).differs:
+        if not found.differs or self._check(found.first, found.last, inner=True).differs:
             return None, f"no node is at fault by itself: differences of rounding grow in {where}"
         least = self._trimmed(found)
         count = least.last - least.first

@@ -29,10 +29,10 @@ class Cutter:
     def __init__(self, model: Model) -> None:
         graph = model.ir.clone()
         infer(graph)
-        self._set(graph, model.ir_version)
+        self._set(graph)
 
-    def _set(self, model: ir.Model, ir_version: int) -> None:
-        self._model, self._ir_version = model, ir_version
+    def _set(self, model: ir.Model) -> None:
+        self._model = model
         self._reads: dict[ir.Node, list[ir.Value]] = {node: list(_reads(node)) for node in model.graph}
         self._index = {node: index for index, node in enumerate(model.graph)}
         self.inputs = [v for v in model.graph.inputs if not v.is_initializer()]
@@ -91,8 +91,7 @@ class Cutter:
         graph = view.clone()
         for value in graph.inputs:
             _type_as(value, feeds[value.name or ""])
-        piece = ir.Model(graph, ir_version=self._model.ir_version, functions=_functions(self._model, graph))
-        return Model(piece, ir_version=self._ir_version)
+        return Model(ir.Model(graph, ir_version=self._model.ir_version, functions=_functions(self._model, graph)))
 
     def separate(self, fed: Callable[[ir.Value], bool]) -> Cutter:
         """A model in which nodes do not see each other's results: `fed` tells which of them are inputs instead.
@@ -109,7 +108,7 @@ class Cutter:
                 value.name = f"{value.name}{OWN}"
                 ir.convenience.replace_all_uses_with(value, replacement)
         made = object.__new__(Cutter)
-        made._set(copy, self._ir_version)
+        made._set(copy)
         return made
 
 

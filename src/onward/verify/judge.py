@@ -5,7 +5,7 @@ Used where nothing but the two values is known: at a cut through a model, or at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -15,6 +15,7 @@ import numpy as np
 
 from onward.verify import compare
 from onward.verify.compare import Error, measure
+from onward.verify.results import OutputResult
 from onward.verify.runners import Inputs, Outputs
 
 FACTOR = 4.0
@@ -26,6 +27,9 @@ JITTER = 0.125
 magnify it is thereby excused no more than the floor."""
 STEPS = 0.01
 """The share of 8-bit results that may be off by one step: where a result falls between two, rounding decides."""
+
+HUGE = 1e4
+"""An element so many times larger than the median is compared apart from the others."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,25 @@ def judge(
     noise: Mapping[str, Error] | None = None,
     floors: Mapping[str, float] | None = None,
 ) -> dict[str, Verdict]:
-    """A verdict on each value; `floors` are errors that are always allowed, by name, where not those of the dtypes."""
+    """A verdict on each value; `floors` are the errors that floats may always have, where not those of their dtypes."""
     noise, floors = noise or {}, floors or {}
     found = {}
     for name, value in expected.items():
-        floor = floors.get(name, _floor(value, actual.get(name)))
+        floor = floors.get(name, 0.0) if name in floors and _is_float(value) else _floor(value, actual.get(name))
         found[name] = _verdict(_error(value, actual.get(name)), noise.get(name, Error()), floor)
+    return found
+
+
+def as_compared(results: Iterable[OutputResult]) -> dict[str, Verdict]:
+    """The verdicts of a comparison of outputs."""
+    found = {}
+    for result in results:
+        allowed = result.tolerance
+        pairs = ((result.metrics.worst, allowed.worst), (result.metrics.overall, allowed.overall))
+        verdict = max((Verdict(*pair) for pair in pairs), key=lambda verdict: verdict.ratio)
+        if verdict.differs != (result.status != "same"):
+            verdict = Verdict(0.0 if verdict.differs else float("inf"), allowed.worst)
+        found[result.name] = verdict
     return found
 
 
@@ -68,7 +85,20 @@ def errors(expected: Outputs, actual: Outputs) -> dict[str, Error]:
 
 
 def _error(expected: Any, actual: Any) -> Error:
-    return reduce(or_, measure({"value": expected}, {"value": actual}).values(), Error())
+    found = reduce(or_, measure({"value": expected}, {"value": actual}).values(), Error())
+    if not np.isfinite(found.worst) or not isinstance(expected, np.ndarray) or not _is_float(expected):
+        return found
+    ordinary = _ordinary(expected)
+    return found if ordinary is None else found | measure({"": expected[ordinary]}, {"": actual[ordinary]})[""]
+
+
+def _ordinary(array: Any) -> Any:
+    """Where the elements are that others, such as the -1e9 of a mask, would make look small; None if there are none."""
+    sizes = np.where(np.isfinite(array), np.abs(array), 0).astype(np.float64)
+    if not sizes.any():
+        return None
+    ordinary = sizes <= HUGE * np.median(sizes[sizes > 0])
+    return None if ordinary.all() else ordinary
 
 
 def _verdict(error: Error, noise: Error, floor: float) -> Verdict:
@@ -79,6 +109,11 @@ def _verdict(error: Error, noise: Error, floor: float) -> Verdict:
 
 def _finite(noise: float) -> float:
     return noise if np.isfinite(noise) else 0.0
+
+
+def _is_float(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and compare.floor(dtype) > 0
 
 
 def _floor(expected: Any, actual: Any) -> float:
@@ -94,7 +129,7 @@ def _floor(expected: Any, actual: Any) -> float:
 
 
 def jittered(inputs: Inputs, seed: int = 0) -> Inputs:
-    """The inputs, each element of the floats moved a little, up or down at random."""
+    """The inputs, each float moved a little, up or down at random; whole numbers, such as a mask's, are left alone."""
     rng = np.random.default_rng(seed)
     return {name: _jittered(value, rng) for name, value in inputs.items()}
 
@@ -106,4 +141,4 @@ def _jittered(value: Any, rng: np.random.Generator) -> Any:
         return value
     with np.errstate(all="ignore"):
         moved = value * (1 + JITTER * floor * rng.choice([-1.0, 1.0], value.shape))
-    return np.asarray(moved, value.dtype)
+        return np.where(value == np.floor(value), value, moved).astype(value.dtype)

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.model import Model
-from onward.verify import runners
+from onward.verify import compare, runners
 from onward.verify.counterparts import counterparts
 from onward.verify.cut import OWN, Cutter
 from onward.verify.runners import Inputs, Outputs, Run
+
+FLOOR = compare.floor(np.dtype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,11 @@ class Pieces:
     def cuts_between(self, first: int, last: int) -> list[int]:
         """The positions from `first` to `last`, these included."""
         return self.cuts[bisect_left(self.cuts, first) : bisect_right(self.cuts, last)]
+
+    def floor(self, first: int, last: int) -> float:
+        """The error that rounding may cause in the results of these nodes: that of their coarsest float."""
+        dtypes = {v.dtype for node in self.nodes[first:last] for v in node.outputs if v.dtype is not None}
+        return max((compare.floor(d.numpy()) for d in dtypes if d.is_floating_point()), default=FLOOR)
 
     def is_foreign(self, node: ir.Node) -> bool:
         """Whether the other side has nothing of what a node makes."""
