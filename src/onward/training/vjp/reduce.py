@@ -2,31 +2,129 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from onward.training.autodiff import Context
 from onward.training.build import Tensor
-from onward.training.vjp import Gradients, vjp
+from onward.training.vjp import Gradients, no_gradient, vjp
 
 
-def restored(c: Context, reduced: Tensor, x: Tensor, axes: Tensor | None, keepdims: int) -> Tensor:
-    """A reduced tensor with the reduced axes back, of size 1, so that it broadcasts to `x`."""
-    if keepdims or (axes is None and reduced.rank == 0):
-        return reduced
-    if axes is not None:
-        return c.op.Unsqueeze(reduced, axes)
-    ones = c.op.Expand(c.op.ints([1]), c.op.Shape(c.op.Shape(x)))
-    return c.op.Reshape(reduced, ones)
+class Reduction:
+    """What the rules of reductions share: the reduced axes put back, so that results broadcast to the input."""
+
+    def __init__(self, c: Context, x: Tensor, axes: Tensor | None, keepdims: int, noop_with_empty_axes: int) -> None:
+        self.c, self.x, self.axes, self.keepdims = c, x, axes, keepdims
+        self.is_noop = bool(noop_with_empty_axes) and (axes is None or axes.sizes == [0])
+        """Nothing is reduced; the function of a single element is applied nevertheless."""
+
+    def back(self, reduced: Tensor) -> Tensor:
+        """A reduced tensor with the reduced axes of size 1."""
+        op = self.c.op
+        if self.keepdims or self.is_noop:
+            return reduced
+        if self.axes is not None and self.axes.sizes != [0]:
+            return op.Unsqueeze(reduced, self.axes)
+        if self.x.rank is not None:
+            return op.Reshape(reduced, op.ints([1] * self.x.rank))
+        return op.Reshape(reduced, op.Expand(op.ints([1]), op.Shape(op.Shape(self.x))))
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        return tensor if self.is_noop else self.c.op.ReduceSum(tensor, self.axes, keepdims=1)
+
+    def spread(self, reduced: Tensor) -> Tensor:
+        """A tensor with the reduced axes of size 1, repeated over the shape of the input."""
+        return reduced if self.is_noop else self.c.op.Expand(reduced, self.x.shape)
 
 
-def reduces_nothing(axes: Tensor | None, noop_with_empty_axes: int) -> bool:
-    """Whether the attribute turns the reduction into the identity; empty axes at run time are not foreseen."""
-    empty = axes is None or axes.sizes == [0]
-    return bool(noop_with_empty_axes) and empty
+Formula = Callable[[Reduction, Tensor, Tensor, Tensor], Gradients]
+"""Of the reduction, the gradient with the reduced axes back, the input, and the result with the reduced axes back."""
 
 
-@vjp("ReduceSum")
-def reduce_sum(
-    c: Context, g: Tensor, x: Tensor, axes: Tensor | None = None, *, keepdims: int, noop_with_empty_axes: int
-) -> Gradients:
-    if reduces_nothing(axes, noop_with_empty_axes):
+def rule(*ops: str) -> Callable[[Formula], Formula]:
+    """Files the gradient of a reduction, axes and attributes being taken care of."""
+
+    def file(formula: Formula) -> Formula:
+        @vjp(*ops)
+        def apply(
+            c: Context, g: Tensor, x: Tensor, axes: Tensor | None = None, *, keepdims: int, noop_with_empty_axes: int
+        ) -> Gradients:
+            r = Reduction(c, x, axes, keepdims, noop_with_empty_axes)
+            return formula(r, r.back(g), x, r.back(c.y))
+
+        return formula
+
+    return file
+
+
+@rule("ReduceSum")
+def reduce_sum(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    return r.spread(g)
+
+
+@rule("ReduceMean")
+def reduce_mean(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    op = r.c.op
+    if r.is_noop:
         return g
-    return c.op.Expand(restored(c, g, x, axes, keepdims), x.shape)
+    if x.sizes is not None and r.c.y.sizes is not None:
+        count = np.prod(x.sizes, dtype=np.int64) // max(1, np.prod(r.c.y.sizes, dtype=np.int64))
+        return r.spread(g * (1 / max(1, int(count))))
+    return r.spread(g * (op.Size(g).cast(x.dtype) / op.Size(x).cast(x.dtype)))
+
+
+@rule("ReduceMax", "ReduceMin")
+def reduce_extreme(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    """Elements that tie for the extreme share the gradient evenly."""
+    hits = r.c.op.Equal(x, y).cast(g.dtype)
+    return hits * (g / r.sum(hits))
+
+
+@rule("ReduceL1")
+def reduce_l1(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    return g * r.c.op.Sign(x)
+
+
+@rule("ReduceL2")
+def reduce_l2(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    """At the origin, where there is no slope, 0."""
+    op = r.c.op
+    return x * (g / op.where(op.Equal(y, op.like(0, y)), 1, y))
+
+
+@rule("ReduceSumSquare")
+def reduce_sum_square(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    return x * (g * 2)
+
+
+@rule("ReduceLogSum")
+def reduce_log_sum(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    return r.spread(g / r.c.op.Exp(y))
+
+
+@rule("ReduceLogSumExp")
+def reduce_log_sum_exp(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    return g * r.c.op.Exp(x - y)
+
+
+@rule("ReduceProd")
+def reduce_prod(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
+    """The product of the other elements: y / x, and where zeros forbid that, what is left without the zero."""
+    op = r.c.op
+    if r.is_noop:
+        return g
+    zero = op.Equal(x, op.like(0, x))
+    zeros = r.sum(zero.cast(x.dtype))
+    filled = op.where(zero, 1, x)
+    product = op.ReduceProd(filled, r.axes, keepdims=1)
+    without = op.where(zeros > 1, 0, product)
+    return g * op.where(zero, without, op.where(zeros > 0, 0, without / filled))
+
+
+@vjp("CumSum")
+def cum_sum(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, reverse: int) -> Gradients:
+    return c.op.CumSum(g, axis, exclusive=exclusive, reverse=1 - reverse)
+
+
+no_gradient("integers", "ArgMax", "ArgMin")
