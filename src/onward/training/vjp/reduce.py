@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-
-import numpy as np
 
 from onward.training.autodiff import Context
 from onward.training.build import Tensor
@@ -69,8 +68,7 @@ def reduce_mean(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
     if r.is_noop:
         return g
     if x.sizes is not None and r.c.y.sizes is not None:
-        count = np.prod(x.sizes, dtype=np.int64) // max(1, np.prod(r.c.y.sizes, dtype=np.int64))
-        return r.spread(g * (1 / max(1, int(count))))
+        return r.spread(g * (math.prod(r.c.y.sizes) / max(1, math.prod(x.sizes))))
     return r.spread(g * (op.Size(g).cast(x.dtype) / op.Size(x).cast(x.dtype)))
 
 
