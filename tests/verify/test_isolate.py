@@ -142,14 +142,16 @@ def gone(process: int) -> bool:
     return not alive(process)
 
 
-def own_process() -> Run:
+def own_process() -> tuple[Run, str]:
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    return lambda inputs: {"me": os.getpid(), "children": Path(f"/proc/self/task/{os.getpid()}/children").read_text()}
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    return lambda inputs: {"me": os.getpid(), "children": children.read_text()}, "facts"
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="needs Linux")
 def test_nothing_is_left_behind() -> None:
     run = Isolated(own_process)
+    assert run.facts == "facts"
     found = run({})
     processes = [found["me"], *map(int, found["children"].split())]
     assert len(processes) == 2 and all(map(alive, processes))

@@ -25,8 +25,8 @@ from onward.model import Model, load
 from onward.verify.files import own_file
 from onward.verify.runners import RUNNERS, Inputs, Outputs, Run, Runner, brief, find, prepare
 
-Make = Callable[[], Run]
-"""What is sent to the process to make the run there; it has to be picklable."""
+Make = Callable[[], tuple[Run, Any]]
+"""What is sent to the process to make the run there, and facts about it to be sent back; it has to be picklable."""
 
 INTERVAL = 0.05
 """Seconds between two looks at the memory of a process."""
@@ -56,11 +56,11 @@ def isolated(name: str, model: Model, *, seconds: float | None = None, memory: i
     )
 
 
-def _load_and_prepare(name: str, runner: Runner, path: Path) -> Run:
+def _load_and_prepare(name: str, runner: Runner, path: Path) -> tuple[Run, None]:
     """Inside the process, where a runner that a user registered is not known yet."""
     if RUNNERS.get(runner.name) is None:
         RUNNERS.register(runner.name, user=True)(runner)
-    return prepare(name, load(path))
+    return prepare(name, load(path)), None
 
 
 class Isolated:
@@ -79,6 +79,11 @@ class Isolated:
         self._stop: Callable[[], None] = lambda: None
         self._start()
 
+    @property
+    def facts(self) -> Any:
+        """What was found out about the run when it was made."""
+        return self._facts
+
     def __call__(self, inputs: Inputs) -> Outputs:
         outputs: Outputs = self._ask(self._process or self._start(), inputs)
         return outputs
@@ -92,7 +97,7 @@ class Isolated:
         process = _Process()
         self._stop = weakref.finalize(self, process.stop)
         self._process = process
-        self._ask(process, self._make)
+        self._facts = self._ask(process, self._make)
         return process
 
     def _ask(self, process: _Process, question: Any) -> Any:
@@ -191,7 +196,7 @@ def serve(descriptor: int) -> NoReturn:
         try:
             asked = pickle.loads(question)
             if run is None:
-                run, answer = asked(), None
+                run, answer = asked()
             else:
                 answer = run(asked)
             connection.send((True, answer))
