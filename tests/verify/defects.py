@@ -77,6 +77,14 @@ def weight(position: int, edit: Callable[[Any], Any]) -> Change:
     return change
 
 
+def both(first: Change, second: Change) -> Change:
+    def change(model: onnx.ModelProto, node: onnx.NodeProto) -> None:
+        first(model, node)
+        second(model, node)
+
+    return change
+
+
 def swap(first: int = 0, second: int = 1) -> Change:
     def change(model: onnx.ModelProto, node: onnx.NodeProto) -> None:
         node.input[first], node.input[second] = node.input[second], node.input[first]
@@ -143,8 +151,9 @@ def _defects() -> Iterator[Defect]:
     yield Defect("layer norm's epsilon", nets.bert, "norm", set_to(epsilon=1e-2))
     yield Defect("a causal mask off by one", nets.gpt, "causal", weight(1, lambda w: w + 1))
     yield Defect("inputs of a MatMul swapped", nets.gpt, "scores0", swap())
-    yield Defect("a slice off by one", nets.gpt, "table", weight(1, lambda w: w + 1))
-    yield Defect("the end of a slice", nets.gpt, "last", weight(2, lambda w: w * 0 - 1))
+    later, earlier = weight(1, lambda w: w + 1), weight(1, lambda w: w - 1)
+    yield Defect("a slice off by one", nets.gpt, "table", both(later, weight(2, lambda w: w + 1)))
+    yield Defect("the end of a slice", nets.gpt, "last", both(earlier, weight(2, lambda w: w * 0 - 1)))
     yield Defect("the axis of a mean", nets.gpt, "variance1", set_to(axes=[1]))
     yield Defect("the order of an LSTM's gates", nets.recurrent, "lstm", weight(1, gates_swapped))
     yield Defect("a GRU's linear_before_reset", nets.recurrent, "gru", set_to(linear_before_reset=0))

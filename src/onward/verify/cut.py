@@ -89,8 +89,10 @@ class Cutter:
             taken, results, nodes=nodes, initializers=weights, opset_imports=source.opset_imports, name=source.name
         )
         graph = view.clone()
-        for value in graph.inputs:
-            _type_as(value, feeds[value.name or ""])
+        as_inferred = [_type_as(value, feeds[value.name or ""]) for value in graph.inputs]
+        if not all(as_inferred):
+            for value in (value for node in graph for value in node.outputs):
+                value.shape = None
         return Model(ir.Model(graph, ir_version=self._model.ir_version, functions=_functions(self._model, graph)))
 
     def separate(self, fed: Callable[[ir.Value], bool]) -> Cutter:
@@ -134,24 +136,28 @@ def _functions(model: ir.Model, graph: ir.Graph) -> list[ir.Function]:
     return list(found.values())
 
 
-def _type_as(value: ir.Value, given: Any) -> None:
-    """Type an input by what will be fed; inferred dimensions are kept where they agree, as names say more."""
+def _type_as(value: ir.Value, given: Any) -> bool:
+    """Type an input by what will be fed; False if its shape is another than was inferred."""
     value.const_value = None
+    fits = True
     if isinstance(given, list | tuple) and given:
-        value.type, value.shape = ir.SequenceType(ir.TensorType(_dtype(np.asarray(given[0])))), None
+        value.type, value.shape = ir.SequenceType(ir.TensorType(dtype_of(np.asarray(given[0])))), None
     elif isinstance(given, np.ndarray | np.generic) and not isinstance(value.type, ir.OptionalType):
-        value.type = ir.TensorType(_dtype(np.asarray(given)))
-        if not _fits(value.shape, given.shape):
+        value.type = ir.TensorType(dtype_of(np.asarray(given)))
+        fits = value.shape is None or _fits(value.shape, given.shape)
+        if not fits or value.shape is None:
             value.shape = ir.Shape(given.shape)
     if value.type is None or isinstance(given, dict):
         raise UnsupportedError(f"the type of the value {value.name!r} is not known")
+    return fits
 
 
-def _dtype(array: np.ndarray[Any, np.dtype[Any]]) -> ir.DataType:
+def dtype_of(array: np.ndarray[Any, np.dtype[Any]]) -> ir.DataType:
+    """As ONNX calls it."""
     return ir.DataType.STRING if array.dtype.kind in "OUST" else ir.DataType.from_numpy(array.dtype)
 
 
-def _fits(shape: ir.Shape | None, sizes: tuple[int, ...]) -> bool:
-    if shape is None or len(shape) != len(sizes):
-        return False
-    return all(not isinstance(dim, int) or dim == size for dim, size in zip(shape, sizes, strict=True))
+def _fits(shape: ir.Shape, sizes: tuple[int, ...]) -> bool:
+    return len(shape) == len(sizes) and all(
+        not isinstance(dim, int) or dim == size for dim, size in zip(shape, sizes, strict=True)
+    )
