@@ -183,6 +183,10 @@ class Builder:
     def ints(self, numbers: Sequence[int]) -> Tensor:
         return self.constant(np.asarray(numbers, np.int64).reshape(-1))
 
+    def index(self, number: int) -> Tensor:
+        """A scalar of int64."""
+        return self.constant(np.asarray(number, np.int64))
+
     def like(self, number: Number, tensor: Tensor) -> Tensor:
         """A number as a scalar of the dtype of `tensor`."""
         return self.constant(np.asarray(number).astype(tensor.dtype.numpy()), tensor.dtype)

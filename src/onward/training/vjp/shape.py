@@ -13,8 +13,8 @@ def identity(c: Context, g: Tensor, x: Tensor) -> Gradients:
     return g
 
 
-@vjp("Cast")
-def cast(c: Context, g: Tensor, x: Tensor, **_: object) -> Gradients:
+@vjp("Cast", "CastLike")
+def cast(c: Context, g: Tensor, x: Tensor, *_: object, **__: object) -> Gradients:
     return g.cast(x.dtype) if is_real(x.value) and is_real(c.node.outputs[0]) else None
 
 
@@ -33,4 +33,44 @@ def expand(c: Context, g: Tensor, x: Tensor, shape: Tensor) -> Gradients:
     return unbroadcast(g, x)
 
 
-no_gradient("its output depends on the shape alone", "Shape", "Size", "ConstantOfShape")
+@vjp("Tile")
+def tile(c: Context, g: Tensor, x: Tensor, repeats: Tensor) -> Gradients:
+    """Each axis as two, the copies and what was copied; the sum over the copies."""
+    op = c.op
+    if x.rank is None:
+        raise c.refuse("the rank of the input is not known")
+    columns = op.Concat(op.Unsqueeze(repeats, op.ints([1])), op.Unsqueeze(x.shape, op.ints([1])), axis=1)
+    copies = op.Reshape(g, op.Reshape(columns, op.ints([2 * x.rank])), allowzero=1)
+    return op.sum(copies, range(0, 2 * x.rank, 2), keepdims=False)
+
+
+@vjp("DepthToSpace")
+def depth_to_space(c: Context, g: Tensor, x: Tensor, *, blocksize: int, mode: str) -> Gradients:
+    if mode == "DCR":
+        return c.op.SpaceToDepth(g, blocksize=blocksize)
+    op = c.op
+    n, channels, height, width = (op.Shape(x, start=i, end=i + 1) for i in range(4))
+    rows, block = op.Concat(n, channels, height, width, axis=0), op.ints([blocksize])
+    depth = op.Div(channels, op.ints([blocksize * blocksize]))
+    parts = op.Reshape(g, op.Concat(n, depth, height, block, width, block, axis=0))
+    return op.Reshape(op.Transpose(parts, perm=[0, 1, 3, 5, 2, 4]), rows)
+
+
+@vjp("SpaceToDepth")
+def space_to_depth(c: Context, g: Tensor, x: Tensor, *, blocksize: int, **_: object) -> Gradients:
+    return c.op.DepthToSpace(g, blocksize=blocksize, mode="DCR")
+
+
+@vjp("Trilu")
+def trilu(c: Context, g: Tensor, x: Tensor, k: Tensor | None = None, *, upper: int) -> Gradients:
+    return c.op.Trilu(g, k, upper=upper)
+
+
+@vjp("ReverseSequence")
+def reverse_sequence(
+    c: Context, g: Tensor, x: Tensor, lengths: Tensor, *, batch_axis: int, time_axis: int
+) -> Gradients:
+    return c.op.ReverseSequence(g, lengths, batch_axis=batch_axis, time_axis=time_axis)
+
+
+no_gradient("its output depends on the shape alone", "Shape", "Size", "ConstantOfShape", "EyeLike")

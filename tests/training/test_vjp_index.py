@@ -1,0 +1,60 @@
+"""Gradients of gathering and scattering."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gradient_checks import check_op
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape) + sum(shape)).normal(size=shape)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("indices", [[2, 0, 2], [[1, -1], [0, 0]], 1])
+def test_gather(axis: int, indices: Any) -> None:
+    check_op("Gather", {"x": normal(3, 4, 3), "i": np.asarray(indices)}, axis=axis)
+
+
+def test_gather_elements() -> None:
+    check_op("GatherElements", {"x": normal(3, 4), "i": np.asarray([[0, 1, 1, -1], [2, 2, 0, 1]])}, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("indices", "batch"), [([[0, 1], [1, -1], [0, 1]], 0), ([[0], [1]], 0), ([[[1], [1]], [[0], [2]]], 1)]
+)
+def test_gather_nd(indices: Any, batch: int) -> None:
+    check_op("GatherND", {"x": normal(2, 3, 2), "i": np.asarray(indices)}, batch_dims=batch)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "min"])
+def test_scatter_elements(reduction: str) -> None:
+    unique = np.asarray([[0, 2, 1], [1, 0, 2]])
+    feeds = {"x": normal(3, 3), "i": unique, "u": normal(2, 3)}
+    check_op("ScatterElements", feeds, axis=0, reduction=reduction)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "max", "min"])
+def test_scatter_nd(reduction: str) -> None:
+    check_op("ScatterND", {"x": normal(4, 3), "i": np.asarray([[3], [1]]), "u": normal(2, 3)}, reduction=reduction)
+
+
+def test_scattering_twice_to_one_place() -> None:
+    check_op("ScatterND", {"x": normal(4, 3), "i": np.asarray([[1], [1]]), "u": normal(2, 3)}, reduction="add")
+
+
+@pytest.mark.parametrize("attributes", [{}, {"axis": 0, "largest": 0}])
+def test_top_k(attributes: dict[str, Any]) -> None:
+    check_op("TopK", {"x": normal(3, 4), "k": np.asarray([2])}, outputs=2, **attributes)
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+def test_compress(axis: int | None) -> None:
+    attributes = {} if axis is None else {"axis": axis}
+    check_op("Compress", {"x": normal(2, 4), "c": np.asarray([True, False, True, True])}, **attributes)
+
+
+def test_one_hot() -> None:
+    feeds = {"i": np.asarray([[1, 0], [2, 1]]), "d": np.asarray(3), "v": np.asarray([0.5, 2.0])}
+    check_op("OneHot", feeds, axis=-1)
