@@ -1,0 +1,239 @@
+"""Optimizers: how a parameter and its state follow a gradient, written as standard ONNX nodes.
+
+The formulas and defaults are those of `torch.optim`, so that training can go on there with the state as it is. The
+learning rate and the number of the step are inputs, not constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol
+
+from onward.errors import OnwardError
+from onward.training.build import Builder, Tensor
+
+State = dict[str, Tensor]
+Update = tuple[Tensor, State]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a step depends on besides parameter, gradient and state."""
+
+    lr: Tensor
+    """A scalar of float32."""
+    step: Tensor
+    """A scalar of int64: 1 at the first step."""
+    decay: float
+    """Weight decay of this parameter."""
+
+
+class Optimizer(Protocol):
+    """A rule for updates, parameter by parameter."""
+
+    name: ClassVar[str]
+    lr: float
+    weight_decay: float
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The state that each parameter has, zero at first, of the parameter's shape."""
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        """The parameter and its state after the step."""
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Gradient descent, with momentum or Nesterov's if asked for."""
+
+    name: ClassVar[str] = "sgd"
+    lr: float = 1e-2
+    momentum: float = 0.0
+    dampening: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return ("momentum_buffer",) if self.momentum else ()
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        lr = now.lr.cast(w.dtype)
+        g = decayed(w, g, now.decay)
+        if not self.momentum:
+            return w - g * lr, {}
+        before = state["momentum_buffer"] * self.momentum
+        buffer = before + g
+        if self.dampening:  # the first step is not dampened
+            buffer = before + g * op.where(op.Equal(now.step, op.index(1)), op.like(1, w), 1 - self.dampening)
+        move = g + buffer * self.momentum if self.nesterov else buffer
+        return w - move * lr, {"momentum_buffer": buffer}
+
+
+@dataclass(frozen=True)
+class Adagrad:
+    """Steps shrink with the sum of squared gradients."""
+
+    name: ClassVar[str] = "adagrad"
+    lr: float = 1e-2
+    lr_decay: float = 0.0
+    eps: float = 1e-10
+    weight_decay: float = 0.0
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return ("sum",)
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        g = decayed(w, g, now.decay)
+        lr = now.lr.cast(w.dtype)
+        if self.lr_decay:
+            lr = lr / ((now.step.cast(w.dtype) - 1) * self.lr_decay + 1)
+        total = state["sum"] + g * g
+        return w - g * lr / (op.Sqrt(total) + self.eps), {"sum": total}
+
+
+@dataclass(frozen=True)
+class RMSprop:
+    """Steps are scaled by a running mean of squared gradients."""
+
+    name: ClassVar[str] = "rmsprop"
+    lr: float = 1e-2
+    alpha: float = 0.99
+    eps: float = 1e-8
+    momentum: float = 0.0
+    centered: bool = False
+    weight_decay: float = 0.0
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        more = (("momentum_buffer",) if self.momentum else ()) + (("grad_avg",) if self.centered else ())
+        return ("square_avg", *more)
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        g = decayed(w, g, now.decay)
+        lr = now.lr.cast(w.dtype)
+        square = state["square_avg"] * self.alpha + g * g * (1 - self.alpha)
+        after: State = {"square_avg": square}
+        spread = square
+        if self.centered:
+            mean = state["grad_avg"] * self.alpha + g * (1 - self.alpha)
+            after["grad_avg"], spread = mean, square - mean * mean
+        move = g / (op.Sqrt(spread) + self.eps)
+        if self.momentum:
+            move = state["momentum_buffer"] * self.momentum + move
+            after["momentum_buffer"] = move
+        return w - move * lr, after
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adaptive moments; weight decay is added to the gradient."""
+
+    name: ClassVar[str] = "adam"
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq"
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        return adam_step(op, w, decayed(w, g, now.decay), state, now.lr.cast(w.dtype), now.step, self.betas, self.eps)
+
+
+@dataclass(frozen=True)
+class AdamW:
+    """Adam with weight decay apart from the gradient."""
+
+    name: ClassVar[str] = "adamw"
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 1e-2
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq"
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        lr = now.lr.cast(w.dtype)
+        if now.decay:
+            w = w * (1 - lr * now.decay)
+        return adam_step(op, w, g, state, lr, now.step, self.betas, self.eps)
+
+
+@dataclass(frozen=True)
+class LAMB:
+    """AdamW with steps scaled layer by layer, by the norm of the parameter over that of its step."""
+
+    name: ClassVar[str] = "lamb"
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-6
+    weight_decay: float = 1e-2
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq"
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        mean, square = moments(state, g, self.betas)
+        correction, root = corrections(op, w, now.step, self.betas)
+        move = mean / correction / (op.Sqrt(square) / root + self.eps)
+        if now.decay:
+            move = move + w * now.decay
+        size, step = op.ReduceL2(w, keepdims=0), op.ReduceL2(move, keepdims=0)
+        moves = op.And(size > 0, step > 0)
+        trust = op.where(moves, size / op.where(moves, step, 1), 1)
+        return w - move * (trust * now.lr.cast(w.dtype)), {"exp_avg": mean, "exp_avg_sq": square}
+
+
+def decayed(w: Tensor, g: Tensor, decay: float) -> Tensor:
+    """The gradient with the L2 penalty's."""
+    return g + w * decay if decay else g
+
+
+def moments(state: State, g: Tensor, betas: tuple[float, float]) -> tuple[Tensor, Tensor]:
+    first, second = betas
+    mean = state["exp_avg"] * first + g * (1 - first)
+    square = state["exp_avg_sq"] * second + g * g * (1 - second)
+    return mean, square
+
+
+def corrections(op: Builder, w: Tensor, step: Tensor, betas: tuple[float, float]) -> tuple[Tensor, Tensor]:
+    """What running means lack in the first steps, for the first moment and the root of the second."""
+    count = step.cast(w.dtype)
+    first, second = (1 - op.Pow(op.like(beta, w), count) for beta in betas)
+    return first, op.Sqrt(second)
+
+
+def adam_step(
+    op: Builder, w: Tensor, g: Tensor, state: State, lr: Tensor, step: Tensor, betas: tuple[float, float], eps: float
+) -> Update:
+    mean, square = moments(state, g, betas)
+    correction, root = corrections(op, w, step, betas)
+    move = mean / (op.Sqrt(square) / root + eps)
+    return w - move * (lr / correction), {"exp_avg": mean, "exp_avg_sq": square}
+
+
+OPTIMIZERS: Mapping[str, type[Any]] = {kind.name: kind for kind in (SGD, Adagrad, RMSprop, Adam, AdamW, LAMB)}
+
+
+def optimizer_named(name: str, **options: Any) -> Optimizer:
+    """An optimizer by its name (`momentum` and `nesterov` are SGD with 0.9 of it), with options by name."""
+    if name in ("momentum", "nesterov"):
+        options = {"momentum": 0.9, "nesterov": name == "nesterov", **options}
+        name = "sgd"
+    kind = OPTIMIZERS.get(name)
+    if kind is None:
+        raise OnwardError(f"there is no optimizer {name!r}; there are {', '.join(OPTIMIZERS)}, momentum, nesterov")
+    known = {field.name for field in fields(kind)}
+    if unknown := options.keys() - known:
+        raise OnwardError(f"{name} has no option {sorted(unknown)[0]!r}; it has {', '.join(sorted(known))}")
+    made: Optimizer = kind(**options)
+    return made
