@@ -27,8 +27,12 @@ Run = Callable[[Inputs], Outputs]
 
 LONGEST = 300
 """Characters of a runtime's message that are kept."""
-NOISE = re.compile(r"(Exception from|Check '[^']*' failed at) \S+:\d+: ")
-"""Places in a runtime's own source code."""
+NOISE = re.compile(
+    r"(Exception from|Check '[^']*' failed at) \S+:\d+: "
+    r"|\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : "
+    r"|/onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z[])"
+)
+"""Places in a runtime's own source code, and its error codes: what comes before the words that help."""
 
 
 @dataclass(frozen=True)
