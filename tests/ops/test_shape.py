@@ -100,6 +100,47 @@ def test_reshape(size, shape, allowzero, fixed):
     check(model, given)
 
 
+def like_another(wanted, sizes="k, l"):
+    """A reshape of x to `wanted`, made of the dimensions of another tensor."""
+    text = f"""<ir_version: 9, opset_import: ["": 20]> g (float[n, m, 4] x, float[{sizes}] z) => (float[a, b, c] y) {{
+        i0 = Constant<value_ints = [0]>() i1 = Constant<value_ints = [1]>() m1 = Constant<value_ints = [-1]>()
+        i4 = Constant<value_ints = [4]>() s = Shape(z) k = Gather(s, i0) l = Gather(s, i1) kl = Mul(k, l)
+        wanted = Concat<axis = 0>({wanted}) y = Reshape(x, wanted) }}"""
+    return text_model(text)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size", "other"),
+    [
+        ("k, m1", (2, 3, 4), (0, 5)),
+        ("k, l, i4", (2, 3, 4), (0, 0)),
+        ("k, l, i4", (2, 3, 4), (2, 0)),
+        ("k, l, i4", (2, 3, 4), (6, 1)),
+        ("m1, l", (2, 3, 4), (9, 0)),
+        ("kl, m1", (2, 3, 4), (9, 0)),
+        ("kl, m1", (2, 3, 4), (2, 2)),
+        ("k, l, i4", (2, 0, 4), (0, 0)),
+        ("k, l, l", (2, 0, 4), (2, 0)),
+    ],
+)
+def test_a_dimension_of_another_tensor_that_turns_out_as_zero(wanted, size, other):
+    check(like_another(wanted), [floats(*size), floats(*other)])
+
+
+def test_dimensions_of_the_same_name_are_plain_numbers():
+    for wanted, sizes, code in [
+        ("k, l, i4", "n, m", "x.reshape(z.shape[0], z.shape[1], 4)"),
+        ("kl, i4", "n, 3", "x.reshape(z.shape[0] * z.shape[1], 4)"),
+        ("m1, l", "k, m", "x.reshape(-1, z.shape[1])"),
+        ("kl, m1", "n, m", "x.reshape(z.shape[0] * z.shape[1], -1)"),
+        ("k, l, i4", "n, l", "reshape(x, [z.shape[0], z.shape[1], 4])"),
+    ]:
+        assert f"return {code}" in forward(like_another(wanted, sizes))
+    model = like_another("k, l, i4")
+    model.producer_name = "pytorch"
+    assert "x.reshape(z.shape[0], z.shape[1], 4)" in forward(model)
+
+
 @pytest.mark.parametrize("axis", [-3, -2, -1, 0, 1, 2, 3])
 @pytest.mark.parametrize("size", [(2, 3, 4), (2, 0, 4)])
 def test_flatten(axis, size):

@@ -7,13 +7,18 @@ known only at run time. Products, quotients, powers and roots of terms are terms
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+_ELEMENTWISE = {
+    *("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Where", "Neg", "Abs", "Sqrt", "Exp", "Log", "Erf", "Tanh"),
+    *("Sigmoid", "Relu", "Gelu", "Clip", "Not", "And", "Or", "Equal"),
+}
+"""Ops whose result is as large as the largest of their inputs."""
 LIMIT = 64
 """The most elements a value may have to be followed."""
 DEPTH = 40
@@ -61,6 +66,13 @@ def multiply(a: Number, b: Number, power: int = 1) -> Number:
     return term(left * factor, powers)
 
 
+def product(numbers: Iterable[Number]) -> Number:
+    total: Number = 1
+    for number in numbers:
+        total = multiply(total, number)
+    return total
+
+
 def root(a: Number) -> Number:
     coefficient, powers = _split(a)
     return term(
@@ -68,16 +80,39 @@ def root(a: Number) -> Number:
     )
 
 
+def vanishes_with(a: Number | None, b: Number) -> bool:
+    """Whether `b` is certainly 0 wherever `a` is: all dimensions that make up `a` are factors of `b`."""
+    if not isinstance(a, Term) or not isinstance(b, Term):
+        return not isinstance(a, Term) and a is not None and a != 0
+    factors = {dim for dim, _ in b.powers}
+    return a.coefficient != 0 and all(power > 0 and dim in factors for dim, power in a.powers)
+
+
 class Facts:
     """Answers about the values of one model; valid until the graph changes where it looked."""
 
     def __init__(self) -> None:
         self._known: dict[ir.Value, Array | None] = {}
+        self._dims: dict[tuple[ir.Value, int], Number] = {}
+        self._named: dict[str, Dim] = {}
 
     def numbers(self, value: ir.Value | None) -> list[Any] | None:
         """The elements of a small value, in order, or None where one of them is not known."""
         found = self.array(value)
         return None if found is None else found.reshape(-1).tolist()
+
+    def elements(self, value: ir.Value, count: int) -> list[Any]:
+        """The `count` elements of a vector, None for each that is not known."""
+        found = self.numbers(value)
+        if found is not None:
+            return found
+        node = value.producer()
+        if node is not None and node.op_type == "Concat" and node.domain in ("", "ai.onnx"):
+            parts = [None if v is None else v.shape for v in node.inputs]
+            sizes = [p[0] if p is not None and len(p) == 1 and isinstance(p[0], int) else -count for p in parts]
+            if sum(sizes) == count:
+                return [n for v, size in zip(node.inputs, sizes, strict=True) if v for n in self.elements(v, size)]
+        return [None] * count
 
     def number(self, value: ir.Value | None) -> Any:
         """The only element of a value, or None."""
@@ -138,20 +173,78 @@ class Facts:
         known = value.shape[axis]
         if isinstance(known, int):
             return known
+        if (value, axis) not in self._dims:
+            found = self._dim(value, axis, depth + 1) if depth < DEPTH else None
+            if found is None:
+                here = Dim(value, axis)
+                found = term(1, {here if known.value is None else self._named.setdefault(known.value, here): 1})
+            self._dims[value, axis] = found
+        return self._dims[value, axis]
+
+    def size(self, value: ir.Value, depth: int = 0) -> Number:
+        """How many elements a value of known rank has."""
+        return product([self.dim(value, axis, depth) for axis in range(len(value.shape or ()))])
+
+    def _dim(self, value: ir.Value, axis: int, depth: int) -> Number | None:
+        """A dimension by way of the node that makes it, or None."""
         node = value.producer()
-        if node is not None and node.domain in ("", "ai.onnx") and depth < DEPTH:
-            source = node.inputs[0] if node.inputs else None
-            if source is not None and source.shape is not None and node.op_type in ("Identity", "Cast"):
-                return self.dim(source, axis, depth + 1)
-            perm = node.attributes.get_ints("perm", None) if node.op_type == "Transpose" else None
-            if source is not None and source.shape is not None and perm:
-                return self.dim(source, perm[axis], depth + 1)
-            if node.op_type == "Reshape":
-                target = self.array(node.inputs[1], depth + 1)
-                size = None if target is None or axis >= target.size else target.reshape(-1)[axis]
-                if isinstance(size, Term) or (isinstance(size, int) and size > 0):
-                    return size
-        return term(1, {Dim(value, axis): 1})
+        shape, sources = value.shape, [] if node is None else [v for v in node.inputs if v is not None]
+        if node is None or node.domain not in ("", "ai.onnx", "onward") or not sources or shape is None:
+            return None
+        if any(v.shape is None for v in sources):
+            return None
+        perm = node.attributes.get_ints("perm", None)
+        match node.op_type:
+            case "Identity" | "Cast":
+                return self.dim(sources[0], axis, depth)
+            case "Transpose" if perm:
+                return self.dim(sources[0], perm[axis], depth)
+            case "Reshape":
+                return self._reshaped(sources[0], self.array(sources[1], depth), axis, depth)
+        if shape[axis].value is not None:  # type: ignore[union-attr]
+            return None
+        from_end, cut = axis - len(shape), node.attributes.get_int("axis", 0)
+        match node.op_type:
+            case op if op in _ELEMENTWISE:
+                return self._broadcast(sources, from_end, depth)
+            case "Softmax" | "LayerNormalization" | "RMSNormalization":
+                return self.dim(sources[0], axis, depth)
+            case "MatMul" | "MatMulInteger" if all(len(v.shape or ()) > 1 for v in sources[:2]):
+                return self._broadcast(sources[:2] if from_end < -2 else [sources[from_end + 2]], from_end, depth)
+            case "SDPA" if from_end < -1:
+                return self._broadcast(sources[:3] if from_end < -2 else sources[:1], from_end, depth)
+            case "Linear" if from_end < -1:
+                return self.dim(sources[0], axis, depth)
+            case "Gemm" if axis == 0:
+                return self.dim(sources[0], node.attributes.get_int("transA", 0), depth)
+            case "Split" if axis not in (cut, cut + len(shape)):
+                return self.dim(sources[0], axis, depth)
+            case "Slice" if len(node.inputs) > 3:
+                axes = self.ints(node.inputs[3])
+                if axes is not None and not {axis, from_end} & set(axes):
+                    return self.dim(sources[0], axis, depth)
+        return None
+
+    def _broadcast(self, sources: list[ir.Value], from_end: int, depth: int) -> Number | None:
+        """The dimension that all have that are not 1 there."""
+        sizes = [self.dim(v, from_end, depth) for v in sources if len(v.shape or ()) >= -from_end]
+        large = {size for size in sizes if size != 1}
+        return large.pop() if len(large) == 1 else None
+
+    def _reshaped(self, source: ir.Value, target: Array | None, axis: int, depth: int) -> Number | None:
+        """A number of the wanted shape; for a -1, what the others leave."""
+        if target is None or axis >= target.size:
+            return None
+        others = target.reshape(-1).tolist()
+        size = others.pop(axis)
+        if isinstance(size, Term) or (isinstance(size, int) and size > 0):
+            return size
+        if size != -1 or 0 in others or -1 in others or source.shape is None:
+            return None
+        coefficient, powers = _split(multiply(self.size(source, depth), product(others), -1))
+        if coefficient != int(coefficient) or any(power < 0 for power in powers.values()):
+            return None
+        return term(int(coefficient), powers)
 
 
 def _array(items: list[Any], shape: tuple[int, ...]) -> Array:
@@ -235,6 +328,14 @@ def _power(x: Array, exponent: Array, **_: Any) -> Array | None:
     return _each(lambda a: multiply(1.0, a, int(n)), x) if all(map(_is_real, x.reshape(-1))) else None
 
 
+def _all_multiplied(
+    x: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+) -> Array | None:
+    if x.ndim != 1 or noop_with_empty_axes or (axes is not None and axes.size != 1):
+        return None
+    return _array([product(x.tolist())], (1,) if keepdims else ())
+
+
 def _expand(x: Array, shape: Array, **_: Any) -> Array:
     wanted = np.broadcast_shapes(x.shape, tuple(shape.tolist()))
     if math.prod(wanted) > LIMIT:
@@ -261,4 +362,5 @@ EVALUATE: dict[str, Callable[..., Array | None]] = {
     "Squeeze": lambda x, axes=None: np.squeeze(x, None if axes is None else tuple(axes.reshape(-1).tolist())),
     "Reshape": _reshape,
     "Expand": _expand,
+    "ReduceProd": _all_multiplied,
 }

@@ -16,6 +16,7 @@ from onward.backends.emit.host import array, is_nonnegative
 from onward.backends.torch.dtypes import UNSIGNED, bits, from_bits
 from onward.backends.torch.target import F, np_, ops, rule, torch
 from onward.backends.torch.target import dtype as typename
+from onward.passes.facts import Facts, vanishes_with
 
 
 def is_string(e: Emitter, x: Expr) -> bool:
@@ -73,12 +74,34 @@ def reshape(e: Emitter, x: Expr, shape: Expr, *, allowzero: int = 0) -> Expr:
     if isinstance(dims, Expr):
         return ops.reshape(x, dims, **({"allow_zero": True} if allowzero else {}))
     if not allowzero:
+        if _may_copy(e, x, shape, dims):
+            return ops.reshape(x, dims)
         dims = [e.dim(x, i) if not isinstance(n, Expr) and n == 0 else n for i, n in enumerate(dims)]
     if len(dims) == 2 and _is(dims[1], -1) and not is_string(e, x):
         rank, known = e.rank(x), e.shape(x)
         if rank is not None and rank >= 2 and (_same(dims[0], e.dim(x, 0)) or (known and known[0] == dims[0])):
             return x.flatten(1)
     return x.reshape(*dims) if dims else x.reshape(())
+
+
+def _may_copy(e: Emitter, x: Expr, shape: Expr, dims: list[Any]) -> bool:
+    """Whether a number known only at run time may turn out as 0 and stand for a dimension of `x` that is not 0.
+
+    To PyTorch, which may have exported the file, a 0 is just that; and it refuses to infer a -1 if `x` is empty.
+    """
+    assert isinstance(x, Arg) and isinstance(shape, Arg)
+    if e.producer == "pytorch":
+        return False
+    rank, facts = e.rank(x), Facts()
+    wanted = facts.elements(shape._value, len(dims))
+    for i, n in enumerate(dims if rank is None else dims[:rank]):
+        if isinstance(n, Expr) and not _same(n, e.dim(x, i)):
+            if rank is None:
+                return True
+            inferring = any(_is(other, -1) for other in dims)
+            if not vanishes_with(wanted[i], facts.size(x._value) if inferring else facts.dim(x._value, i)):
+                return True
+    return False
 
 
 def _is(item: Any, number: int) -> bool:
