@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
     messages, output = Console(stderr=True), Console()
     options = _options(args)
-    check(options.on)
+    check(options)
     old = board.read(args.compare) if args.compare else None
     with _progress(messages) as progress:
         found = run_all(options, progress)

@@ -237,8 +237,8 @@ def _method(board: Board) -> str:
     sources = listing([f"{truths.count(truth):,} from {escape(truth)}" for truth in sorted(set(truths))])
     truth = (
         f"<p>Expected results in other dtypes: {sources}. Where a result is a runner's own, that it passes says "
-        "no more than that it runs. For narrow floats the reference computes in float32, and rounds. A result passes within "
-        "the rounding of its dtype.</p>"
+        "no more than that it runs. For narrow floats the reference computes in float32, and rounds. A result passes "
+        "within the rounding of its dtype.</p>"
         if truths
         else ""
     )

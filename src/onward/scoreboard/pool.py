@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -91,9 +92,10 @@ def _serve(work: Work[Any], connection: Any) -> None:
 
 def _silence() -> None:
     """What runtimes print, or write as they crash, would run through the progress bar."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    faulthandler.disable()
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 (open as long as the process lives)
     for number in (1, 2):
-        os.dup2(nowhere, number)
+        os.dup2(sys.stdout.fileno(), number)
 
 
 def run(work: Work[Job], jobs: Iterable[Job], processes: int, seconds: float) -> Iterator[tuple[Job, Done]]:

@@ -154,7 +154,8 @@ def _result(job: work.Job, answer: pool.Done, versions: str, limit: float) -> Re
     return Result(job.what, job.test, job.runner, versions, status, message, seconds, limit)
 
 
-def check(names: Iterable[str]) -> None:
-    """Raise for a runner that there is not, before anything is done."""
-    for name in names:
+def check(options: Options) -> None:
+    """Raise for a runner that there is not, or a pattern that is none, before anything is done."""
+    _matcher(options.only)
+    for name in options.on:
         find(name)

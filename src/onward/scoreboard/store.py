@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -47,6 +48,9 @@ class Store:
         self._path = path
         if fresh:
             path.unlink(missing_ok=True)
+        elif path.exists() and not path.read_bytes().endswith(b"\n"):
+            with path.open("ab") as file:
+                file.write(b"\n")
         self._found = {(r.what, r.test, r.runner, r.versions): r for r in _read(path)}
 
     def get(self, what: What, test: str, runner: str, versions: str) -> Result | None:
@@ -59,7 +63,7 @@ class Store:
 
 
 def _read(path: Path) -> Iterator[Result]:
-    """The lines that can be read: the last may have been cut off in the middle."""
+    """The lines that can be read: one may have been cut off in the middle."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -86,6 +90,7 @@ def package_version(package: str) -> str:
         return importlib.metadata.version(names[0]) if names else ""
 
 
+@cache
 def _digest() -> str:
     root = Path(onward.__file__).parent
     digest = hashlib.sha256()

@@ -70,7 +70,8 @@
         if (!found.has(key)) found.set(key, []);
         found.get(key).push(test);
       }
-      return [...found].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
+      const rank = (key) => (state.view !== "op" || /^[A-Z]/.test(key) ? 0 : /^[a-z]/.test(key) ? 1 : 2);
+      return [...found].sort(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b, "en", { numeric: true }));
     }
 
     function meter(tests, runner) {
@@ -85,8 +86,9 @@
       const failed = board.runners.flatMap((runner, i) => {
         const result = results(test)[i];
         if (statusOf(result) === PASS || statusOf(result) < 0) return [];
-        const status = chip(board.statuses[statusOf(result)]);
-        return [make("li", {}, make("code", {}, runner), status, make("span", { class: "message" }, messageOf(result)))];
+        const message = make("span", { class: "message" }, messageOf(result));
+        message.addEventListener("click", () => message.classList.toggle("whole"));
+        return [make("li", {}, make("code", {}, runner), chip(board.statuses[statusOf(result)]), message)];
       });
       const about = test[COUNTED] ? "" : " · not counted";
       const name = make("div", {}, make("code", {}, test[NAME]), make("div", { class: "muted" }, test[OPSET] + about));

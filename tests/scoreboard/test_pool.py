@@ -1,0 +1,59 @@
+"""Jobs in worker processes: each gets its answer, whatever becomes of the others."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from onward.scoreboard import pool
+
+
+def begin(job: str) -> None:
+    if job == "dies early":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def do(job: str) -> str:
+    match job:
+        case "aborts":
+            os.abort()
+        case "hangs":
+            time.sleep(3600)
+        case "raises":
+            raise ValueError(job)
+        case "leaves":
+            os._exit(7)
+    print("this is not seen")
+    return job.upper()
+
+
+FAILURES = {
+    "aborts": "crash (SIGABRT)",
+    "hangs": "timed out after 0.5 s",
+    "raises": "crash (exit code 1)",
+    "leaves": "crash (exit code 7)",
+    "dies early": "crash (SIGKILL)",
+}
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_each_job_has_its_own_end(processes: int, capfd: pytest.CaptureFixture[str]) -> None:
+    jobs = ["a", *FAILURES, "b", "c"]
+    done = dict(pool.run(pool.Work(do, begin), jobs, processes, 0.5))
+    assert {job: answer.failure for job, answer in done.items() if answer.failure} == FAILURES
+    assert {job: answer.value for job, answer in done.items() if not answer.failure} == {"a": "A", "b": "B", "c": "C"}
+    assert 0.5 <= done["hangs"].seconds < 5
+    assert capfd.readouterr().out == ""
+
+
+def test_workers_end_with_whoever_asked() -> None:
+    answers = pool.run(pool.Work(do, begin), ["a", "hangs", "hangs"], 2, 60)
+    assert next(answers)[0] == "a"
+    start = time.monotonic()
+    answers.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - start < 5
+
+
+def test_nothing_to_do() -> None:
+    assert list(pool.run(pool.Work(do, begin), [], 2, 1)) == []
