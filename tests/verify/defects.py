@@ -34,6 +34,20 @@ class Defect:
         self.change(bad, next(node for node in bad.graph.node if node.name == self.node))
         return good, bad
 
+    def inputs(self) -> dict[str, Any]:
+        """Two of everything."""
+        rng = np.random.default_rng(self.seed)
+        made = {}
+        for value in self.net(self.seed).graph.input:
+            shape = [dim.dim_value or 2 for dim in value.type.tensor_type.shape.dim]
+            if value.type.tensor_type.elem_type == onnx.TensorProto.INT64:
+                made[value.name] = rng.integers(0, 30, shape)
+            elif value.name == "mask":
+                made[value.name] = (np.arange(shape[1]) < rng.integers(2, 4, (shape[0], 1))).astype(np.float32)
+            else:
+                made[value.name] = rng.standard_normal(shape).astype(np.float32)
+        return made
+
 
 def digits(seed: int) -> onnx.ModelProto:
     return onnx.load(Path(__file__).parents[2] / "examples/digits/digits.onnx")

@@ -198,7 +198,7 @@ class _Search:
         blamed = first_beyond(profiler.profile(found.first, found.last, self._at(found.first), strict=True))
         if blamed is not None:
             return self._culprit_of(blamed, f"small by itself, it grows to {found.worst.error:.2g} in {where}"), ""
-        if not found.differs or self._check(found.first, found.last, inner=True).differs:
+        if not found.differs or self._check(found.first, found.last, inner=True).worst.error > found.worst.error / 10:
             return None, f"no node is at fault by itself: differences of rounding grow in {where}"
         least = self._trimmed(found)
         count = least.last - least.first

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from difflib import SequenceMatcher
 
 import onnx_ir as ir
 
 from onward.verify.cut import Cutter
 
-SAME_OPS = 0.8
-"""Of the values that share a name, the share made by the same op below which names mean nothing: files that were
-exported twice often have numbers for names, each time others."""
+NUMBER = re.compile(r"[^A-Za-z]*")
+SAME_OPS, SAME_OPS_OF_NUMBERS = 0.4, 0.95
+"""Of the values that share a name, the share made by the same op below which names mean nothing. More is asked of
+names that are numbers: files that were exported twice often have others each time."""
 
 
 def counterparts(source: Cutter, other: Cutter) -> dict[str, str]:
@@ -35,16 +37,20 @@ def _by_name(source: Cutter, other: Cutter) -> dict[str, str] | None:
     made = {name for name, value in source.values.items() if value.producer() is not None}
     theirs = {name for name, value in other.values.items() if value.producer() is not None}
     common = made & theirs
-    same_op = sum(_op(source.values[name]) == _op(other.values[name]) for name in common)
-    if same_op < SAME_OPS * len(common) or 2 * len(common) < min(len(made), len(theirs)):
+    same_op = sum(_same_op(source.values[name], other.values[name]) for name in common)
+    numbers = sum(NUMBER.fullmatch(name) is not None for name in common)
+    least = SAME_OPS_OF_NUMBERS if 2 * numbers > len(common) else SAME_OPS
+    if same_op < least * len(common) or 2 * len(common) < min(len(made), len(theirs)):
         return None
     named = [(name, source.values[name], other.values[name]) for name in made & other.values.keys()]
-    return {name: name for name, value, twin in named if _op(value) == _op(twin) or _alike(value, twin)}
+    return {name: name for name, value, twin in named if _same_op(value, twin) or _alike(value, twin)}
 
 
-def _op(value: ir.Value) -> str:
-    node = value.producer()
-    return "" if node is None else node.op_type
+def _same_op(first: ir.Value, second: ir.Value) -> bool:
+    """Whether two values are made by the same op, or one by an op of a runtime's own, which may do several at once."""
+    nodes = first.producer(), second.producer()
+    ops = {node.op_type for node in nodes if node is not None}
+    return len(ops) == 1 or any(node is not None and node.domain not in ("", "ai.onnx") for node in nodes)
 
 
 def _by_order(source: Cutter, other: Cutter) -> dict[str, str]:
@@ -59,12 +65,21 @@ def _by_order(source: Cutter, other: Cutter) -> dict[str, str]:
     ops, others = ([node.op_type for node in nodes] for nodes in middle)
     for block in SequenceMatcher(None, ops, others, autojunk=False).get_matching_blocks():
         pairs += ((middle[0][block.a + i], middle[1][block.b + i]) for i in range(block.size))
-    found = {}
-    for node, twin in pairs:
-        for value, counterpart in zip(node.outputs, twin.outputs, strict=False):
-            if value.name and counterpart.name and _alike(value, counterpart):
-                found[value.name] = counterpart.name
+    found = _ends(source.inputs, other.inputs)
+    order = {node: index for index, node in enumerate(first)}
+    for node, twin in sorted(pairs, key=lambda pair: order[pair[0]]):
+        if _reads_the_same(source.reads(node), other.reads(twin), found):
+            for value, counterpart in zip(node.outputs, twin.outputs, strict=False):
+                if value.name and counterpart.name and _alike(value, counterpart):
+                    found[value.name] = counterpart.name
     return found
+
+
+def _reads_the_same(first: list[ir.Value], second: list[ir.Value], found: dict[str, str]) -> bool:
+    """Whether nothing that one reads is matched with a value that the other does not read."""
+    names, others = {v.name for v in first}, {v.name for v in second}
+    wanted = {found[name] for name in names if name in found}
+    return wanted <= others and wanted == others & set(found.values())
 
 
 def _common(first: list[str], second: list[str]) -> int:

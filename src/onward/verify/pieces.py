@@ -112,8 +112,8 @@ class Pieces:
         return self.source.runs + self.other.runs
 
     def made(self, first: int, last: int) -> list[str]:
-        """The values that the nodes from `first` to before `last` make."""
-        return [v.name for node in self.nodes[first:last] for v in node.outputs if v.name]
+        """The values that the nodes from `first` to before `last` make, and that are of use."""
+        return [v.name for node in self.nodes[first:last] for v in node.outputs if v.name and v.name in self._last]
 
     def position(self, name: str) -> int:
         """The first position at which there is a value."""
