@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from onward.canon.defaults import fill_nodes
 from onward.canon.lower import key_of
 from onward.canon.origin import origin
 from onward.canon.walk import all_graphs, inner_graphs
@@ -39,6 +40,7 @@ def several_gradients(op: Builder, ends: Sequence[tuple[ir.Value, Tensor]], wrt:
         tape.add(value, gradient)
     nodes = on_the_way(op.graph, [value for value, _ in ends], wrt)
     require_rules(op.graph, nodes, wrt)
+    fill_nodes(nodes, op.model.opset_imports)
     for node in reversed(nodes):
         tape.back(node)
     return [tape.gradient(value) for value in wrt]
@@ -97,6 +99,16 @@ class Context:
 
     def output(self, index: int) -> Tensor:
         return self.op.tensor(self.node.outputs[index])
+
+    def optional_output(self, index: int) -> Tensor:
+        """An output that the op can give; the node is made to give it, if it did not yet."""
+        node = self.node
+        node.resize_outputs(max(index + 1, len(node.outputs)))
+        if not node.outputs[index].name:
+            for output in node.outputs:
+                output.name = output.name or self.op.names.value(f"{node.name or node.op_type}_output")
+            self.op.inference.node(node)
+        return self.output(index)
 
     def gradient(self, index: int) -> Tensor | None:
         """The gradient of an output; None where nothing depends on it."""
