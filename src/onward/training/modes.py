@@ -37,7 +37,7 @@ def _batch_normalization(graph: ir.Graph, node: ir.Node) -> dict[str, str]:
     for value, output in zip(statistics, node.outputs[1:], strict=True):
         assert value is not None and value.name
         output.name = f"{value.name}.next"
-        output.dtype, output.shape = value.dtype, value.shape
+        output.type, output.shape = value.type, value.shape
         graph.outputs.append(output)
         found[value.name] = output.name
     return found

@@ -61,8 +61,8 @@ def prepare(
     """Make a model trainable.
 
     `loss` and `optimizer` are names (`cross_entropy`, `mse` …; `sgd`, `adamw` …), or objects with options. The loss
-    is of `output`, the first one unless given. `trainable` chooses weights by patterns of their names, or by a predicate.
-    With `train_mode` dropout and batch normalisation behave as in training.
+    is of `output`, the first one unless given. `trainable` chooses weights by patterns of their names, or by a
+    predicate. With `train_mode` dropout and batch normalisation behave as in training.
     """
     original = load(model)
     graph = differentiable(original)
