@@ -40,8 +40,9 @@ MAY_IMPORT = {
     "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
     "backends.torch.runtime": set(),
     "verify": BASE | {"hub", "model", "spec", "backends.torch"},
+    "scoreboard": BASE | {"", "hub", "model", "verify"},
     "report": BASE | {"hub", "model", "canon", "verify", "backends.coverage"},
-    "cli": BASE | {"", "hub", "model", "report", "verify", "backends.torch", "backends.coverage"},
+    "cli": BASE | {"", "hub", "model", "report", "scoreboard", "verify", "backends.torch", "backends.coverage"},
     "": {"errors", "model", "backends.torch"},
     "__main__": {"cli"},
 }

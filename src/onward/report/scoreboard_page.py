@@ -25,6 +25,7 @@ TITLES = {
     "unknown": ("ONNX suite", "unknown shapes"),
     "dtypes": ("Dtypes", "each op in each dtype"),
 }
+LABELS = {"suite": "known shapes", "unknown": "unknown shapes", "dtypes": "all dtypes"}
 DTYPES = (
     *("float", "double", "float16", "bfloat16"),
     *("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0", "float4e2m1"),
@@ -77,7 +78,7 @@ def _cards(board: Board) -> str:
     cards = []
     for name, runner in board["runners"].items():
         versions = " · ".join(f"{package} {version}" for package, version in runner["versions"].items())
-        scores = "".join(_score(board["totals"][what], name, *TITLES[what]) for what in board["selection"]["what"])
+        scores = "".join(_score(board["totals"][what], name, LABELS[what]) for what in board["selection"]["what"])
         cards.append(
             f'<article class="card runner"><h2>{escape(name)}</h2><p class="muted small">{escape(runner["about"])}</p>'
             f'{scores}<p class="muted versions">{escape(versions)}</p></article>'
@@ -85,14 +86,14 @@ def _cards(board: Board) -> str:
     return f'<div class="cards">{"".join(cards)}</div>\n'
 
 
-def _score(totals: Mapping[str, Any], runner: str, title: str, detail: str) -> str:
+def _score(totals: Mapping[str, Any], runner: str, title: str) -> str:
     counts, tests = totals["runners"][runner], totals["tests"]
     hint = ", ".join(f"{counts[status]:,} {status}" for status in STATUSES if counts[status])
     parts = "".join(
         f'<i class="{status}" style="flex-grow:{counts[status]}"></i>' for status in STATUSES if counts[status]
     )
     passed = share(counts["pass"] / tests) if tests else "none"
-    return f"""<div class="score"><p><span class="muted">{title}, {detail}</span>
+    return f"""<div class="score"><p><span class="muted">{title}</span>
 <span><b>{counts["pass"]:,}</b> of {tests:,} <span class="muted">{passed}</span></span></p>
 <div class="bar" role="img" aria-label="{escape(hint)}" title="{escape(hint)}">{parts}</div></div>"""
 

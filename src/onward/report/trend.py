@@ -8,7 +8,7 @@ from typing import Any
 from onward.report.html import escape
 
 WIDTH, HEIGHT = 340, 170
-LEFT, RIGHT, TOP, BOTTOM = 44, 92, 12, 26
+LEFT, RIGHT, TOP, BOTTOM = 52, 92, 12, 26
 """Room around the lines: for shares, names of runners, dates."""
 LEAST_SPAN = 0.04
 """Of the vertical axis, so that a change of a single test is not a cliff."""
