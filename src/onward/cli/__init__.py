@@ -15,7 +15,7 @@ LONGEST = 1000
 
 
 def parser() -> argparse.ArgumentParser:
-    from onward.cli import convert, inspect
+    from onward.cli import convert, inspect, scoreboard, verify
 
     top = argparse.ArgumentParser(
         prog="onward",
@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"onward {__version__}")
     top.add_argument("--traceback", action="store_true", help="on an error, show where in Onward it was raised")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (convert, inspect):
+    for command in (convert, inspect, verify, scoreboard):
         command.add(commands)
     return top
 
@@ -32,8 +32,9 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Exit code 0: done; 1: the result is not the same model; 2: bad input or usage."""
     args = parser().parse_args(argv)
+    code = 0
     try:
-        args.run(args)
+        code = args.run(args) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("onward: interrupted", file=sys.stderr)
         return 130
-    return 0
+    return int(code)
 
 
 def _fail(error: OnwardError, code: int) -> int:

@@ -1,0 +1,160 @@
+"""`onward verify`: are two models the same, and if not, where do they part?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onward.errors import OnwardError
+
+if TYPE_CHECKING:
+    from onward.verify.results import Report
+
+EPILOG = """examples:
+  onward verify model.onnx resnet/                              the original and a package converted from it
+  onward verify model.onnx --on onnxruntime,torch,openvino      one model on several runtimes
+  onward verify old.onnx new.onnx --bisect                      the first node at which two files part
+  onward verify model.onnx --inputs data/ --html report.html    your own data, and a page to look at
+
+exit codes: 0 the same, 1 different, 2 could not be run"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "verify",
+        help="prove that models are the same, or find the node where they part",
+        description="Run models on the same data and compare what comes out, by a tolerance that follows the noise of "
+        "the first one.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("model", help="the source: an .onnx file, or a file or folder of a framework")
+    command.add_argument("others", nargs="*", metavar="other", help="what to compare with it: files, folders")
+    command.add_argument(
+        "--on",
+        metavar="RUNNERS",
+        help="run the source on the first of these, and on each of the others too: onnxruntime, reference, torch, "
+        "openvino, or with a mode, such as torch:compile (onward verify --list shows them)",
+    )
+    command.add_argument("--list", action=List, help="list the runners, and exit")
+    data = command.add_argument_group("data (made up to fit the graph unless given)")
+    data.add_argument("--inputs", metavar="PATH", help=".npz, .npy, an image, a folder of these or of test data sets")
+    data.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="the size of a dynamic dimension")
+    data.add_argument("--seed", type=int, default=0, help="for the data that is made up")
+    data.add_argument("--hard", action="store_true", help="edge values, too: NaN, infinities, denormals, no batch")
+    judge = command.add_argument_group("verdict (by the dtype and the source's own noise unless given)")
+    judge.add_argument("--atol", type=float, help="absolute tolerance")
+    judge.add_argument("--rtol", type=float, help="relative tolerance")
+    find = command.add_argument_group("finding the difference")
+    find.add_argument("--bisect", action="store_true", help="name the first node that differs")
+    find.add_argument("--all-nodes", action="store_true", help="compare every value inside the graph")
+    find.add_argument("--reduce", metavar="FOLDER", help="write the smallest model that still differs, with its inputs")
+    safe = command.add_argument_group("running safely")
+    safe.add_argument("--isolate", action="store_true", help="each runner in a process of its own: a crash is a result")
+    safe.add_argument("--timeout", type=float, metavar="SECONDS", help="for each run; isolates")
+    safe.add_argument("--memory", metavar="SIZE", help="that a runner may use, such as 4GB; isolates")
+    show = command.add_argument_group("report")
+    show.add_argument("--json", action="store_true", help="print one JSON object")
+    show.add_argument("--html", metavar="FILE", help="write a page with plots and the graph; opens without a network")
+    show.add_argument("--verbose", action="store_true", help="more figures of each output")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from onward.verify.verify import verify
+
+    runners = args.on.split(",") if args.on else ["onnxruntime"]
+    against = [*runners[1:], *args.others]
+    if not against:
+        if args.on:
+            raise OnwardError("nothing to compare with: give --on a second runner, or name another file")
+        against = ["torch"]
+    console = Console(stderr=True)
+    with console.status("starting") as status:
+        report = verify(
+            args.model,
+            against,
+            source=runners[0],
+            inputs=args.inputs,
+            dims=dims(args.dim),
+            seed=args.seed,
+            hard=args.hard,
+            atol=args.atol,
+            rtol=args.rtol,
+            bisect=args.bisect,
+            all_nodes=args.all_nodes or bool(args.html),
+            reduce_to=args.reduce,
+            isolate=args.isolate,
+            timeout=args.timeout,
+            memory=nbytes(args.memory) if args.memory else None,
+            progress=status.update,
+        )
+    if args.html:
+        write_page(report, Path(args.html))
+    if args.json:
+        print(json.dumps(report.to_json(), indent=2))
+    else:
+        from onward.report.verify_text import show
+
+        show(report, Console(highlight=False), verbose=args.verbose)
+    return {"same": 0, "different": 1, "failed": 2}[report.status]
+
+
+class List(argparse.Action):
+    """Prints the runners and exits, as `--help` does."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from rich.console import Console
+        from rich.table import Table
+
+        from onward.verify import runners
+
+        runners.load_all()
+        table = Table("runner", "installed", "what it is", "modes")
+        for name in runners.RUNNERS:
+            runner = runners.RUNNERS.get(name)
+            assert runner is not None
+            modes = "\n".join(f"{name}:{mode}  {about}" for mode, about in runner.modes.items())
+            table.add_row(name, "yes" if runner.installed else f"no ({runner.package})", runner.about, modes)
+        Console(highlight=False).print(table)
+        parser.exit()
+
+
+def dims(pairs: list[str]) -> dict[str, int]:
+    """`batch=4` as {"batch": 4}."""
+    found: dict[str, int] = {}
+    for pair in pairs:
+        name, _, size = pair.rpartition("=")
+        if not name or not size.isdigit():
+            raise OnwardError(f"--dim {pair}: write it as NAME=SIZE, such as --dim batch=4")
+        found[name] = int(size)
+    return found
+
+
+def nbytes(size: str) -> int:
+    """`4GB` or `500MB` in bytes."""
+    units = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "B": 1}
+    text = size.strip().upper()
+    for unit, factor in units.items():
+        if text.endswith(unit):
+            try:
+                return int(float(text.removesuffix(unit)) * factor)
+            except ValueError:
+                break
+    raise OnwardError(f"--memory {size}: write it as a number and a unit, such as 4GB or 500MB")
+
+
+def write_page(report: Report, path: Path) -> None:
+    from onward.report.verify_page import page
+
+    try:
+        path.write_text(page(report), encoding="utf-8")
+    except OSError as error:
+        raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error

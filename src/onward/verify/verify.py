@@ -1,0 +1,220 @@
+"""Proves that models are the same: runs a source and others on the same data and compares what comes out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import onnx
+
+from onward.errors import OnwardError, RunFailure, UnsupportedError
+from onward.model import Model
+from onward.verify import bisect as search
+from onward.verify.compare import compare
+from onward.verify.data import DataSet, data_sets
+from onward.verify.environment import environment
+from onward.verify.noise import Noise, measure_noise
+from onward.verify.reduce import reduce
+from onward.verify.results import OutputResult, Report, SideResult, Trial
+from onward.verify.runners import Inputs, Outputs
+from onward.verify.sides import Options, Side, Source, label, open_side
+
+Progress = Callable[[str], None]
+"""Told what is being done, a few words at a time."""
+Other: TypeAlias = Source | Side
+
+
+def verify(
+    model: Source,
+    against: Other | Iterable[Other] = "torch",
+    *,
+    source: str = "onnxruntime",
+    inputs: Any = None,
+    bisect: bool = False,
+    all_nodes: bool = False,
+    reduce_to: str | os.PathLike[str] | None = None,
+    progress: Progress = lambda words: None,
+    **options: Any,
+) -> Report:
+    """Run `model` on `source`, run each of `against` on the same data, and compare.
+
+    `model` is an ONNX model, or a file or folder of a framework (a generated package, `.pt2`, SavedModel, `.keras`,
+    `.tflite`). Each of `against` is the name of a runner for the same model (`torch`, `torch:compile`, `openvino`), or
+    another model or file. `inputs` are arrays by name, a list of such, or a path (`.npz`, `.npy`, images, a folder of
+    test data sets); without them data is generated that fits the graph. With `bisect` the first node that differs is
+    named, with `all_nodes` every value inside is compared, and `reduce_to` is a folder for the smallest model that
+    still differs.
+
+    Further options: `dims` (sizes of dynamic dimensions by name), `seed`, `regimes` (`random`, `zeros`), `hard` (NaN,
+    infinities, denormals, an empty batch as well), `atol` and `rtol` (instead of the tolerance by noise), and
+    `isolate`, `timeout` in seconds, `memory` in bytes (each runner in a process of its own).
+    """
+    began = time.perf_counter()
+    how = Options(**options)
+    progress(f"running {label(model)} on {source}")
+    others = _several(against)
+    truth = Truth.of(open_side(model, source, how), inputs, how, [label(other) for other in others])
+    report = Report(label(model), truth.side.name, environment=environment(), notes=truth.notes)
+    report.data = [sample.data.label for sample in truth.samples]
+    if any(sample.data.expected is not None for sample in truth.samples):
+        report.sides.append(truth.recorded())
+    for other in others:
+        progress(f"running {label(other)}")
+        try:
+            side = other if isinstance(other, Side) else _open(other, truth.side, source, how)
+        except OnwardError as error:
+            report.sides.append(SideResult(label(other), failure=str(error)))
+            continue
+        result = truth.judge(side)
+        searched = (bisect or reduce_to is not None) and result.status == "different"
+        if searched or (all_nodes and result.trials):
+            progress(f"comparing {side.name} node by node")
+            result = truth.locate(side, result, all_nodes, None if reduce_to is None else Path(reduce_to))
+        side.close()
+        report.notes += [f"{side.name}: {note}" for note in side.notes]
+        report.sides.append(result)
+    truth.side.close()
+    if truth.side.model is not None:
+        report.graph = list(outline(truth.side.model))
+    report.seconds = time.perf_counter() - began
+    return report
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A set of inputs and what the source makes of it."""
+
+    data: DataSet
+    outputs: Outputs
+
+
+@dataclass
+class Truth:
+    """The source: what it makes of each set of inputs, and how far its own rounding carries."""
+
+    side: Side
+    samples: list[Sample]
+    noise: Noise
+    how: Options
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, side: Side, inputs: Any, how: Options, judged: Collection[str]) -> Truth:
+        """Run the source; `judged` are the names of the sides to come, which its noise is not measured by."""
+        notes: list[str] = []
+        samples: list[Sample] = []
+        for data in _data(side, inputs, how):
+            try:
+                samples.append(Sample(data, side(data.inputs)))
+            except RunFailure as error:
+                if inputs is not None or not samples:  # the first set is one that the model ought to run on
+                    raise
+                notes.append(f"{side.name} does not run on {data.label} ({error}), so nothing is compared there")
+        if not samples:
+            raise UnsupportedError(f"{side.name} runs on none of the data")
+        noise = Noise()
+        if side.model is not None:
+            sets = [(sample.data.inputs, sample.outputs) for sample in samples]
+            noise = measure_noise(side.model, sets, source=side.runner, judged=judged)
+        return cls(side, samples, noise, how, notes)
+
+    def judge(self, other: Side) -> SideResult:
+        """Run the other side on every sample; noise is measured more thoroughly before a difference is reported."""
+        ran = [self._run(other, sample) for sample in self.samples]
+        trials = self._compare(ran)
+        if any(trial.status == "different" for trial in trials) and self._fixed is None and self.noise.widen():
+            trials = self._compare(ran)
+        return SideResult(other.name, trials, seconds=other.seconds)
+
+    def recorded(self) -> SideResult:
+        """The source against the outputs that its data came with."""
+        samples = [sample for sample in self.samples if sample.data.expected is not None]
+        trials = [
+            Trial(sample.data.label, self._outputs(sample.data.expected or {}, sample.outputs)) for sample in samples
+        ]
+        return SideResult(f"{self.side.name}, against the outputs recorded with the data", tuple(trials))
+
+    def locate(self, other: Side, result: SideResult, all_nodes: bool, reduce_to: Path | None) -> SideResult:
+        """The result with the node at which the two part."""
+        if self.side.model is None or other.model is None:
+            if result.status == "different":
+                self.notes.append(f"{other.name} has no ONNX graph, so the node at which it differs is not looked for")
+            return result
+        statuses = [trial.status for trial in result.trials]
+        differs = "different" in statuses
+        inputs = self.samples[statuses.index("different") if differs else 0].data.inputs
+        ends = search.Subject(self.side.model, self.side.runner), search.Subject(other.model, other.runner)
+        found = search.bisect(*ends, inputs, noise=self.noise, all_nodes=all_nodes, certain=differs)
+        culprit = found.culprit if differs else None
+        if found.remark:
+            self.notes.append(found.remark)
+        if culprit is not None and reduce_to is not None:
+            culprit = replace(culprit, reduced=str(reduce(*ends, inputs, culprit, reduce_to)))
+        return replace(result, culprit=culprit, profile=found.profile)
+
+    def _run(self, other: Side, sample: Sample) -> tuple[Sample, Outputs | None, float, str]:
+        began = time.perf_counter()
+        try:
+            return sample, other(sample.data.inputs), time.perf_counter() - began, ""
+        except RunFailure as error:
+            return sample, None, time.perf_counter() - began, str(error)
+
+    def _compare(self, ran: list[tuple[Sample, Outputs | None, float, str]]) -> tuple[Trial, ...]:
+        return tuple(
+            Trial(
+                sample.data.label, () if outputs is None else self._outputs(sample.outputs, outputs), seconds, failure
+            )
+            for sample, outputs, seconds, failure in ran
+        )
+
+    def _outputs(self, expected: Outputs, actual: Outputs) -> tuple[OutputResult, ...]:
+        atol, rtol = self.how.atol, self.how.rtol
+        return tuple(compare(expected, actual, self.noise, quantized=self.noise.quantized, atol=atol, rtol=rtol))
+
+    @property
+    def _fixed(self) -> float | None:
+        return self.how.atol if self.how.atol is not None else self.how.rtol
+
+
+def _several(against: Other | Iterable[Other]) -> list[Other]:
+    single = isinstance(against, str | os.PathLike | bytes | onnx.ModelProto | Model | Side)
+    return [against] if single else list(against)
+
+
+def _open(other: Source, truth: Side, runner: str, how: Options) -> Side:
+    """Another runner for the source's model, or another model."""
+    if not isinstance(other, str) or Path(other).exists():
+        return open_side(other, runner, how, name=label(other))
+    if truth.model is None:
+        raise UnsupportedError(f"{truth.name} is no ONNX model, so it cannot be run on {other}")
+    return open_side(truth.model, other, how)
+
+
+def _data(side: Side, inputs: Any, how: Options) -> Iterator[DataSet]:
+    common = {"inputs": inputs, "dims": how.dims, "seed": how.seed, "regimes": how.regimes, "hard": how.hard}
+    if side.model is not None:
+        return data_sets(side.model, runs=lambda feeds: _runs(side, feeds), **common)
+    return data_sets(side.slots, runs=lambda feeds: _runs(side, feeds), **common)
+
+
+def _runs(side: Side, inputs: Inputs) -> bool:
+    try:
+        side(inputs)
+    except RunFailure:
+        return False
+    return True
+
+
+def outline(model: Model) -> Iterator[dict[str, Any]]:
+    """The nodes of a graph, for a picture of it."""
+    for node in model.ir.graph:
+        yield {
+            "name": node.name or "",
+            "op": node.op_type,
+            "inputs": [value.name for value in node.inputs if value is not None],
+            "outputs": [value.name for value in node.outputs],
+        }
