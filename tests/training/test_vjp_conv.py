@@ -1,0 +1,74 @@
+"""Gradients of convolutions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gradient_checks import check_op
+
+Shape = tuple[int, ...]
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape) + sum(shape)).normal(size=shape)
+
+
+CONVOLUTIONS: dict[str, tuple[Shape, Shape, dict[str, Any]]] = {
+    "one axis": ((2, 2, 5), (3, 2, 3), {}),
+    "three axes": ((1, 1, 3, 3, 4), (2, 1, 2, 2, 2), {"strides": [1, 2, 1]}),
+    "pads": ((2, 2, 4, 4), (2, 2, 3, 3), {"pads": [1, 1, 1, 1]}),
+    "uneven pads": ((1, 2, 4, 5), (2, 2, 2, 3), {"pads": [0, 1, 2, 0]}),
+    "strides": ((1, 2, 6, 5), (2, 2, 3, 2), {"strides": [2, 3]}),
+    "strides and pads": ((1, 2, 6, 6), (2, 2, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "dilations": ((1, 1, 6, 5), (2, 1, 2, 2), {"dilations": [3, 2], "strides": [2, 1], "pads": [1, 0, 0, 1]}),
+    "groups": ((2, 4, 4, 3), (4, 2, 2, 2), {"group": 2}),
+    "depthwise": ((2, 3, 4, 4), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1]}),
+    "depthwise, strides": ((1, 3, 5, 5), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1], "strides": [2, 2]}),
+    "depthwise, more channels": ((1, 2, 4, 3), (4, 1, 2, 2), {"group": 2}),
+    "pointwise": ((2, 3, 2, 3), (4, 3, 1, 1), {}),
+    "pointwise, strides": ((2, 3, 3, 4), (2, 3, 1, 1), {"strides": [2, 2]}),
+    "pointwise, groups": ((2, 4, 2, 2), (2, 2, 1, 1), {"group": 2}),
+    "pointwise, pads": ((1, 2, 2, 2), (2, 2, 1, 1), {"pads": [1, 0, 0, 1]}),
+    "same upper": ((1, 2, 5, 4), (2, 2, 3, 2), {"auto_pad": "SAME_UPPER", "strides": [2, 1]}),
+    "same lower": ((1, 2, 4, 5), (2, 2, 2, 3), {"auto_pad": "SAME_LOWER", "strides": [2, 3]}),
+    "valid": ((1, 2, 4), (2, 2, 2), {"auto_pad": "VALID"}),
+    "as large as the image": ((2, 2, 3, 3), (3, 2, 3, 3), {}),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_conv(name: str) -> None:
+    x, w, attributes = CONVOLUTIONS[name]
+    check_op("Conv", {"x": normal(*x), "w": normal(*w)}, **attributes)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"kernel_shape": [2, 2]}, {"auto_pad": "SAME_UPPER"}])
+def test_conv_with_bias(attributes: dict[str, Any]) -> None:
+    check_op("Conv", {"x": normal(2, 2, 3, 4), "w": normal(3, 2, 2, 2), "b": normal(3)}, **attributes)
+
+
+TRANSPOSED: dict[str, tuple[Shape, Shape, dict[str, Any]]] = {
+    "one axis": ((2, 2, 3), (2, 3, 3), {}),
+    "three axes": ((1, 1, 2, 2, 2), (1, 2, 2, 2, 1), {"strides": [1, 2, 1]}),
+    "strides and pads": ((1, 2, 3, 3), (2, 2, 3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "uneven pads": ((1, 2, 3, 2), (2, 1, 3, 3), {"strides": [2, 1], "pads": [0, 1, 1, 0]}),
+    "output padding": ((1, 2, 2, 3), (2, 2, 3, 2), {"strides": [2, 3], "output_padding": [1, 2]}),
+    "dilations": ((1, 1, 3, 2), (1, 2, 2, 2), {"dilations": [2, 1], "strides": [1, 2], "pads": [1, 0, 1, 1]}),
+    "groups": ((2, 4, 2, 3), (4, 2, 2, 2), {"group": 2}),
+    "depthwise": ((1, 3, 3, 3), (3, 1, 2, 2), {"group": 3, "strides": [2, 2]}),
+    "output shape": ((1, 2, 3, 3), (2, 2, 3, 3), {"strides": [3, 2], "output_shape": [8, 6]}),
+    "longer than all windows": ((1, 1, 2, 3), (1, 1, 2, 2), {"strides": [2, 2], "output_shape": [5, 7]}),
+    "same upper": ((1, 2, 3, 3), (2, 2, 3, 4), {"auto_pad": "SAME_UPPER", "strides": [2, 3]}),
+    "same lower": ((1, 2, 3, 3), (2, 2, 4, 3), {"auto_pad": "SAME_LOWER", "strides": [1, 2]}),
+    "pointwise": ((2, 3, 2, 2), (3, 2, 1, 1), {}),
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_conv_transpose(name: str) -> None:
+    x, w, attributes = TRANSPOSED[name]
+    check_op("ConvTranspose", {"x": normal(*x), "w": normal(*w)}, **attributes)
+
+
+def test_conv_transpose_with_bias() -> None:
+    check_op("ConvTranspose", {"x": normal(2, 2, 2, 3), "w": normal(2, 3, 2, 2), "b": normal(3)}, strides=[2, 1])
