@@ -12,6 +12,10 @@ class InvalidModelError(OnwardError):
     """The file or object given is not a valid model."""
 
 
+class InvalidDataError(OnwardError):
+    """The inputs given for a model cannot be read, or are not what it takes."""
+
+
 class UnsupportedError(OnwardError):
     """The model is valid, but a part of it cannot be expressed by the chosen backend."""
 

@@ -1,283 +1,250 @@
-"""Plausible inputs for a model, read off its graph: sizes that fit, values that the consumers can take."""
+"""The data of a verification: given by the user, or made up from the graph: sizes that fit, values that fit.
+
+Made-up sets are tried on the source, so that sizes and values that it does not take are left out.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from onward.errors import UnsupportedError
+from onward.canon.inline import inline
+from onward.errors import InvalidDataError, OnwardError, UnsupportedError
 from onward.model import Model
-from onward.verify.sizes import Slot, candidates, slots
+from onward.verify import regimes as kinds
+from onward.verify import runners, sources
+from onward.verify.clue_rules import CLUES
+from onward.verify.clues import clues_of
+from onward.verify.fit import Fit
+from onward.verify.regimes import EDGE_REGIMES, EMPTY, RANDOM, REGIMES, UNCLUED, Field
+from onward.verify.runners import Inputs, Outputs, Run
+from onward.verify.sizes import BATCH, Slot, candidates, choices, fit, slots
+from onward.verify.sources import DataSet
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Inputs = dict[str, Any]
-"""Arrays by input name; a list of arrays for a sequence."""
+__all__ = ["EDGE_REGIMES", "DataSet", "Inputs", "Outputs", "accepts", "data_sets", "input_sets", "make_inputs"]
 
-# fmt: off
-VALUE_KEEPING = {
-    "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Cast", "Identity", "Slice", "Expand", "Concat",
-    "Flatten", "Tile", "TopK", "Split", "Pad", "Gather", "GatherElements", "GatherND",
-}
-# fmt: on
-MASK_NAME = re.compile("mask", re.IGNORECASE)
-LENGTH_NAME = re.compile(r"len|width|height|size|num|count", re.IGNORECASE)
+Runs = Callable[[Inputs], bool]
+MORE_TRIES = 8
+"""How many further sizes are tried once the first are found."""
+OTHER_INTEGERS = 8
+"""On how many sizes other integers are tried."""
+
+
+def data_sets(
+    model: Model | Sequence[Slot],
+    *,
+    inputs: Any = None,
+    dims: Mapping[str, int] | None = None,
+    seed: int = 0,
+    regimes: Sequence[str] = ("random", "zeros"),
+    hard: bool = False,
+    runs: Runs | None = None,
+    sizes: int = 2,
+) -> Iterator[DataSet]:
+    """Sets of inputs, each with a label such as 'random, batch=2, seq=12'.
+
+    `inputs` are given ones: arrays by name, a list of such, or a path (see `sources`). Otherwise inputs are generated:
+    in the regime `random` with `sizes` sizes of each dynamic dimension, as far as it can have them, in the others with
+    the first of those. `dims` fixes dynamic dimensions by name, and `hard` adds the regimes of NaN, infinities,
+    denormals, very small and very large numbers, and an empty batch. Regimes that change nothing are left out.
+
+    `runs` says whether the source runs on given inputs (`accepts` makes one); by default ONNX Runtime is asked, but not
+    where there is nothing to choose. The same seed gives the same sets.
+    """
+    maker = Maker.of(model)
+    maker.check(dims)
+    if inputs is not None:
+        yield from sources.read(inputs, maker.slots, model if isinstance(model, Model) else None, dims)
+        return
+    wanted = [*regimes, *(name for name in REGIMES[2:] if hard and name not in regimes)]
+    if unknown := [name for name in wanted if name not in REGIMES]:
+        raise InvalidDataError(f"there is no regime {unknown[0]!r}; there are {', '.join(REGIMES)}")
+    if runs is None:
+        runs = maker.referee(model, dims)
+    found: list[tuple[dict[str, int], Inputs]] = []
+    for chosen, feeds in itertools.islice(maker.feasible(runs, seed, dims, sizes), None if RANDOM in wanted else 1):
+        found.append((chosen, feeds))
+        if RANDOM in wanted:
+            yield DataSet(maker.label(RANDOM, chosen), feeds)
+    for number, regime in enumerate(name for name in wanted if name != RANDOM):
+        chosen, feeds = found[0]
+        made = maker.edge(regime, chosen, feeds, np.random.default_rng([seed, 1 + number]))
+        if made is not None and runs(made[1]):
+            yield DataSet(maker.label(regime, made[0]), made[1])
 
 
 def make_inputs(model: Model, seed: int = 0, dims: Mapping[str, int] | None = None) -> Inputs:
-    """One set of inputs that the model runs on; the same seed gives the same inputs.
-
-    `dims` fixes dynamic dimensions by name. For the rest, sizes are tried in turn until ONNX Runtime runs
-    them and no output is empty.
-    """
-    return next(input_sets(model, seed, dims))
+    """One set of inputs that the model runs on; the same seed gives the same inputs."""
+    return next(data_sets(model, dims=dims, seed=seed, regimes=(RANDOM,))).inputs
 
 
 def input_sets(model: Model, seed: int = 0, dims: Mapping[str, int] | None = None) -> Iterator[Inputs]:
     """Sets of inputs that the model runs on, each of other sizes; a single one where nothing is dynamic."""
-    inputs = slots(model.ir)
-    options = list(candidates(inputs, dims))
-    runs = _runs_on_onnxruntime(model) if len(options) > 1 else lambda feeds: True
-    found = False
-    for number, sizes in enumerate(options):
-        if runs(feeds := fill(inputs, sizes, seed + number)):
-            found = True
-            yield feeds
-    if not found:
-        names = sorted({dim for slot in inputs for dim in slot.dims if isinstance(dim, str)} - set(dims or {}))
-        raise UnsupportedError(
-            f"no sizes found on which {model.name} runs: {len(options)} tried for the dynamic dimensions "
-            f"{', '.join(names)}. Give them by name, for example dims={{{names[0]!r}: 16}}."
-        )
+    for made in data_sets(model, dims=dims, seed=seed, regimes=(RANDOM,), sizes=100):
+        yield made.inputs
 
 
-def fill(inputs: list[Slot], sizes: Mapping[str, int], seed: int) -> Inputs:
-    """Values for the inputs, their dynamic dimensions having the given sizes."""
-    rng = np.random.default_rng(seed)
-    longest = max((size for name, size in sizes.items() if name != "batch"), default=8)
-    feeds: Inputs = {}
-    for slot in inputs:
-        shape = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in slot.dims)
-        made = _values(slot, shape, _Clues.of(slot.value), longest, rng)
-        feeds[slot.name] = [made, made] if slot.is_sequence else made
-    return feeds
+def accepts(run: Run) -> Runs:
+    """Whether something runs on given inputs and answers: no output is empty, unless an input is."""
 
-
-def _runs_on_onnxruntime(model: Model) -> Callable[[Inputs], bool]:
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    source = str(model.path) if model.path else model.to_proto().SerializeToString()
-    session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-
-    def accepts(feeds: Inputs) -> bool:
+    def runs(feeds: Inputs) -> bool:
         try:
-            outputs = session.run(None, feeds)
-        except Exception:  # ONNX Runtime's errors share no narrower base class
+            outputs = run(feeds)
+        except OnwardError:
             return False
-        return all(np.size(output) for output in outputs)
+        return any(map(_is_empty, feeds.values())) or not any(map(_is_empty, outputs.values()))
 
-    return accepts
+    return runs
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_empty, value))
+    return isinstance(value, np.ndarray) and value.size == 0
 
 
 @dataclass
-class _Clues:
-    """What the nodes that read an input say about its values."""
+class Maker:
+    """Makes up inputs."""
 
-    bounds: list[int] = field(default_factory=list)
-    choices: list[Any] = field(default_factory=list)
-    is_mask: bool = False
-    is_length: bool = False
-    is_positive: bool = False
-    is_pixels: bool = False
-    thresholds: dict[int, list[float]] = field(default_factory=dict)
-    affine: tuple[Array, Array] | None = None
+    slots: list[Slot]
+    graph: ir.Graph | None = None
+    fits: list[Fit] = field(default_factory=list)
+    """What the graph says about sizes: all of it, and as a fallback without what only seems to be equal."""
 
     @classmethod
-    def of(cls, value: ir.Value) -> _Clues:
-        clues = cls()
-        for node, index in _readers(value):
-            if rule := _CLUES.get(node.op_type):
-                rule(clues, node, index)
-        return clues
+    def of(cls, model: Model | Sequence[Slot]) -> Maker:
+        if not isinstance(model, Model):
+            return cls(list(model), None, [Fit()])
+        whole = model.ir
+        if whole.functions:
+            whole = whole.clone()
+            inline(whole)
+        inputs = slots(whole)
+        return cls(inputs, whole.graph, [fit(whole.graph, inputs), fit(whole.graph, inputs, loose=True)])
 
+    @property
+    def dynamic(self) -> list[str]:
+        """The names of dynamic dimensions, in order."""
+        return list(dict.fromkeys(dim for slot in self.slots for dim in slot.dims if isinstance(dim, str)))
 
-def _readers(value: ir.Value) -> Iterator[tuple[ir.Node, int]]:
-    """Every (node, input number) that the values reach unchanged, subgraphs included."""
-    pending, seen = [value], {id(value)}
-    while pending:
-        for node, index in pending.pop().uses():
-            yield node, index
-            if node.op_type in VALUE_KEEPING and (index == 0 or node.op_type == "Concat"):
-                fresh = [output for output in node.outputs if id(output) not in seen]
-                seen.update(map(id, fresh))
-                pending += fresh
+    def check(self, dims: Mapping[str, int] | None) -> None:
+        for name, size in (dims or {}).items():
+            if name not in self.dynamic:
+                names = ", ".join(map(repr, self.dynamic)) or "none"
+                raise InvalidDataError(f"no input has a dynamic dimension {name!r}; there are {names}")
+            if size < 0:
+                raise InvalidDataError(f"the dimension {name!r} cannot be {size}")
 
+    def referee(self, model: Model | Sequence[Slot], dims: Mapping[str, int] | None) -> Runs:
+        """ONNX Runtime, unless there is nothing to choose, or no model that it could run."""
+        chosen = [slot for slot in self.slots if slot.dtype.is_integer() and slot.dtype.bitwidth > 8]
+        certain = not chosen and set(self.dynamic) <= set(dims or {})
+        if certain or not isinstance(model, Model):
+            return lambda feeds: True
+        return accepts(runners.prepare("onnxruntime", model))
 
-def _gather(clues: _Clues, node: ir.Node, index: int) -> None:
-    table = node.inputs[0]
-    if index == 1 and table is not None and table.shape is not None:
-        size = table.shape[node.attributes.get_int("axis", 0)]
-        if isinstance(size, int):
-            clues.bounds.append(size)
+    def feasible(
+        self, runs: Runs, seed: int, dims: Mapping[str, int] | None, sizes: int
+    ) -> Iterator[tuple[dict[str, int], Inputs]]:
+        """Sizes and inputs on which the source runs, as long as a dimension gets a new one of `sizes` sizes."""
+        seen: dict[str, list[int]] = {name: [] for name in self.dynamic}
+        tries, left = 0, None
+        first: tuple[dict[str, int], Inputs] | None = None
+        for chosen, unclued in self._options(dims):
+            if left == 0 or (left is not None and unclued is not None):
+                return
+            if left is not None and not any(len(s) < sizes and chosen[n] not in s for n, s in seen.items()):
+                continue
+            feeds = self.fill(chosen, seed + tries, unclued)
+            first = first or (chosen, feeds)
+            tries += 1
+            if runs(feeds):
+                left = MORE_TRIES if left is None or sizes > 2 else left
+                for name, known in seen.items():
+                    known.append(chosen[name])
+                yield chosen, feeds
+            elif left is not None:
+                left -= 1
+        if left is None:
+            if self._free(dims) or first is None:
+                raise self._none_found(dims, tries)
+            yield first
 
+    def _options(self, dims: Mapping[str, int] | None) -> Iterator[tuple[dict[str, int], int | None]]:
+        """Sizes, and what integers are of which nothing is known."""
+        tried: list[dict[str, int]] = []
+        for fitted in self.fits:
+            for chosen in candidates(self.slots, dims, fitted):
+                if chosen not in tried:
+                    tried.append(chosen)
+                    yield chosen, None
+        for unclued in UNCLUED[1:]:
+            for chosen in tried[:OTHER_INTEGERS]:
+                yield chosen, unclued
 
-def _one_hot(clues: _Clues, node: ir.Node, index: int) -> None:
-    depth = _constant(node.inputs[1])
-    if index == 0 and depth is not None:
-        clues.bounds.append(int(depth.reshape(-1)[0]))
+    def _free(self, dims: Mapping[str, int] | None) -> list[str]:
+        return sorted(set(self.dynamic) - set(dims or {}))
 
+    def _none_found(self, dims: Mapping[str, int] | None, tries: int) -> UnsupportedError:
+        names = self._free(dims)
+        return UnsupportedError(
+            f"no sizes found on which the model runs: {tries} tried for the dynamic dimensions {', '.join(names)}. "
+            f"Give them by name, for example dims={{{names[0]!r}: 16}}, or give inputs."
+        )
 
-def _embed(clues: _Clues, node: ir.Node, index: int) -> None:
-    tables = {0: 2, 1: 4}
-    table = node.inputs[tables[index]] if index in tables else None
-    if table is not None and table.shape is not None and isinstance(size := table.shape[0], int):
-        clues.bounds.append(size)
-    clues.is_mask |= index == 7
+    def fields(self, sizes: Mapping[str, int]) -> list[Field]:
+        longest = max((size for name, size in sizes.items() if name != "batch"), default=8)
+        return [
+            Field(
+                slot,
+                tuple(sizes[dim] if isinstance(dim, str) else dim for dim in slot.dims),
+                clues_of(slot.value, self.fits[0], sizes, CLUES),
+                longest,
+            )
+            for slot in self.slots
+        ]
 
+    def fill(self, sizes: Mapping[str, int], seed: int, unclued: int | None = None) -> Inputs:
+        """Values for the inputs, their dynamic dimensions having the given sizes."""
+        rng = np.random.default_rng(seed)
+        return {field.slot.name: kinds.random(field, rng, unclued) for field in self.fields(sizes)}
 
-def _equal(clues: _Clues, node: ir.Node, index: int) -> None:
-    constant = _constant(node.inputs[1 - index])
-    if constant is not None:
-        clues.choices += list(constant.reshape(-1))
+    def edge(
+        self, regime: str, sizes: dict[str, int], feeds: Inputs, rng: np.random.Generator
+    ) -> tuple[dict[str, int], Inputs] | None:
+        """Random inputs as another regime has them; None where that makes no difference."""
+        if regime == EMPTY:
+            return self._without_batch(sizes)
+        made = {f.slot.name: kinds.changed(regime, f, feeds[f.slot.name], rng) for f in self.fields(sizes)}
+        return None if all(made[name] is feeds[name] for name in feeds) else (sizes, made)
 
+    def _without_batch(self, sizes: dict[str, int]) -> tuple[dict[str, int], Inputs] | None:
+        batches = self.batches()
+        if not batches:
+            return None
+        smaller = {name: 0 if name in batches else size for name, size in sizes.items()}
+        return smaller, self.fill(smaller, 0)
 
-def _label_encoder(clues: _Clues, node: ir.Node, index: int) -> None:
-    attributes = node.attributes
-    clues.choices += [*attributes.get_strings("keys_strings", ()), *attributes.get_ints("keys_int64s", ())]
-    clues.choices += [*attributes.get_strings("cats_strings", ()), *attributes.get_ints("cats_int64s", ())]
-    clues.choices += attributes.get_strings("pool_strings", ())
+    def batches(self) -> list[str]:
+        """The dynamic dimensions that are the batch: the first axis of the first input that has one, and its equals."""
+        fitted = self.fits[0]
+        names = [
+            n for s in self.slots for axis, n in enumerate(s.dims) if isinstance(n, str) and choices(s, axis) == BATCH
+        ]
+        firsts = {fitted.first(name) for name in names if fitted.size(name) is None}
+        return [name for name in self.dynamic if fitted.first(name) in firsts]
 
-
-def _recurrent(clues: _Clues, node: ir.Node, index: int) -> None:
-    clues.is_length |= index == 4
-
-
-def _condition(clues: _Clues, node: ir.Node, index: int) -> None:
-    clues.is_mask |= index == 0
-
-
-def _subtract(clues: _Clues, node: ir.Node, index: int) -> None:
-    constant = _constant(node.inputs[1 - index])
-    if constant is not None and constant.size:
-        clues.is_mask |= index == 1 and bool(np.all(constant == 1))
-        clues.is_pixels |= index == 0 and bool(np.all(constant > 50) and np.all(constant < 200))
-
-
-def _divide(clues: _Clues, node: ir.Node, index: int) -> None:
-    constant = _constant(node.inputs[1 - index])
-    clues.is_positive |= index == 1
-    clues.is_pixels |= index == 0 and constant is not None and constant.size == 1 and 127 <= constant.max() <= 256
-
-
-def _positive(clues: _Clues, node: ir.Node, index: int) -> None:
-    clues.is_positive = True
-
-
-def _trees(clues: _Clues, node: ir.Node, index: int) -> None:
-    splits = node.attributes.get_tensor("nodes_splits") if "nodes_splits" in node.attributes else None
-    values = splits.numpy() if splits is not None else node.attributes.get_floats("nodes_values", ())
-    for feature, value in zip(node.attributes.get_ints("nodes_featureids", ()), values, strict=False):
-        if np.isfinite(value):
-            clues.thresholds.setdefault(feature, []).append(float(value))
-
-
-def _scaler(clues: _Clues, node: ir.Node, index: int) -> None:
-    offset = np.asarray(node.attributes.get_floats("offset", (0.0,)))
-    scale = np.asarray(node.attributes.get_floats("scale", (1.0,)))
-    clues.affine = offset, np.divide(1, scale, out=np.ones_like(scale), where=scale != 0)
-
-
-_CLUES: dict[str, Callable[[_Clues, ir.Node, int], None]] = {
-    "Gather": _gather,
-    "OneHot": _one_hot,
-    "EmbedLayerNormalization": _embed,
-    "Equal": _equal,
-    "LabelEncoder": _label_encoder,
-    "CategoryMapper": _label_encoder,
-    "OneHotEncoder": _label_encoder,
-    "TfIdfVectorizer": _label_encoder,
-    "LSTM": _recurrent,
-    "GRU": _recurrent,
-    "RNN": _recurrent,
-    "Where": _condition,
-    "Not": _condition,
-    "If": _condition,
-    "Sub": _subtract,
-    "Div": _divide,
-    "Log": _positive,
-    "Sqrt": _positive,
-    "TreeEnsemble": _trees,
-    "TreeEnsembleClassifier": _trees,
-    "TreeEnsembleRegressor": _trees,
-    "Scaler": _scaler,
-}
-
-
-def _constant(value: ir.Value | None) -> Array | None:
-    """The contents of a small constant, whether an initializer or a Constant node."""
-    if value is None:
-        return None
-    tensor = ir.convenience.get_const_tensor(value)
-    return None if tensor is None or tensor.size > 4096 else tensor.numpy()
-
-
-def _values(slot: Slot, shape: tuple[int, ...], clues: _Clues, longest: int, rng: np.random.Generator) -> Array:
-    if slot.dtype == ir.DataType.STRING:
-        words = [c for c in clues.choices if isinstance(c, str)] or ["a", "b", "onward", ""]
-        return np.asarray(rng.choice(np.asarray(words, dtype=object), shape), dtype=object)
-    dtype = slot.dtype.numpy()
-    is_mask = clues.is_mask and slot.dtype.is_integer()
-    if slot.dtype == ir.DataType.BOOL or is_mask or MASK_NAME.search(slot.name):
-        return _prefix_mask(shape, rng).astype(dtype)
-    if slot.dtype.is_integer():
-        return _integers(slot, shape, clues, longest, rng).astype(dtype)
-    return _floats(shape, clues, rng).astype(dtype)
-
-
-def _prefix_mask(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Ones, then zeros, along the last axis, as padding leaves them; at least half are ones."""
-    if not shape:
-        return np.asarray(True)
-    lengths = rng.integers((shape[-1] + 1) // 2, shape[-1] + 1, shape[:-1])
-    return np.asarray(np.arange(shape[-1]) < lengths[..., None])
-
-
-def _integers(slot: Slot, shape: tuple[int, ...], clues: _Clues, longest: int, rng: np.random.Generator) -> Array:
-    if clues.bounds:
-        return rng.integers(0, max(1, min(clues.bounds)), shape)
-    if choices := [c for c in clues.choices if isinstance(c, int | np.integer)]:
-        return rng.choice(np.asarray(choices), shape)
-    if clues.is_length or (len(shape) <= 1 and LENGTH_NAME.search(slot.name)):
-        lengths = np.sort(rng.integers((longest + 1) // 2, longest + 1, shape), axis=None)[::-1].reshape(shape)
-        return np.where(np.arange(lengths.size).reshape(shape) == 0, longest, lengths)
-    if slot.dtype.bitwidth <= 8:
-        return rng.integers(*_integer_range(slot.dtype), shape, endpoint=True)
-    return rng.integers(0, 4, shape)
-
-
-def _integer_range(dtype: ir.DataType) -> tuple[int, int]:
-    if dtype.is_signed():
-        return -(2 ** (dtype.bitwidth - 1)), 2 ** (dtype.bitwidth - 1) - 1
-    return 0, 2**dtype.bitwidth - 1
-
-
-def _floats(shape: tuple[int, ...], clues: _Clues, rng: np.random.Generator) -> Array:
-    if clues.is_pixels:
-        return rng.uniform(0, 255, shape).round()
-    if clues.is_positive:
-        return rng.uniform(0.5, 1.5, shape)
-    values = rng.standard_normal(shape)
-    if clues.affine is not None:
-        offset, deviation = clues.affine
-        return values * deviation + offset
-    for feature, thresholds in clues.thresholds.items():
-        if len(shape) == 2 and feature < shape[1]:
-            spread = float(np.std(thresholds)) or abs(thresholds[0]) or 1.0
-            values[:, feature] = rng.choice(thresholds, shape[0]) + rng.normal(0, 0.1 * spread, shape[0])
-    return values
+    def label(self, regime: str, sizes: Mapping[str, int]) -> str:
+        """'random, batch=2': dimensions that must be equal are named once."""
+        fitted = self.fits[0]
+        said: dict[tuple[str, int], str] = {}
+        for name in self.dynamic:
+            if fitted.size(name) is None or sizes[name] != fitted.size(name):
+                said.setdefault((fitted.first(name), sizes[name]), name)
+        return ", ".join([regime, *(f"{name}={size}" for (_, size), name in said.items())])

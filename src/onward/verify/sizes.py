@@ -1,28 +1,27 @@
 """Feasible sizes for the dynamic dimensions of a model's inputs.
 
-A dimension is fixed where a consumer leaves no choice (the channels of a Conv, the features of a MatMul). The
-others get candidates from the kind of input they belong to; which of them fit is for a runtime to say.
+What the graph says about them (see `fit`) comes first: sizes that a weight dictates, dimensions that must be equal.
+The others get candidates from the kind of input they belong to; which of them fit is for a runtime to say.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import onnx_ir as ir
 
-Dim = int | str
-"""A size, or the name of a dynamic dimension; equal names have equal sizes."""
+from onward.hub.types import ForeignType
+from onward.verify.fit import Dim, Fit, walk
+from onward.verify.fit_rules import RULES
 
-# fmt: off
-ELEMENTWISE = {
-    "Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Greater", "Less", "Equal", "Where", "Not", "Clip",
-    "Neg", "Abs", "Sqrt", "Log", "Exp", "Erf", "Cast", "Identity", "Dropout", "Relu", "LeakyRelu", "PRelu",
-    "Sigmoid", "Tanh", "Gelu", "Softmax", "LogSoftmax", "QuantizeLinear", "DequantizeLinear",
-}
-# fmt: on
 NAMELESS = ("", "?", "-1", "None")
+MAP = "map"
+SEQUENCE = "sequence"
+OPTIONAL = "optional"
 
 
 @dataclass(frozen=True)
@@ -31,12 +30,26 @@ class Slot:
 
     value: ir.Value
     dtype: ir.DataType
+    """Of the tensors, or of the values of a map."""
     dims: tuple[Dim, ...]
-    is_sequence: bool = False
+    containers: tuple[str, ...] = ()
+    """What the tensors are wrapped in, outermost first: 'optional', 'sequence', 'map'."""
+    key: ir.DataType | None = None
+    """Of a map."""
 
     @property
     def name(self) -> str:
         return self.value.name or ""
+
+    @property
+    def spelled(self) -> str:
+        """The type in words: 'float32 [batch, 3, 224, 224]', 'sequence of int64 [n]'."""
+        dtype = self.dtype.name.lower() if self.dtype == ir.DataType.STRING else str(self.dtype.numpy())
+        if self.key is not None:
+            return f"map from {self.key.name.lower()} to {dtype}"
+        words = "".join(f"{container} of " for container in self.containers)
+        shape = f" [{', '.join(map(str, self.dims))}]" if self.value.shape is not None else ""
+        return f"{words}{dtype}{shape}"
 
 
 def slots(model: ir.Model) -> list[Slot]:
@@ -53,7 +66,33 @@ def _slot(value: ir.Value) -> Slot:
             size = "batch" if axis == 0 else f"{value.name}.{axis}"
         dims.append(size)
     dtype = value.dtype if value.dtype is not None else ir.DataType.FLOAT
-    return Slot(value, dtype, tuple(dims), isinstance(value.type, ir.SequenceType))
+    wrapped_in, key = containers(value.type)
+    if key is not None:
+        dims, dtype = [], _map_element(value.type) or dtype
+    return Slot(value, dtype, tuple(dims), wrapped_in, key)
+
+
+def containers(type_: Any) -> tuple[tuple[str, ...], ir.DataType | None]:
+    if isinstance(type_, ForeignType):
+        proto, found = type_.proto, []
+        while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type", "map_type"):
+            found.append(kind.removesuffix("_type"))
+            if kind == "map_type":
+                return tuple(found), ir.DataType(proto.map_type.key_type)
+            proto = getattr(proto, kind).elem_type
+        return tuple(found), None
+    if isinstance(type_, ir.SequenceType | ir.OptionalType):
+        inner, key = containers(type_.elem_type)
+        return (SEQUENCE if isinstance(type_, ir.SequenceType) else OPTIONAL, *inner), key
+    return (), None
+
+
+def _map_element(type_: Any) -> ir.DataType | None:
+    proto = type_.proto
+    while (kind := proto.WhichOneof("value")) in ("sequence_type", "optional_type"):
+        proto = getattr(proto, kind).elem_type
+    element = proto.map_type.value_type.tensor_type.elem_type
+    return ir.DataType(element) if element else None
 
 
 def _rank(value: ir.Value) -> int:
@@ -67,120 +106,14 @@ def _rank(value: ir.Value) -> int:
     return 2
 
 
-def fixed(inputs: list[Slot]) -> dict[str, int]:
-    """Dynamic dimensions whose size a consumer dictates."""
-    found: dict[str, int] = {}
+def fit(graph: ir.Graph, inputs: Sequence[Slot], *, loose: bool = False) -> Fit:
+    """What the nodes of a graph say about the sizes of its inputs; `loose`: only numbers, not what is equal."""
+    found = Fit(loose=loose)
     for slot in inputs:
-        for name, size in _demands(slot):
-            found.setdefault(name, size)
-    return found
+        if not slot.containers:
+            found.dims[id(slot.value)] = slot.dims
+    return walk(found, graph, RULES)
 
-
-def _demands(slot: Slot) -> Iterator[tuple[str, int]]:
-    """Follows the input through ops that keep or permute its axes, and asks each op that reads it."""
-    pending: list[tuple[ir.Value, tuple[Dim, ...]]] = [(slot.value, slot.dims)]
-    seen: set[int] = set()
-    while pending and len(seen) < 64:
-        value, dims = pending.pop()
-        for node, index in value.uses():
-            for axis, size in _demand(node, index, len(dims)):
-                if -len(dims) <= axis < len(dims) and isinstance(name := dims[axis], str):
-                    yield name, size
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if node.op_type == "Transpose":
-                perm = node.attributes.get_ints("perm", range(len(dims))[::-1])
-                pending.append((node.outputs[0], tuple(dims[axis] for axis in perm)))
-            elif node.op_type in ELEMENTWISE:
-                pending.append((node.outputs[0], dims))
-
-
-def _demand(node: ir.Node, index: int, rank: int) -> list[tuple[int, int]]:
-    """(axis, size) pairs that `node` requires of its input number `index`."""
-    rule = _DEMANDS.get(node.op_type)
-    if rule is not None:
-        return [(axis, size) for axis, size in rule(node, index) if size is not None]
-    if node.op_type in ELEMENTWISE and len(node.inputs) == 2:
-        other = node.inputs[1 - index]
-        if other is not None and (other.const_value is not None) and other.shape is not None:
-            sizes = [_size(other, axis) for axis in range(len(other.shape))]
-            return [(axis - len(sizes), size) for axis, size in enumerate(sizes) if size and size > 1]
-    return []
-
-
-def _size(value: ir.Value | None, axis: int) -> int | None:
-    if value is None or value.shape is None or not -len(value.shape) <= axis < len(value.shape):
-        return None
-    size = value.shape[axis]
-    return size if isinstance(size, int) else None
-
-
-Demand = list[tuple[int, int | None]]
-
-
-def _conv(node: ir.Node, index: int) -> Demand:
-    channels = _size(node.inputs[1], 1)
-    return [(1, channels and channels * node.attributes.get_int("group", 1))] if index == 0 else []
-
-
-def _conv_transpose(node: ir.Node, index: int) -> Demand:
-    return [(1, _size(node.inputs[1], 0))] if index == 0 else []
-
-
-def _matmul(node: ir.Node, index: int) -> Demand:
-    return [(-1, _size(node.inputs[1], -2))] if index == 0 else [(-2, _size(node.inputs[0], -1))]
-
-
-def _gemm(node: ir.Node, index: int) -> Demand:
-    if index != 0:
-        return []
-    inner = 1 if node.attributes.get_int("transB", 0) else 0
-    return [(0 if node.attributes.get_int("transA", 0) else 1, _size(node.inputs[1], inner))]
-
-
-def _channel_norm(node: ir.Node, index: int) -> Demand:
-    return [(1, _size(node.inputs[1], 0))] if index == 0 else []
-
-
-def _layer_norm(node: ir.Node, index: int) -> Demand:
-    return [(-1, _size(node.inputs[1], -1))] if index == 0 else []
-
-
-def _recurrent(node: ir.Node, index: int) -> Demand:
-    if index == 0:
-        return [(2, _size(node.inputs[1], 2))]
-    if index in (5, 6):
-        return [(0, _size(node.inputs[1], 0)), (2, _size(node.inputs[2], 2))]
-    return []
-
-
-def _trees(node: ir.Node, index: int) -> Demand:
-    features = node.attributes.get_ints("nodes_featureids", ())
-    return [(1, max(features) + 1)] if features else []
-
-
-def _scaler(node: ir.Node, index: int) -> Demand:
-    length = max(len(node.attributes.get_floats(key, ())) for key in ("offset", "scale"))
-    return [(1, length)] if length > 1 else []
-
-
-_DEMANDS: dict[str, Callable[[ir.Node, int], Demand]] = {
-    "Conv": _conv,
-    "ConvTranspose": _conv_transpose,
-    "MatMul": _matmul,
-    "Gemm": _gemm,
-    "BatchNormalization": _channel_norm,
-    "InstanceNormalization": _channel_norm,
-    "LayerNormalization": _layer_norm,
-    "LSTM": _recurrent,
-    "GRU": _recurrent,
-    "RNN": _recurrent,
-    "TreeEnsemble": _trees,
-    "TreeEnsembleClassifier": _trees,
-    "TreeEnsembleRegressor": _trees,
-    "Scaler": _scaler,
-}
 
 BATCH = (2, 1)
 HEIGHT = (64, 32, 96, 48, 224, 320, 640, 112, 128, 8)
@@ -188,30 +121,58 @@ WIDTH = (96, 64, 96, 320, 224, 320, 640, 112, 128, 8)
 AUDIO = (512, 16000, 576, 256, 1536, 4000, 32000, 80)
 TOKENS = (12, 16, 32, 8, 7, 64, 128, 512, 1)
 FEATURES = (16, 32, 64, 100, 128, 8, 4, 1, 512, 4000, 16000)
+EQUAL = (4, 6, 2, 8, 3, 1, 5, 16)
+"""Sizes for all free dimensions at once, where none of the plausible ones fit."""
 BATCH_NAME = re.compile(r"batch|^(n|b|bs|none)$|^unk__\d+$|dynamicdimension", re.IGNORECASE)
 AUDIO_NAME = re.compile(r"audio|wave|samples|signal|speech|input|sequence|^t$|time", re.IGNORECASE)
+MOST_ELEMENTS = 1 << 22
+"""Of the inputs together; larger candidates take too long to try."""
 
 
-def candidates(inputs: list[Slot], dims: Mapping[str, int] | None = None) -> Iterator[dict[str, int]]:
-    """Sizes for every dynamic dimension, the most plausible first; `dims` are given, and not varied."""
-    known = fixed(inputs) | dict(dims or {})
-    choices: dict[str, tuple[int, ...]] = {}
+def candidates(
+    inputs: Sequence[Slot], known: Mapping[str, int] | None = None, fitted: Fit | None = None
+) -> Iterator[dict[str, int]]:
+    """Sizes for every dynamic dimension, the most plausible first; those `known` are not varied.
+
+    The second differs from the first in every dimension that is free.
+    """
+    fitted = fitted or Fit()
+    given = {fitted.first(name): size for name, size in (known or {}).items()}
+
+    def size_of(name: str) -> int | None:
+        return (known or {}).get(name, given.get(fitted.first(name), fitted.size(name)))
+
+    free: dict[str, tuple[int, ...]] = {}
     for slot in inputs:
         for axis, name in enumerate(slot.dims):
-            if isinstance(name, str) and name not in known:
-                choices.setdefault(name, _choices(slot, axis, name))
-    batches = {name for name, sizes in choices.items() if sizes == BATCH}
+            if isinstance(name, str) and size_of(name) is None:
+                free.setdefault(fitted.first(name), choices(slot, axis))
+    names = [dim for slot in inputs for dim in slot.dims if isinstance(dim, str)]
     tried: list[dict[str, int]] = []
-    for step in range(max(map(len, choices.values()), default=1)):
-        for batch in BATCH if batches else BATCH[:1]:
-            sizes = {name: batch if name in batches else s[min(step, len(s) - 1)] for name, s in choices.items()}
-            if sizes not in tried:
-                tried.append(sizes)
-                yield known | sizes
+    for chosen in [*_plausible(free), *(dict.fromkeys(free, size) for size in EQUAL)]:
+        sizes = {name: chosen[fitted.first(name)] if (size := size_of(name)) is None else size for name in names}
+        if sizes not in tried and (not tried or elements(inputs, sizes) <= MOST_ELEMENTS):
+            tried.append(sizes)
+            yield sizes
 
 
-def _choices(slot: Slot, axis: int, name: str) -> tuple[int, ...]:
-    rank = len(slot.dims)
+def _plausible(free: Mapping[str, tuple[int, ...]]) -> Iterable[dict[str, int]]:
+    """The batch alternates while the others go through their sizes; then the same with the other batch."""
+    for shift in (0, 1):
+        for step in range(max(map(len, free.values()), default=1)):
+            yield {
+                name: BATCH[(step + shift) % 2] if sizes == BATCH else sizes[min(step, len(sizes) - 1)]
+                for name, sizes in free.items()
+            }
+
+
+def elements(inputs: Sequence[Slot], sizes: Mapping[str, int]) -> int:
+    return sum(math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in slot.dims) for slot in inputs)
+
+
+def choices(slot: Slot, axis: int) -> tuple[int, ...]:
+    """Plausible sizes of a dynamic dimension."""
+    rank, name = len(slot.dims), str(slot.dims[axis])
     if axis == 0 and (rank > 1 or BATCH_NAME.search(name)):
         return BATCH
     if axis == 1 and rank == 3 and isinstance(slot.dims[0], int) and "batch" in name.lower():
