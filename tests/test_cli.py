@@ -147,18 +147,25 @@ def test_a_wrong_result_is_not_written(run: Run, tmp_path: Path, monkeypatch: py
 
     monkeypatch.setitem(TARGET.rules._user, "Relu", lambda e, x: F.relu(x) + torch.full((), 1e-2))
     code, _, errors = run(*convert(DIGITS, tmp_path / "out"))
-    assert code == 1 and "differs from ONNX Runtime" in errors and errors.count("\n") == 1
+    assert code == 1 and "differs from onnxruntime" in errors and errors.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+    code, _, errors = run(*convert(DIGITS, tmp_path / "out", "--keep"))
+    assert code == 0 and "differs from onnxruntime" in errors and "kept as asked" in errors
+    assert (tmp_path / "out/model.py").exists()
 
 
-def test_what_onnx_runtime_cannot_run_is_converted_unverified(run: Run, tmp_path: Path) -> None:
+def test_what_onnx_runtime_cannot_run_is_verified_on_the_reference(run: Run, tmp_path: Path) -> None:
     """Such as the newest opset."""
     proto = one_node("Relu")
     proto.opset_import[0].version = onnx.defs.onnx_opset_version()
     proto.ir_version = onnx.IR_VERSION
     onnx.save(proto, tmp_path / "m.onnx")
     code, _, errors = run(*convert(tmp_path / "m.onnx", tmp_path / "out"))
-    assert code == 0 and "not verified: ONNX Runtime cannot run the original" in errors
+    assert code == 0 and "verified: " in errors and "against reference" in errors
+    code, _, errors = run(*convert(tmp_path / "m.onnx", tmp_path / "out", "--verify-on", "onnxruntime"))
+    assert code == 0 and "not verified: onnxruntime: " in errors
+    code, _, errors = run(*convert(tmp_path / "m.onnx", tmp_path / "out", "--verify-on", "abacus"))
+    assert code == 2 and "there is no runner 'abacus'" in errors
 
 
 # Bad input

@@ -8,14 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onward.errors import ConversionError, OnwardError, UnsupportedError, VerificationError
+from rich.markup import escape
+
+from onward.errors import ConversionError, OnwardError, RunFailure, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
     from onward.backends.torch.convert import Source
     from onward.model import Model
-    from onward.verify.check import Check
+    from onward.verify.results import Report
+    from onward.verify.runners import Inputs, Outputs
 
-STEPS = ("reading", "generating source", "verifying against ONNX Runtime", "writing")
+STEPS = ("reading", "generating source", "verifying", "writing")
+REFEREES = ("onnxruntime", "reference")
+"""What says how the original behaves: the first that runs it."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,6 +40,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="only weights whose name matches are trained, such as 'head.*' (may be given more than once)",
     )
     command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
+    command.add_argument(
+        "--verify-on", metavar="RUNNER", help="what runs the original: onnxruntime, or reference where it cannot"
+    )
+    command.add_argument("--keep", action="store_true", help="write the result even if it differs from the original")
     command.add_argument("--seed", type=int, default=0, help="for the inputs that verification makes up")
     command.set_defaults(run=run)
 
@@ -55,8 +64,8 @@ def run(args: argparse.Namespace) -> None:
         source = generate(model, args.trainable or True)
     if not args.no_verify:
         with step(console, 3):
-            verdict = verify(model, source, args.seed)
-        console.print(verdict, highlight=False, soft_wrap=True)
+            words = checked(model, source, args)
+        console.print(words, highlight=False, soft_wrap=True)
     with step(console, 4):
         folder = write_package(source, args.out)
     names = ", ".join(sorted(p.name for p in folder.iterdir() if p.is_file()))
@@ -94,28 +103,59 @@ def step(console: object, number: int) -> Iterator[None]:
         raise ConversionError(f"{title}: {problem} (a defect of Onward; `onward --traceback …` shows where)") from error
 
 
-def verify(model: Model, source: Source, seed: int) -> str:
-    """Run original and result on the same inputs; a sentence that says how they compare."""
-    from onward.backends.torch.load import run as execute
-    from onward.verify.check import check, reference
-    from onward.verify.runners.torch import run_module
+def checked(model: Model, source: Source, args: argparse.Namespace) -> str:
+    """How original and result compare, in a sentence."""
+    from onward.verify.runners import find
 
+    if args.verify_on:
+        find(args.verify_on)
     try:
-        truth = reference(model, seed)
-    except UnsupportedError as error:
-        return f"[yellow]not verified:[/] {error}"
+        report = verify(model, source, args.verify_on, args.seed)
+    except (UnsupportedError, RunFailure) as error:
+        return f"[yellow]not verified:[/] {escape(str(error))}"
+    return verdict(report, args.keep)
+
+
+def verify(model: Model, source: Source, on: str | None, seed: int) -> Report:
+    """Run original and result on the same inputs."""
+    from onward.backends.torch.load import run as execute
+    from onward.verify.runners import failures
+    from onward.verify.runners.torch import run_module
+    from onward.verify.sides import Side
+    from onward.verify.verify import verify as compare
+
     net = execute(source)
-    outcome = check(truth, lambda inputs, names: run_module(net, inputs, names))
-    if outcome.differences:
-        raise VerificationError(
-            f"the result differs from ONNX Runtime at {outcome.differences[0]}; nothing was written"
+    names = [value.name or "" for value in model.ir.graph.outputs]
+
+    def run(inputs: Inputs) -> Outputs:
+        with failures("PyTorch"):
+            return run_module(net, inputs, names)
+
+    result = Side("the result", run)
+    referees = [on] if on else REFEREES
+    for number, referee in enumerate(referees, 1):
+        try:
+            return compare(model, result, source=referee, seed=seed)
+        except OnwardError:
+            if number == len(referees):
+                raise
+    raise AssertionError("unreachable")
+
+
+def verdict(report: Report, keep: bool) -> str:
+    """A sentence that says how original and result compare; raises where they differ."""
+    worst, side = report.worst, report.sides[0]
+    if report.status == "same" and worst is not None:
+        sets = f"{len(side.trials)} set{'s' if len(side.trials) > 1 else ''} of inputs"
+        return (
+            f"[green]verified:[/] worst error {worst.metrics.worst:.1e}, allowed {worst.tolerance.worst:.1e}"
+            f" ({worst.tolerance.why}), over {sets} against {report.source}"
         )
-    return summary(outcome)
-
-
-def summary(outcome: Check) -> str:
-    sets = f"{outcome.sets} set{'s' if outcome.sets > 1 else ''} of inputs"
-    return (
-        f"[green]verified:[/] worst error {outcome.error.worst:.1e} over {sets}"
-        f" (ONNX Runtime's own noise on this model: {outcome.noise.worst:.1e})"
-    )
+    if report.status == "failed":
+        failure = side.failure or next(trial.failure for trial in side.trials if trial.failure)
+        problem = f"the result does not run: {failure}"
+    else:
+        problem = f"the result differs from {report.source}: {worst.name}: {worst.reason}" if worst else "it differs"
+    if not keep:
+        raise VerificationError(f"{problem}; nothing was written (--keep writes it all the same)")
+    return f"[red]{escape(problem)}[/], kept as asked"

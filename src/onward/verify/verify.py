@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import onnx
 
@@ -181,8 +181,9 @@ class Truth:
 
 
 def _several(against: Other | Iterable[Other]) -> list[Other]:
-    single = isinstance(against, str | os.PathLike | bytes | onnx.ModelProto | Model | Side)
-    return [against] if single else list(against)
+    if isinstance(against, str | os.PathLike | bytes | onnx.ModelProto | Model | Side):
+        return [against]
+    return list(cast(Iterable[Other], against))
 
 
 def _open(other: Source, truth: Side, runner: str, how: Options) -> Side:
