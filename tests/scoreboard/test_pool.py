@@ -10,6 +10,8 @@ from onward.scoreboard import pool
 
 
 def begin(job: str) -> None:
+    if job == "cannot start":
+        raise ImportError("no such framework")
     if job == "dies early":
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -31,8 +33,9 @@ def do(job: str) -> str:
 FAILURES = {
     "aborts": "crash (SIGABRT)",
     "hangs": "timed out after 0.5 s",
-    "raises": "crash (exit code 1)",
+    "raises": "crash (ValueError: raises)",
     "leaves": "crash (exit code 7)",
+    "cannot start": "crash (ImportError: no such framework)",
     "dies early": "crash (SIGKILL)",
 }
 

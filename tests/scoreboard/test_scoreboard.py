@@ -95,10 +95,10 @@ def test_a_second_call_runs_what_is_missing_only(onward: Onward, site: Path) -> 
 
 def test_more_time_is_another_chance(onward: Onward, tmp_path: Path) -> None:
     arguments = ["--out", tmp_path, "--on", "odd", "--what", "suite", "--only", "^test_(ceil|relu)$", "--timeout"]
-    assert "(2 run)" in onward(*arguments, 0.5)["errors"]
-    assert "(0 run, 2 taken" in onward(*arguments, 0.4)["errors"]
-    assert "(1 run, 1 taken" in onward(*arguments, 0.6)["errors"]
-    assert "(2 run)" in onward(*arguments, 0.6, "--fresh")["errors"]
+    assert "(2 run)" in onward(*arguments, 1.5)["errors"]
+    assert "(0 run, 2 taken" in onward(*arguments, 1.4)["errors"]
+    assert "(1 run, 1 taken" in onward(*arguments, 1.6)["errors"]
+    assert "(2 run)" in onward(*arguments, 1.6, "--fresh")["errors"]
 
 
 def test_what_changed(onward: Onward, site: Path, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def read(path: Path) -> Board:
         raise OnwardError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except json.JSONDecodeError as error:
         raise OnwardError(f"{path}: is no JSON: {error}") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.get("format") != FORMAT or not {"tests", "dtypes"} <= data.keys():
         raise OnwardError(f"{path}: is no scoreboard of format {FORMAT}")
     return data
 
@@ -144,7 +144,8 @@ def _history(path: Path) -> list[dict[str, Any]]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return []
-    return found if isinstance(found, list) else []
+    entries = found if isinstance(found, list) else []
+    return [entry for entry in entries if isinstance(entry, dict) and {"made", "selection", "totals"} <= entry.keys()]
 
 
 def processor() -> str:

@@ -12,11 +12,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 Job = TypeVar("Job")
 
+LONGEST = 300
+"""Characters of a message."""
 START_SECONDS = 300.0
 """What a worker may take before a job begins: to import a framework, say."""
 
@@ -30,7 +32,7 @@ class Done:
     value: Any = None
     """What the work returned, where it did."""
     failure: str = ""
-    """Otherwise: 'crash (SIGSEGV)' or 'timed out after 60 s'."""
+    """Otherwise: 'crash (SIGSEGV)', 'crash (ImportError: …)' or 'timed out after 60 s'."""
     seconds: float = 0.0
 
 
@@ -83,11 +85,15 @@ def _serve(work: Work[Any], connection: Any) -> None:
             job = connection.recv()
         except EOFError:
             return
-        work.begin(job)
-        connection.send(None)
         start = time.monotonic()
-        value = work.do(job)
-        connection.send(Done(value, seconds=time.monotonic() - start))
+        try:
+            work.begin(job)
+            connection.send(None)
+            start = time.monotonic()
+            done = Done(work.do(job))
+        except Exception as error:
+            done = Done(failure=f"crash ({' '.join(f'{type(error).__name__}: {error}'.split())[:LONGEST]})")
+        connection.send(replace(done, seconds=time.monotonic() - start))
 
 
 def _silence() -> None:
@@ -101,7 +107,7 @@ def _silence() -> None:
 def run(work: Work[Job], jobs: Iterable[Job], processes: int, seconds: float) -> Iterator[tuple[Job, Done]]:
     """Do each job, `processes` at a time, none for longer than `seconds`; yields them as they are done.
 
-    An exception that the work does not catch ends its worker, and counts as a crash.
+    An exception that the work does not catch counts as a crash.
     """
     waiting = deque(jobs)
     workers = [_Worker(work) for _ in range(min(processes, len(waiting)))]
