@@ -115,7 +115,8 @@ def test_what_changed(onward: Onward, site: Path, tmp_path: Path) -> None:
 
 def test_dtypes_and_files(onward: Onward, tmp_path: Path) -> None:
     out, page = tmp_path / "new" / "site", tmp_path / "board.md"
-    answer = onward("--out", out, "--on", "odd:mended,onnxruntime", "--only", "^(Add|Bernoulli) ", "--markdown", page)
+    only = "^(Add|Bernoulli|Exp) "
+    answer = onward("--out", out, "--on", "odd,odd:mended,onnxruntime", "--only", only, "--markdown", page, MENDED="")
     assert answer["code"] == 0, answer
     data = board.read(out / "scoreboard.json")
     cells = {(cell["op"], cell["parameter"], cell["dtype"]): cell for cell in data["dtypes"]}
@@ -123,11 +124,15 @@ def test_dtypes_and_files(onward: Onward, tmp_path: Path) -> None:
     assert cells["Add", "T", "float16"]["truth"] == "reference in float32"
     assert cells["Add", "T", "bfloat16"]["results"]["onnxruntime"]["status"] == "refused"
     assert cells["Add", "T", "bfloat16"]["results"]["odd:mended"]["status"] == "pass"
+    assert cells["Exp", "T", "float16"]["results"]["odd"]["status"] == "wrong"
+    assert cells["Exp", "T", "float16"]["results"]["odd:mended"]["status"] == "pass"
     random = cells["Bernoulli", "T1", "float"]
     assert random["results"] == {} and random["why"] == "its output is random" and not random["truth"]
     assert data["totals"]["dtypes"]["no reference"] == sum(cell["op"] == "Bernoulli" for cell in data["dtypes"])
-    assert {path.name for path in (out / "badges").iterdir()} == {"odd-mended-dtypes.svg", "onnxruntime-dtypes.svg"}
-    assert "| `bfloat16` | 1 | 1 | 0 |" in page.read_text()
+    assert {path.name for path in (out / "badges").iterdir()} == {
+        *("odd-dtypes.svg", "odd-mended-dtypes.svg", "onnxruntime-dtypes.svg")
+    }
+    assert "| `bfloat16` | 2 | 1 | 2 | 0 |" in page.read_text()
 
 
 @pytest.mark.parametrize(
