@@ -147,6 +147,36 @@ def test_masks(mask, inputs, fused):
     assert (SDPA in source(model)) == fused
 
 
+@pytest.mark.parametrize(
+    ("queries", "keys", "shown"),
+    [
+        ((1, H, T), (1, H, T), (B, 1, 1, T)),
+        ((1, 1, T), (1, 1, T), (B, H, T, T)),
+        ((1, 1, T), (B, 1, T), (1, H, T, T)),
+        ((1, H, 1), (1, H, T), (1, 1, T, T)),
+        ((1, 1, 1), (1, H, T), (B, 1, T, T)),
+        ((0, H, T), (0, H, T), (1, 1, T, T)),
+        ((B, H, T), (B, H, T), (B, 1, T, T)),
+        ((1, H, 1), (1, H, T), (T, T)),
+    ],
+)
+def test_a_mask_for_more_than_there_is(queries, keys, shown):
+    """Of unknown sizes, a mask may make a batch, heads or rows of one that the operands do not have."""
+    unknown = ["qb,qh,t,4", "kb,kh,s,4", "kb,kh,s,4", "mb,mh,mt,ms"[-3 * len(shown) + 1 :]]
+    known = [f"{','.join(map(str, size))},4" for size in (queries, keys, keys)] + [",".join(map(str, shown))]
+    mask = np.random.default_rng(0).random(shown) > 0.4
+    inputs = [floats(*queries, D), floats(*keys, D, seed=1), floats(*keys, D, seed=2), mask]
+    for sizes in (unknown, known):
+        names = [f"float[{d}] {x}" for d, x in zip(sizes, "qkv", strict=False)]
+        text = written_out(f"c = Where(i, zero, lowest) {MASKED} m = Add(b, c) {FINISH}")
+        begin, end = text.index("(float"), text.index(" =>")
+        model = text_model(
+            f"{text[:begin]}({', '.join(names)}, bool[{sizes[3]}] i){text[end:]}".replace("[b,h,t,e]", "")
+        )
+        check(model, inputs)
+        assert ("widened_attention" in source(model)) == (sizes is unknown)
+
+
 class Attention(nn.Module):
     def __init__(self, causal: bool, masked: bool) -> None:
         super().__init__()

@@ -207,6 +207,8 @@ class Facts:
         match node.op_type:
             case op if op in _ELEMENTWISE:
                 return self._broadcast(sources, from_end, depth)
+            case "Expand":
+                return self._expanded(sources[0], self.numbers(sources[1]), from_end, depth)
             case "Softmax" | "LayerNormalization" | "RMSNormalization":
                 return self.dim(sources[0], axis, depth)
             case "MatMul" | "MatMulInteger" if all(len(v.shape or ()) > 1 for v in sources[:2]):
@@ -226,10 +228,15 @@ class Facts:
         return None
 
     def _broadcast(self, sources: list[ir.Value], from_end: int, depth: int) -> Number | None:
-        """The dimension that all have that are not 1 there."""
-        sizes = [self.dim(v, from_end, depth) for v in sources if len(v.shape or ()) >= -from_end]
-        large = {size for size in sizes if size != 1}
-        return large.pop() if len(large) == 1 else None
+        return _largest(self.dim(v, from_end, depth) for v in sources if len(v.shape or ()) >= -from_end)
+
+    def _expanded(self, source: ir.Value, target: list[Any] | None, from_end: int, depth: int) -> Number | None:
+        if target is None:
+            return None
+        wanted = target[from_end] if len(target) >= -from_end else 1
+        return _largest(
+            [wanted, self.dim(source, from_end, depth)] if len(source.shape or ()) >= -from_end else [wanted]
+        )
 
     def _reshaped(self, source: ir.Value, target: Array | None, axis: int, depth: int) -> Number | None:
         """A number of the wanted shape; for a -1, what the others leave."""
@@ -245,6 +252,12 @@ class Facts:
         if coefficient != int(coefficient) or any(power < 0 for power in powers.values()):
             return None
         return term(int(coefficient), powers)
+
+
+def _largest(sizes: Iterable[Number]) -> Number | None:
+    """What dimensions broadcast to: the one that is not 1, or None where there are several."""
+    large = {size for size in sizes if size != 1}
+    return large.pop() if len(large) == 1 else None
 
 
 def _array(items: list[Any], shape: tuple[int, ...]) -> Array:
@@ -328,6 +341,23 @@ def _power(x: Array, exponent: Array, **_: Any) -> Array | None:
     return _each(lambda a: multiply(1.0, a, int(n)), x) if all(map(_is_real, x.reshape(-1))) else None
 
 
+def _equal(a: Number, b: Number) -> bool:
+    """A product of dimensions equals itself and no negative number."""
+    if a == b or not (isinstance(a, Term) or isinstance(b, Term)):
+        return a == b
+    for number, other in ((a, b), (b, a)):
+        if isinstance(number, Term) and number.coefficient > 0 and not isinstance(other, Term) and other < 0:
+            return False
+    raise ValueError("not known")
+
+
+def _constant_of_shape(shape: Array, value: ir.TensorProtocol | None = None) -> Array | None:
+    sizes = shape.tolist()
+    if value is None or not all(isinstance(n, int) for n in sizes) or math.prod(sizes) > LIMIT:
+        return None
+    return np.full(sizes, value.numpy().reshape(-1)[0].item(), dtype=object)
+
+
 def _all_multiplied(
     x: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Array | None:
@@ -363,4 +393,7 @@ EVALUATE: dict[str, Callable[..., Array | None]] = {
     "Reshape": _reshape,
     "Expand": _expand,
     "ReduceProd": _all_multiplied,
+    "Equal": lambda a, b: _each(_equal, a, b),
+    "Where": lambda test, a, b: _each(lambda t, x, y: x if t else y, test, a, b),
+    "ConstantOfShape": _constant_of_shape,
 }

@@ -1,7 +1,8 @@
 """softmax(q · kᵀ · scale + mask) · v as one node, however the exporter wrote it.
 
-`onward::SDPA(q, k, v[, mask]; scale, is_causal)` has operands of equal rank, (…, time, width). Without `scale`
-the products are divided by the root of the width; with `is_causal`, no position sees a later one.
+`onward::SDPA(q, k, v[, mask]; scale, is_causal, widens)` has operands of equal rank, (…, time, width). Without `scale`
+the products are divided by the root of the width; with `is_causal`, no position sees a later one; with `widens`, the
+mask may turn out to be larger than the scores.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class _Scores:
     scale: Number
     mask: ir.Value | None = None
     is_causal: bool = False
+    widens: bool = False
 
 
 def _fuse(last: ir.Node, facts: Facts) -> bool:
@@ -68,6 +70,7 @@ def _fuse(last: ir.Node, facts: Facts) -> bool:
     attributes = {
         "scale": None if is_default else float(scores.scale),  # type: ignore[arg-type]
         "is_causal": int(scores.is_causal),
+        "widens": int(scores.widens),
     }
     node = new_node("SDPA", inputs, attributes, last, last, domain=DOMAIN)
     take_over(last.outputs[0], node.outputs[0])
@@ -97,19 +100,29 @@ def _masked_scores(softmax: ir.Node, facts: Facts) -> _Scores | None:
         if is_causal_bias(mask, rows, columns, facts):
             scores.is_causal = True
             return scores
-        if mask is not None and _fits(mask, scores) and is_finite(mask):
-            scores.mask = mask
-            return scores
+        if mask is not None and is_finite(mask):
+            growth = _growth(mask, scores, facts)
+            if growth != "certain":
+                scores.mask, scores.widens = mask, growth == "possible"
+                return scores
     return None
 
 
-def _fits(mask: ir.Value, scores: _Scores) -> bool:
-    """Whether a mask has a rank that attention functions take, and does not make the scores larger."""
-    shape, sizes = shape_of(mask), shape_of(scores.q)
-    if shape is None or sizes is None or not 2 <= len(shape) <= len(sizes):
-        return False
-    outer = zip(reversed(shape[:-2]), reversed(sizes[:-2]), strict=False)
-    return not any(size == 1 and wanted not in (1, None) for wanted, size in outer)
+def _growth(mask: ir.Value, scores: _Scores, facts: Facts) -> str:
+    """Whether a mask makes the scores larger: 'certain' (or it has no rank that fits), 'possible' or 'none'."""
+    shape, rank = shape_of(mask), len(shape_of(scores.q) or ())
+    if shape is None or not 2 <= len(shape) <= rank:
+        return "certain"
+    possible = False
+    for axis in range(-len(shape), 0):
+        sources = {-1: [scores.keys], -2: [scores.q]}.get(axis, [scores.q, scores.keys])
+        size, sizes = facts.dim(mask, axis), [facts.dim(x, axis) for x in sources]
+        if size == 1 or size in sizes:
+            continue
+        if isinstance(size, int) and sizes == [1] * len(sizes):
+            return "certain"
+        possible |= not any(isinstance(n, int) and n > 1 for n in sizes)
+    return "possible" if possible else "none"
 
 
 def _scaled_product(value: ir.Value, facts: Facts) -> _Scores | None:

@@ -161,18 +161,18 @@ def modulo(e: Emitter, a: Any, b: Any, *, fmod: int = 0, **_: Any) -> Any:
 
 
 def _comparison(name: str, symbol: str, fold: Callable[[Any, Any], Any]) -> None:
+    def compare(e: Emitter, x: Any, y: Any) -> Any:
+        if not isinstance(x, Expr) and not isinstance(y, Expr):
+            return fold(x, y)
+        if symbol == "==" and any(
+            is_nonnegative(e, n) and not isinstance(m, Expr) and m < 0 for n, m in ((x, y), (y, x))
+        ):
+            return False
+        return e.let_host(Binary(symbol, x, y), "flag")
+
     @host(name)
     def rule(e: Emitter, a: Any, b: Any, **_: Any) -> Any:
-        return _each(
-            e,
-            lambda x, y: (
-                fold(x, y)
-                if not isinstance(x, Expr) and not isinstance(y, Expr)
-                else e.let_host(Binary(symbol, x, y), "flag")
-            ),
-            a,
-            b,
-        )
+        return _each(e, lambda x, y: compare(e, x, y), a, b)
 
 
 _comparison("Equal", "==", operator.eq)

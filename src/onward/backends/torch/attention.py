@@ -29,7 +29,10 @@ def sdpa(
     *,
     scale: float | None = None,
     is_causal: int = 0,
+    widens: int = 0,
 ) -> Expr:
+    if widens:
+        return ops.widened_attention(q, k, v, mask, **options(scale=scale))
     return F.scaled_dot_product_attention(q, k, v, **options(attn_mask=mask, is_causal=bool(is_causal), scale=scale))
 
 

@@ -53,6 +53,16 @@ def attention_mask(
     return F.pad(mask, (0, missing), value=-torch.inf).masked_fill(~visible, -torch.inf)
 
 
+def widened_attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor, *, scale: float | None = None) -> Tensor:
+    """`F.scaled_dot_product_attention` under a mask that may be for more batches, heads, queries or keys than given."""
+    mask = attn_mask[(None,) * (q.ndim - attn_mask.ndim)]
+    sizes = zip((*q.shape[:-1], k.shape[-2]), (*k.shape[:-2], 1, 1), mask.shape, strict=True)
+    scores = [next((n for n in each if n != 1), 1) for each in sizes]
+    q = q.expand(*scores[:-1], q.shape[-1])
+    k = k.expand(*scores[:-2], scores[-1], k.shape[-1])
+    return F.scaled_dot_product_attention(q, k, v, mask, scale=scale)
+
+
 def half_precision_attention(
     q: Tensor,
     k: Tensor,
