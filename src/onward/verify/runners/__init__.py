@@ -7,6 +7,7 @@ here that registers it; a backend of another package registers its own the same 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -96,6 +97,8 @@ def prepare(name: str, model: Model) -> Run:
 @contextmanager
 def failures(name: str) -> Iterator[None]:
     """Any exception of a runtime is a `RunFailure` of one line; its warnings are of no interest."""
+    logged = logging.root.manager.disable
+    logging.disable(max(logged, logging.WARNING))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -106,6 +109,8 @@ def failures(name: str) -> Iterator[None]:
         raise RunFailure(f"{name}: ran out of memory") from error
     except Exception as error:
         raise RunFailure(f"{name}: {brief(error)}") from error
+    finally:
+        logging.disable(logged)
 
 
 def brief(error: BaseException) -> str:
