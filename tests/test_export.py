@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import onnx
 import pytest
 import torch
 from torch import nn
@@ -38,3 +39,25 @@ def test_compile(nets: tuple[nn.Module, nn.Module]) -> None:
     compiled = torch.compile(converted, fullgraph=not recurrent, dynamic=True, backend="eager")
     for inputs in (net.example, larger(net)):
         torch.testing.assert_close(compiled(*inputs), net(*inputs), atol=1e-5, rtol=1e-5)
+
+
+LENGTHS = """<ir_version: 10, opset_import: ["" : 20]> g (float[n] x, int64[n] counts) => (float[m] y)
+<int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] axis = {1}> {
+    total = ReduceSum<keepdims=0>(counts, first)
+    places = Range(zero, total, one)
+    ends = CumSum(counts, zero)
+    column = Unsqueeze(places, axis)
+    after = GreaterOrEqual(column, ends)
+    passed = Cast<to=7>(after)
+    row = ReduceSum<keepdims=0>(passed, axis)
+    y = Gather(x, row)
+}"""
+
+
+def test_export_with_a_length_from_the_data() -> None:
+    """As speech is made: each sound is repeated as often as a layer before says."""
+    net = onward.to_torch(onnx.parser.parse_model(LENGTHS))
+    inputs = (torch.randn(3), torch.tensor([2, 0, 3]))
+    program = torch.export.export(net, inputs, dynamic_shapes=({0: torch.export.Dim.AUTO},) * 2)
+    for x, counts in [inputs, (torch.randn(5), torch.tensor([1, 4, 0, 2, 2]))]:
+        torch.testing.assert_close(program.module()(x, counts), x.repeat_interleave(counts))

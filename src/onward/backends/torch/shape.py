@@ -42,14 +42,14 @@ def integers(e: Emitter, x: Expr, hint: str = "n") -> Any:
         return numbers
     count = pymath.prod(d for d in shape if d is not None) if None not in shape else None
     if count == 1:
-        return [e.let_host(Name("int")(x), hint)]
+        return [e.let_host(x.item(), hint)]
     return numbers if count is None or not 0 < count <= 8 else e.unpack(numbers, count, hint, "host")
 
 
 def integer(e: Emitter, x: Expr, hint: str = "n") -> Any:
     """An input that holds one integer, as a number or as an expression for one."""
     found = e.scalar(x, 1)
-    return e.let_host(Name("int")(x), hint) if found is None else found
+    return e.let_host(x.item(), hint) if found is None else found
 
 
 def subscript(x: Expr, items: dict[int, Any], rank: int | None) -> Expr | None:
@@ -267,7 +267,9 @@ def range_(e: Emitter, start: Expr, limit: Expr, delta: Expr, *, stash_type: int
         return ops.integer_range(first, last, step, **typed, device=e.device)
     if isinstance(first, Expr) or isinstance(last, Expr):
         if not (_is(first, 0) and step > 0 and is_nonnegative(e, last)):
-            last = Name("max" if step > 0 else "min")(first, last)
+            is_data = any(e.scalar(v, 1) is None for v in (start, limit))  # which torch.export cannot compare
+            more, less = (torch.sym_max, torch.sym_min) if is_data else (Name("max"), Name("min"))
+            last = (more if step > 0 else less)(first, last)
     elif (last - first) * step < 0:
         last = first
     if step == 1:
