@@ -187,8 +187,9 @@ def evaluate(subject: Subject, share: float) -> Row:
     count = max(1, round(share * SETS[subject.kind]))
     feeds = list(data(model, source, CALIBRATION + count))
     calibration = [(inputs, source(inputs)) for inputs in feeds[:CALIBRATION]]
-    for runner in (PLAIN, "torch"):
-        judge, other = Judge(model, calibration, runner), prepare(runner, model)
+    judges = {runner: Judge(model, calibration, runner) for runner in (PLAIN, "torch")}
+    for runner, judge in judges.items():
+        other = prepare(runner, model)
         for inputs in feeds[CALIBRATION:]:
             expected, actual = source(inputs), other(inputs)
             row.runs += 1
@@ -198,7 +199,7 @@ def evaluate(subject: Subject, share: float) -> Row:
             for name, rule in RULES.items():
                 row.alarms[name] += not rule(expected, actual)
         row.closest = max(row.closest, judge.closest)
-    look_for_defects(row, model, calibration)
+    look_for_defects(row, model, calibration, judges["torch"], judges[PLAIN].noise)
     return row
 
 
@@ -215,11 +216,11 @@ def data(model: Model, source: Run, count: int) -> Iterator[Inputs]:
         yield next(iter(data_sets(model, seed=1000 * seed, regimes=("random",), runs=runs, sizes=1))).inputs
 
 
-def look_for_defects(row: Row, model: Model, calibration: list[tuple[Inputs, Outputs]]) -> None:
-    judge = Judge(model, calibration, "the changed file")
-    rounding = measure_noise(model, calibration, source=SOURCE, judged=[PLAIN])
+def look_for_defects(
+    row: Row, model: Model, calibration: list[tuple[Inputs, Outputs]], judge: Judge, rounding: Noise
+) -> None:
     rounding.widen()
-    row.noise = max(judge.noise.values(), key=lambda error: error.overall, default=Error())
+    row.noise = max(rounding.values(), key=lambda error: error.overall, default=Error())
     for tensor, changed in defects(model.to_proto()):
         run = prepare(SOURCE, load(changed))
         actual = [run(inputs) for inputs, _ in calibration]

@@ -7,7 +7,16 @@ from onward.model import Model, load
 from onward.verify.compare import compare, measure
 from onward.verify.double import in_double
 from onward.verify.jitter import jittered
-from onward.verify.noise import DOUBLE, JITTER, OPTIMISATIONS, Noise, measure_noise, quantized_outputs
+from onward.verify.noise import (
+    DOUBLE,
+    JITTER,
+    JITTERS,
+    MOST_JITTERS,
+    OPTIMISATIONS,
+    Noise,
+    measure_noise,
+    quantized_outputs,
+)
 from onward.verify.runners import prepare
 
 RNG = np.random.default_rng(0)
@@ -142,11 +151,11 @@ def test_small_outputs_are_measured_more_often() -> None:
     noise = measure_noise(model, sets(model, {"x": normal(2, 64)}))
     before = noise["y"].samples
     noise.widen()
-    assert noise["y"].samples - before == 16 * 2
+    assert noise["y"].samples - before == MOST_JITTERS * 2
     large = measure_noise(model, sets(model, {"x": normal(500, 64)}))
     before = large["y"].samples
     large.widen()
-    assert large["y"].samples - before == 2 * 500
+    assert large["y"].samples - before == JITTERS * 500
 
 
 def test_the_scale_is_that_of_ordinary_data() -> None:
@@ -168,10 +177,10 @@ def test_a_bounded_output_is_measured_by_its_bound() -> None:
     assert compare(found, {"y": exact}, noise)[0].status == "same"
 
 
-def test_data_that_is_not_finite_tells_nothing_of_noise() -> None:
+def test_data_out_of_the_ordinary_tells_nothing_of_noise() -> None:
     model = load(mlp())
-    bad = np.full((2, 64), np.nan, np.float32)
-    noise = measure_noise(model, sets(model, {"x": bad}, {"x": normal(2, 64)}))
+    nothing, bad, huge = normal(0, 64), np.full((2, 64), np.nan, np.float32), normal(2, 64, scale=1e30)
+    noise = measure_noise(model, sets(model, *({"x": x} for x in (normal(2, 64), nothing, bad, huge))))
     assert noise["y"].samples == 2 * 2 * 64 and np.isfinite(noise["y"].worst)
 
 

@@ -26,11 +26,12 @@ from onward.verify.runners import Inputs, Outputs, Run, prepare
 __all__ = ["Noise", "jittered", "measure_noise"]
 
 OPTIMIZED, PLAIN = "onnxruntime", "onnxruntime:unoptimized"
-JITTERS = 2
+JITTERS = 4
 """How often each set of inputs is run on a copy that rounds differently, and at most where outputs are small."""
-MOST_JITTERS = 16
+MOST_JITTERS = 12
 ENOUGH = 256
 """Elements of noise after which one more run says little."""
+HUGE = 1e3
 BOUNDED = {"Sigmoid", "HardSigmoid", "Tanh", "Erf", "Softsign"}
 """Ops whose results are measured by 1, however small they are."""
 KEEPING = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Identity", "Slice", "Concat", "Gather", "Split"}
@@ -96,7 +97,7 @@ def measure_noise(model: Model, sets: Sets, *, source: str = OPTIMIZED, judged: 
     Where the same model is `judged` on the very runners that its noise would be measured by, other ways have to do.
     """
     noise = Noise(quantized=quantized_outputs(model))
-    ordinary = [(inputs, outputs) for inputs, outputs in sets if _finite(inputs)] or list(sets)
+    ordinary = _ordinary(sets)
     noise.errors = _scales(model, ordinary[0][1]) if ordinary else {}
     engine = _OnnxRuntime(model, ordinary, source, noise)
     if not {OPTIMIZED, PLAIN} <= {source, *judged}:
@@ -192,10 +193,19 @@ def _scales(model: Model, outputs: Outputs) -> Found:
     return found
 
 
-def _finite(inputs: Inputs) -> bool:
-    """Whether the inputs are ordinary numbers, and there are some."""
+def _ordinary(sets: Sets) -> Sets:
+    """The sets on which noise is measured: finite numbers, and none far larger than the first set has."""
+    usual = _size(sets[0][0]) if sets else 0.0
+    return [item for item in sets if _size(item[0]) <= HUGE * max(usual, 1.0)] or sets
+
+
+def _size(inputs: Inputs) -> float:
+    """The largest number; infinite where there is NaN, infinity, or nothing."""
     arrays = [value for value in inputs.values() if isinstance(value, np.ndarray)]
-    return all(np.isfinite(array).all() for array in arrays if is_float(array.dtype)) and all(a.size for a in arrays)
+    floats = [array for array in arrays if is_float(array.dtype)]
+    if not all(array.size for array in arrays) or not all(np.isfinite(array).all() for array in floats):
+        return float("inf")
+    return max((float(np.abs(array).max()) for array in floats), default=0.0)
 
 
 def _in_double(runner: str, model: Model) -> Run:
