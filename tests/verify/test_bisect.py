@@ -42,6 +42,23 @@ def test_the_changed_node_is_named(defect):
     assert culprit.own > culprit.allowed
 
 
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("batch norm's epsilon", "epsilon is 0.001, not left out"),
+        ("padding on the wrong side", "pads is [0, 0, 2, 2], not [1, 1, 1, 1]"),
+        ("one weight off by 1e-2", "its input 1 has another value of 216"),
+        ("a zero point off by one", "its input 2 is 129, not 128"),
+        ("a zero point left out", "it has 3 inputs, not 4"),
+        ("inputs of a MatMul swapped", "its inputs are in another order"),
+        ("rounding mode: down, not to nearest", "it is Floor, not Round"),
+        ("an attribute inside a Loop", "in its body, alpha is 0.3, not 0.2"),
+    ],
+)
+def test_it_is_said_in_what_way_the_files_differ(what, words):
+    assert find(of(what), noise={}, all_nodes=True).culprit.how == f"in the other model {words}"
+
+
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.what)
 def test_no_node_of_an_untouched_model_is_named(defect):
     model = load(defect.net(defect.seed))

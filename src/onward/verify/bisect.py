@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import onnx_ir as ir
+
 from onward.errors import OnwardError
+from onward.verify.change import change
 from onward.verify.compare import Error, compare
 from onward.verify.judge import Verdict, as_compared, errors, jittered, judge
-from onward.verify.noise import measure_noise
+from onward.verify.noise import Noise, measure_noise
 from onward.verify.pieces import Pieces, Subject, label
 from onward.verify.profile import Profiler, first_beyond
 from onward.verify.results import Culprit, NodeError
@@ -120,13 +123,14 @@ class _Search:
             return _Stretch(0, end, {}, str(error))
 
     def _as_outputs(self, expected: Outputs, actual: Outputs, noise: Mapping[str, Error] | None) -> dict[str, Verdict]:
-        verdicts = as_compared(compare(expected, actual, noise))
+        quantized = noise.quantized if isinstance(noise, Noise) else ()
+        verdicts = as_compared(compare(expected, actual, noise, quantized=quantized))
         if noise is not None or not _differs(verdicts):
             return verdicts
         source, other = self.pieces.source.subject, self.pieces.other.subject
         measured = measure_noise(source.model, [(self.inputs, expected)], source=source.runner, judged=[other.runner])
         measured.widen()
-        return as_compared(compare(expected, actual, measured))
+        return self._as_outputs(expected, actual, measured)
 
     def _check(self, first: int, last: int, *, judged: Judge | None = None, inner: bool = False) -> _Stretch:
         """Run the nodes from `first` to before `last` on both sides, from the source's values at `first`.
@@ -234,13 +238,24 @@ class _Search:
         named = next((node for node in nodes if self.pieces.is_foreign(node)), nodes[0])
         wrong = tuple(name for name, verdict in found.verdicts.items() if verdict.differs)
         outputs = wrong or tuple(v.name for v in nodes[-1].outputs if v.name)
-        if len(nodes) > 1 and not how:
-            how = f"the other model computes {', '.join(outputs)} in another way"
+        if not how:
+            how = self._change(named) if len(nodes) == 1 else f"the other computes {', '.join(outputs)} in another way"
         op = " + ".join(node.op_type for node in nodes)
         return Culprit(label(named), op, outputs, found.worst.error, found.worst.allowed, self.pieces.runs, how)
 
     def _culprit_of(self, entry: NodeError, how: str = "") -> Culprit:
+        node = self.pieces.source.cutter.values[entry.value].producer()
+        how = "; ".join(part for part in (how, self._change(node) if node is not None else "") if part)
         return Culprit(entry.node, entry.op, (entry.value,), entry.own or 0.0, entry.allowed, self.pieces.runs, how)
+
+    def _change(self, node: ir.Node) -> str:
+        """What the other model's file has in place of a node."""
+        if self.pieces.is_one_model:
+            return ""
+        twins = (self.pieces.other.value(value.name or "") for value in node.outputs)
+        twin = next((v.producer() for v in twins if v is not None), None)
+        back = {here: name for name, here in self.pieces.other.names.items()}
+        return f"in the other model {words}" if twin is not None and (words := change(node, twin, back)) else ""
 
     def _met(self, culprit: Culprit | None) -> Iterator[NodeError]:
         """What the search came by: errors at the cuts that were reached from the inputs, and the culprit's own."""

@@ -108,6 +108,11 @@ class Pieces:
         self.cuts = self._cuts()
 
     @property
+    def is_one_model(self) -> bool:
+        """Whether the same file is run on two runners."""
+        return self.source.cutter is self.other.cutter
+
+    @property
     def runs(self) -> int:
         return self.source.runs + self.other.runs
 

@@ -38,7 +38,7 @@ def reduce(source: Subject, other: Subject, inputs: Inputs, culprit: Culprit, ou
         "source.onnx": _typed(found.model(pieces.source), found.outputs, found.expected),
         "other.onnx": _typed(found.model(pieces.other), found.outputs, found.actual),
     }
-    if pieces.other.cutter is pieces.source.cutter:
+    if pieces.is_one_model:
         models = {"model.onnx": models["source.onnx"]}
     if any(model.nbytes > LARGEST_FILE for model in models.values()):
         raise UnsupportedError(f"the node {culprit.node!r} alone is larger than 2 GB")
@@ -208,7 +208,7 @@ def _readme(source: Subject, other: Subject, culprit: Culprit, found: _Case, fil
         f"# {culprit.op} {culprit.node!r} differs",
         "",
         f"{what}, fed `{data}`, give `expected.npz` and `actual.npz`: {difference} in {', '.join(found.outputs)}.",
-        *([f"The difference {culprit.how}."] if culprit.how else []),
+        *([f"{culprit.how[0].upper()}{culprit.how[1:]}."] if culprit.how else []),
         "```",
         f"{command} --on {source.runner},{other.runner}" if single else command,
         "```",

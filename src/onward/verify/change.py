@@ -1,0 +1,74 @@
+"""In what way a node of one file is not its counterpart in another, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+LONGEST = 60
+_PLAIN = {
+    *(ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING),
+    *(ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS),
+}
+
+
+def change(node: ir.Node, other: ir.Node, names: dict[str, str]) -> str:
+    """What differs in `other`, such as 'epsilon is 0.001, not 1e-05'; '' if nothing that can be seen.
+
+    `names` are the source's values by their names in the other model.
+    """
+    return "; ".join(_changes(node, other, names))
+
+
+def _changes(node: ir.Node, other: ir.Node, names: dict[str, str]) -> Iterator[str]:
+    if node.op_type != other.op_type:
+        yield f"it is {other.op_type}, not {node.op_type}"
+        return
+    for name in dict.fromkeys([*node.attributes, *other.attributes]):
+        first, second = node.attributes.get(name), other.attributes.get(name)
+        kinds = {attribute.type for attribute in (first, second) if attribute is not None}
+        if first is not None and second is not None and kinds == {ir.AttributeType.GRAPH}:
+            pairs = zip(first.as_graph(), second.as_graph(), strict=False)
+            yield from (f"in its {name}, {words}" for pair in pairs for words in _changes(*pair, names))
+        if not kinds <= _PLAIN:
+            continue
+        expected, found = ("left out" if a is None else _spell(a.value) for a in (first, second))
+        if expected != found:
+            yield f"{name} is {found}, not {expected}"
+    yield from _inputs(node, other, names)
+
+
+def _inputs(node: ir.Node, other: ir.Node, names: dict[str, str]) -> Iterator[str]:
+    wanted = [None if value is None else value.name for value in node.inputs]
+    given = [None if v is None else names.get(v.name or "", v.name) for v in other.inputs]
+    if wanted != given and sorted(map(str, wanted)) == sorted(map(str, given)):
+        yield "its inputs are in another order"
+        return
+    if len(wanted) > len(given):
+        yield f"it has {len(given)} inputs, not {len(wanted)}"
+    for position, (first, second) in enumerate(zip(node.inputs, other.inputs, strict=False)):
+        expected, found = (None if v is None else ir.convenience.get_const_tensor(v) for v in (first, second))
+        if expected is not None and found is not None and (words := _tensors(expected, found)):
+            yield f"its input {position} {words}"
+
+
+def _tensors(expected: ir.TensorProtocol, found: ir.TensorProtocol) -> str:
+    if expected is found:
+        return ""
+    if tuple(expected.shape) != tuple(found.shape):
+        return f"has the shape {list(found.shape.numpy())}, not {list(expected.shape.numpy())}"
+    first, second = expected.numpy(), found.numpy()
+    if np.array_equal(first, second):
+        return ""
+    if first.size <= 4:
+        return f"is {_spell(second.tolist())}, not {_spell(first.tolist())}"
+    count = int(np.count_nonzero(first != second))
+    return f"has {count} other values of {first.size}" if count > 1 else f"has another value of {first.size}"
+
+
+def _spell(value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(list(value) if isinstance(value, tuple) else value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
