@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,13 +23,24 @@ SMALL = 4096
 """Bytes of a weight that is compared as a part of the message around it."""
 
 
+_AS_LOADED: weakref.WeakSet[Model] = weakref.WeakSet()
+"""Models that nobody has changed since they were loaded."""
+
+
+def load_to_run(path: str | os.PathLike[str]) -> Model:
+    """A model that is only run, not changed: its runtime reads its file without asking whether it still is the same."""
+    model = load(path)
+    _AS_LOADED.add(model)
+    return model
+
+
 def own_file(model: Model) -> Path | None:
     """The file that the model was loaded from, if it still holds this very model.
 
     A runtime had better read it than a copy: the copy is ours, and may be too large for one file.
     """
-    if model.path is None:
-        return None
+    if model.path is None or model in _AS_LOADED:
+        return model.path
     try:
         return model.path if _same(model.ir, load(model.path).ir) else None
     except OnwardError:

@@ -13,6 +13,7 @@ import onnx
 from onward.model import Model, load
 from onward.verify import runners
 from onward.verify.artifacts import is_artifact, open_artifact
+from onward.verify.files import load_to_run
 from onward.verify.isolate import isolated
 from onward.verify.runners import Inputs, Outputs, Run
 
@@ -77,7 +78,7 @@ def open_side(model: Source, runner: str, how: Options, name: str = "") -> Side:
             notes=found.notes,
             seconds=time.perf_counter() - began,
         )
-    loaded = load(model)
+    loaded = load_to_run(model) if isinstance(model, str | os.PathLike) else load(model)
     return Side(name or runner, how.prepare(runner, loaded), loaded, runner, seconds=time.perf_counter() - began)
 
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -17,7 +18,7 @@ from onward.verify import bisect as search
 from onward.verify.compare import compare
 from onward.verify.data import DataSet, data_sets
 from onward.verify.environment import environment
-from onward.verify.noise import Noise, measure_noise
+from onward.verify.noise import Noise, measure_noise, quantized_outputs
 from onward.verify.reduce import reduce
 from onward.verify.results import OutputResult, Report, SideResult, Trial
 from onward.verify.runners import Inputs, Outputs
@@ -92,51 +93,53 @@ class Sample:
     outputs: Outputs
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two sets of outputs to be compared, or why one is missing."""
+
+    label: str
+    expected: Outputs
+    actual: Outputs | None
+    seconds: float = 0.0
+    failure: str = ""
+
+
 @dataclass
 class Truth:
     """The source: what it makes of each set of inputs, and how far its own rounding carries."""
 
     side: Side
     samples: list[Sample]
-    noise: Noise
     how: Options
+    judged: Collection[str]
+    """The names of the sides to come, which its noise is not measured by."""
     notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, side: Side, inputs: Any, how: Options, judged: Collection[str]) -> Truth:
-        """Run the source; `judged` are the names of the sides to come, which its noise is not measured by."""
+        """Run the source."""
         notes: list[str] = []
         samples: list[Sample] = []
-        for data in _data(side, inputs, how):
+        source = _Remembering(side)
+        for data in _data(source, inputs, how):
             try:
-                samples.append(Sample(data, side(data.inputs)))
+                samples.append(Sample(data, source(data.inputs)))
             except RunFailure as error:
                 if inputs is not None or not samples:  # the first set is one that the model ought to run on
                     raise
                 notes.append(f"{side.name} does not run on {data.label} ({error}), so nothing is compared there")
         if not samples:
             raise UnsupportedError(f"{side.name} runs on none of the data")
-        noise = Noise()
-        if side.model is not None:
-            sets = [(sample.data.inputs, sample.outputs) for sample in samples]
-            noise = measure_noise(side.model, sets, source=side.runner, judged=judged)
-        return cls(side, samples, noise, how, notes)
+        return cls(side, samples, how, judged, notes)
 
     def judge(self, other: Side) -> SideResult:
-        """Run the other side on every sample; noise is measured more thoroughly before a difference is reported."""
-        ran = [self._run(other, sample) for sample in self.samples]
-        trials = self._compare(ran)
-        if any(trial.status == "different" for trial in trials) and self._fixed is None and self.noise.widen():
-            trials = self._compare(ran)
-        return SideResult(other.name, trials, seconds=other.seconds)
+        """Run the other side on every sample, and compare."""
+        return SideResult(other.name, self._trials([self._run(other, s) for s in self.samples]), seconds=other.seconds)
 
     def recorded(self) -> SideResult:
         """The source against the outputs that its data came with."""
-        samples = [sample for sample in self.samples if sample.data.expected is not None]
-        trials = [
-            Trial(sample.data.label, self._outputs(sample.data.expected or {}, sample.outputs)) for sample in samples
-        ]
-        return SideResult(f"{self.side.name}, against the outputs recorded with the data", tuple(trials))
+        pairs = [Pair(s.data.label, s.data.expected, s.outputs) for s in self.samples if s.data.expected is not None]
+        return SideResult(f"{self.side.name}, against the outputs recorded with the data", self._trials(pairs))
 
     def locate(self, other: Side, result: SideResult, all_nodes: bool, reduce_to: Path | None) -> SideResult:
         """The result with the node at which the two part."""
@@ -148,7 +151,7 @@ class Truth:
         differs = "different" in statuses
         inputs = self.samples[statuses.index("different") if differs else 0].data.inputs
         ends = search.Subject(self.side.model, self.side.runner), search.Subject(other.model, other.runner)
-        found = search.bisect(*ends, inputs, noise=self.noise, all_nodes=all_nodes, certain=differs)
+        found = search.bisect(*ends, inputs, noise=self._noise, all_nodes=all_nodes, certain=differs)
         culprit = found.culprit if differs else None
         if found.remark:
             self.notes.append(found.remark)
@@ -156,28 +159,68 @@ class Truth:
             culprit = replace(culprit, reduced=str(reduce(*ends, inputs, culprit, reduce_to)))
         return replace(result, culprit=culprit, profile=found.profile)
 
-    def _run(self, other: Side, sample: Sample) -> tuple[Sample, Outputs | None, float, str]:
+    @cached_property
+    def _noise(self) -> Noise:
+        if self.side.model is None:
+            return Noise()
+        sets = [(sample.data.inputs, sample.outputs) for sample in self.samples]
+        return measure_noise(self.side.model, sets, source=self.side.runner, judged=self.judged)
+
+    def _run(self, other: Side, sample: Sample) -> Pair:
         began = time.perf_counter()
+        actual, failure = None, ""
         try:
-            return sample, other(sample.data.inputs), time.perf_counter() - began, ""
+            actual = other(sample.data.inputs)
         except RunFailure as error:
-            return sample, None, time.perf_counter() - began, str(error)
+            failure = str(error)
+        return Pair(sample.data.label, sample.outputs, actual, time.perf_counter() - began, failure)
 
-    def _compare(self, ran: list[tuple[Sample, Outputs | None, float, str]]) -> tuple[Trial, ...]:
-        return tuple(
-            Trial(
-                sample.data.label, () if outputs is None else self._outputs(sample.outputs, outputs), seconds, failure
-            )
-            for sample, outputs, seconds, failure in ran
-        )
+    def _trials(self, pairs: list[Pair]) -> tuple[Trial, ...]:
+        """The source's noise is measured only where the dtype does not explain a difference, then more thoroughly."""
+        trials = self._compare(pairs, Noise(quantized=self._quantized))
+        if self.how.atol is None and self.how.rtol is None:
+            if _differ(trials):
+                trials = self._compare(pairs, self._noise)
+            if _differ(trials) and self._noise.widen():
+                trials = self._compare(pairs, self._noise)
+        return trials
 
-    def _outputs(self, expected: Outputs, actual: Outputs) -> tuple[OutputResult, ...]:
+    def _compare(self, pairs: list[Pair], noise: Noise) -> tuple[Trial, ...]:
+        return tuple(Trial(pair.label, self._outputs(pair, noise), pair.seconds, pair.failure) for pair in pairs)
+
+    def _outputs(self, pair: Pair, noise: Noise) -> tuple[OutputResult, ...]:
+        if pair.actual is None:
+            return ()
         atol, rtol = self.how.atol, self.how.rtol
-        return tuple(compare(expected, actual, self.noise, quantized=self.noise.quantized, atol=atol, rtol=rtol))
+        return tuple(compare(pair.expected, pair.actual, noise, quantized=noise.quantized, atol=atol, rtol=rtol))
 
-    @property
-    def _fixed(self) -> float | None:
-        return self.how.atol if self.how.atol is not None else self.how.rtol
+    @cached_property
+    def _quantized(self) -> frozenset[str]:
+        return frozenset() if self.side.model is None else quantized_outputs(self.side.model)
+
+
+def _differ(trials: tuple[Trial, ...]) -> bool:
+    return any(trial.status == "different" for trial in trials)
+
+
+class _Remembering:
+    """A side that is asked first whether it runs on inputs, and then for what comes out."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self._last: tuple[Inputs, Outputs] | None = None
+
+    def __call__(self, inputs: Inputs) -> Outputs:
+        if self._last is None or self._last[0] is not inputs:
+            self._last = inputs, self.side(inputs)
+        return self._last[1]
+
+    def runs(self, inputs: Inputs) -> bool:
+        try:
+            self(inputs)
+        except RunFailure:
+            return False
+        return True
 
 
 def _several(against: Other | Iterable[Other]) -> list[Other]:
@@ -195,19 +238,11 @@ def _open(other: Source, truth: Side, runner: str, how: Options) -> Side:
     return open_side(truth.model, other, how)
 
 
-def _data(side: Side, inputs: Any, how: Options) -> Iterator[DataSet]:
-    common = {"inputs": inputs, "dims": how.dims, "seed": how.seed, "regimes": how.regimes, "hard": how.hard}
-    if side.model is not None:
-        return data_sets(side.model, runs=lambda feeds: _runs(side, feeds), **common)
-    return data_sets(side.slots, runs=lambda feeds: _runs(side, feeds), **common)
-
-
-def _runs(side: Side, inputs: Inputs) -> bool:
-    try:
-        side(inputs)
-    except RunFailure:
-        return False
-    return True
+def _data(source: _Remembering, inputs: Any, how: Options) -> Iterator[DataSet]:
+    model = source.side.model if source.side.model is not None else source.side.slots
+    return data_sets(
+        model, inputs=inputs, dims=how.dims, seed=how.seed, regimes=how.regimes, hard=how.hard, runs=source.runs
+    )
 
 
 def outline(model: Model) -> Iterator[dict[str, Any]]:
