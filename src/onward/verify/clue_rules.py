@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onward.verify.clues import Clues, Exact, Rule, Use
+from onward.verify.fit_special import BLOCK, FRAME, PICTURE
 
 
 def _set(clues: Clues, use: Use, exact: Exact | None) -> None:
@@ -45,6 +46,7 @@ def _positive(clues: Clues, use: Use) -> None:
 
 def _length(clues: Clues, use: Use) -> None:
     clues.is_length = True
+    clues.longest = use.length(0, 1 if use.number("layout") else 0)
 
 
 def _is(*values: Any) -> Rule:
@@ -127,9 +129,8 @@ def _keys(clues: Clues, use: Use) -> None:
         clues.choices += attributes.get_strings(name, ()) if use.index == 0 else ()
     for name in ("keys_int64s", "cats_int64s", "pool_int64s", "int64_vocabulary"):
         clues.choices += attributes.get_ints(name, ())
-    for name in ("keys_tensor",):
-        if name in attributes:
-            clues.choices += list(attributes.get_tensor(name).numpy().reshape(-1))
+    if "keys_tensor" in attributes:
+        clues.choices += list(attributes.get_tensor("keys_tensor").numpy().reshape(-1))
     clues.choices += [float(key) for key in attributes.get_floats("keys_floats", ())]
 
 
@@ -399,7 +400,8 @@ CLUES: dict[str, Rule] = {
     "HammingWindow": _window,
     "BlackmanWindow": _window,
     "DFT": _at(_1=_dft_length, _2=_dft_axis),
-    "STFT": _at(_1=_within(2, 4), _2=_positive, _3=_within(4, 8)),
+    "STFT": _at(_1=_within(4, 8), _2=_positive, _3=_is(FRAME)),
+    "Col2Im": _at(_1=_is(PICTURE), _2=_is(BLOCK)),
     "MelWeightMatrix": _at(_0=_is(8), _1=_is(64), _2=_is(8192), _3=_is(0), _4=_is(4096)),
     "Trilu": _at(_1=_within(-1, 1)),
     "SequenceAt": _at(_1=_within(0, 1)),

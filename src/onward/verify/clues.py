@@ -39,6 +39,8 @@ class Clues:
     choices: list[Any] = field(default_factory=list)
     is_mask: bool = False
     is_length: bool = False
+    longest: int | None = None
+    """What lengths do not exceed."""
     is_positive: bool = False
     is_pixels: bool = False
     thresholds: dict[int, list[float]] = field(default_factory=dict)
@@ -79,11 +81,7 @@ class Use(View):
 
     def length(self, index: int, axis: int) -> int | None:
         """The size of an axis, if it is known."""
-        dims = self.dims(index)
-        if dims is None or not -len(dims) <= axis < len(dims):
-            return None
-        dim = dims[axis]
-        return self.sizes.get(dim) if isinstance(dim, str) else dim
+        return self.fit.length(self.axis(index, axis), self.sizes)
 
 
 Rule = Callable[[Clues, Use], None]

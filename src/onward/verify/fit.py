@@ -9,7 +9,7 @@ needed: an axis of 1 would be broadcast, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ Dim = int | str
 Dims = tuple[Dim | None, ...]
 Array = np.ndarray[Any, np.dtype[Any]]
 
+DEEPEST = 8
+"""Of products of products."""
 LARGEST_CONSTANT = 4096
 """Elements of a constant that is looked into."""
 
@@ -31,8 +33,12 @@ class Fit:
     parents: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     """Of the first name of a group."""
+    made: dict[str, tuple[int, tuple[Dim, ...]]] = field(default_factory=dict)
+    """The first name of a group to a number and the parts by whose sum it is multiplied: `3 heads`, `past + new`."""
     dims: dict[int, Dims] = field(default_factory=dict)
     """By the id of an `ir.Value`."""
+    vectors: dict[int, Dims] = field(default_factory=dict)
+    """The contents of vectors that hold sizes, by the id of an `ir.Value`."""
     loose: bool = False
     """Whether dimensions of different names are left apart."""
 
@@ -42,26 +48,99 @@ class Fit:
             name = parent
         return name
 
+    def length(self, dim: Dim | None, sizes: Mapping[str, int], depth: int = 0) -> int | None:
+        """A size as a number, given the sizes of dynamic dimensions."""
+        if not isinstance(dim, str):
+            return dim
+        name = self.first(dim)
+        for known in (sizes.get(dim), self.sizes.get(name), sizes.get(name)):
+            if known is not None:
+                return known
+        number, parts = self.made.get(name, (1, ()))
+        found = [self.length(part, sizes, depth + 1) for part in parts] if depth < DEEPEST else []
+        return number * sum(size for size in found if size is not None) if found and None not in found else None
+
     def size(self, dim: Dim | None) -> int | None:
-        return self.sizes.get(self.first(dim)) if isinstance(dim, str) else dim
+        return self.length(dim, {})
+
+    def variables(self, dim: Dim | None, depth: int = 0) -> list[str]:
+        """The names that decide about a size."""
+        if not isinstance(dim, str) or self.size(dim) is not None:
+            return []
+        name = self.first(dim)
+        if name not in self.made or depth >= DEEPEST:
+            return [name]
+        return [variable for part in self.made[name][1] for variable in self.variables(part, depth + 1)]
 
     def equal(self, a: Dim | None, b: Dim | None) -> None:
         """Two axes have one size, unless it is known that they have not."""
-        if isinstance(b, str) and not isinstance(a, str):
+        if a is None or b is None:
+            return
+        size, other_size = self.size(a), self.size(b)
+        if size is not None or other_size is not None:
+            if size is None and isinstance(a, str) and other_size is not None:
+                self._fix(self.first(a), other_size)
+            if other_size is None and isinstance(b, str) and size is not None:
+                self._fix(self.first(b), size)
+            return
+        if not self.loose:
+            self._join(self.first(str(a)), self.first(str(b)))
+
+    def _join(self, a: str, b: str) -> None:
+        if a == b:
+            return
+        if a in self.made and b in self.made:
+            (number, parts), (other, other_parts) = self.made[a], self.made[b]
+            if number == other and len(parts) == len(other_parts):
+                self.same(parts, other_parts)
+            return
+        if b in self.made:
             a, b = b, a
-        if not isinstance(a, str) or b is None:
+        if b not in self.variables(a):
+            self.parents[b] = a
+
+    def _fix(self, name: str, size: int) -> None:
+        """A size of 0 is left alone: nothing could be seen to differ."""
+        if size <= 0:
             return
-        a = self.first(a)
-        if isinstance(b, int):
-            if b > 0:
-                self.sizes.setdefault(a, b)
+        number, parts = self.made.get(name, (1, ()))
+        open_parts = [part for part in parts if self.size(part) is None]
+        rest = size // number - sum(self.size(part) or 0 for part in parts)
+        if parts and (size % number or rest <= 0):
             return
-        b = self.first(b)
-        if self.loose or a == b or (a in self.sizes and b in self.sizes):
-            return
-        self.parents[b] = a
-        if b in self.sizes:
-            self.sizes[a] = self.sizes.pop(b)
+        self.sizes[name] = size
+        if len(open_parts) == 1:
+            self._fix(self.first(str(open_parts[0])), rest)
+
+    def split(self, dim: Dim | None, number: int) -> Dim | None:
+        """The size of an axis divided by a number, of which it is a multiple."""
+        if (size := self.size(dim)) is not None:
+            return size // number if number and size % number == 0 else None
+        if not isinstance(dim, str) or number < 1:
+            return None
+        name = self.first(dim)
+        known, parts = self.made.setdefault(name, (number, (f"{name}/{number}",)))
+        return parts[0] if known == number and len(parts) == 1 else None
+
+    def total(self, dims: Sequence[Dim | None]) -> Dim | None:
+        """The sum of some sizes."""
+        parts = tuple(dim for dim in dims if dim is not None)
+        if len(parts) < len(dims):
+            return None
+        sizes = [size for part in parts if (size := self.size(part)) is not None]
+        if len(sizes) == len(parts):
+            return sum(sizes)
+        name = " + ".join(map(str, parts))
+        self.made.setdefault(name, (1, parts))
+        return name
+
+    def given(self, sizes: Mapping[str, int]) -> Fit:
+        """The same, some sizes being given."""
+        found = replace(self, sizes=dict(self.sizes))
+        for name, size in sizes.items():
+            found._fix(found.first(name), size)
+            found.sizes[found.first(name)] = size
+        return found
 
     def same(self, a: Dims | None, b: Dims | None) -> None:
         """Two values of one shape."""
@@ -78,9 +157,10 @@ class Fit:
         for place in range(1, max((len(dims) for dims in known if dims is not None), default=0) + 1):
             axes = [dims[-place] for dims in known if dims is not None and len(dims) >= place]
             wide = [axis for axis in axes if self.size(axis) != 1]
-            for axis in wide[1:]:
-                self.equal(wide[0], axis)
-            result.append(wide[0] if wide else 1)
+            named = [axis for axis in wide if axis is not None]
+            for axis in named[1:]:
+                self.equal(named[0], axis)
+            result.append(named[0] if named else None if wide else 1)
         return tuple(result[::-1])
 
     def of(self, value: ir.Value | None) -> Dims | None:
@@ -93,13 +173,20 @@ class Fit:
         shape = tensor.shape if tensor is not None else value.shape
         return None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)
 
+    def vector(self, value: ir.Value | None) -> Dims | None:
+        """The contents of a vector of sizes, as far as they are known."""
+        if value is None or id(value) in self.vectors:
+            return None if value is None else self.vectors[id(value)]
+        found = constant(value)
+        if found is None or found.ndim > 1 or found.dtype.kind != "i":
+            return None
+        return tuple(int(size) for size in found.reshape(-1))
+
     def shape(self, value: ir.Value | None, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
         """The axes of a value as numbers, given the sizes of dynamic dimensions; None unless all are known."""
         dims = self.of(value)
-        if dims is None:
-            return None
-        found = [sizes.get(dim) if isinstance(dim, str) else dim for dim in dims]
-        return tuple(size for size in found if size is not None) if None not in found else None
+        found = [self.length(dim, sizes) for dim in dims or ()]
+        return None if dims is None or None in found else tuple(size for size in found if size is not None)
 
 
 @dataclass(frozen=True)
@@ -149,7 +236,8 @@ class View:
         return constant(self.value(index))
 
 
-Rule = Callable[[View], Sequence[Dims | None] | None]
+Shapes = Sequence[Dims | None] | None
+Rule = Callable[[View], Shapes]
 """Says which sizes belong together, and returns the shapes of the first outputs, as far as they are known."""
 
 

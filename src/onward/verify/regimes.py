@@ -19,7 +19,7 @@ EMPTY = "empty batch"
 WORDS = ("a", "b", "onward", "", "two words")
 LENGTH_OF_SEQUENCE = 2
 RARE = 0.05
-"""The share of elements that are NaN or infinite in those regimes: with all of them, nothing would be left to compare."""
+"""The share of elements that are NaN or infinite: with all of them, nothing would be left to compare."""
 UNCLUED = (None, 1, 0)
 """What integers are that no node says anything about: small and random, or all the same."""
 
@@ -127,7 +127,7 @@ def _integers(field: Field, rng: np.random.Generator, unclued: int | None) -> Ar
     if choices := [choice for choice in clues.choices if isinstance(choice, int | np.integer)]:
         return np.asarray(rng.choice(np.asarray(choices), shape))
     if clues.is_length or (len(shape) <= 1 and LENGTH_NAME.search(field.slot.name)):
-        longest = field.longest
+        longest = clues.longest or field.longest
         lengths = np.sort(rng.integers((longest + 1) // 2, longest + 1, shape), axis=None)[::-1].reshape(shape)
         return np.where(np.arange(lengths.size).reshape(shape) == 0, longest, lengths)
     if unclued is not None:

@@ -19,6 +19,8 @@ from onward.verify.fit import Dim, Fit, walk
 from onward.verify.fit_rules import RULES
 
 NAMELESS = ("", "?", "-1", "None")
+SUM = re.compile(r"\s*(\w+)\s*\+\s*(\w+)\s*")
+"""How exporters write a dimension that is the sum of two: 'past_length + 1'."""
 MAP = "map"
 SEQUENCE = "sequence"
 OPTIONAL = "optional"
@@ -112,15 +114,21 @@ def fit(graph: ir.Graph, inputs: Sequence[Slot], *, loose: bool = False) -> Fit:
     for slot in inputs:
         if not slot.containers:
             found.dims[id(slot.value)] = slot.dims
+        for name in slot.dims:
+            if isinstance(name, str) and (parts := SUM.fullmatch(name)):
+                found.made[name] = 1, tuple(int(part) if part.isdigit() else part for part in parts.groups())
     return walk(found, graph, RULES)
 
 
 BATCH = (2, 1)
-HEIGHT = (64, 32, 96, 48, 224, 320, 640, 112, 128, 8)
-WIDTH = (96, 64, 96, 320, 224, 320, 640, 112, 128, 8)
+HEIGHT = (64, 224, 32, 96, 48, 320, 640, 112, 128, 8)
+WIDTH = (96, 224, 64, 96, 320, 320, 640, 112, 128, 8)
 AUDIO = (512, 16000, 576, 256, 1536, 4000, 32000, 80)
 TOKENS = (12, 16, 32, 8, 7, 64, 128, 512, 1)
 FEATURES = (16, 32, 64, 100, 128, 8, 4, 1, 512, 4000, 16000)
+VOLUME = (8, 16, 12, 32, 64, 112, 4, 2)
+PARTS = (8, 4, 16, 32, 2, 64, 1)
+"""Of something that is a multiple: the size of a head."""
 EQUAL = (4, 6, 2, 8, 3, 1, 5, 16)
 """Sizes for all free dimensions at once, where none of the plausible ones fit."""
 BATCH_NAME = re.compile(r"batch|^(n|b|bs|none)$|^unk__\d+$|dynamicdimension", re.IGNORECASE)
@@ -136,22 +144,22 @@ def candidates(
 
     The second differs from the first in every dimension that is free.
     """
-    fitted = fitted or Fit()
-    given = {fitted.first(name): size for name, size in (known or {}).items()}
-
-    def size_of(name: str) -> int | None:
-        return (known or {}).get(name, given.get(fitted.first(name), fitted.size(name)))
-
+    fitted = (fitted or Fit()).given(known or {})
     free: dict[str, tuple[int, ...]] = {}
-    for slot in inputs:
-        for axis, name in enumerate(slot.dims):
-            if isinstance(name, str) and size_of(name) is None:
-                free.setdefault(fitted.first(name), choices(slot, axis))
+    axes = [(slot, axis, name) for slot in inputs for axis, name in enumerate(slot.dims) if isinstance(name, str)]
+    for slot, axis, name in axes:
+        if fitted.variables(name) == [first := fitted.first(name)]:
+            free.setdefault(first, choices(slot, axis))
+    for _, _, name in axes:
+        for variable in fitted.variables(name):
+            free.setdefault(variable, PARTS)
     names = [dim for slot in inputs for dim in slot.dims if isinstance(dim, str)]
     tried: list[dict[str, int]] = []
-    for chosen in [*_plausible(free), *(dict.fromkeys(free, size) for size in EQUAL)]:
-        sizes = {name: chosen[fitted.first(name)] if (size := size_of(name)) is None else size for name in names}
-        if sizes not in tried and (not tried or elements(inputs, sizes) <= MOST_ELEMENTS):
+    smallest = dict.fromkeys(free, 1)
+    for chosen in [*_plausible(free), *(dict.fromkeys(free, size) for size in EQUAL), smallest]:
+        sizes = chosen | {name: fitted.length(name, chosen) or 0 for name in names} | dict(known or {})
+        small = not free or elements(inputs, sizes) <= MOST_ELEMENTS or (not tried and chosen is smallest)
+        if small and sizes not in tried:
             tried.append(sizes)
             yield sizes
 
@@ -181,6 +189,8 @@ def choices(slot: Slot, axis: int) -> tuple[int, ...]:
         first_spatial = 1 if slot.dims[3] in (1, 3, 4) else 2
         if axis >= first_spatial:
             return HEIGHT if axis == first_spatial else WIDTH
+    if rank > 4:
+        return VOLUME
     is_signal = AUDIO_NAME.search(name) or AUDIO_NAME.search(slot.name)
     if slot.dtype.is_floating_point() and axis == rank - 1 and rank <= 3 and is_signal:
         return AUDIO
