@@ -120,7 +120,7 @@ class Inference:
         else:
             kinds = [_decoded(answer) for answer in self._ask(node, schema, version)]
             if is_standard:
-                if node.op_type in CORRECTIONS and not _is_static(node):
+                if node.op_type in CORRECTIONS and not (_is_static(node) and all(k.dims is not None for k in kinds)):
                     kinds = CORRECTIONS[node.op_type](node, kinds)
                 self._refine(node, kinds)
         for value, kind in zip(node.outputs, kinds, strict=False):

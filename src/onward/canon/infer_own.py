@@ -23,6 +23,21 @@ def _attention(node: ir.Node, given: list[Kind]) -> list[Kind]:
     return kinds
 
 
+def _layer_norm(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    """ONNX leaves out the statistics."""
+    x, first = kind_of(node.inputs[0]), node.attributes.get_int("axis", -1)
+    if x.dims is None:
+        return given
+    first %= len(x.dims) or 1
+    dims = (*x.dims[:first], *[1] * (len(x.dims) - first))
+    stash = ir.TensorType(ir.DataType(node.attributes.get_int("stash_type", 1)))
+    return [given[0] if given[0].dims is not None else x, *[Kind(stash, dims)] * (len(given) - 1)]
+
+
+def _like_input(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    return [kind_of(node.inputs[0]), *given[1:]]
+
+
 def _linear(node: ir.Node, given: list[Kind]) -> list[Kind]:
     x, weight = kind_of(node.inputs[0]), kind_of(node.inputs[1]).dims
     out = 1 if node.attributes.get_int("transposed", 0) else 0
@@ -35,8 +50,12 @@ def _sdpa(node: ir.Node, given: list[Kind]) -> list[Kind]:
     return [Kind(q.type, None if q.dims is None else (*q.dims[:-1], None if v is None else v[-1]))]
 
 
-CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {"Attention": _attention}
-"""By standard op: what to make of the kinds that its schema gives."""
+CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
+    "Attention": _attention,
+    "LayerNormalization": _layer_norm,
+    "GroupNormalization": _like_input,
+}
+"""By standard op: what to make of the kinds that its schema gives, unless all sizes are known and it gives them all."""
 
 ADDED: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {"Linear": _linear, "SDPA": _sdpa}
 """By op of the domain `onward`, for nodes whose outputs have no type yet."""

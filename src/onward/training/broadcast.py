@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from onward.training.build import Tensor
 
 
@@ -29,8 +27,11 @@ def _at_run_time(gradient: Tensor, like: Tensor) -> Tensor:
     """Sums over the axes that turn out to be stretched."""
     op = gradient.op
     wide, narrow = op.Shape(gradient), op.Shape(like)
-    missing = op.Size(wide) - op.Size(narrow)
-    ones = op.Expand(op.constant(np.asarray(1, np.int64)), op.Unsqueeze(missing, op.ints([0])))
+    if gradient.rank is not None and like.rank is not None:
+        ones = op.ints([1] * (gradient.rank - like.rank))
+    else:
+        missing = op.Size(wide) - op.Size(narrow)
+        ones = op.Expand(op.index(1), op.Unsqueeze(missing, op.ints([0])))
     padded = op.Concat(ones, narrow, axis=0)
     axes = op.Reshape(op.NonZero(op.Not(op.Equal(wide, padded))), op.ints([-1]))
     summed = op.ReduceSum(gradient, axes, keepdims=1, noop_with_empty_axes=1)

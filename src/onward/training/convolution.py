@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from onward.spec.window import Window
-from onward.training.build import Builder, Tensor
+from onward.training.build import Tensor
 from onward.training.windows import Ints, covered, moved, spatial
 
 ALL = np.iinfo(np.int64).max

@@ -30,7 +30,7 @@ def batch_norm(
     training_mode: int = 0,
 ) -> Any:
     if training_mode:
-        return Unpack(ops.batch_norm_train(x, scale, bias, mean, var, epsilon, momentum))
+        return tuple(e.unpack(ops.batch_norm_train(x, scale, bias, mean, var, epsilon, momentum), 3))
     parts = {"weight": scale, "bias": bias, "running_mean": mean, "running_var": var}
     dimension = {2: 1, 3: 1, 4: 2, 5: 3}.get(e.rank(x) or 0)
     one_type = len({e.dtype(p) for p in (x, *parts.values())}) == 1
