@@ -35,6 +35,8 @@ class Fit:
     """Of the first name of a group."""
     made: dict[str, tuple[int, tuple[Dim, ...]]] = field(default_factory=dict)
     """The first name of a group to a number and the parts by whose sum it is multiplied: `3 heads`, `past + new`."""
+    least: dict[str, int] = field(default_factory=dict)
+    """How large a dimension has to be, by its own name."""
     dims: dict[int, Dims] = field(default_factory=dict)
     """By the id of an `ir.Value`."""
     vectors: dict[int, Dims] = field(default_factory=dict)
@@ -121,6 +123,10 @@ class Fit:
         name = self.first(dim)
         known, parts = self.made.setdefault(name, (number, (f"{name}/{number}",)))
         return parts[0] if known == number and len(parts) == 1 else None
+
+    def at_least(self, dim: Dim | None, size: int) -> None:
+        if isinstance(dim, str):
+            self.least[dim] = max(size, self.least.get(dim, 1))
 
     def total(self, dims: Sequence[Dim | None]) -> Dim | None:
         """The sum of some sizes."""
@@ -222,6 +228,15 @@ class View:
         if self.rank(index) == len(sizes):
             for axis, size in enumerate(sizes):
                 self.equal((index, axis), size)
+
+    def reach(self, kernel: Sequence[int], index: int = 0) -> None:
+        """A window of the size of `kernel` has to fit into the axes after the second."""
+        rank = len(kernel)
+        dilations, pads = self.numbers("dilations") or [1] * rank, self.numbers("pads") or [0] * 2 * rank
+        if len(dilations) == rank and len(pads) == 2 * rank:
+            for axis, (size, dilation) in enumerate(zip(kernel, dilations, strict=True)):
+                padded = pads[axis] + pads[axis + rank]
+                self.fit.at_least(self.axis(index, axis + 2), dilation * (size - 1) + 1 - padded)
 
     def number(self, name: str, default: int = 0) -> int:
         return int(self.node.attributes.get_int(name, default))

@@ -53,6 +53,8 @@ def conv(v: View, x: int = 0, w: int = 1, bias: int = 2) -> Shapes:
         if v.size(w, 0) is None:
             v.equal((w, 0), group)
     _kernel(v, w)
+    kernel = [v.size(w, axis) for axis in range(2, v.rank(w) or 2)]
+    v.reach([size for size in kernel if size is not None], x)
     v.equal((bias, 0), (w, 0))
     rank = v.rank(x)
     return [(v.axis(x, 0), v.axis(w, 0), *[None] * (rank - 2))] if rank else None

@@ -213,6 +213,8 @@ def _reshape(v: View) -> Shapes:
         target = tuple(v.numbers("shape")) or None
     if dims is None or target is None:
         return None if target is None else [tuple(None if size in (0, -1) else size for size in target)]
+    if target and isinstance(target[0], str):
+        v.fit.equal(dims[0] if dims else None, target[0])
     kept = 0
     while kept < min(len(dims), len(target)) and _stays(v, dims[kept], target[kept]):
         kept += 1
@@ -261,9 +263,9 @@ def _expand(v: View) -> Shapes:
     return None if target is None else [v.fit.broadcast([v.dims(0), target])]
 
 
-def _resized(v: View) -> Shapes:
-    """Ops that keep batch and channels, and change the other axes."""
+def _pool(v: View) -> Shapes:
     dims = v.dims(0)
+    v.reach(v.numbers("kernel_shape"))
     return None if dims is None else [(*dims[:2], *[None] * len(dims[2:]))]
 
 
@@ -307,7 +309,7 @@ TABLE: dict[str, Rule] = {
     "Flatten": _flatten,
     "ConstantOfShape": _filled,
     "Expand": _expand,
-    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _resized),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pool),
     **dict.fromkeys(("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"), _global),
     **{f"Reduce{kind}": _reduce for kind in REDUCTIONS},
 }

@@ -149,7 +149,7 @@ def candidates(
     axes = [(slot, axis, name) for slot in inputs for axis, name in enumerate(slot.dims) if isinstance(name, str)]
     for slot, axis, name in axes:
         if fitted.variables(name) == [first := fitted.first(name)]:
-            free.setdefault(first, choices(slot, axis))
+            free.setdefault(first, _at_least(fitted.least.get(name, 1), choices(slot, axis)))
     for _, _, name in axes:
         for variable in fitted.variables(name):
             free.setdefault(variable, PARTS)
@@ -164,12 +164,16 @@ def candidates(
             yield sizes
 
 
+def _at_least(least: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size if size >= least else size + least for size in sizes)
+
+
 def _plausible(free: Mapping[str, tuple[int, ...]]) -> Iterable[dict[str, int]]:
     """The batch alternates while the others go through their sizes; then the same with the other batch."""
     for shift in (0, 1):
         for step in range(max(map(len, free.values()), default=1)):
             yield {
-                name: BATCH[(step + shift) % 2] if sizes == BATCH else sizes[min(step, len(sizes) - 1)]
+                name: sizes[(step + shift) % 2] if sizes == BATCH else sizes[min(step, len(sizes) - 1)]
                 for name, sizes in free.items()
             }
 
