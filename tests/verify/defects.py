@@ -38,7 +38,9 @@ class Defect:
         """Two of everything."""
         rng = np.random.default_rng(self.seed)
         made = {}
-        for value in self.net(self.seed).graph.input:
+        graph = self.net(self.seed).graph
+        weights = {tensor.name for tensor in graph.initializer}
+        for value in (value for value in graph.input if value.name not in weights):
             shape = [dim.dim_value or 2 for dim in value.type.tensor_type.shape.dim]
             if value.type.tensor_type.elem_type == onnx.TensorProto.INT64:
                 made[value.name] = rng.integers(0, 30, shape)
@@ -179,7 +181,7 @@ def _defects() -> Iterator[Defect]:
     yield Defect("the mode of a padding", nets.unet, "pad", set_to(mode="edge"))
     yield Defect("the order of depth to space", nets.unet, "pixels", set_to(mode="CRD"))
     yield Defect("a zero point off by one", nets.quantized, "quantize", weight(2, lambda w: w + 1))
-    yield Defect("the scale of a quantised weight", nets.quantized, "weight1", weight(1, lambda w: w * 1.01))
+    yield Defect("the scale of a quantised weight", nets.quantized, "weight1", weight(1, lambda w: w * 1.5))
     yield Defect("a zero point left out", nets.quantized, "integers", drop(3))
     yield Defect("float16 overflows", nets.half, "large", weight(1, lambda w: w * 4000))
     yield Defect("rounding mode: down, not to nearest", nets.discrete, "round", op("Floor"))

@@ -68,7 +68,9 @@ class Net:
         )
         opsets = [helper.make_opsetid(domain, v) for domain, v in (("", self.opset), ("ai.onnx.ml", 3), ("own", 1))]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=9, functions=self.functions)
-        return onnx.shape_inference.infer_shapes(model)
+        inferred = onnx.shape_inference.infer_shapes(model)
+        del inferred.graph.value_info[:]
+        return inferred
 
 
 def resnet(seed: int) -> onnx.ModelProto:
