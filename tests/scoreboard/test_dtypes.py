@@ -88,6 +88,12 @@ def test_an_answer_of_another_structure_is_none() -> None:
     assert cell.model and not cell.truth and "does not give optional(tensor(float))" in cell.why
 
 
+def test_a_reference_in_single_precision_asks_for_no_more() -> None:
+    """The reference evaluator computes Erf of doubles in float32."""
+    assert cells("Erf")["T", "tensor(double)"].noise["y"] == dtypes.SINGLE
+    assert cells("Exp")["T", "tensor(double)"].noise == {}
+
+
 def test_random_ops_have_no_reference() -> None:
     assert {cell.truth for op in dtypes.RANDOM for cell in cells(op).values()} == {""}
 

@@ -20,12 +20,10 @@ from onward.scoreboard.pool import Work
 from onward.scoreboard.store import Status, What
 from onward.scoreboard.types import leaf
 from onward.verify import suite
-from onward.verify.compare import Error, compare, differences
+from onward.verify.compare import compare, differences
 from onward.verify.runners import find
 
 DOUBLE = ("double", "complex128")
-SINGLE = Error(float(np.finfo(np.float32).eps), float(np.finfo(np.float32).eps))
-"""The noise of single precision."""
 LONGEST = 300
 """Characters of a message."""
 
@@ -83,7 +81,7 @@ def _run_cell(cell: Cell, runner: str) -> tuple[Status, str]:
     expected, actual = (dict(zip(names, some, strict=True)) for some in (cell.expected, values))
     if not (wrong := differences(compare(expected, actual, cell.noise))):
         return "pass", ""
-    single = all(output.status == "same" for output in compare(expected, actual, dict.fromkeys(names, SINGLE)))
+    single = all(output.status == "same" for output in compare(expected, actual, dict.fromkeys(names, dtypes.SINGLE)))
     return "imprecise" if single and leaf(cell.type) in DOUBLE else "wrong", _brief("; ".join(wrong))
 
 
