@@ -8,6 +8,9 @@ from onward.verify.fit import Dim, Dims, Rule, Shapes, View
 
 REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 
+LONGEST_VECTOR = 64
+"""Of sizes; longer ones are data."""
+
 
 def first(v: View) -> Shapes:
     """The shape of the first input."""
@@ -186,9 +189,16 @@ def _kept(v: View) -> None:
 
 
 def _joined(v: View) -> None:
-    parts = [v.fit.vector(value) for value in v.node.inputs]
-    if parts and all(part is not None for part in parts):
-        v.fit.vectors[id(v.node.outputs[0])] = tuple(dim for part in parts if part is not None for dim in part)
+    """The contents of vectors of sizes, one after the other; what is not known of them stays so."""
+    found: list[Dim | None] = []
+    for index, value in enumerate(v.node.inputs):
+        part = v.fit.vector(value)
+        if part is None and v.rank(index) == 1 and (length := v.size(index, 0)) is not None:
+            part = (None,) * length
+        if part is None or len(found) > LONGEST_VECTOR:
+            return
+        found += part
+    v.fit.vectors[id(v.node.outputs[0])] = tuple(found)
 
 
 def _picked(v: View) -> None:
@@ -214,7 +224,10 @@ def _reshape(v: View) -> Shapes:
     if dims is None or target is None:
         return None if target is None else [tuple(None if size in (0, -1) else size for size in target)]
     if target and isinstance(target[0], str):
-        v.fit.equal(dims[0] if dims else None, target[0])
+        split = len(target) == len(dims) + 1 and target[-1] == -1 and isinstance(target[-2], int)
+        for old, new in list(zip(dims, target, strict=False))[: len(dims) - 1 if split else 1]:
+            if isinstance(new, str):
+                v.fit.equal(old, new)
     kept = 0
     while kept < min(len(dims), len(target)) and _stays(v, dims[kept], target[kept]):
         kept += 1
