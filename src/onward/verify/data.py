@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,11 +51,16 @@ def data_sets(
     `inputs` are given ones: arrays by name, a list of such, or a path (see `sources`). Otherwise inputs are generated:
     in the regime `random` with `sizes` sizes of each dynamic dimension, as far as it can have them, in the others with
     the first of those. `dims` fixes dynamic dimensions by name, and `hard` adds the regimes of NaN, infinities,
-    denormals, very small and very large numbers, and an empty batch. Regimes that change nothing are left out.
+    denormals, very small and very large numbers, and an empty batch. Regimes that change nothing are left out; a sound
+    model may refuse the sets of those in `EDGE_REGIMES`.
 
-    `runs` says whether the source runs on given inputs (`accepts` makes one); by default ONNX Runtime is asked, but not
-    where there is nothing to choose. The same seed gives the same sets.
+    `runs` says whether the source runs on given inputs (`accepts` makes one), by which sizes and random values are
+    chosen; by default ONNX Runtime is asked. It is not asked where there is nothing to choose. The same seed gives the
+    same sets.
     """
+    if inputs is not None and not isinstance(model, Model) and not model:
+        yield from sources.read_unchecked(inputs)
+        return
     maker = Maker.of(model)
     maker.check(dims)
     if inputs is not None:
@@ -64,8 +69,10 @@ def data_sets(
     wanted = [*regimes, *(name for name in REGIMES[2:] if hard and name not in regimes)]
     if unknown := [name for name in wanted if name not in REGIMES]:
         raise InvalidDataError(f"there is no regime {unknown[0]!r}; there are {', '.join(REGIMES)}")
-    if runs is None:
-        runs = maker.referee(model, dims)
+    if maker.nothing_to_choose(dims):
+        runs = _always
+    elif runs is None:
+        runs = accepts(runners.prepare("onnxruntime", model)) if isinstance(model, Model) else _always
     found: list[tuple[dict[str, int], Inputs]] = []
     for chosen, feeds in itertools.islice(maker.feasible(runs, seed, dims, sizes), None if RANDOM in wanted else 1):
         found.append((chosen, feeds))
@@ -74,7 +81,7 @@ def data_sets(
     for number, regime in enumerate(name for name in wanted if name != RANDOM):
         chosen, feeds = found[0]
         made = maker.edge(regime, chosen, feeds, np.random.default_rng([seed, 1 + number]))
-        if made is not None and runs(made[1]):
+        if made is not None:
             yield DataSet(maker.label(regime, made[0]), made[1])
 
 
@@ -102,6 +109,10 @@ def accepts(run: Run) -> Runs:
     return runs
 
 
+def _always(feeds: Inputs) -> bool:
+    return True
+
+
 def _is_empty(value: Any) -> bool:
     if isinstance(value, list):
         return any(map(_is_empty, value))
@@ -113,20 +124,22 @@ class Maker:
     """Makes up inputs."""
 
     slots: list[Slot]
-    graph: ir.Graph | None = None
-    fits: list[Fit] = field(default_factory=list)
-    """What the graph says about sizes: all of it, and as a fallback without what only seems to be equal."""
+    graph: ir.Graph
+    fit: Fit
+    """What the graph says about sizes."""
 
     @classmethod
     def of(cls, model: Model | Sequence[Slot]) -> Maker:
         if not isinstance(model, Model):
-            return cls(list(model), None, [Fit()])
+            if not model:
+                raise UnsupportedError("it is not known which inputs the model takes: give inputs")
+            return cls(list(model), ir.Graph([], [], nodes=[]), Fit())
         whole = model.ir
         if whole.functions:
             whole = whole.clone()
             inline(whole)
         inputs = slots(whole)
-        return cls(inputs, whole.graph, [fit(whole.graph, inputs), fit(whole.graph, inputs, loose=True)])
+        return cls(inputs, whole.graph, fit(whole.graph, inputs))
 
     @property
     def dynamic(self) -> list[str]:
@@ -141,13 +154,10 @@ class Maker:
             if size < 0:
                 raise InvalidDataError(f"the dimension {name!r} cannot be {size}")
 
-    def referee(self, model: Model | Sequence[Slot], dims: Mapping[str, int] | None) -> Runs:
-        """ONNX Runtime, unless there is nothing to choose, or no model that it could run."""
-        chosen = [slot for slot in self.slots if slot.dtype.is_integer() and slot.dtype.bitwidth > 8]
-        certain = not chosen and set(self.dynamic) <= set(dims or {})
-        if certain or not isinstance(model, Model):
-            return lambda feeds: True
-        return accepts(runners.prepare("onnxruntime", model))
+    def nothing_to_choose(self, dims: Mapping[str, int] | None) -> bool:
+        """Whether all sizes are known, and no input could be something like an index or a shape."""
+        wide = [slot for slot in self.slots if slot.dtype.is_integer() and slot.dtype.bitwidth > 8]
+        return not wide and not self._free(dims)
 
     def feasible(
         self, runs: Runs, seed: int, dims: Mapping[str, int] | None, sizes: int
@@ -177,9 +187,13 @@ class Maker:
             yield first
 
     def _options(self, dims: Mapping[str, int] | None) -> Iterator[tuple[dict[str, int], int | None]]:
-        """Sizes, and what integers are of which nothing is known."""
+        """Sizes, and what integers are of which nothing is known.
+
+        After all that the graph says about sizes comes a part of it: axes that seem to be equal may be broadcast.
+        """
         tried: list[dict[str, int]] = []
-        for fitted in self.fits:
+        for loose in (False, True) if self._free(dims) else (False,):
+            fitted = fit(self.graph, self.slots, loose=True) if loose else self.fit
             for chosen in candidates(self.slots, dims, fitted):
                 if chosen not in tried:
                     tried.append(chosen)
@@ -204,7 +218,7 @@ class Maker:
             Field(
                 slot,
                 tuple(sizes[dim] if isinstance(dim, str) else dim for dim in slot.dims),
-                clues_of(slot.value, self.fits[0], sizes, CLUES),
+                clues_of(slot.value, self.fit, sizes, CLUES),
                 longest,
             )
             for slot in self.slots
@@ -233,18 +247,16 @@ class Maker:
 
     def batches(self) -> list[str]:
         """The dynamic dimensions that are the batch: the first axis of the first input that has one, and its equals."""
-        fitted = self.fits[0]
         names = [
             n for s in self.slots for axis, n in enumerate(s.dims) if isinstance(n, str) and choices(s, axis) == BATCH
         ]
-        firsts = {fitted.first(name) for name in names if fitted.size(name) is None}
-        return [name for name in self.dynamic if fitted.first(name) in firsts]
+        firsts = {self.fit.first(name) for name in names if self.fit.size(name) is None}
+        return [name for name in self.dynamic if self.fit.first(name) in firsts]
 
     def label(self, regime: str, sizes: Mapping[str, int]) -> str:
         """'random, batch=2': dimensions that must be equal are named once."""
-        fitted = self.fits[0]
         said: dict[tuple[str, int], str] = {}
         for name in self.dynamic:
-            if fitted.size(name) is None or sizes[name] != fitted.size(name):
-                said.setdefault((fitted.first(name), sizes[name]), name)
+            if self.fit.size(name) is None or sizes[name] != self.fit.size(name):
+                said.setdefault((self.fit.first(name), sizes[name]), name)
         return ", ".join([regime, *(f"{name}={size}" for (_, size), name in said.items())])

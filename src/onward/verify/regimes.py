@@ -43,12 +43,6 @@ class Field:
         clued = self.clues.is_mask and self.slot.dtype.is_integer()
         return clued or bool(MASK_NAME.search(self.slot.name))
 
-    @property
-    def is_free(self) -> bool:
-        """Whether the model presumably runs on any values of the dtype."""
-        clues = self.clues
-        return not (clues.is_structural or clues.low is not None or self.is_mask or self.slot.key is not None)
-
     def wrapped(self, make: Callable[[], Any]) -> Any:
         """What `make` makes, in the containers of the input's type."""
         return _wrapped(self.slot, self.slot.containers, make)
@@ -171,7 +165,10 @@ Change = Callable[[Array, np.random.Generator], Array | None]
 
 
 def changed(regime: str, field: Field, value: Any, rng: np.random.Generator) -> Any:
-    """Random values as another regime has them: the same object where it leaves them alone."""
+    """Random values as another regime has them: the same object where it leaves them alone.
+
+    Single numbers keep their value in all but `zeros`: they tend to be parameters, such as a speed or a size.
+    """
     if value is None or isinstance(value, dict):
         return value
     if isinstance(value, list):
@@ -179,19 +176,16 @@ def changed(regime: str, field: Field, value: Any, rng: np.random.Generator) -> 
         return value if all(a is b for a, b in zip(made, value, strict=True)) else made
     if regime == ZEROS:
         return np.zeros_like(value) if _takes_zeros(field, value) else value
-    if field.is_float and not field.clues.exact and value.size:
+    if field.is_float and not field.clues.exact and not field.is_mask and value.size > 1:
         found = HARD[regime](value, rng)
         return value if found is None else found
-    if regime == VERY_LARGE and field.is_free and field.slot.dtype.is_integer() and value.size:
-        limits = np.array(_integer_range(field.slot.dtype), dtype=object)
-        return limits[rng.integers(0, 2, value.shape)].astype(value.dtype)
     return value
 
 
 def _takes_zeros(field: Field, value: Array) -> bool:
     clues = field.clues
     within = clues.low is None or clues.low <= 0
-    return bool(value.size) and value.dtype.kind != "O" and within and not clues.is_structural
+    return bool(value.size) and value.dtype.kind != "O" and within and not clues.is_structural and not field.is_mask
 
 
 def _rarely(special: tuple[float, ...]) -> Change:
@@ -222,13 +216,12 @@ def _scaled(low: Callable[[Any], float], high: Callable[[Any], float]) -> Change
     return change
 
 
-VERY_LARGE = "very large"
 HARD: dict[str, Change] = {
     "NaN": _rarely((np.nan,)),
     "infinity": _rarely((np.inf, -np.inf)),
     "denormal": _scaled(lambda d: float(d.tiny) / 2**d.mantissa_bitwidth * 2, lambda d: float(d.tiny) / 2),
     "very small": _scaled(lambda d: float(d.tiny), lambda d: float(d.tiny) ** 0.25),
-    VERY_LARGE: _scaled(lambda d: float(d.max) ** 0.25, lambda d: float(d.max) / 4),
+    "very large": _scaled(lambda d: float(d.max) ** 0.25, lambda d: float(d.max) ** 0.5),
 }
 """The edges: each a regime of its own."""
 EDGE_REGIMES = (ZEROS, *HARD, EMPTY)

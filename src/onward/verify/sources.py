@@ -76,6 +76,18 @@ def read(
         raise InvalidDataError(f"inputs are arrays by name, a list of such, or a path; got {type(given).__name__}")
 
 
+def read_unchecked(given: Any) -> Iterator[DataSet]:
+    """Sets for a model that does not say which inputs it takes: arrays by name, as they are."""
+    items = given if isinstance(given, list | tuple) else [given]
+    for number, item in enumerate(items):
+        if isinstance(item, Mapping):
+            yield DataSet(f"given {number}" if len(items) > 1 else "given", dict(item))
+        elif isinstance(item, str | os.PathLike) and Path(item).suffix.lower() == ".npz":
+            yield DataSet(str(item), dict(_npz(Path(item))))
+        else:
+            raise InvalidDataError("the model does not say which inputs it takes: give arrays by name, or an npz")
+
+
 def checked(given: Mapping[str, Any], slots: Sequence[Slot], where: str) -> Inputs:
     """The inputs in the model's order; one clear error unless names, dtypes and shapes are the model's."""
     names = [slot.name for slot in slots]
