@@ -315,3 +315,22 @@ def test_a_constant_with_a_wrong_value_is_named():
 
     inputs = {"x": np.ones((2, 3), np.float32)}
     assert bisect(Subject(model(1), ORT), Subject(model(2), ORT), inputs, noise={}).culprit.node == "constant"
+
+
+@pytest.mark.parametrize("other", [ORT, TORCH])
+@pytest.mark.parametrize("all_nodes", [False, True])
+def test_strings_maps_sequences_and_optionals_are_cut_through(other, all_nodes):
+    def model(slope: float) -> Model:
+        net = nets.Net(0, opset=18, x=(np.float32, 4, 3))
+        parts = net("SplitToSequence", net("Tanh", "x"), net.const(4, np.int64), axis=0)
+        some = net("Optional", net("SequenceAt", parts, net.const(0, np.int64)))
+        x = net("LeakyRelu", net("OptionalGetElement", some), alpha=slope, name="leaky")
+        options = {"domain": "ai.onnx.ml", "classlabels_strings": ["a", "b"]}
+        weights = {"coefficients": [0.1, 0.2, 0.3, -0.1, 0.3, 0.5], "intercepts": [0.1, -0.1]}
+        labels, scores = net("LinearClassifier", x, outputs=2, **options, **weights, post_transform="SOFTMAX")
+        return load(net.model(net("Identity", labels), net("ZipMap", scores, **options)))
+
+    inputs = {"x": np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)}
+    good, bad = Subject(model(0.1), ORT), Subject(model(0.2), other)
+    assert bisect(good, bad, inputs, noise={}, all_nodes=all_nodes).culprit.node == "leaky"
+    assert bisect(good, replace(bad, model=good.model), inputs, all_nodes=all_nodes).culprit is None

@@ -35,9 +35,9 @@ def _changes(node: ir.Node, other: ir.Node, names: dict[str, str]) -> Iterator[s
             yield from (f"in its {name}, {words}" for pair in pairs for words in _changes(*pair, names))
         if not kinds <= _PLAIN:
             continue
-        expected, found = ("left out" if a is None else _spell(a.value) for a in (first, second))
+        expected, found = (None if attribute is None else attribute.value for attribute in (first, second))
         if expected != found:
-            yield f"{name} is {found}, not {expected}"
+            yield f"{name} is {_spell(found)}, not {_spell(expected)}"
     yield from _inputs(node, other, names)
 
 
@@ -70,5 +70,10 @@ def _tensors(expected: ir.TensorProtocol, found: ir.TensorProtocol) -> str:
 
 
 def _spell(value: Any) -> str:
-    text = f"{value:g}" if isinstance(value, float) else str(list(value) if isinstance(value, tuple) else value)
+    if value is None:
+        return "left out"
+    if isinstance(value, list | tuple):
+        text = f"[{', '.join(map(_spell, value))}]"
+    else:
+        text = f"{value:g}" if isinstance(value, float) else str(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -120,6 +120,8 @@ def _is_float(value: Any) -> bool:
 def _floor(expected: Any, actual: Any) -> float:
     if isinstance(expected, list | tuple):
         return max((_floor(value, None) for value in expected), default=0.0)
+    if isinstance(expected, Mapping):  # numbers from a map are float32, whatever Python has made of them
+        return max((_floor(np.float32(v), None) for v in expected.values() if isinstance(v, float)), default=0.0)
     dtype = getattr(expected, "dtype", None)
     if dtype is None:
         return 0.0

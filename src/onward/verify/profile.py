@@ -18,7 +18,7 @@ from onward.verify.runners import Inputs, Outputs
 
 LARGEST = 2**29
 """Bytes of values that are read in one run."""
-ROUNDINGS = 8
+ROUNDINGS = 32
 """How many units in the last place an op without a sum may be off."""
 
 # fmt: off
@@ -130,4 +130,4 @@ def _nbytes(value: ir.Value, sizes: Mapping[str, int]) -> int:
     if value.shape is None or value.dtype is None:
         return 0
     dims = [dim if isinstance(dim, int) else sizes.get(dim.value or "", 64) for dim in value.shape]
-    return math.prod(dims) * max(value.dtype.bitwidth, 8) // 8
+    return math.prod(dims) * (64 if value.dtype == ir.DataType.STRING else value.dtype.bitwidth) // 8
