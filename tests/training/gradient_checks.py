@@ -185,7 +185,7 @@ def _narrow(graph: onnx.GraphProto) -> None:
                 _narrow_tensor(attribute.t)
             elif attribute.type == onnx.AttributeProto.GRAPH:
                 _narrow(attribute.g)
-            elif attribute.name in ("to", "stash_type") and attribute.i == TensorProto.DOUBLE:
+            elif attribute.name in ("to", "dtype", "stash_type") and attribute.i == TensorProto.DOUBLE:
                 attribute.i = TensorProto.FLOAT
 
 
