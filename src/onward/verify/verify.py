@@ -150,7 +150,10 @@ class Truth:
         statuses = [trial.status for trial in result.trials]
         differs = "different" in statuses
         inputs = self.samples[statuses.index("different") if differs else 0].data.inputs
-        ends = search.Subject(self.side.model, self.side.runner), search.Subject(other.model, other.runner)
+        ends = (
+            search.Subject(self.side.model, self.side.runner, self.how.prepare),
+            search.Subject(other.model, other.runner, self.how.prepare),
+        )
         found = search.bisect(*ends, inputs, noise=self._noise, all_nodes=all_nodes, certain=differs)
         culprit = found.culprit if differs else None
         if found.remark:
