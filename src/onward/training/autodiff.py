@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -35,7 +35,7 @@ def gradients(op: Builder, y: ir.Value, wrt: Values, seed: Tensor | None = None)
 def several_gradients(op: Builder, ends: Sequence[tuple[ir.Value, Tensor]], wrt: Values) -> list[Tensor | None]:
     """As `gradients`, from several values whose gradients are given."""
     load_rules()
-    tape = Tape(op, wrt)
+    tape = Tape(op, dependents_of(op.graph, wrt)[0])
     for value, gradient in ends:
         tape.add(value, gradient)
     nodes = on_the_way(op.graph, [value for value, _ in ends], wrt)
@@ -49,9 +49,10 @@ def several_gradients(op: Builder, ends: Sequence[tuple[ir.Value, Tensor]], wrt:
 class Tape:
     """The gradients found so far."""
 
-    def __init__(self, op: Builder, wrt: Values) -> None:
+    def __init__(self, op: Builder, reached: Container[ir.Value]) -> None:
         self.op = op
-        self._wrt = set(wrt)
+        self.reached = reached
+        """The values that depend on what the derivatives are taken with respect to."""
         self._found: dict[ir.Value, list[Tensor]] = {}
 
     def add(self, value: ir.Value, gradient: Tensor) -> None:
@@ -72,11 +73,11 @@ class Tape:
             return
         rule = RULES.get(key_of(node))
         assert rule is not None, "see require_rules"
-        self.op.scope = f"{node.name or node.op_type}/grad/"
+        outer, self.op.scope = self.op.scope, f"{node.name or node.op_type}/grad/"
         inputs = [None if value is None else self.op.tensor(value) for value in node.inputs]
         context = Context(self.op, node, self)
         found = rule.apply(context, self.gradient(node.outputs[0]), *inputs, **arguments(node))
-        self.op.scope = ""
+        self.op.scope = outer
         if found is None or isinstance(found, Tensor):
             found = [found]
         for tensor, gradient in zip(inputs, found, strict=False):
@@ -118,6 +119,14 @@ class Context:
         found = self.gradient(index)
         return found if found is not None else self.op.zeros_like(self.output(index))
 
+    def wants(self, value: ir.Value) -> bool:
+        """Whether the gradient of a value, one that a body captures perhaps, is of any use."""
+        return value in self.tape.reached and is_real(value)
+
+    def capture(self, value: ir.Value, gradient: Tensor) -> None:
+        """Give the gradient of a value that a body of the node reads from outside."""
+        self.tape.add(value, gradient)
+
     def refuse(self, why: str) -> MissingGradient:
         """The error for a form of the op that the rule does not cover."""
         return MissingGradient(f"{origin(self.node)}: no gradient rule: {why}")
@@ -125,19 +134,26 @@ class Context:
 
 def on_the_way(graph: ir.Graph, ends: Iterable[ir.Value], wrt: Values) -> list[ir.Node]:
     """The nodes of a graph through which `ends` depend on `wrt`, in order; what a body captures counts as an input."""
-    reached = set(wrt)
-    forward = []
-    for node in graph:
-        if key_of(node) not in NO_GRADIENT and any(v in reached for v in reads(node)):
-            reached.update(output for output in node.outputs if is_real(output))
-            forward.append(node)
     needed = set(ends)
     way = []
-    for node in reversed(forward):
+    for node in reversed(dependents_of(graph, wrt)[1]):
         if not needed.isdisjoint(node.outputs):
             needed.update(reads(node))
             way.append(node)
     return way[::-1]
+
+
+def dependents_of(graph: ir.Graph, wrt: Values) -> tuple[set[ir.Value], list[ir.Node]]:
+    """The values of a graph that depend on `wrt` by a way that has a derivative, and the nodes they come from."""
+    reached = set(wrt)
+    nodes = []
+    for node in graph:
+        if key_of(node) not in NO_GRADIENT and any(v in reached for v in reads(node)):
+            real = [output for output in node.outputs if is_real(output)]
+            reached.update(real)
+            if real:
+                nodes.append(node)
+    return reached, nodes
 
 
 def require_rules(graph: ir.Graph, nodes: Sequence[ir.Node], wrt: Values) -> None:

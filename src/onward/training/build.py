@@ -220,6 +220,10 @@ class Builder:
             return tensors[0]
         return self.Add(*tensors) if len(tensors) == 2 else self.Sum(*tensors)
 
+    def input_like(self, value: ir.Value) -> ir.Value:
+        """A new value of the type and shape of another: an input of a body to come."""
+        return ir.Value(name=self.names.value(f"{self.scope}input"), type=value.type, shape=value.shape)
+
     @contextmanager
     def inside(self, graph: ir.Graph) -> Iterator[None]:
         """Write to the end of `graph`, the body of a node to come."""

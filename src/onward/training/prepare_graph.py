@@ -11,6 +11,7 @@ from onward.canon.inline import inline
 from onward.canon.lower import key_of, lower
 from onward.canon.signature import check_signatures
 from onward.canon.upgrade import upgrade
+from onward.canon.walk import all_nodes, inner_graphs
 from onward.model import Model
 from onward.training.autodiff import Values, on_the_way
 from onward.training.vjp import has_rule
@@ -35,7 +36,14 @@ def differentiable(model: Model) -> ir.Model:
 def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> None:
     """Replace ops between `wrt` and `y` that have no gradient rule by their definitions, as long as they have one."""
     name, names = y.name, [value.name for value in wrt]
-    while missing := {key_of(node) for node in on_the_way(model.graph, [y], wrt) if not has_rule(key_of(node))}:
+    while missing := _missing(model.graph, y, wrt):
         if not lower(model, lambda key, missing=missing: key not in missing):  # type: ignore[misc]
             break
     assert (y.name, [value.name for value in wrt]) == (name, names)
+
+
+def _missing(graph: ir.Graph, y: ir.Value, wrt: Values) -> set[str]:
+    """The ops between `wrt` and `y` that have no rule, and those in bodies there."""
+    way = on_the_way(graph, [y], wrt)
+    inside = [node for outer in way for body in inner_graphs(outer) for node in all_nodes(body)]
+    return {key for key in map(key_of, [*way, *inside]) if not has_rule(key)}
