@@ -158,6 +158,13 @@ class Truth:
         culprit = found.culprit if differs else None
         if found.remark:
             self.notes.append(found.remark)
+        hidden = [] if differs else [e for e in found.profile if e.own is not None and e.own > e.allowed]
+        if hidden:
+            node = f"{hidden[0].node} ({hidden[0].op})"
+            self.notes.append(
+                f"the outputs of {other.name} agree, but {node} by itself is off by {hidden[0].own:.1e}, "
+                f"beyond {hidden[0].allowed:.1e}: a difference that hardly shows in the outputs"
+            )
         if culprit is not None and reduce_to is not None:
             culprit = replace(culprit, reduced=str(reduce(*ends, inputs, culprit, reduce_to)))
         return replace(result, culprit=culprit, profile=found.profile)
