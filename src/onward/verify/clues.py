@@ -64,7 +64,8 @@ class Clues:
     @property
     def is_structural(self) -> bool:
         """Whether the model may not run on other values: they are shapes, counts, or lengths."""
-        return self.exact is not None or self.is_length or bool(self.choices) or (self.low or 0) > 0
+        chosen = bool(self.choices) and self.low is None
+        return self.exact is not None or self.is_length or chosen or (self.low or 0) > 0
 
 
 @dataclass(frozen=True)

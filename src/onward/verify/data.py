@@ -220,6 +220,7 @@ class Maker:
                 tuple(sizes[dim] if isinstance(dim, str) else dim for dim in slot.dims),
                 clues_of(slot.value, self.fit, sizes, CLUES),
                 longest,
+                len(self.slots) == 1,
             )
             for slot in self.slots
         ]

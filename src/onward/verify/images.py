@@ -21,15 +21,14 @@ from onward.verify.fit import Array
 from onward.verify.sizes import Slot
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm", ".tif", ".tiff", ".webp", ".jp2", ".j2k")
-CHANNELS = (1, 3, 4)
+CHANNELS = (3, 1, 4)
+"""The most usual first."""
 
 
 def image_input(slots: Sequence[Slot], path: Path) -> Slot:
     """The only input, which has to be an image."""
     if len(slots) != 1:
-        raise InvalidDataError(
-            f"{path}: an image is enough for a model with one input, but this has {len(slots)}: use npz"
-        )
+        raise InvalidDataError(f"{path}: an image was found, but the model has {len(slots)} inputs: give them as npz")
     slot = slots[0]
     if slot.containers or len(slot.dims) not in (3, 4) or slot.dtype in (ir.DataType.STRING, ir.DataType.BOOL):
         raise InvalidDataError(f"{path}: an image was found, but the input {quote(slot.name)} is {slot.spelled}")
@@ -54,10 +53,10 @@ def read_image(path: Path, slot: Slot, dims: Mapping[str, int] | None = None) ->
 
 
 def _channel_axis(slot: Slot, space: Sequence[int | None]) -> int:
-    if space[0] in CHANNELS or (space[0] is None and space[2] not in CHANNELS):
-        return 0
-    if space[2] in CHANNELS:
-        return 2
+    for channels in (*CHANNELS, None):
+        for axis in (0, 2):
+            if space[axis] == channels:
+                return axis
     raise InvalidDataError(f"an image has 1, 3 or 4 channels, but the input {quote(slot.name)} is {slot.spelled}")
 
 

@@ -33,6 +33,8 @@ class Field:
     clues: Clues
     longest: int
     """The longest axis of the inputs, which lengths do not exceed."""
+    is_alone: bool = False
+    """Whether it is the only input."""
 
     @property
     def is_float(self) -> bool:
@@ -118,8 +120,9 @@ def _integers(field: Field, rng: np.random.Generator, unclued: int | None) -> Ar
         return np.asarray(
             rng.integers(max(int(clues.low), lowest), min(int(clues.high), highest), shape, endpoint=True)
         )
-    if choices := [choice for choice in clues.choices if isinstance(choice, int | np.integer)]:
-        return np.asarray(rng.choice(np.asarray(choices), shape))
+    if choices := [int(choice) for choice in clues.choices if isinstance(choice, int | np.integer)]:
+        others = range(4) if len(choices) < 3 and np.prod(shape) > 1 else ()
+        return np.asarray(rng.choice(np.asarray([*choices, *others]), shape))
     if clues.is_length or (len(shape) <= 1 and LENGTH_NAME.search(field.slot.name)):
         longest = clues.longest or field.longest
         lengths = np.sort(rng.integers((longest + 1) // 2, longest + 1, shape), axis=None)[::-1].reshape(shape)
@@ -167,7 +170,7 @@ Change = Callable[[Array, np.random.Generator], Array | None]
 def changed(regime: str, field: Field, value: Any, rng: np.random.Generator) -> Any:
     """Random values as another regime has them: the same object where it leaves them alone.
 
-    Single numbers keep their value in all but `zeros`: they tend to be parameters, such as a speed or a size.
+    Masks stay as they are, and so do single numbers beside other inputs: they are parameters, such as a speed.
     """
     if value is None or isinstance(value, dict):
         return value
@@ -176,16 +179,20 @@ def changed(regime: str, field: Field, value: Any, rng: np.random.Generator) -> 
         return value if all(a is b for a, b in zip(made, value, strict=True)) else made
     if regime == ZEROS:
         return np.zeros_like(value) if _takes_zeros(field, value) else value
-    if field.is_float and not field.clues.exact and not field.is_mask and value.size > 1:
+    if field.is_float and not field.clues.exact and _is_data(field, value):
         found = HARD[regime](value, rng)
         return value if found is None else found
     return value
 
 
+def _is_data(field: Field, value: Array) -> bool:
+    return value.size > (0 if field.is_alone else 1) and not field.is_mask
+
+
 def _takes_zeros(field: Field, value: Array) -> bool:
     clues = field.clues
     within = clues.low is None or clues.low <= 0
-    return bool(value.size) and value.dtype.kind != "O" and within and not clues.is_structural and not field.is_mask
+    return within and value.dtype.kind != "O" and not clues.is_structural and _is_data(field, value)
 
 
 def _rarely(special: tuple[float, ...]) -> Change:
