@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
+import onnx_ir as ir
+
 from onward.errors import OnwardError
 from onward.training.build import Builder, Tensor
 
@@ -33,6 +35,8 @@ class Optimizer(Protocol):
     """A rule for updates, parameter by parameter."""
 
     name: ClassVar[str]
+    by_element: ClassVar[bool]
+    """Whether each element of a parameter goes its own way, so that a step can be made piece by piece."""
     lr: float
     weight_decay: float
 
@@ -49,11 +53,16 @@ class SGD:
     """Gradient descent, with momentum or Nesterov's if asked for."""
 
     name: ClassVar[str] = "sgd"
-    lr: float = 1e-2
+    by_element: ClassVar[bool] = True
+    lr: float = 1e-3
     momentum: float = 0.0
     dampening: float = 0.0
     nesterov: bool = False
     weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.nesterov and (self.momentum <= 0 or self.dampening):
+            raise OnwardError("nesterov needs a momentum, and no dampening")
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -77,6 +86,7 @@ class Adagrad:
     """Steps shrink with the sum of squared gradients."""
 
     name: ClassVar[str] = "adagrad"
+    by_element: ClassVar[bool] = True
     lr: float = 1e-2
     lr_decay: float = 0.0
     eps: float = 1e-10
@@ -100,6 +110,7 @@ class RMSprop:
     """Steps are scaled by a running mean of squared gradients."""
 
     name: ClassVar[str] = "rmsprop"
+    by_element: ClassVar[bool] = True
     lr: float = 1e-2
     alpha: float = 0.99
     eps: float = 1e-8
@@ -133,6 +144,7 @@ class Adam:
     """Adaptive moments; weight decay is added to the gradient."""
 
     name: ClassVar[str] = "adam"
+    by_element: ClassVar[bool] = True
     lr: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
@@ -151,6 +163,7 @@ class AdamW:
     """Adam with weight decay apart from the gradient."""
 
     name: ClassVar[str] = "adamw"
+    by_element: ClassVar[bool] = True
     lr: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
@@ -172,6 +185,7 @@ class LAMB:
     """AdamW with steps scaled layer by layer, by the norm of the parameter over that of its step."""
 
     name: ClassVar[str] = "lamb"
+    by_element: ClassVar[bool] = False
     lr: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-6
@@ -206,10 +220,13 @@ def moments(state: State, g: Tensor, betas: tuple[float, float]) -> tuple[Tensor
 
 
 def corrections(op: Builder, w: Tensor, step: Tensor, betas: tuple[float, float]) -> tuple[Tensor, Tensor]:
-    """What running means lack in the first steps, for the first moment and the root of the second."""
-    count = step.cast(w.dtype)
-    first, second = (1 - op.Pow(op.like(beta, w), count) for beta in betas)
-    return first, op.Sqrt(second)
+    """What running means lack in the first steps, for the first moment and the root of the second.
+
+    In double precision: 1 - 0.999 is only right to five digits in float32.
+    """
+    count = step.cast(ir.DataType.DOUBLE)
+    first, second = (1 - op.Pow(op.like(beta, count), count) for beta in betas)
+    return first.cast(w.dtype), op.Sqrt(second).cast(w.dtype)
 
 
 def adam_step(
