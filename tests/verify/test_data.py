@@ -1,25 +1,17 @@
+import subprocess
+import sys
+
 import numpy as np
 import onnx
 import pytest
+from graphs import model, weight
 from onnx import TensorProto, helper
 
-from onward.errors import UnsupportedError
-from onward.model import Model, load
-from onward.verify.data import input_sets, make_inputs
+from onward.errors import InvalidDataError, UnsupportedError
+from onward.model import load
+from onward.verify import runners
+from onward.verify.data import data_sets, input_sets, make_inputs
 from onward.verify.sizes import fit, slots
-
-
-def model(text: str, **weights: np.ndarray) -> Model:
-    proto = onnx.ModelProto()
-    proto.graph.CopyFrom(onnx.parser.parse_graph(text))
-    proto.ir_version, proto.graph.name = 8, "test"
-    proto.opset_import.extend([helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)])
-    proto.graph.initializer.extend(onnx.numpy_helper.from_array(value, key) for key, value in weights.items())
-    return load(proto)
-
-
-def weight(*shape: int) -> np.ndarray:
-    return np.ones(shape, np.float32)
 
 
 def test_static_shapes_and_dtypes_need_no_runtime() -> None:
@@ -159,3 +151,125 @@ def test_features_of_trees_lie_around_the_thresholds() -> None:
     features = make_inputs(load(proto), dims={"N": 64})["x"]
     assert features.shape == (64, 2)
     assert 0.2 < np.mean(features[:, 1] > 5000) < 0.8
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        ("(float[a,b] x, float[c,d] y) => (z) { z = MatMul(x, y) }", {}),
+        ("(float[a,b,c] x, float[d,e,f,g] y) => (z) { z = Add(x, y) }", {}),
+        ("(float[a,b,c,d] x, float[e,f,g,h] w, float[i] s) => (z) { z = Conv<group=3>(x, w, s) }", {}),
+        ("(float[a,b] x, float[c,d] w, float[e] s) => (z) { z = Gemm<transB=1>(x, w, s) }", {}),
+        ("(float[a,b,c] x, float[d,e,f] w, float[g,h,i] r) => (z) { z, h, c = LSTM<hidden_size=5>(x, w, r) }", {}),
+        ("(float[a,b,c] x, float[d] s, float[e] t) => (z) { z = LayerNormalization(x, s, t) }", {}),
+        ("(float[a,b,c] x, float[d,e,f] y) => (z) { z = Concat<axis=1>(x, y) }", {}),
+        ('(float[a,b,c] x, float[d,e,f] y) => (z) { z = Einsum<equation="bij,bkj->bik">(x, y) }', {}),
+        ("(float[a,b] x, float[c,d] m) => (z) { t = Concat<axis=1>(x, x) z = Add(t, m) }", {}),
+        ("(float[a,b,c] x) => (z) { z = Conv(x, w) }", {"w": weight(2, 3, 999)}),
+        ("(float[a,b] x) => (z) { z = Reshape(x, s) }", {"s": np.array([0, 7, -1])}),
+        ("(float[a,b,c] x) => (z) { z = Squeeze(x, s) }", {"s": np.array([1])}),
+        ("(float[a,b] x, int64[c] s) => (z) { z = Expand(x, s) }", {}),
+        ("(float[a,b] x, int64[c] s) => (z) { z = Reshape(x, s) }", {}),
+        ("(float[a,b,c] x, int64[d] r) => (z) { z = Tile(x, r) }", {}),
+        ("(float[a,b] x, int64[c] s) => (z) { z, q, r = Split<axis=1>(x, s) }", {}),
+        ("(float[a,b] x, int64[c] k) => (v, i) { v, i = TopK(x, k) }", {}),
+        ("(float[a,b] x, int64[c] p) => (z) { z = Pad(x, p) }", {}),
+        ("(float[a,b] x, int64[c] s, int64[d] e, int64[f] g) => (z) { z = Slice(x, s, e, g) }", {}),
+        ("(float[a,b] x, int64[c,d] i, float[e,f] u) => (z) { z = ScatterElements(x, i, u) }", {}),
+        ("(float[a,b] x, int64[c,d] i, float[e,f] u) => (z) { z = ScatterND(x, i, u) }", {}),
+        ("(int64 start, int64 limit, int64 delta) => (z) { z = Range(start, limit, delta) }", {}),
+        ("(float[a,b,c,d] x, float[e] r, float[f] s) => (z) { z = Resize(x, r, s) }", {}),
+        ("(float[a,b] x, float s, uint8 o) => (z) { z = QuantizeLinear(x, s, o) }", {}),
+        ("(float[a,b,c] x, int64[d,e] t) => (z) { z = NegativeLogLikelihoodLoss(x, t) }", {}),
+        ("(float[a,b,c] x, int64[d] n) => (z) { z = ReverseSequence(x, n) }", {}),
+        ("(seq(float[N]) s, int64 i) => (z) { z = SequenceAt(s, i) }", {}),
+        ("(float[a,b] x, int64 i) => (z) { z = CumSum(x, i) }", {}),
+    ],
+)
+def test_sizes_and_values_fit_where_nothing_is_declared(text: str, weights: dict[str, np.ndarray]) -> None:
+    """The first sizes that are tried: what the graph says is enough."""
+    net = model(f"g {text}", **weights)
+    first = next(data_sets(net, runs=lambda feeds: True)).inputs
+    outputs = runners.prepare("onnxruntime", net)(first)
+    assert all(np.size(value) for value in outputs.values())
+
+
+def test_a_dimension_that_is_written_as_a_sum() -> None:
+    text = "g (float[B,past] x, float[B,new] y, float[B,Z] m) => (z) { t = Concat<axis=1>(x, y) z = Mul(t, m) }"
+    proto = model(text).to_proto()
+    proto.graph.input[2].type.tensor_type.shape.dim[1].dim_param = "past + new"
+    inputs = make_inputs(load(proto), dims={"past": 5, "new": 3})
+    assert inputs["m"].shape[1] == 8
+
+
+def test_sizes_of_a_known_total_follow() -> None:
+    text = "g (float[B,P] x, float[B,T] y, float[B,8] m) => (z) { t = Concat<axis=1>(x, y) z = Mul(t, m) }"
+    inputs = make_inputs(model(text), dims={"P": 5})
+    assert inputs["y"].shape[1] == 3
+
+
+def test_updates_have_a_place_each() -> None:
+    text = "g (float[9,4] x, int64[5,4] i, float[5,4] u) => (z) { z = ScatterElements(x, i, u) }"
+    places = make_inputs(model(text))["i"]
+    assert all(len(set(column)) == 5 for column in places.T)
+
+
+def test_nothing_is_dropped_at_random() -> None:
+    net = model("g (float[8,8] x, float r, bool t) => (z) { z = Dropout(x, r, t) }")
+    inputs = make_inputs(net)
+    assert not inputs["t"] and 0 <= inputs["r"] <= 0.5
+
+
+def test_functions_of_the_model_are_looked_into() -> None:
+    body = helper.make_function(
+        "own", "Look", ["t", "i"], ["y"], [helper.make_node("Gather", ["t", "i"], ["y"])], [helper.make_opsetid("", 17)]
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Look", ["table", "ids"], ["y"], domain="own")],
+        "g",
+        [helper.make_tensor_value_info("ids", TensorProto.INT64, [64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(weight(50, 2), "table")],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    net = load(helper.make_model(graph, functions=[body], opset_imports=opsets, ir_version=8))
+    ids = make_inputs(net)["ids"]
+    assert 30 < ids.max() < 50
+    assert net.ir.functions
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [({"M": 3}, "no input has a dynamic dimension 'M'; there are 'N'"), ({"N": -1}, "cannot be -1")],
+)
+def test_dims_that_make_no_sense(dims: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidDataError, match=message):
+        make_inputs(model("g (float[N] x) => (y) { y = Relu(x) }"), dims=dims)
+
+
+def test_the_largest_candidates_are_not_tried() -> None:
+    net = model("g (float[a,b,c,d,e,f,g,h] x) => (y) { y = Relu(x) }")
+    assert max(inputs["x"].size for inputs in input_sets(net)) <= 1 << 22
+
+
+def test_data_does_not_depend_on_the_order_of_hashes() -> None:
+    script = """
+import hashlib, numpy as np
+from graphs import model
+from onward.verify import runners
+from onward.verify.data import data_sets
+net = model('g (float[N,T] x, int64[N,M] i, string[N] s, bool[M,T] b) => (y) { y = Abs(x) }')
+digest = hashlib.sha256()
+for made in data_sets(net, hard=True):
+    digest.update(made.label.encode())
+    for name, value in made.inputs.items():
+        digest.update(name.encode() + repr(value.tolist()).encode())
+print(digest.hexdigest())
+"""
+    found = set()
+    for seed in ("1", "2"):
+        environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}
+        found.add(
+            subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True).stdout
+        )
+    assert len(found) == 1
