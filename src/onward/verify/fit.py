@@ -58,7 +58,9 @@ class Fit:
         for known in (sizes.get(dim), self.sizes.get(name), sizes.get(name)):
             if known is not None:
                 return known
-        number, parts = self.made.get(name, (1, ()))
+        if name not in self.made:
+            return None
+        number, parts = self.made[name]
         found = [self.length(part, sizes, depth + 1) for part in parts] if depth < DEEPEST else []
         return number * sum(size for size in found if size is not None) if found and None not in found else None
 
@@ -76,7 +78,7 @@ class Fit:
 
     def equal(self, a: Dim | None, b: Dim | None) -> None:
         """Two axes have one size, unless it is known that they have not."""
-        if a is None or b is None:
+        if a is None or b is None or a == b:
             return
         size, other_size = self.size(a), self.size(b)
         if size is not None or other_size is not None:
@@ -159,6 +161,8 @@ class Fit:
         known = list(shapes)
         if any(dims is None for dims in known):
             return None
+        if all(dims == known[0] for dims in known):
+            return known[0]
         result: list[Dim | None] = []
         for place in range(1, max((len(dims) for dims in known if dims is not None), default=0) + 1):
             axes = [dims[-place] for dims in known if dims is not None and len(dims) >= place]
