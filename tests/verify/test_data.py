@@ -75,6 +75,11 @@ def test_no_size_fits() -> None:
         make_inputs(net)
 
 
+def test_a_model_without_anything_to_say_still_gets_data() -> None:
+    net = model("g (float[N,T] x) => (y) { y = Slice(x, zero, zero) }", zero=np.array([0]))
+    assert make_inputs(net)["x"].ndim == 2
+
+
 def test_several_sizes() -> None:
     net = model("g (float[N,3,H,W] x) => (y) { y = Conv(x, w) }", w=weight(4, 3, 3, 3))
     shapes = [inputs["x"].shape for inputs in input_sets(net)]

@@ -69,12 +69,15 @@ def data_sets(
     wanted = [*regimes, *(name for name in REGIMES[2:] if hard and name not in regimes)]
     if unknown := [name for name in wanted if name not in REGIMES]:
         raise InvalidDataError(f"there is no regime {unknown[0]!r}; there are {', '.join(REGIMES)}")
+    referees: tuple[Runs, ...] = (runs or _always,)
     if maker.nothing_to_choose(dims):
-        runs = _always
-    elif runs is None:
-        runs = accepts(runners.prepare("onnxruntime", model)) if isinstance(model, Model) else _always
+        referees = (_always,)
+    elif runs is None and isinstance(model, Model):
+        run = runners.prepare("onnxruntime", model)
+        referees = accepts(run), accepts(run, empty=True)
     found: list[tuple[dict[str, int], Inputs]] = []
-    for chosen, feeds in itertools.islice(maker.feasible(runs, seed, dims, sizes), None if RANDOM in wanted else 1):
+    feasible = maker.feasible(referees, seed, dims, sizes)
+    for chosen, feeds in itertools.islice(feasible, None if RANDOM in wanted else 1):
         found.append((chosen, feeds))
         if RANDOM in wanted:
             yield DataSet(maker.label(RANDOM, chosen), feeds)
@@ -96,15 +99,15 @@ def input_sets(model: Model, seed: int = 0, dims: Mapping[str, int] | None = Non
         yield made.inputs
 
 
-def accepts(run: Run) -> Runs:
-    """Whether something runs on given inputs and answers: no output is empty, unless an input is."""
+def accepts(run: Run, *, empty: bool = False) -> Runs:
+    """Whether something runs on given inputs and answers: no output is `empty`, unless an input is."""
 
     def runs(feeds: Inputs) -> bool:
         try:
             outputs = run(feeds)
         except OnwardError:
             return False
-        return any(map(_is_empty, feeds.values())) or not any(map(_is_empty, outputs.values()))
+        return empty or any(map(_is_empty, feeds.values())) or not any(map(_is_empty, outputs.values()))
 
     return runs
 
@@ -160,20 +163,33 @@ class Maker:
         return not wide and not self._free(dims)
 
     def feasible(
+        self, referees: Sequence[Runs], seed: int, dims: Mapping[str, int] | None, sizes: int
+    ) -> Iterator[tuple[dict[str, int], Inputs]]:
+        """Sizes and inputs that the first referee lets pass, or else the next one."""
+        found = False
+        for runs in referees:
+            for made in self._feasible(runs, seed, dims, sizes):
+                found = True
+                yield made
+            if found:
+                return
+        tried = list(self._options(dims))
+        if self._free(dims):
+            raise self._none_found(dims, len(tried))
+        yield tried[0][0], self.fill(tried[0][0], seed)
+
+    def _feasible(
         self, runs: Runs, seed: int, dims: Mapping[str, int] | None, sizes: int
     ) -> Iterator[tuple[dict[str, int], Inputs]]:
-        """Sizes and inputs on which the source runs, as long as a dimension gets a new one of `sizes` sizes."""
+        """Goes on as long as a dimension gets a new one of `sizes` sizes, and it does not take too long."""
         seen: dict[str, list[int]] = {name: [] for name in self.dynamic}
-        tries, left = 0, None
-        first: tuple[dict[str, int], Inputs] | None = None
-        for chosen, unclued in self._options(dims):
+        left: int | None = None
+        for number, (chosen, unclued) in enumerate(self._options(dims)):
             if left == 0 or (left is not None and unclued is not None):
                 return
             if left is not None and not any(len(s) < sizes and chosen[n] not in s for n, s in seen.items()):
                 continue
-            feeds = self.fill(chosen, seed + tries, unclued)
-            first = first or (chosen, feeds)
-            tries += 1
+            feeds = self.fill(chosen, seed + number, unclued)
             if runs(feeds):
                 left = MORE_TRIES if left is None or sizes > 2 else left
                 for name, known in seen.items():
@@ -181,10 +197,6 @@ class Maker:
                 yield chosen, feeds
             elif left is not None:
                 left -= 1
-        if left is None:
-            if self._free(dims) or first is None:
-                raise self._none_found(dims, tries)
-            yield first
 
     def _options(self, dims: Mapping[str, int] | None) -> Iterator[tuple[dict[str, int], int | None]]:
         """Sizes, and what integers are of which nothing is known.
