@@ -18,6 +18,7 @@ from onward.canon.upgrade.rewrite import put
 from onward.canon.walk import all_graphs
 from onward.training.autodiff import Context, captured, dependents_of, is_real, several_gradients
 from onward.training.build import Builder, Tensor
+from onward.training.scan import give
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.elementwise import constant_of
 
@@ -238,11 +239,6 @@ def copied(op: Builder, graph: ir.Graph) -> ir.Graph:
             node.name = op.names.node(node.name or node.op_type)
     copy.name = op.names.node(f"{graph.name or 'body'}/grad")
     return copy
-
-
-def give(op: Builder, graph: ir.Graph, results: Sequence[Tensor]) -> None:
-    """Make tensors the outputs of a body, each a value of its own."""
-    graph.outputs[:] = [op.Identity(tensor).value for tensor in results]
 
 
 def remove_unused(graph: ir.Graph) -> None:
