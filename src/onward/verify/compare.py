@@ -34,6 +34,8 @@ FEW = 32
 """The factor is larger where the noise was measured on few elements: √2 times as large where it was on this many."""
 WIDEST = 0.5
 """No noise excuses a larger overall error: at 1, a result has nothing in common with what was expected."""
+PEAK = 4.0
+"""The worst of many elements that are off by rounding is off by so many times as much as they are overall."""
 QUIET = 0.01
 """An output that is far smaller than on ordinary data is measured by this share of what it is there."""
 STEP, STEPS_OVERALL = 1.0, 0.1
@@ -180,8 +182,8 @@ class _Rule:
 
 def tolerance(dtype: np.dtype[Any], noise: Error, size: int, steps: bool = False) -> Tolerance:
     """How far an output of `size` elements may be off, given the source's own noise."""
-    least = STEP if steps else floor(dtype)
-    least_overall = STEPS_OVERALL if steps else least
+    least = STEP if steps else PEAK * floor(dtype)
+    least_overall = STEPS_OVERALL if steps else floor(dtype)
     widest = math.inf if steps else max(WIDEST, 0.0 if is_float(dtype) else 1 / max(size, 1))
     factor = NOISE_FACTOR * math.sqrt(1 + FEW / max(noise.samples, 1)) if noise.samples else NOISE_FACTOR
     worst = max(least, factor * _excuse(noise.worst))
@@ -192,7 +194,7 @@ def tolerance(dtype: np.dtype[Any], noise: Error, size: int, steps: bool = False
         why = "one step of a quantised output"
     else:
         why = f"the floor of {dtype}" if least else f"{dtype} has to be equal"
-    return Tolerance(worst, overall, least, noise.worst, noise.overall, factor, why)
+    return Tolerance(worst, overall, least_overall, noise.worst, noise.overall, factor, why)
 
 
 def _excuse(noise: float) -> float:
