@@ -72,3 +72,17 @@ def test_conv_transpose(name: str) -> None:
 
 def test_conv_transpose_with_bias() -> None:
     check_op("ConvTranspose", {"x": normal(2, 2, 2, 3), "w": normal(2, 3, 2, 2), "b": normal(3)}, strides=[2, 1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "image", "block", "attributes"),
+    [
+        ((1, 8, 6), [3, 4], [2, 2], {}),
+        ((2, 2, 4), [5], [2], {}),
+        ((1, 4, 6), [4, 5], [2, 2], {"strides": [2, 2], "pads": [0, 1, 0, 1]}),
+        ((1, 4, 6), [4, 4], [2, 2], {"dilations": [2, 1]}),
+    ],
+)
+def test_col2im(shape: Shape, image: list[int], block: list[int], attributes: dict[str, Any]) -> None:
+    inputs = {"x": normal(*shape), "image": np.asarray(image), "block": np.asarray(block)}
+    check_op("Col2Im", inputs, **attributes)

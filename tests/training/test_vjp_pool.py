@@ -106,3 +106,10 @@ def test_the_first_of_equal_elements_gets_the_gradient(op: str, attributes: dict
     expected = autograd(model, inputs, ["x"])["x"]
     close(run_torch(derived, inputs)["x.grad"], expected, 1e-9, "on PyTorch")
     close(run_onnxruntime(single_precision(derived), inputs)["x.grad"], expected, 1e-6, "on ONNX Runtime")
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_max_roi_pool(scale: float) -> None:
+    rois = np.asarray([[0, 0, 0, 3, 4], [1, 1, 2, 3, 3], [1, -2, 1, 0, 9]], np.float64)
+    inputs = {"x": distinct(2, 2, 5, 4), "rois": rois}
+    check_op("MaxRoiPool", inputs, wrt=["x"], pooled_shape=[2, 2], spatial_scale=scale)

@@ -92,3 +92,25 @@ def channel_sum(x: Tensor) -> Tensor:
     op = x.op
     places = op.sum(x, range(2, x.rank), keepdims=False) if x.rank > 2 else x
     return op.sum(places, [0], keepdims=False)
+
+
+@vjp("Col2Im")
+def col2im(
+    c: Context,
+    g: Tensor,
+    x: Tensor,
+    image_shape: Tensor,
+    block_shape: Tensor,
+    *,
+    dilations: List = None,
+    pads: List = None,
+    strides: List = None,
+) -> Gradients:
+    """The columns of the gradient: a convolution each of whose kernels picks one element of a block."""
+    op = c.op
+    count = op.ReduceProd(block_shape, keepdims=1)
+    picks = op.EyeLike(op.ConstantOfShape(op.Concat(count, count, axis=0)), dtype=int(g.dtype))
+    kernels = op.Reshape(picks, op.Concat(count, op.ints([1]), block_shape, axis=0))
+    planes = op.Reshape(g, op.Concat(op.ints([-1, 1]), image_shape, axis=0))
+    given = {"dilations": dilations, "pads": pads, "strides": strides}
+    return op.reshape_like(op.Conv(planes, kernels, **{k: list(v) for k, v in given.items() if v}), x)

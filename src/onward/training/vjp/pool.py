@@ -9,12 +9,14 @@ from operator import mul
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.spec.window import Window, window
 from onward.training.autodiff import Context
 from onward.training.build import Tensor
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.norm import count_of, rank_of
+from onward.training.vjp.sample import by_definition
 from onward.training.windows import Ints, beginning, moved, spatial
 
 List = Sequence[int] | None
@@ -250,3 +252,42 @@ def _window(x: Tensor, kernel: Sequence[int], strides: List, dilations: List, pa
 def _begin(x: Tensor, y: Tensor, win: Window) -> Ints:
     rank = len(win.kernel)
     return beginning(win, Ints(x.op, win.kernel), spatial(x, rank), spatial(y, rank), pool=True)
+
+
+@vjp("MaxRoiPool")
+def max_roi_pool(
+    c: Context, g: Tensor, x: Tensor, rois: Tensor, *, pooled_shape: Sequence[int], spatial_scale: float
+) -> Gradients:
+    """To the largest elements of each cell, which are looked for row by row and then column by column."""
+    op = c.op
+    lowest = float(np.finfo(np.float32).min)
+    batch, *corners = (op.Gather(rois, op.index(i), axis=1) for i in range(5))
+    scaled = [corner * spatial_scale for corner in corners]
+    left, top, right, bottom = (op.Floor(op.Abs(t) + 0.5) * op.Sign(t) for t in scaled)
+
+    def definition(image: Tensor) -> Tensor:
+        regions = op.Gather(image, batch.cast(ir.DataType.INT64), axis=0)
+        rows = _cells(top, bottom, pooled_shape[0], image, 2)
+        columns = _cells(left, right, pooled_shape[1], image, 3)
+        lines = [op.ReduceMax(op.where(op.Unsqueeze(r, op.ints([1, 3])), regions, lowest), op.ints([2])) for r in rows]
+        band = op.Concat(*lines, axis=2)
+        cells = [op.ReduceMax(op.where(op.Unsqueeze(r, op.ints([1, 2])), band, lowest), op.ints([3])) for r in columns]
+        found = op.Concat(*cells, axis=3)
+        return op.where(found > lowest, found, 0)
+
+    return by_definition(g, [x], definition)
+
+
+def _cells(first: Tensor, last: Tensor, count: int, image: Tensor, axis: int) -> list[Tensor]:
+    """[regions, elements of the axis] for each cell along it: which elements it covers."""
+    op = first.op
+    step = op.Max(last - first + 1, op.like(1, first)) * (1 / count)
+    size = op.Gather(op.Shape(image), op.index(axis))
+    elements = op.Range(op.index(0), size, op.index(1)).cast(first.dtype)
+    starts = [first + op.Floor(step * i) for i in range(count)]
+    ends = [first + op.Ceil(step * (i + 1)) for i in range(count)]
+    column = op.ints([1])
+    return [
+        op.And(elements >= op.Unsqueeze(start, column), elements < op.Unsqueeze(end, column))
+        for start, end in zip(starts, ends, strict=True)
+    ]
