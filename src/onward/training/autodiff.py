@@ -186,9 +186,26 @@ def captured(graph: ir.Graph) -> list[ir.Value]:
     return [value for value in dict.fromkeys(read) if value not in own]
 
 
+QUANTISED = frozenset(
+    getattr(ir.DataType, name)
+    for name in ("INT2", "UINT2", "INT4", "UINT4", "INT8", "UINT8", "INT16", "UINT16")
+    if hasattr(ir.DataType, name)
+)
+MOVES = frozenset({"Identity", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze"})
+
+
 def is_real(value: ir.Value) -> bool:
-    """Whether a value can carry a gradient."""
-    return value.dtype is None or value.dtype.is_floating_point()
+    """Whether a value can carry a gradient: a real number, or what a quantised one stands for."""
+    return value.dtype is None or value.dtype.is_floating_point() or (value.dtype in QUANTISED and _is_quantised(value))
+
+
+def _is_quantised(value: ir.Value) -> bool:
+    """Whether an integer is the result of rounding, by a node of the graph."""
+    node = value.producer()
+    while node is not None and node.op_type in MOVES and node.inputs[0] is not None:
+        value = node.inputs[0]
+        node = value.producer()
+    return node is not None and node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear") and value.index() == 0
 
 
 def dependents(graph: ir.Graph, start: ir.Value) -> dict[ir.Node, ir.Node | None]:
