@@ -223,24 +223,31 @@ def _reshape(v: View) -> Shapes:
         target = tuple(v.numbers("shape")) or None
     if dims is None or target is None:
         return None if target is None else [tuple(None if size in (0, -1) else size for size in target)]
-    if target and isinstance(target[0], str):
-        split = len(target) == len(dims) + 1 and target[-1] == -1 and isinstance(target[-2], int)
-        for old, new in list(zip(dims, target, strict=False))[: len(dims) - 1 if split else 1]:
-            if isinstance(new, str):
-                v.fit.equal(old, new)
+    _keep(v, dims, target)
     kept = 0
     while kept < min(len(dims), len(target)) and _stays(v, dims[kept], target[kept]):
         kept += 1
     old, new = dims[kept:], list(target[kept:])
     numbers = [size for size in new if isinstance(size, int) and size > 0]
     rest = [size for size in new if not isinstance(size, int) or size <= 0]
-    if len(old) == 1 and not rest:
-        v.fit.equal(old[0], math.prod(numbers))
+    if old and not rest and len(new) >= len(old) and all(v.fit.size(dim) is None for dim in old):
+        last = len(old) - 1
+        v.fit.same(old, (*numbers[:last], math.prod(numbers[last:])))
     elif len(old) == 1 and rest == [-1]:
         new[new.index(-1)] = v.fit.split(old[0], math.prod(numbers))
     elif new == [-1] and (size := _product(v, old)) is not None:
         new = [size]
     return [(*dims[:kept], *(None if isinstance(size, int) and size <= 0 else size for size in new))]
+
+
+def _keep(v: View, dims: Dims, target: Dims) -> None:
+    """A first axis that is taken from another value is the same in both; so are all before one that is split."""
+    if not target or not isinstance(target[0], str):
+        return
+    split = len(target) == len(dims) + 1 and target[-1] == -1 and isinstance(target[-2], int)
+    for axis in range(len(dims) - 1 if split else min(len(dims), 1)):
+        if isinstance(target[axis], str):
+            v.fit.equal(dims[axis], target[axis])
 
 
 def _stays(v: View, old: Dim | None, new: Dim | None) -> bool:

@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
@@ -36,6 +36,8 @@ from onward.verify.fit import Array
 from onward.verify.images import EXTENSIONS, image_input, read_image
 from onward.verify.runners import Inputs, Outputs
 from onward.verify.sizes import MAP, OPTIONAL, SEQUENCE, Slot, containers
+
+T = TypeVar("T")
 
 KNOWN = "npz, npy, pb, images (png, jpg, …), or folders of test_data_set_*/input_k.pb"
 
@@ -269,10 +271,14 @@ def _npz(path: Path) -> dict[str, Array]:
 
 
 def _npy(path: Path) -> Array:
-    return _loaded(path, lambda: np.lib.format.read_array(path.open("rb"), allow_pickle=False))
+    def load() -> Array:
+        with path.open("rb") as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+    return _loaded(path, load)
 
 
-def _loaded(path: Path, load: Callable[[], Any]) -> Any:
+def _loaded(path: Path, load: Callable[[], T]) -> T:
     try:
         return load()
     except OSError as error:
