@@ -23,7 +23,7 @@ def gradient(model: Any, of: str, wrt: Iterable[str], *, names: str = "{}.grad",
     """
     graph = differentiable(load(model))
     y, *xs = (named(graph.graph, name) for name in (of, *wrt))
-    lower_for_gradients(graph, y, xs)
+    y, xs = lower_for_gradients(graph, y, xs)
     op = Builder(graph)
     for x, found in zip(xs, gradients(op, y, xs), strict=True):
         if found is None and zero:

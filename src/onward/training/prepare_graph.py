@@ -33,13 +33,24 @@ def differentiable(model: Model) -> ir.Model:
     return graph
 
 
-def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> None:
-    """Replace ops between `wrt` and `y` that have no gradient rule by their definitions, as long as they have one."""
-    name, names = y.name, [value.name for value in wrt]
-    while missing := _missing(model.graph, y, wrt):
+def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> tuple[ir.Value, list[ir.Value]]:
+    """Replace ops between `wrt` and `y` that have no gradient rule by their definitions, as long as they have one.
+
+    Gives `y` and `wrt` as they are afterwards: one that such an op made is another value of the same name.
+    """
+    holder = ir.Node("onward", "Held", [y, *wrt], num_outputs=0)
+    model.graph.append(holder)
+    while missing := _missing(model.graph, *_held(holder)):
         if not lower(model, lambda key, missing=missing: key not in missing):  # type: ignore[misc]
             break
-    assert (y.name, [value.name for value in wrt]) == (name, names)
+    held = _held(holder)
+    model.graph.remove(holder, safe=True)
+    return held
+
+
+def _held(holder: ir.Node) -> tuple[ir.Value, list[ir.Value]]:
+    y, *wrt = (value for value in holder.inputs if value is not None)
+    return y, wrt
 
 
 def _missing(graph: ir.Graph, y: ir.Value, wrt: Values) -> set[str]:

@@ -71,7 +71,7 @@ def prepare(
     labels: list[str] = []
     value = _loss(op, _prediction(graph.graph, output), loss_named(loss) if isinstance(loss, str) else loss, labels)
     chosen = choose(graph.graph, value, trainable)
-    lower_for_gradients(graph, value, chosen)
+    value, chosen = lower_for_gradients(graph, value, chosen)
     op = Builder(graph)
     for parameter, found in zip(chosen, gradients(op, value, chosen), strict=True):
         assert found is not None, "chosen are only weights that the loss depends on"
