@@ -7,6 +7,7 @@ import onnx_ir as ir
 
 from onward.canon.infer import infer
 from onward.canon.walk import all_nodes
+from onward.training.build import Builder
 
 
 def training_mode(model: ir.Model) -> dict[str, str]:
@@ -14,11 +15,12 @@ def training_mode(model: ir.Model) -> dict[str, str]:
 
     Gives the running statistics that a step changes, each with the output that holds it after the step.
     """
+    op = Builder(model)
     changed: dict[str, str] = {}
     for node in list(all_nodes(model.graph)):
         if node.domain in ("", "ai.onnx") and node.graph is model.graph:
             if node.op_type == "BatchNormalization":
-                changed |= _batch_normalization(model.graph, node)
+                changed |= _batch_normalization(op, node)
             elif node.op_type == "Dropout":
                 _dropout(model.graph, node)
     if changed:
@@ -26,21 +28,54 @@ def training_mode(model: ir.Model) -> dict[str, str]:
     return changed
 
 
-def _batch_normalization(graph: ir.Graph, node: ir.Node) -> dict[str, str]:
-    """With the statistics of the batch; the running ones come out next to the result."""
-    statistics = node.inputs[3:5]
-    if any(value is None or not value.is_initializer() or len(value.uses()) > 1 for value in statistics):
+def _batch_normalization(op: Builder, node: ir.Node) -> dict[str, str]:
+    """With the statistics of the batch, which the op gives out if its momentum is 0; the running ones are kept beside.
+
+    They are kept as PyTorch does, by the unbiased variance; the op itself would keep the biased one. What the op
+    reads in their place does not matter, but it is a tensor of its own: ONNX Runtime writes the outputs over it.
+    """
+    x, _, _, *statistics = node.inputs
+    for value in (x, *statistics):
+        if value is None or (value is not x and (not value.is_initializer() or len(value.uses()) > 1)):
+            return {}
+    if any(output.uses() or output.is_graph_output() for output in node.outputs[1:]):
         return {}
+    momentum = node.attributes["momentum"].as_float()
+    node.attributes["momentum"] = ir.AttrFloat32("momentum", 0.0)
     node.attributes["training_mode"] = ir.AttrInt64("training_mode", 1)
     node.resize_outputs(3)
-    found = {}
-    for value, output in zip(statistics, node.outputs[1:], strict=True):
-        assert value is not None and value.name
-        output.name = f"{value.name}.next"
-        output.type, output.shape = value.type, value.shape
-        graph.outputs.append(output)
-        found[value.name] = output.name
+    images, mean, var = (op.tensor(value) for value in (x, *statistics) if value is not None)
+    for index, old in enumerate((mean, var), 1):
+        zero = op.IsNaN(old).cast(old.dtype).value
+        _move(zero, before=node)
+        node.replace_input_with(2 + index, zero)
+        output = node.outputs[index]
+        output.name = op.names.value(f"{old.value.name}.batch")
+        output.type, output.shape = old.value.type, old.value.shape
+    own_mean, own_var = (op.tensor(output) for output in node.outputs[1:])
+    count = op.Div(op.Size(images), op.Size(mean))
+    unbiased = count.cast(var.dtype) / op.Max(count - 1, op.index(1)).cast(var.dtype)
+    after = {
+        mean: mean * momentum + own_mean * (1 - momentum),
+        var: var * momentum + own_var * unbiased * (1 - momentum),
+    }
+    found: dict[str, str] = {}
+    for old, new in after.items():
+        new.value.name = op.names.value(f"{old.value.name}.next")
+        op.graph.outputs.append(new.value)
+        found[old.value.name or ""] = new.value.name
     return found
+
+
+def _move(value: ir.Value, before: ir.Node) -> None:
+    """Compute a value earlier than it was written, with what it is computed from."""
+    producer = value.producer()
+    if producer is not None and before.graph is not None:
+        before.graph.remove(producer)
+        before.graph.insert_before(before, producer)
+        for read in producer.inputs:
+            if read is not None:
+                _move(read, producer)
 
 
 def _dropout(graph: ir.Graph, node: ir.Node) -> None:
