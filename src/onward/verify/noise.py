@@ -8,6 +8,7 @@ the last place. Only runs of one engine are held against each other: a defect of
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,8 +30,8 @@ OPTIMIZED, PLAIN = "onnxruntime", "onnxruntime:unoptimized"
 JITTERS = 4
 """How often each set of inputs is run on a copy that rounds differently, and at most where outputs are small."""
 MOST_JITTERS = 12
-ENOUGH = 256
-"""Elements of noise after which one more run says little."""
+ENOUGH, SECONDS = 256, 10.0
+"""Elements of noise after which one more run says little; time after which a small output is not run more often."""
 HUGE = 1e3
 BOUNDED = {"Sigmoid", "HardSigmoid", "Tanh", "Erf", "Softsign"}
 """Ops whose results are measured by 1, however small they are."""
@@ -142,8 +143,10 @@ class _OnnxRuntime:
             noise.add(DOUBLE, self._apart(self.outputs("torch"), wide))
             return
         run = _attempt(lambda: prepare(PLAIN, load(jittered(self.model.to_proto()))))
+        began = time.perf_counter()
         for count in range(MOST_JITTERS):
-            if count >= JITTERS and all(error.samples >= ENOUGH for error in noise.errors.values() if error.samples):
+            enough = all(error.samples >= ENOUGH for error in noise.errors.values() if error.samples)
+            if count >= JITTERS and (enough or time.perf_counter() - began > SECONDS):
                 break
             found = self._apart(plain, list(self._each(run)))
             if not found:
