@@ -187,6 +187,12 @@ def test_the_page_of_the_documentation() -> None:
         assert f"| `{key}` |" in text, "every field of the data is described"
 
 
+def test_the_documentation_is_written_by_this_code() -> None:
+    text = (Path(__file__).parents[2] / "docs/scoreboard.md").read_text()
+    own = markdown(samples.board())
+    assert own[own.index("## How it is counted") :] == text[text.index("## How it is counted") :]
+
+
 def test_history_of_the_same_selection_only(tmp_path: Path) -> None:
     path = tmp_path / "history.json"
     part = samples.board()
