@@ -184,6 +184,31 @@ class KLDivergence:
         return total / op.Squeeze(op.Shape(prediction, end=1)).cast(prediction.dtype)
 
 
+@dataclass(frozen=True)
+class Term:
+    """One of several losses whose weighted sum is minimised."""
+
+    loss: str | Loss
+    weight: float = 1.0
+    output: str | None = None
+    """What it is a loss of; None: what all are."""
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """A regularisation term: the sum of absolute values (`power` 1), or half of that of squares (2), of parameters."""
+
+    factor: float
+    power: Literal[1, 2] = 2
+    patterns: str | Sequence[str] = "*"
+
+    def build(self, op: Builder, parameters: Sequence[Tensor]) -> Tensor:
+        sums = [
+            op.ReduceL1(w, keepdims=0) if self.power == 1 else op.ReduceSumSquare(w, keepdims=0) for w in parameters
+        ]
+        return op.total(sums) * (self.factor if self.power == 1 else self.factor / 2)
+
+
 LOSSES: Mapping[str, type[Any]] = {
     "cross_entropy": CrossEntropy,
     "nll": NegativeLogLikelihood,

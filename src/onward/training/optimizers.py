@@ -35,14 +35,20 @@ class Optimizer(Protocol):
     """A rule for updates, parameter by parameter."""
 
     name: ClassVar[str]
-    by_element: ClassVar[bool]
-    """Whether each element of a parameter goes its own way, so that a step can be made piece by piece."""
-    lr: float
-    weight_decay: float
+
+    @property
+    def by_element(self) -> bool:
+        """Whether each element of a parameter goes its own way, so that a step can be made piece by piece."""
+
+    @property
+    def lr(self) -> float: ...
+
+    @property
+    def weight_decay(self) -> float: ...
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The state that each parameter has, zero at first, of the parameter's shape."""
+        """The state that each parameter has, zero at first (but `average`), of the parameter's shape."""
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
         """The parameter and its state after the step."""
@@ -236,6 +242,56 @@ def adam_step(
     correction, root = corrections(op, w, step, betas)
     move = mean / (op.Sqrt(square) / root + eps)
     return w - move * (lr / correction), {"exp_avg": mean, "exp_avg_sq": square}
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """Another optimizer, with every element of a gradient kept between `-value` and `value`."""
+
+    inner: Optimizer
+    value: float
+    name: ClassVar[str] = "clipped"
+
+    @property
+    def by_element(self) -> bool:
+        return self.inner.by_element
+
+    @property
+    def lr(self) -> float:
+        return self.inner.lr
+
+    @property
+    def weight_decay(self) -> float:
+        return self.inner.weight_decay
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return self.inner.states
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        return self.inner.update(op, w, op.Clip(g, op.like(-self.value, g), op.like(self.value, g)), state, now)
+
+
+AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Averaged(Clipped):
+    """Another optimizer, with an exponential moving average of weights in the state `average`.
+
+    `value` is the share of the average that stays in each step.
+    """
+
+    name: ClassVar[str] = "averaged"
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return *self.inner.states, AVERAGE
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        own = {slot: tensor for slot, tensor in state.items() if slot != AVERAGE}
+        after, changed = self.inner.update(op, w, g, own, now)
+        return after, {**changed, AVERAGE: state[AVERAGE] * self.value + after * (1 - self.value)}
 
 
 OPTIMIZERS: Mapping[str, type[Any]] = {kind.name: kind for kind in (SGD, Adagrad, RMSprop, Adam, AdamW, LAMB)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 import onnx_ir as ir
 
@@ -27,14 +27,18 @@ SIZES = {"Resize", "Range", "Expand", "Tile", "Pad", "OneHot", "Dropout", "Const
 """Ops whose float inputs besides the first say how, not what."""
 
 
-def choose(graph: ir.Graph, loss: ir.Value, choice: Choice = None) -> list[ir.Value]:
-    """The chosen float initializers that the loss depends on, in the order of the graph.
+def choose(
+    graph: ir.Graph, loss: ir.Value, choice: Choice = None, among: Container[str] | None = None
+) -> list[ir.Value]:
+    """The chosen float initializers that the loss depends on, in the order of the graph; only those `among` given ones.
 
     Unless they are asked for by name, running statistics, quantisation scales, bounds, initial states and single
     numbers, which are constants of a formula, are left out.
     """
     floats = [
-        value for value in graph.initializers.values() if value.dtype is not None and value.dtype.is_floating_point()
+        value
+        for name, value in graph.initializers.items()
+        if (among is None or name in among) and value.dtype is not None and value.dtype.is_floating_point()
     ]
     reached = reached_from(graph, loss, floats)
     if choice is None:

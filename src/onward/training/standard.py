@@ -20,6 +20,7 @@ from onward.passes.gradients import enclose_gradients
 from onward.passes.rewrite import DOMAIN, new_node
 from onward.training.autodiff import gradients
 from onward.training.build import Builder, Tensor
+from onward.training.embed import adopt
 from onward.training.optimizers import Moment, State, Update
 from onward.training.prepare_graph import differentiable, lower_for_gradients
 from onward.training.vjp import arguments
@@ -250,7 +251,7 @@ def _expanded(model: ir.Model, node: ir.Node) -> Sequence[Tensor]:
     else:
         xs, y = _inlined(model, node)
     assert y is not None
-    lower_for_gradients(model, y, xs)
+    y, xs = lower_for_gradients(model, y, xs)
     op = Builder(model)
     found = gradients(op, y, xs)
     return [op.zeros_like(op.tensor(x)) if g is None else g for x, g in zip(xs, found, strict=True)]
@@ -261,23 +262,9 @@ def _inlined(model: ir.Model, node: ir.Node) -> tuple[list[ir.Value], ir.Value]:
     op = Builder(model)
     body = node.attributes["body"].as_graph().clone(allow_outer_scope_values=True)
     starts = [op.Identity(value).value for value in node.inputs]
-    for value, start in zip(body.inputs, starts, strict=True):
-        start.type, start.shape = value.type or start.type, value.shape or start.shape
-        value.replace_all_uses_with(start, replace_graph_outputs=True)
-    (y,) = body.outputs
-    body.outputs.clear()
-    for value in list(body.initializers.values()):
-        body.initializers.pop(value.name or "")
-        value.name = op.names.value(value.name or "constant")
-        model.graph.register_initializer(value)
-    for inner in list(body):
-        body.remove(inner)
-        for output in inner.outputs:
-            output.name = op.names.value(output.name or "value")
-        inner.name = op.names.node(inner.name or inner.op_type)
-        model.graph.append(inner)
-        if _is_training(inner):
-            _replace(inner, _expanded(model, inner))
+    nodes, (y,) = adopt(op, body, starts)
+    for inner in filter(_is_training, nodes):
+        _replace(inner, _expanded(model, inner))
     return starts[: node.attributes.get_int("count", 0)], y
 
 

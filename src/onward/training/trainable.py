@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 from onnx_ir.passes import common
 
@@ -14,12 +16,16 @@ from onward.errors import OnwardError
 from onward.model import Model, load
 from onward.training.autodiff import gradients
 from onward.training.build import Builder, Tensor
+from onward.training.embed import OnnxLoss, OnnxOptimizer
 from onward.training.gradient import named
-from onward.training.losses import Dims, Loss, loss_named
+from onward.training.groups import Group, NoDecay, Rule, matches, rules
+from onward.training.lora import Adapter, LoRA, add_adapters
+from onward.training.losses import Dims, Loss, Penalty, Term, loss_named
 from onward.training.modes import training_mode
-from onward.training.optimizers import Moment, Optimizer, optimizer_named
+from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, optimizer_named
 from onward.training.parameters import Choice, choose
 from onward.training.prepare_graph import differentiable, lower_for_gradients
+from onward.training.schedules import Schedule
 
 LOSS = "onward.loss"
 LEARNING_RATE = "onward.lr"
@@ -47,31 +53,95 @@ class Trainable:
     """The inputs that the loss added."""
     step: int = 0
     """How many steps were made."""
+    rules: dict[str, Rule] = field(default_factory=dict)
+    """Of each parameter, where they differ from one another."""
+    clip_norm: float | None = None
+    """The largest norm of all gradients together; `update` sees to it."""
+    accumulate: int = 1
+    """Batches whose gradients are averaged for one step."""
+    schedule: Schedule | None = None
+    """The number of a step to the factor of the learning rate."""
+    adapters: dict[str, Adapter] = field(default_factory=dict)
+    """By the weight of the original that they belong to: its own parameters are trained in its place."""
+
+    @property
+    def uniform(self) -> bool:
+        """Whether every element of every parameter goes by the same rule, and by no other element's gradient.
+
+        `update` can be made piece by piece then: `updates({"w": piece}, optimizer)`.
+        """
+        return self.optimizer.by_element and not self.rules and self.clip_norm is None
+
+    def weights(self, parameters: Mapping[str, Array]) -> dict[str, Array]:
+        """The weights of the original model that belong to parameters: adapters are merged."""
+        own = {name for adapter in self.adapters.values() for name in (adapter.a, adapter.b)}
+        found = {name: array for name, array in parameters.items() if name not in own}
+        for name, adapter in self.adapters.items():
+            base = self.gradients.graph.initializers[adapter.base].const_value
+            assert base is not None
+            found[name] = adapter.merged(base.numpy(), parameters)
+        return found
+
+    def average(self, state: Mapping[str, Array] | None = None) -> dict[str, Array]:
+        """The moving averages of the parameters, of its own state or that of a trainer."""
+        now = self.state if state is None else state
+        if AVERAGE not in self.optimizer.states:
+            raise OnwardError("there are no averages of weights: prepare with average=0.999")
+        return {name: now[f"{name}.{AVERAGE}"] for name in self.parameters}
+
+    def save(self, path: str | os.PathLike[str], *, symbolic: bool = False, scratch: bool = False) -> None:
+        """Write an inference model with the training step beside it, as ONNX's TrainingInfoProto.
+
+        `symbolic`: with `Gradient` and the standard's optimizers instead of standard ops. `scratch`: its initialization
+        gives parameters random numbers.
+        """
+        from onward.training.info import save
+
+        save(self, path, symbolic=symbolic, scratch=scratch)
 
 
 def prepare(
     model: Any,
-    loss: str | Loss = "cross_entropy",
-    optimizer: str | Optimizer = "adamw",
+    loss: str | Loss | Sequence[Term] | Any = "cross_entropy",
+    optimizer: str | Optimizer | Any = "adamw",
     trainable: Choice = None,
     *,
     output: str | None = None,
     train_mode: bool = True,
+    groups: Sequence[Group] = (),
+    no_decay: NoDecay = (),
+    clip_value: float | None = None,
+    clip_norm: float | None = None,
+    accumulate: int = 1,
+    average: float | None = None,
+    penalties: Sequence[Penalty] = (),
+    schedule: Schedule | None = None,
+    lora: LoRA | None = None,
 ) -> Trainable:
     """Make a model trainable.
 
-    `loss` and `optimizer` are names (`cross_entropy`, `mse` …; `sgd`, `adamw` …), or objects with options. The loss
-    is of `output`, the first one unless given. `trainable` chooses weights by patterns of their names, or by a
-    predicate. With `train_mode` dropout and batch normalisation behave as in training.
+    `loss` and `optimizer` are names (`cross_entropy`, `mse` …; `sgd`, `adamw` …), objects with options, or ONNX models
+    (see `OnnxLoss`, `OnnxOptimizer`); a list of terms is a weighted sum of losses. The loss is of `output`, the first
+    one unless given. `trainable` chooses weights by patterns of their names, or by a predicate. With `train_mode`
+    dropout and batch normalisation behave as in training.
+
+    For some parameters `groups` change the learning rate or the weight decay, or freeze them; `no_decay` spares those
+    of the names given, or "vectors". Gradients are clipped element by element or by the norm of all, and averaged over
+    `accumulate` batches. `average` keeps an exponential moving average of weights. `lora` trains adapters instead.
     """
+    if accumulate < 1:
+        raise OnwardError(f"gradients are accumulated over {accumulate} batches: it is at least 1")
     original = load(model)
     graph = differentiable(original)
     buffers = training_mode(graph) if train_mode else {}
+    adapters = add_adapters(graph, lora) if lora else {}
+    weights = set(graph.graph.initializers)
     op = Builder(graph)
     labels: list[str] = []
-    value = _loss(op, _prediction(graph.graph, output), loss_named(loss) if isinstance(loss, str) else loss, labels)
-    chosen = choose(graph.graph, value, trainable)
-    value, chosen = lower_for_gradients(graph, value, chosen)
+    target = _loss(op, output, loss_terms(loss), labels)
+    chosen = _chosen(graph.graph, target, trainable, weights, adapters, groups)
+    value = give_out(op, _penalised(op, target, chosen, penalties), LOSS)
+    lower_for_gradients(graph, value, chosen)
     op = Builder(graph)
     for parameter, found in zip(chosen, gradients(op, value, chosen), strict=True):
         assert found is not None, "chosen are only weights that the loss depends on"
@@ -80,11 +150,83 @@ def prepare(
     arrays = {name: take_out(graph.graph, name) for name in [*names, *buffers]}
     keep_outputs(graph, {LOSS, *(f"{name}.grad" for name in names), *buffers.values()})
     common.RemoveUnusedNodesPass()(graph)
-    how = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
+    how = _wrapped(optimizer, clip_value, average)
     parameters = {name: arrays[name] for name in names}
-    update, state = updates(parameters, how)
-    statistics = {name: arrays[name] for name in buffers}
-    return Trainable(original, graph, update, how, parameters, statistics, state, labels)
+    own = rules(parameters, [group for group in groups if not group.frozen], no_decay, how.weight_decay)
+    if all(rule == Rule(1.0, how.weight_decay) for rule in own.values()):
+        own = {}
+    update, state = updates(parameters, how, own, clip_norm)
+    return Trainable(
+        original,
+        graph,
+        update,
+        how,
+        parameters,
+        {name: arrays[name] for name in buffers},
+        state,
+        labels,
+        rules=own,
+        clip_norm=clip_norm,
+        accumulate=accumulate,
+        schedule=schedule,
+        adapters=adapters,
+    )
+
+
+def _is_model(given: Any) -> bool:
+    return isinstance(given, Model | onnx.ModelProto | os.PathLike) or (
+        isinstance(given, str) and given.endswith(".onnx")
+    )
+
+
+def _wrapped(optimizer: Any, clip_value: float | None, average: float | None) -> Optimizer:
+    how: Optimizer
+    if _is_model(optimizer):
+        how = OnnxOptimizer(optimizer)
+    else:
+        how = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
+    if clip_value is not None:
+        how = Clipped(how, clip_value)
+    return how if average is None else Averaged(how, average)
+
+
+def loss_terms(loss: Any) -> list[Term]:
+    """Whatever says a loss as terms of a sum."""
+    if isinstance(loss, Term):
+        return [loss]
+    if isinstance(loss, list | tuple):
+        return [term for given in loss for term in loss_terms(given)]
+    return [Term(OnnxLoss(loss) if _is_model(loss) else loss)]
+
+
+def _loss(op: Builder, output: str | None, terms: Sequence[Term], labels: list[str]) -> Tensor:
+    """The sum of terms; the inputs that they ask for are added to the graph, and to `labels`."""
+
+    def target(name: str, dtype: ir.DataType, dims: Dims | None) -> Tensor:
+        for value in op.graph.inputs:
+            if value.name == name:
+                if value.dtype != dtype:
+                    raise OnwardError(
+                        f"the loss takes {name!r} as {dtype.name}, but it is {op.tensor(value).dtype.name}"
+                    )
+                return op.tensor(value)
+        value = ir.Value(
+            name=op.names.value(name), type=ir.TensorType(dtype), shape=None if dims is None else ir.Shape(dims)
+        )
+        op.graph.inputs.append(value)
+        labels.append(value.name or name)
+        return op.tensor(value)
+
+    if not terms:
+        raise OnwardError("there is no loss")
+    op.scope = "loss/"
+    found = []
+    for term in terms:
+        how: Loss = loss_named(term.loss) if isinstance(term.loss, str) else term.loss
+        value = how.build(op, op.tensor(_prediction(op.graph, term.output or output)), target)
+        found.append(value if term.weight == 1 else value * term.weight)
+    op.scope = ""
+    return op.total(found)
 
 
 def _prediction(graph: ir.Graph, output: str | None) -> ir.Value:
@@ -95,22 +237,36 @@ def _prediction(graph: ir.Graph, output: str | None) -> ir.Value:
     return graph.outputs[0]
 
 
-def _loss(op: Builder, prediction: ir.Value, loss: Loss, labels: list[str]) -> ir.Value:
-    def target(name: str, dtype: ir.DataType, dims: Dims | None) -> Tensor:
-        for value in op.graph.inputs:
-            if value.name == name:
-                return op.tensor(value)
-        value = ir.Value(
-            name=op.names.value(name), type=ir.TensorType(dtype), shape=None if dims is None else ir.Shape(dims)
-        )
-        op.graph.inputs.append(value)
-        labels.append(value.name or name)
-        return op.tensor(value)
+def _chosen(
+    graph: ir.Graph,
+    loss: Tensor,
+    trainable: Choice,
+    weights: set[str],
+    adapters: Mapping[str, Adapter],
+    groups: Sequence[Group],
+) -> list[ir.Value]:
+    """The parameters: those of `weights`, which are the model's own and not the loss's."""
+    chosen = []
+    if adapters:
+        chosen = choose(graph, loss.value, [name for found in adapters.values() for name in (found.a, found.b)])
+    if trainable is not None or not adapters:
+        chosen += [value for value in choose(graph, loss.value, trainable, weights) if value not in chosen]
+    kept = [v for v in chosen if not any(group.frozen and group.has(v.name or "") for group in groups)]
+    if not kept:
+        raise OnwardError("every parameter is in a group that is frozen")
+    return kept
 
+
+def _penalised(op: Builder, loss: Tensor, chosen: Sequence[ir.Value], penalties: Sequence[Penalty]) -> Tensor:
     op.scope = "loss/"
-    found = loss.build(op, op.tensor(prediction), target)
+    terms = [loss]
+    for penalty in penalties:
+        fitting = [op.tensor(value) for value in chosen if matches(value.name or "", penalty.patterns)]
+        if not fitting:
+            raise OnwardError(f"a penalty: no trained weight is called {penalty.patterns!r}")
+        terms.append(penalty.build(op, fitting).cast(loss.dtype))
     op.scope = ""
-    return give_out(op, found, LOSS)
+    return op.total(terms)
 
 
 def give_out(op: Builder, tensor: Tensor, name: str) -> ir.Value:
@@ -139,8 +295,16 @@ def keep_outputs(model: ir.Model, names: set[str]) -> None:
     model.graph.outputs.extend(kept)
 
 
-def updates(parameters: Mapping[str, Array], optimizer: Optimizer) -> tuple[ir.Model, dict[str, Array]]:
-    """The graph of an optimizer's step, and the state it starts from."""
+def updates(
+    parameters: Mapping[str, Array],
+    optimizer: Optimizer,
+    rules: Mapping[str, Rule] | None = None,
+    clip_norm: float | None = None,
+) -> tuple[ir.Model, dict[str, Array]]:
+    """The graph of an optimizer's step, and the state it starts from.
+
+    `rules` of parameters hold instead of the optimizer's weight decay and the learning rate as it is.
+    """
     graph = ir.Graph([], [], nodes=[], name="update", opset_imports={"": 21})
     model = ir.Model(graph, ir_version=10, producer_name="onward")
     op = Builder(model)
@@ -151,17 +315,28 @@ def updates(parameters: Mapping[str, Array], optimizer: Optimizer) -> tuple[ir.M
         return op.tensor(value)
 
     rate, step = given(LEARNING_RATE, ir.DataType.FLOAT, ()), given(STEP, ir.DataType.INT64, ())
-    now = Moment(rate, step, optimizer.weight_decay)
+    tensors: dict[str, tuple[Tensor, Tensor, dict[str, Tensor]]] = {}
     state: dict[str, Array] = {}
     for name, array in parameters.items():
         dtype = ir.DataType.from_numpy(array.dtype)
         w, g = given(name, dtype, array.shape), given(f"{name}.grad", dtype, array.shape)
-        slots = {slot: given(f"{name}.{slot}", dtype, array.shape) for slot in optimizer.states}
-        state |= {f"{name}.{slot}": np.zeros_like(array) for slot in slots}
+        tensors[name] = w, g, {slot: given(f"{name}.{slot}", dtype, array.shape) for slot in optimizer.states}
+        state |= {f"{name}.{s}": array.copy() if s == AVERAGE else np.zeros_like(array) for s in optimizer.states}
+    scale = None if clip_norm is None else shrinking(op, [g for _, g, _ in tensors.values()], clip_norm)
+    default = Rule(1.0, optimizer.weight_decay)
+    for name, (w, g, slots) in tensors.items():
         op.scope = f"{name}/"
-        after, changed = optimizer.update(op, w, g, slots, now)
+        rule = (rules or {}).get(name, default)
+        now = Moment(rate if rule.lr == 1 else rate * rule.lr, step, rule.decay)
+        after, changed = optimizer.update(op, w, g if scale is None else g * scale.cast(g.dtype), slots, now)
         op.scope = ""
         give_out(op, after, f"{name}.next")
         for slot, tensor in changed.items():
             give_out(op, tensor, f"{name}.{slot}.next")
     return model, state
+
+
+def shrinking(op: Builder, gradients: Sequence[Tensor], largest: float) -> Tensor:
+    """What gradients are multiplied by so that the norm of all together is at most `largest`, as PyTorch does it."""
+    norm = op.Sqrt(op.total([op.ReduceSumSquare(g, keepdims=0).cast(ir.DataType.FLOAT) for g in gradients]))
+    return op.Min(largest / (norm + 1e-6), op.like(1, norm))

@@ -1,0 +1,87 @@
+"""Learning rates that change from step to step: functions of the number of the step, which is 1 at first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onward.errors import OnwardError
+
+Schedule = Callable[[int], float]
+"""The number of a step to the factor that the learning rate is multiplied by."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The rate as it is."""
+
+    def __call__(self, step: int) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Multiplied by `factor` after every so many steps."""
+
+    every: int
+    factor: float = 0.1
+
+    def __call__(self, step: int) -> float:
+        return float(self.factor ** ((step - 1) // self.every))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Down to `floor` in a straight line, over so many steps."""
+
+    steps: int
+    floor: float = 0.0
+
+    def __call__(self, step: int) -> float:
+        return 1 - (1 - self.floor) * min((step - 1) / self.steps, 1)
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """Down to `floor` along half a cosine, over so many steps."""
+
+    steps: int
+    floor: float = 0.0
+
+    def __call__(self, step: int) -> float:
+        return self.floor + (1 - self.floor) * (1 + math.cos(math.pi * min((step - 1) / self.steps, 1))) / 2
+
+
+@dataclass(frozen=True)
+class Warmup:
+    """Up in a straight line over the first steps, then another schedule from its beginning."""
+
+    steps: int
+    then: Schedule = Constant()
+
+    def __call__(self, step: int) -> float:
+        return step / self.steps if step < self.steps else self.then(step - self.steps + 1)
+
+
+SCHEDULES: Mapping[str, type[Any]] = {
+    "constant": Constant,
+    "steps": Steps,
+    "linear": Linear,
+    "cosine": Cosine,
+    "warmup": Warmup,
+}
+
+
+def schedule_named(name: str, **options: Any) -> Schedule:
+    """A schedule by its name, with options by name; `warmup` in front of another one is its option."""
+    kind = SCHEDULES.get(name)
+    if kind is None:
+        raise OnwardError(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")
+    first = options.pop("warmup", 0)
+    try:
+        made: Schedule = kind(**options)
+    except TypeError as error:
+        raise OnwardError(f"the schedule {name}: {str(error).partition(') ')[2] or error}") from error
+    return Warmup(first, made) if first else made
