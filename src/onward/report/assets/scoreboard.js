@@ -76,9 +76,10 @@
 
     function meter(tests, runner) {
       const counted = tests.filter((test) => test[COUNTED]);
+      if (!counted.length) return make("td", { class: "number muted small" }, "not counted");
       const passed = counted.filter((test) => passes(test, runner)).length;
-      const share = counted.length ? passed / counted.length : 0;
-      const kind = counted.length && passed === counted.length ? "full" : passed === 0 ? "zero" : "";
+      const share = passed / counted.length;
+      const kind = share === 1 ? "full" : share === 0 ? "zero" : "";
       return make("td", { class: "number" }, make("span", { class: `meter ${kind}`, "--share": share }, `${passed} / ${counted.length}`));
     }
 
