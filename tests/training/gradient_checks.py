@@ -38,10 +38,26 @@ def single(
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
-def check_op(op: str, inputs: Arrays, *, wrt: Sequence[str] | None = None, second: bool = True, **options: Any) -> None:
-    """Check the rule of one op at the given inputs (float64 arrays; integers and booleans are constants)."""
+def check_op(
+    op: str,
+    inputs: Arrays,
+    *,
+    wrt: Sequence[str] | None = None,
+    second: bool = True,
+    runtime: bool = True,
+    fixed: Sequence[str] = (),
+    **options: Any,
+) -> None:
+    """Check the rule of one op at the given inputs (float64 arrays; integers and booleans have none).
+
+    `fixed`: inputs that are constants of the model.
+    """
     present = {name: array for name, array in inputs.items() if not name.startswith("_")}
-    check_model(single(op, inputs, **options), present, wrt=wrt, second=second)
+    model = single(op, inputs, **options)
+    for name in fixed:
+        model.graph.initializer.append(numpy_helper.from_array(present.pop(name), name))
+        model.graph.input.remove(next(value for value in model.graph.input if value.name == name))
+    check_model(model, present, wrt=wrt, second=second, runtime=runtime)
 
 
 def check_model(

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gradient_checks import check_op
+from gradient_checks import TARGET, check_op, close, differences, run_torch, single, with_target
+
+from onward.training.gradient import gradient
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -58,3 +60,19 @@ def test_compress(axis: int | None) -> None:
 def test_one_hot() -> None:
     feeds = {"i": np.asarray([[1, 0], [2, 1]]), "d": np.asarray(3), "v": np.asarray([0.5, 2.0])}
     check_op("OneHot", feeds, axis=-1)
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+def test_tensor_scatter(mode: str) -> None:
+    start = np.asarray([1, 2 if mode == "linear" else 3])
+    check_op("TensorScatter", {"p": normal(2, 1, 4, 2), "u": normal(2, 1, 2, 2), "i": start}, opset=24, mode=mode)
+    check_op("TensorScatter", {"p": normal(2, 4, 2), "u": normal(2, 2, 2)}, opset=24, axis=1, mode=mode)
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_unique(axis: int | None) -> None:
+    """PyTorch has no derivative of it."""
+    x = normal(3, 2)
+    model = with_target(single("Unique", {"x": x}, **({} if axis is None else {"axis": axis})), {"x": x})
+    found = run_torch(gradient(model, TARGET, ["x"]).to_proto(), {"x": x})
+    close(found["x.grad"], differences(model, {"x": x}, ["x"], TARGET)["x"], 1e-6, "the gradient")

@@ -41,3 +41,12 @@ def test_ties_share_the_gradient() -> None:
 @pytest.mark.parametrize("attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}])
 def test_cumulative_sum(attributes: dict[str, Any]) -> None:
     check_op("CumSum", {"x": X, "axis": np.asarray(1)}, **attributes)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}])
+def test_cumulative_product(attributes: dict[str, Any]) -> None:
+    """Zeros are no exception. ONNX Runtime has no kernel."""
+    inputs = {"x": X, "axis": np.asarray(1)}
+    check_op("CumProd", inputs, fixed=["axis"], opset=26, runtime=False, **attributes)
+    inputs["x"] = np.where(X > 0.3, X, 0)
+    check_op("CumProd", inputs, fixed=["axis"], opset=26, runtime=False, second=False, **attributes)

@@ -54,3 +54,8 @@ def test_gradient(op: str, inputs: Arrays, attributes: dict[str, Any]) -> None:
 def test_split() -> None:
     check_op("Split", {"x": normal(2, 5), "s": ints(2, 3)}, outputs=2, axis=1)
     check_op("Split", {"x": normal(4, 2)}, outputs=2, num_outputs=2)
+
+
+def test_range() -> None:
+    inputs = {"start": np.asarray(1.0), "limit": np.asarray(4.2), "delta": np.asarray(0.5)}
+    check_op("Range", inputs, wrt=["start", "delta"])

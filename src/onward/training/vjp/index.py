@@ -115,4 +115,37 @@ def one_hot(c: Context, g: Tensor, indices: Tensor, depth: Tensor, values: Tenso
     return None, None, op.Concat(op.Reshape(off, op.ints([1])), op.Reshape(on, op.ints([1])), axis=0)
 
 
+@vjp("Unique")
+def unique(c: Context, g: Tensor | None, x: Tensor, *, axis: int | None = None, **_: object) -> Gradients:
+    """To the first of equal elements, which is the one that the op points at."""
+    op = c.op
+    if g is None:
+        return None
+    positions = c.optional_output(1)
+    if axis is not None:
+        return gather(c, g, x, positions, axis=axis)
+    flat = op.Expand(op.like(0, g), op.Unsqueeze(op.Size(x), op.ints([0])))
+    return op.reshape_like(op.ScatterElements(flat, positions, g, axis=0), x)
+
+
+@vjp("TensorScatter")
+def tensor_scatter(
+    c: Context, g: Tensor, past: Tensor, update: Tensor, start: Tensor | None = None, *, axis: int, mode: str
+) -> Gradients:
+    """The cache gets what was not written over, the update what was written."""
+    op = c.op
+    if update.rank is None:
+        raise c.refuse("the rank of the update is not known")
+    at = axis % update.rank
+    kept = op.TensorScatter(g, op.zeros_like(update), start, axis=axis, mode=mode)
+    length, size = (op.Squeeze(op.Shape(t, start=at, end=at + 1), op.ints([0])) for t in (update, g))
+    shape = [-1 if i == at else 1 for i in range(update.rank)]
+    places = op.Reshape(op.Range(op.index(0), length, op.index(1)), op.ints(shape))
+    if start is not None:
+        places = places + op.Reshape(start, op.ints([-1, *[1] * (update.rank - 1)]))
+    if mode == "circular":
+        places = op.Mod(places, size)
+    return kept, op.GatherElements(g, op.Expand(places, update.shape), axis=at)
+
+
 no_gradient("integers", "NonZero")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from string import ascii_letters
+
 from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
-from onward.training.build import Tensor
+from onward.training.build import Builder, Tensor
 from onward.training.vjp import Gradients, vjp
 
 
@@ -84,3 +87,85 @@ def flat(x: Tensor) -> Tensor:
         return op.Reshape(x, op.ints([-1, last]))
     size = op.Shape(x, start=-1)
     return op.Reshape(x, op.Concat(op.ints([-1]), size, axis=0))
+
+
+@vjp("Einsum")
+def einsum(c: Context, g: Tensor, *xs: Tensor, equation: str) -> Gradients:
+    """For each operand the sum of products of the gradient and the other operands."""
+    terms, output = subscripts(c, equation, xs)
+    return [_of_operand(c, g, xs, terms, output, i) if c.wants(x.value) else None for i, x in enumerate(xs)]
+
+
+def subscripts(c: Context, equation: str, xs: Sequence[Tensor]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result, one letter an axis: those of an ellipsis are new ones."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if not arrow:
+        letters = left.replace(",", "").replace(".", "")
+        right = "..." * ("..." in left) + "".join(sorted(s for s in set(letters) if letters.count(s) == 1))
+    if "..." not in equation:
+        return terms, right
+    free = [letter for letter in ascii_letters if letter not in equation]
+    widest = 0
+    for i, (term, x) in enumerate(zip(terms, xs, strict=True)):
+        if "..." in term:
+            if x.rank is None:
+                raise c.refuse("an ellipsis, and the rank of an operand is not known")
+            count = x.rank - len(term.replace("...", ""))
+            widest = max(widest, count)
+            terms[i] = term.replace("...", "".join(reversed(free[:count])))
+    return terms, right.replace("...", "".join(reversed(free[:widest])))
+
+
+def _of_operand(c: Context, g: Tensor, xs: Sequence[Tensor], terms: Sequence[str], output: str, i: int) -> Tensor:
+    op, x, own = c.op, xs[i], terms[i]
+    others = [(t, label) for j, (t, label) in enumerate(zip(xs, terms, strict=True)) if j != i]
+    known = set(output).union(*(label for _, label in others))
+    labels = "".join(dict.fromkeys(own))
+    shared = "".join(label for label in labels if label in known)
+    product = op.Einsum(
+        g, *(t for t, _ in others), equation=",".join([output, *(label for _, label in others)]) + "->" + shared
+    )
+    lone = [axis for axis, label in enumerate(labels) if label not in known]
+    found = op.Unsqueeze(product, op.ints(lone)) if lone else product
+    if len(labels) < len(own):
+        found = _on_diagonals(op, found, x, own)
+    is_whole = found.dims is not None and found.dims == x.dims and None not in found.dims
+    return found if is_whole else unbroadcast(op.Expand(found, x.shape), x)
+
+
+def _on_diagonals(op: Builder, found: Tensor, x: Tensor, own: str) -> Tensor:
+    """What has an axis a label, put where the axes of equal labels have equal indices, zero elsewhere."""
+    seen: list[str] = []
+    for axis, label in enumerate(own):
+        if label not in seen:
+            seen.append(label)
+            continue
+        found = op.Unsqueeze(found, op.ints([axis]))
+        size = op.Squeeze(op.Shape(x, start=axis, end=axis + 1), op.ints([0]))
+        numbers = op.Range(op.index(0), size, op.index(1))
+        rank = len(dict.fromkeys(own)) + axis + 1 - len(set(own[: axis + 1]))
+        along = [[-1 if place == at else 1 for place in range(rank)] for at in (axis, own.index(label))]
+        same = op.Equal(*(op.Reshape(numbers, op.ints(shape)) for shape in along))
+        found = op.where(same, found, 0)
+        seen.append(label)
+    return found
+
+
+@vjp("Det")
+def det(c: Context, g: Tensor, x: Tensor) -> Gradients:
+    """The cofactors, which are determinants themselves: no inverse is needed, and a singular matrix is no exception."""
+    op = c.op
+    if x.dims is not None and x.dims[-1] == 1:
+        return op.reshape_like(g, x)
+    size = op.Shape(x, start=-1)
+    count = op.Squeeze(size, op.ints([0]))
+    matrices = op.Reshape(x, op.Concat(op.ints([-1]), size, size, axis=0))
+    column = op.Unsqueeze(op.Range(op.index(0), count, op.index(1)), op.ints([1]))
+    others = op.Range(op.index(0), count - 1, op.index(1))
+    others = others + (others >= column).cast(others.dtype)
+    minors = op.Gather(op.Gather(matrices, others, axis=1), others, axis=3)
+    cofactors = op.Det(op.Transpose(minors, perm=[0, 1, 3, 2, 4]))
+    odd = op.Mod(column + op.Transpose(column, perm=[1, 0]), op.index(2))
+    signed = cofactors * (1 - odd * 2).cast(x.dtype)
+    return op.reshape_like(signed * op.Reshape(g, op.ints([-1, 1, 1])), x)

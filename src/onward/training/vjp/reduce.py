@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from onward.training.autodiff import Context
 from onward.training.build import Tensor
+from onward.training.scan import scan
 from onward.training.vjp import Gradients, no_gradient, vjp
+from onward.training.vjp.elementwise import constant_of
 
 
 class Reduction:
@@ -123,6 +125,28 @@ def reduce_prod(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
 @vjp("CumSum")
 def cum_sum(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, reverse: int) -> Gradients:
     return c.op.CumSum(g, axis, exclusive=exclusive, reverse=1 - reverse)
+
+
+@vjp("CumProd")
+def cum_prod(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, reverse: int) -> Gradients:
+    """The product of what comes before an element, times a sum over what comes behind, which is run up step by step."""
+    op, along = c.op, constant_of(axis)
+    if along is None or x.rank is None:
+        raise c.refuse("the axis is not a constant, or the rank of the input is not known")
+    at = int(along.flat[0]) % x.rank
+    order = [at, *(i for i in range(x.rank) if i != at)]
+    rows = [op.transpose(t, order) for t in (g, x)]
+
+    def step(states: Sequence[Tensor], now: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        if exclusive:
+            return [now[0] + now[1] * states[0]], [states[0]]
+        total = now[0] + states[0]
+        return [now[1] * total], [total]
+
+    start = op.zeros_like(op.Gather(rows[1], op.index(0), axis=0))
+    behind = scan(op, step, [start], rows, backwards=not reverse)[1]
+    before = op.CumProd(x, axis, exclusive=1, reverse=reverse)
+    return before * op.transpose(behind, [order.index(i) for i in range(x.rank)])
 
 
 no_gradient("integers", "ArgMax", "ArgMin")

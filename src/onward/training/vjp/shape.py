@@ -73,4 +73,12 @@ def reverse_sequence(
     return c.op.ReverseSequence(g, lengths, batch_axis=batch_axis, time_axis=time_axis)
 
 
+@vjp("Range")
+def range_(c: Context, g: Tensor, start: Tensor, limit: Tensor, delta: Tensor) -> Gradients:
+    op = c.op
+    steps = op.Range(op.index(0), op.Squeeze(op.Shape(g), op.ints([0])), op.index(1)).cast(g.dtype)
+    return op.sum(g, keepdims=False), None, op.sum(g * steps, keepdims=False)
+
+
 no_gradient("its output depends on the shape alone", "Shape", "Size", "ConstantOfShape", "EyeLike")
+no_gradient("bits read as another type", "BitCast")
