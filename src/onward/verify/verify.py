@@ -16,7 +16,7 @@ from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.model import Model
 from onward.verify import bisect as search
 from onward.verify.compare import compare
-from onward.verify.data import DataSet, data_sets
+from onward.verify.data import DataSet, accepts, data_sets
 from onward.verify.environment import environment
 from onward.verify.noise import Noise, measure_noise, quantized_outputs
 from onward.verify.reduce import reduce
@@ -228,13 +228,6 @@ class _Remembering:
             self._last = inputs, self.side(inputs)
         return self._last[1]
 
-    def runs(self, inputs: Inputs) -> bool:
-        try:
-            self(inputs)
-        except RunFailure:
-            return False
-        return True
-
 
 def _several(against: Other | Iterable[Other]) -> list[Other]:
     if isinstance(against, str | os.PathLike | bytes | onnx.ModelProto | Model | Side):
@@ -254,7 +247,7 @@ def _open(other: Source, truth: Side, runner: str, how: Options) -> Side:
 def _data(source: _Remembering, inputs: Any, how: Options) -> Iterator[DataSet]:
     model = source.side.model if source.side.model is not None else source.side.slots
     return data_sets(
-        model, inputs=inputs, dims=how.dims, seed=how.seed, regimes=how.regimes, hard=how.hard, runs=source.runs
+        model, inputs=inputs, dims=how.dims, seed=how.seed, regimes=how.regimes, hard=how.hard, runs=accepts(source)
     )
 
 
