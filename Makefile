@@ -23,6 +23,7 @@ demo: setup
 
 coverage: setup
 	$(BIN)/python -m onward.report.coverage docs/coverage.md
+	$(BIN)/python -m onward.report.gradients docs/gradients.md
 
 lint: setup
 	$(BIN)/ruff check .

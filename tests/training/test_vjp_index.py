@@ -30,14 +30,14 @@ def test_gather_nd(indices: Any, batch: int) -> None:
     check_op("GatherND", {"x": normal(2, 3, 2), "i": np.asarray(indices)}, batch_dims=batch)
 
 
-@pytest.mark.parametrize("reduction", ["none", "add", "max", "min"])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
 def test_scatter_elements(reduction: str) -> None:
     unique = np.asarray([[0, 2, 1], [1, 0, 2]])
     feeds = {"x": normal(3, 3), "i": unique, "u": normal(2, 3)}
     check_op("ScatterElements", feeds, axis=0, reduction=reduction)
 
 
-@pytest.mark.parametrize("reduction", ["none", "add", "max", "min"])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
 def test_scatter_nd(reduction: str) -> None:
     check_op("ScatterND", {"x": normal(4, 3), "i": np.asarray([[3], [1]]), "u": normal(2, 3)}, reduction=reduction)
 
@@ -76,3 +76,9 @@ def test_unique(axis: int | None) -> None:
     model = with_target(single("Unique", {"x": x}, **({} if axis is None else {"axis": axis})), {"x": x})
     found = run_torch(gradient(model, TARGET, ["x"]).to_proto(), {"x": x})
     close(found["x.grad"], differences(model, {"x": x}, ["x"], TARGET)["x"], 1e-6, "the gradient")
+
+
+def test_products_with_zeros() -> None:
+    """One zero among the factors of an element leaves the product of the others to it; two leave nothing."""
+    feeds = {"x": normal(3), "i": np.asarray([0, 0, 1, 1, 1, 2]), "u": np.asarray([0.0, 2, 0, 0, 3, 1.5])}
+    check_op("ScatterElements", feeds, axis=0, reduction="mul", second=False)

@@ -14,6 +14,7 @@ from onward.canon.upgrade import upgrade
 from onward.canon.walk import all_nodes, inner_graphs
 from onward.model import Model
 from onward.training.autodiff import Values, on_the_way
+from onward.training.sequences import unpack_sequences
 from onward.training.vjp import has_rule
 
 OLDEST = 21
@@ -40,6 +41,7 @@ def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> tuple[ir.V
     """
     holder = ir.Node("onward", "Held", [y, *wrt], num_outputs=0)
     model.graph.append(holder)
+    unpack_sequences(model)
     while missing := _missing(model.graph, *_held(holder)):
         if not lower(model, lambda key, missing=missing: key not in missing):  # type: ignore[misc]
             break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from onward.training.autodiff import Context
@@ -64,7 +66,13 @@ def scatter_elements(
         kept = op.ScatterElements(op.filled(x, 1), indices, op.zeros_like(updates), axis=axis)
         return g * kept, None, taken
     if reduction == "mul":
-        raise c.refuse("reduction 'mul'")
+        return _products(
+            g,
+            x,
+            updates,
+            lambda into, what, how: op.ScatterElements(into, indices, what, axis=axis, reduction=how),
+            lambda tensor: op.GatherElements(tensor, indices, axis=axis),
+        )
     hit = op.Equal(updates, op.GatherElements(c.y, indices, axis=axis)).cast(g.dtype)
     own = op.Equal(x, c.y).cast(g.dtype)
     count = op.ScatterElements(own, indices, hit, axis=axis, reduction="add")
@@ -82,12 +90,31 @@ def scatter_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, updates: Tenso
         kept = op.ScatterND(op.filled(x, 1), indices, op.zeros_like(updates))
         return g * kept, None, taken
     if reduction == "mul":
-        raise c.refuse("reduction 'mul'")
+        return _products(
+            g,
+            x,
+            updates,
+            lambda into, what, how: op.ScatterND(into, indices, what, reduction=how),
+            lambda tensor: op.GatherND(tensor, indices),
+        )
     hit = op.Equal(updates, op.GatherND(c.y, indices)).cast(g.dtype)
     own = op.Equal(x, c.y).cast(g.dtype)
     count = op.ScatterND(own, indices, hit, reduction="add")
     share = g / op.Max(count, op.like(1, g))
     return share * own, None, op.GatherND(share, indices) * hit
+
+
+def _products(
+    g: Tensor, x: Tensor, updates: Tensor, scatter: Callable[[Tensor, Tensor, str], Tensor], take: Callable[..., Tensor]
+) -> Gradients:
+    """Where updates multiply: for each the product of the others, which zeros forbid to find by division."""
+    op = g.op
+    zero = op.Equal(updates, op.like(0, updates))
+    filled = op.where(zero, 1, updates)
+    product = take(g * scatter(x, filled, "mul"))
+    zeros = take(scatter(op.zeros_like(x), zero.cast(x.dtype), "add"))
+    others = op.where(zeros > zero.cast(x.dtype), 0, product / filled)
+    return scatter(g, updates, "mul"), None, others
 
 
 @vjp("TopK")

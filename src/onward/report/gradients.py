@@ -1,0 +1,44 @@
+"""The page of gradients, every op of the standard: `python -m onward.report.gradients docs/gradients.md`."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+import onnx
+
+from onward.report.coverage import versions
+from onward.training.coverage import WORDS, gradient_status, is_marked
+
+
+def ops() -> list[str]:
+    """Ops of the default domain that take an input."""
+    return sorted({s.name for s in onnx.defs.get_all_schemas() if not s.domain and s.inputs})
+
+
+def page() -> str:
+    """The page as Markdown."""
+    found = {op: gradient_status(op) for op in ops()}
+    marked = [op for op in found if is_marked(op)]
+    lines = ["# Gradients: every op of the standard", ""]
+    lines += [f"Written by `make coverage` from the rules themselves, for {versions()}. What a gradient meets:", ""]
+    lines += [f"- **{word}**: {meaning}" for word, meaning in WORDS.items()]
+    lines += ["", "A gradient can be differentiated again: rules are written in ops that have rules.", ""]
+    lines += ["| ops | all | " + " | ".join(WORDS) + " |", "|---" * (2 + len(WORDS)) + "|"]
+    for title, names in (("marked as differentiable by ONNX", marked), ("all that take an input", list(found))):
+        counts = Counter(found[op].status for op in names)
+        lines.append(f"| {title} | {len(names)} | " + " | ".join(str(counts[word]) for word in WORDS) + " |")
+    lines += ["", "| op | marked | gradient |", "|---|---|---|"]
+    lines += [f"| `{op}` | {'yes' if op in marked else ''} | {status} |" for op, status in found.items()]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.parse_args().file.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

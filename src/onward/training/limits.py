@@ -1,0 +1,39 @@
+"""Where gradients end: what rules refuse, and ops that have none, each with the reason."""
+
+from __future__ import annotations
+
+PARTIAL = {
+    "CausalConvWithState": "where the number of channels is not known",
+    "CumProd": "not along an axis that is computed",
+    "DFT": "not along an axis that is computed, nor the inverse of one side",
+    "DequantizeLinear": "straight through; scales and zero points are settings",
+    "DynamicQuantizeLinear": "straight through; the scale that it computes is a setting",
+    "If": "not through sequences",
+    "Loop": "not through sequences, nor states whose shape changes",
+    "NegativeLogLikelihoodLoss": "not with respect to the weights of the classes",
+    "OptionalGetElement": "of tensors only",
+    "QuantizeLinear": "straight through, inside the range; scales and zero points are settings",
+    "Resize": "not with keep_aspect_ratio_policy without axes",
+    "Scan": "not through sequences",
+    "SoftmaxCrossEntropyLoss": "not with respect to the weights of the classes",
+}
+"""Ops with a rule, or a definition, that does not cover all that ONNX allows."""
+
+SEQUENCE = "only where the number of elements and all positions are known: it is replaced then"
+MISSING = {
+    "Optional": "an optional value carries no gradient",
+    "SequenceMap": "a sequence carries no gradient",
+    **dict.fromkeys(
+        (
+            "ConcatFromSequence",
+            "SequenceAt",
+            "SequenceConstruct",
+            "SequenceEmpty",
+            "SequenceErase",
+            "SequenceInsert",
+            "SplitToSequence",
+        ),
+        SEQUENCE,
+    ),
+}
+"""Ops of real numbers that have neither a rule nor a definition that leads to rules."""
