@@ -108,13 +108,12 @@ FORMULAS: dict[str, tuple[Callable[..., list[Tensor]], int]] = {
 
 @dataclass(frozen=True)
 class _Standard:
-    """An optimizer of the standard as one of ours; T is the number of steps made before."""
+    """An optimizer of the standard as one of ours; `first` is what its T is at the first step."""
 
     by_element: ClassVar[bool] = True
     op_type: ClassVar[str]
     slots: ClassVar[tuple[str, ...]]
-    counted_from: ClassVar[int] = 0
-    """What T is at the first step."""
+    first: int
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -126,7 +125,7 @@ class _Standard:
         raise NotImplementedError
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
-        count = now.step - 1 + self.counted_from if self.counted_from != 1 else now.step
+        count = now.step + (self.first - 1) if self.first != 1 else now.step
         formula, _ = FORMULAS[self.op_type]
         options = {**self.attributes, "norm_coefficient": now.decay}
         new, *after = formula(op, now.lr, count, w, g, *(state[slot] for slot in self.slots), **options)
@@ -140,7 +139,7 @@ class OnnxAdam(_Standard):
     name: ClassVar[str] = "onnx_adam"
     op_type: ClassVar[str] = "Adam"
     slots: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
-    counted_from: ClassVar[int] = 1
+    first: int = 1
     lr: float = 1e-3
     alpha: float = 0.9
     beta: float = 0.999
@@ -161,6 +160,7 @@ class OnnxAdagrad(_Standard):
     name: ClassVar[str] = "onnx_adagrad"
     op_type: ClassVar[str] = "Adagrad"
     slots: ClassVar[tuple[str, ...]] = ("sum",)
+    first: int = 0
     lr: float = 1e-2
     decay_factor: float = 0.0
     epsilon: float = 1e-10
@@ -178,6 +178,7 @@ class OnnxMomentum(_Standard):
     name: ClassVar[str] = "onnx_momentum"
     op_type: ClassVar[str] = "Momentum"
     slots: ClassVar[tuple[str, ...]] = ("momentum_buffer",)
+    first: int = 0
     lr: float = 1e-3
     alpha: float = 0.9
     beta: float = 1.0

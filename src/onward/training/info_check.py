@@ -1,0 +1,149 @@
+"""A check of training information, which `onnx.checker` does not look into."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onward.canon.infer import infer
+from onward.errors import OnwardError
+from onward.model import Model, load
+from onward.training.combined import combined, values_of
+from onward.training.standard import uses_training_ops
+
+
+def check(source: Any) -> list[str]:
+    """What is wrong with the training information of a model, one line each; an empty list if nothing is."""
+    model = load(source)
+    problems = []
+    outside = _Names(Model(model.ir, [], None, model.ir_version).to_proto().graph)
+    for index, info in enumerate(model.training_info):
+        where = f"training info {index}" if len(model.training_info) > 1 else "training info"
+        found = [*_structure(info, outside), *_bindings(info, outside)]
+        found += [] if found else [*_types(model, index)]
+        problems += [f"{where}: {problem}" for problem in found]
+    return problems
+
+
+class _Names:
+    """The names of a graph by what they are."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self.inputs = [value.name for value in graph.input]
+        self.initializers = [tensor.name for tensor in graph.initializer]
+        self.initializers += [tensor.values.name for tensor in graph.sparse_initializer]
+        self.made = [name for node in graph.node for name in node.output if name]
+        self.outputs = [value.name for value in graph.output]
+
+    @property
+    def all(self) -> set[str]:
+        return {*self.inputs, *self.initializers, *self.made}
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _structure(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
+    own = _Names(info.algorithm)
+    for name in _twice([*own.made, *set(own.inputs + own.initializers)]):
+        yield f"algorithm: the name {name!r} is given twice"
+    for name in sorted(own.all & outside.all):
+        yield f"algorithm: the name {name!r} is already taken by the inference graph"
+    yield from _dangling(info.algorithm, outside.all, "algorithm")
+    first = _Names(info.initialization)
+    if first.inputs:
+        yield f"initialization: it has an input, {first.inputs[0]!r}; there is nothing to feed it with"
+    yield from _dangling(info.initialization, set(), "initialization")
+    for part, names in (("algorithm", own), ("initialization", first)):
+        for name in _twice(names.outputs):
+            yield f"{part}: the output {name!r} is listed twice"
+
+
+def _dangling(graph: onnx.GraphProto, outside: set[str], where: str) -> Iterator[str]:
+    known = outside | {value.name for value in graph.input} | set(_Names(graph).initializers)
+    for node in graph.node:
+        for name in _reads(node):
+            if name not in known:
+                label = node.name or next(iter(node.output), "")
+                yield f"{where}: node {label!r} ({node.op_type}) reads {name!r}, which nothing before it produces"
+        known |= set(node.output)
+    for value in graph.output:
+        if value.name not in known:
+            yield f"{where}: no node produces the output {value.name!r}"
+
+
+def _reads(node: onnx.NodeProto) -> list[str]:
+    """The values of the graph around that a node needs, those that its bodies capture included."""
+    found = [name for name in node.input if name]
+    for attribute in node.attribute:
+        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            own = _Names(body).all
+            inner = [name for n in body.node for name in _reads(n)] + [value.name for value in body.output]
+            found += [name for name in inner if name not in own]
+    return found
+
+
+def _bindings(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
+    changeable = {*outside.initializers, *(_Names(info.algorithm).initializers)}
+    updated, started = ({*_Names(graph).outputs} for graph in (info.algorithm, info.initialization))
+    parts = (
+        ("update_binding", info.update_binding, {*updated, *outside.outputs}, "algorithm"),
+        ("initialization_binding", info.initialization_binding, started, "initialization"),
+    )
+    for what, bindings, outputs, graph in parts:
+        for name in _twice(entry.key for entry in bindings):
+            yield f"{what}: {name!r} is bound twice"
+        for entry in bindings:
+            if entry.key not in changeable:
+                yield f"{what}: {entry.key!r} is no initializer of the model or of the algorithm"
+            if entry.value not in outputs:
+                yield f"{what}: {entry.key!r} is bound to {entry.value!r}, which is no output of the {graph}"
+
+
+def _types(model: Model, index: int) -> Iterator[str]:
+    """Whether what is bound is of the dtype and shape of what it replaces."""
+    info = model.training_info[index]
+    proto = combined(model, index)
+    parts = [("update_binding", info.update_binding, proto)]
+    if info.initialization.node:
+        first = onnx.ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import, graph=info.initialization)
+        parts.append(("initialization_binding", info.initialization_binding, first))
+    known: dict[str, ir.Value] = {}
+    for what, bindings, part in parts:
+        try:
+            whole = load(part)
+            if not uses_training_ops(whole.ir.graph):
+                infer(whole.ir)
+        except OnwardError as error:
+            yield f"{what.removesuffix('_binding')}: {error}"
+            continue
+        found = values_of(whole.ir.graph)
+        known = known or found
+        for entry in bindings:
+            yield from _mismatch(what, known[entry.key], found[entry.value])
+
+
+def _mismatch(what: str, before: ir.Value, after: ir.Value) -> Iterator[str]:
+    if None not in (before.dtype, after.dtype) and before.dtype != after.dtype:
+        yield f"{what}: {before.name!r} is {_dtype(before)}, but {after.name!r} is {_dtype(after)}"
+    if before.shape is None or after.shape is None:
+        return
+    one, other = list(before.shape), list(after.shape)
+    fits = len(one) == len(other) and all(
+        a == b for a, b in zip(one, other, strict=True) if isinstance(a, int) and isinstance(b, int)
+    )
+    if not fits:
+        yield f"{what}: {before.name!r} is of shape {_dims(before)}, but {after.name!r} of {_dims(after)}"
+
+
+def _dtype(value: ir.Value) -> str:
+    return value.dtype.name if value.dtype is not None else "unknown"
+
+
+def _dims(value: ir.Value) -> list[int | str | None]:
+    return [d if isinstance(d, int) else d.value for d in value.shape or ()]

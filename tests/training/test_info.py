@@ -1,0 +1,256 @@
+"""Training in a file: written, checked, read back, and read from others' files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from stepping import steps
+
+from onward.errors import InvalidModelError, OnwardError
+from onward.training.groups import Group
+from onward.training.info import check, load, to_model
+from onward.training.lora import lora
+from onward.training.losses import Penalty
+from onward.training.optimizers import SGD, Adagrad, AdamW
+from onward.training.schedules import Cosine, Warmup
+from onward.training.standard import TRAINING, OnnxAdam
+from onward.training.trainable import Trainable, prepare
+from test_trainable import BATCHES, model, optimizer_model
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(4)
+
+
+def normalised() -> onnx.ModelProto:
+    """Conv, BatchNormalization, Dropout with a ratio of 0, Gemm: training differs from inference."""
+    weights = {
+        "conv.w": RNG.standard_normal((4, 1, 3)),
+        "bn.scale": np.ones(4),
+        "bn.bias": np.zeros(4),
+        "bn.mean": np.zeros(4),
+        "bn.var": np.ones(4),
+        "fc.w": RNG.standard_normal((16, 3)),
+        "ratio": np.array(0.0),
+    }
+    nodes = [
+        helper.make_node("Unsqueeze", ["x", "axis"], ["u"]),
+        helper.make_node("Conv", ["u", "conv.w"], ["c"], pads=[1, 1]),
+        helper.make_node("BatchNormalization", ["c", "bn.scale", "bn.bias", "bn.mean", "bn.var"], ["b"]),
+        helper.make_node("Relu", ["b"], ["r"]),
+        helper.make_node("Dropout", ["r", "ratio"], ["d"]),
+        helper.make_node("Flatten", ["d"], ["f"]),
+        helper.make_node("MatMul", ["f", "fc.w"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])
+    tensors = [numpy_helper.from_array(np.asarray(array, np.float32), name) for name, array in weights.items()]
+    tensors.append(numpy_helper.from_array(np.array([1]), "axis"))
+    graph = helper.make_graph(nodes, "normalised", [x], [y], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
+
+
+CASES: dict[str, Callable[[], Trainable]] = {
+    "plain": lambda: prepare(model()),
+    "statistics": lambda: prepare(normalised(), optimizer=SGD(momentum=0.9)),
+    "a part": lambda: prepare(model(), trainable=["b.*"], optimizer="lamb"),
+    "groups": lambda: prepare(
+        model(), groups=[Group("a.*", lr=0.5)], no_decay="vectors", clip_norm=0.1, clip_value=0.2, accumulate=2
+    ),
+    "averages": lambda: prepare(model(), optimizer="sgd", average=0.9, schedule=Warmup(3, Cosine(9))),
+    "penalties": lambda: prepare(model(), penalties=[Penalty(0.1)], train_mode=False),
+    "adapters": lambda: prepare(model(), lora=lora(2), trainable="b.bias"),
+    "a model as optimizer": lambda: prepare(model(), optimizer=optimizer_model()),
+    "the standard's optimizer": lambda: prepare(model(), optimizer=OnnxAdam(epsilon=1e-3, weight_decay=0.1)),
+    "a dampened one": lambda: prepare(
+        model(), optimizer=SGD(momentum=0.9, dampening=0.5, weight_decay=0.1), groups=[Group("a.*", lr=0.5)]
+    ),
+    "Adagrad": lambda: prepare(model(), optimizer=Adagrad(lr_decay=0.1)),
+}
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_read_back_trains_the_same(name: str, symbolic: bool, tmp_path: Path) -> None:
+    """After two steps, from the file, and from a file of the file."""
+    _, made = steps(CASES[name](), BATCHES[:2])
+    expected, end = steps(made, BATCHES)
+    for turn in range(2):
+        path = tmp_path / f"{turn}.onnx"
+        made.save(path, symbolic=symbolic)
+        assert check(path) == []
+        onnx.checker.check_model(onnx.load(path), full_check=True)
+        made = load(path)
+        found, after = steps(made, BATCHES)
+        assert found == expected
+        for one, other in ((after.parameters, end.parameters), (after.state, end.state), (after.buffers, end.buffers)):
+            assert list(one) == list(other)
+            for key, array in one.items():
+                np.testing.assert_array_equal(array, other[key])
+        for attribute in ("step", "rules", "clip_norm", "accumulate", "schedule", "labels", "uniform"):
+            assert getattr(after, attribute) == getattr(end, attribute)
+        assert after.optimizer.states == end.optimizer.states
+
+
+def operators(graph: onnx.GraphProto) -> set[str]:
+    return {node.op_type for node in graph.node if node.domain == TRAINING}
+
+
+def test_symbolic_files_have_the_ops_of_the_standard() -> None:
+    for name, expected in (
+        ("a dampened one", "Momentum"),
+        ("Adagrad", "Adagrad"),
+        ("the standard's optimizer", "Adam"),
+    ):
+        (info,) = to_model(CASES[name](), symbolic=True).training_info
+        assert operators(info.algorithm) == {"Gradient", expected}
+    (info,) = to_model(CASES["plain"](), symbolic=True).training_info
+    assert operators(info.algorithm) == {"Gradient"}  # its Adam adds epsilon elsewhere
+    (info,) = to_model(CASES["plain"]()).training_info
+    assert operators(info.algorithm) == set()
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("name", ["statistics", "adapters"])
+def test_the_file_is_an_inference_model(name: str, symbolic: bool, tmp_path: Path) -> None:
+    _, made = steps(CASES[name](), BATCHES, lr=0.5)
+    made.save(tmp_path / "trainable.onnx", symbolic=symbolic)
+    session = onnxruntime.InferenceSession(tmp_path / "trainable.onnx")
+    assert [value.name for value in session.get_inputs()] == ["x"]
+    given = onnx.ModelProto()
+    given.CopyFrom(normalised() if name == "statistics" else model())
+    weights = {**made.weights(made.parameters), **made.buffers}
+    for tensor in given.graph.initializer:
+        if tensor.name in weights:
+            tensor.CopyFrom(numpy_helper.from_array(weights[tensor.name], tensor.name))
+    expected = onnxruntime.InferenceSession(given.SerializeToString()).run(None, {"x": BATCHES[0]["x"]})
+    np.testing.assert_allclose(session.run(None, {"x": BATCHES[0]["x"]})[0], expected[0], rtol=1e-5, atol=1e-6)
+
+
+def test_the_algorithm_makes_a_step_by_itself() -> None:
+    """As the standard says: inference graph and algorithm as one model, then what is bound."""
+    made = prepare(normalised(), optimizer=AdamW(lr=0.1))
+    file = to_model(made).to_proto()
+    (info,) = file.training_info
+    expected, end = steps(made, BATCHES)
+    whole = onnx.ModelProto()
+    whole.CopyFrom(file)
+    del whole.training_info[:]
+    for part in ("node", "initializer", "input", "output", "value_info"):
+        getattr(whole.graph, part).extend(getattr(info.algorithm, part))
+    losses = []
+    for batch in BATCHES:
+        session = onnxruntime.InferenceSession(whole.SerializeToString())
+        names = [value.name for value in session.get_outputs()]
+        found = dict(zip(names, session.run(None, {**batch, "onward.lr": np.array(0.1, np.float32)}), strict=True))
+        losses.append(float(found["onward.loss"]))
+        for entry in info.update_binding:
+            tensor = next(tensor for tensor in whole.graph.initializer if tensor.name == entry.key)
+            tensor.CopyFrom(numpy_helper.from_array(found[entry.value], entry.key))
+    np.testing.assert_allclose(losses, expected, rtol=1e-6)
+    after = {tensor.name: numpy_helper.to_array(tensor) for tensor in whole.graph.initializer}
+    for name, array in {**end.parameters, **end.buffers}.items():
+        np.testing.assert_allclose(after[name], array, rtol=1e-5, atol=1e-6)
+    assert after["onward.step"] == len(BATCHES)
+
+
+def test_training_starts_from_scratch(tmp_path: Path) -> None:
+    _, made = steps(prepare(normalised(), average=0.5), BATCHES)
+    made.save(tmp_path / "scratch.onnx", scratch=True)
+    assert check(tmp_path / "scratch.onnx") == []
+    again = load(tmp_path / "scratch.onnx", initialize=True)
+    assert again.step == 0
+    assert all(not array.any() for name, array in again.state.items() if not name.endswith(".average"))
+    np.testing.assert_array_equal(again.buffers["bn.var"], np.ones(4))
+    np.testing.assert_array_equal(again.buffers["bn.mean"], np.zeros(4))
+    np.testing.assert_array_equal(again.parameters["bn.scale"], np.ones(4))
+    fresh = again.parameters["fc.w"]
+    assert 0 < np.abs(fresh).max() <= 0.25
+    assert not np.array_equal(fresh, made.parameters["fc.w"])
+    np.testing.assert_array_equal(again.average()["fc.w"], fresh)
+    made.save(tmp_path / "again.onnx")
+    kept = load(tmp_path / "again.onnx", initialize=True)
+    assert kept.step == 0
+    np.testing.assert_array_equal(kept.parameters["fc.w"], made.parameters["fc.w"])
+
+
+def test_other_training_info_is_kept(tmp_path: Path) -> None:
+    first = to_model(prepare(model(21), trainable=["a.*"]))
+    second = to_model(prepare(first, trainable=["b.*"], optimizer="sgd"))
+    second.save(tmp_path / "two.onnx")
+    assert check(tmp_path / "two.onnx") == []
+    file = onnx.load(tmp_path / "two.onnx")
+    assert len(file.training_info) == 2
+    assert file.training_info[0] == first.training_info[0]
+    made = load(tmp_path / "two.onnx")
+    assert list(made.parameters) == ["b.weight", "b.bias"]
+    assert len(made.original.training_info) == 1
+    with pytest.raises(OnwardError, match="no training info 2; there are 2"):
+        load(tmp_path / "two.onnx", index=2)
+
+
+def edit(change: Callable[[onnx.TrainingInfoProto], Any]) -> onnx.ModelProto:
+    file = to_model(prepare(model(), optimizer="sgd")).to_proto()
+    change(file.training_info[0])
+    return file
+
+
+def bind(field: str, key: str, value: str) -> Callable[[onnx.TrainingInfoProto], Any]:
+    return lambda info: getattr(info, field).add(key=key, value=value)
+
+
+def rebind(index: int, value: str) -> Callable[[onnx.TrainingInfoProto], Any]:
+    return lambda info: setattr(info.update_binding[index], "value", value)
+
+
+BROKEN: list[tuple[Callable[[onnx.TrainingInfoProto], Any], str]] = [
+    (bind("update_binding", "c.weight", "onward.loss"), "update_binding: 'c.weight' is no initializer"),
+    (bind("update_binding", "onward.step", "gone"), "'onward.step' is given two values"),
+    (
+        rebind(0, "gone"),
+        "is bound to 'gone', which is no output of the algorithm",
+    ),
+    (
+        rebind(0, "onward.loss"),
+        "'a.weight' is of shape [6, 4], but 'onward.loss' of []",
+    ),
+    (
+        rebind(-1, "onward.loss"),
+        "'onward.step' is INT64, but 'onward.loss' is FLOAT",
+    ),
+    (bind("initialization_binding", "a.weight", "gone"), "which is no output of the initialization"),
+    (lambda i: i.initialization.input.add(name="seed"), "initialization: it has an input, 'seed'"),
+    (lambda i: i.algorithm.output.add(name="gone"), "no node produces its output 'gone'"),
+    (lambda i: i.algorithm.initializer.add(name="a.weight", data_type=1, dims=[0]), "'a.weight' is already taken"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BROKEN, ids=[message for _, message in BROKEN])
+def test_the_check_finds_what_onnx_does_not(change: Any, message: str) -> None:
+    file = edit(change)
+    onnx.checker.check_model(file)
+    try:
+        problems = check(file)
+    except OnwardError as error:  # what no reader could take is refused at once
+        problems = [str(error)]
+    assert any(message in problem for problem in problems), problems
+    assert all("\n" not in problem for problem in problems)
+    with pytest.raises(InvalidModelError):
+        load(file)
+
+
+def test_a_model_without_training_is_refused() -> None:
+    with pytest.raises(OnwardError, match="no training information"):
+        load(model())
+
+
+def test_a_function_as_a_schedule_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(OnwardError, match="schedule"):
+        prepare(model(), schedule=lambda step: 1 / step).save(tmp_path / "x.onnx")
+    assert not list(tmp_path.iterdir())
