@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from gradient_checks import check_op
 
+from onward.training import convolution
+
 Shape = tuple[int, ...]
 
 
@@ -45,6 +47,25 @@ def test_conv(name: str) -> None:
 @pytest.mark.parametrize("attributes", [{}, {"kernel_shape": [2, 2]}, {"auto_pad": "SAME_UPPER"}])
 def test_conv_with_bias(attributes: dict[str, Any]) -> None:
     check_op("Conv", {"x": normal(2, 2, 3, 4), "w": normal(3, 2, 2, 2), "b": normal(3)}, **attributes)
+
+
+FORMS: dict[str, dict[str, int]] = {
+    "product a tap": {"FEW_CHANNELS": -1, "FEW_PLACES": -1},
+    "product of all taps": {"FEW_CHANNELS": -1, "FEW_PLACES": 99},
+    "swapped": {"MANY_TAPS": 0},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "name", ["one axis", "three axes", "pads", "uneven pads", "strides", "dilations", "groups", "same upper"]
+)
+def test_forms_for_other_sizes(form: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forms that are meant for larger tensors."""
+    for constant, value in FORMS[form].items():
+        monkeypatch.setattr(convolution, constant, value)
+    x, w, attributes = CONVOLUTIONS[name]
+    check_op("Conv", {"x": normal(*x), "w": normal(*w)}, second=name in ("pads", "strides"), **attributes)
 
 
 TRANSPOSED: dict[str, tuple[Shape, Shape, dict[str, Any]]] = {
