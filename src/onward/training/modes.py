@@ -28,6 +28,27 @@ def training_mode(model: ir.Model) -> dict[str, str]:
     return changed
 
 
+def inference_mode(model: ir.Model) -> None:
+    """Switch the nodes of a graph that `training_mode` changed back, in place; nothing may read what they gave out."""
+    for node in all_nodes(model.graph):
+        if node.domain not in ("", "ai.onnx"):
+            continue
+        if node.op_type == "BatchNormalization" and node.attributes.get_int("training_mode", 0) == 1:
+            node.attributes["training_mode"] = ir.AttrInt64("training_mode", 0)
+            node.resize_outputs(1)
+            for index in (3, 4):
+                node.replace_input_with(index, _origin(node.inputs[index]))
+        elif node.op_type == "Dropout" and len(node.inputs) > 2:
+            node.resize_inputs(2)
+
+
+def _origin(value: ir.Value | None) -> ir.Value | None:
+    """What a chain of nodes starts from."""
+    while value is not None and (node := value.producer()) is not None:
+        value = node.inputs[0]
+    return value
+
+
 def _batch_normalization(op: Builder, node: ir.Node) -> dict[str, str]:
     """With the statistics of the batch, which the op gives out if its momentum is 0; the running ones are kept beside.
 
@@ -79,7 +100,8 @@ def _move(value: ir.Value, before: ir.Node) -> None:
 
 
 def _dropout(graph: ir.Graph, node: ir.Node) -> None:
-    """`training_mode` is an input: a constant that says yes."""
+    """`training_mode` is an input: a constant that says yes. Seeds are for whoever runs the steps."""
+    node.attributes.pop("seed", None)
     name = f"{node.outputs[0].name}.training"
     tensor = ir.Tensor(np.asarray(True), name=name)
     value = ir.Value(name=name, const_value=tensor, type=ir.TensorType(ir.DataType.BOOL), shape=ir.Shape([]))

@@ -4,56 +4,83 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx_ir as ir
 
 from onward.errors import OnwardError, RunFailure
 from onward.model import Model
+from onward.training.divergence import DivergedError, diagnosis
+from onward.training.evaluation import COUNTED, RIGHT, evaluation
 from onward.training.flat import Flat
-from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable, updates
+from onward.training.session import Batch, Feeds, bind_input, bind_output, open_session
+from onward.training.targets import class_labels
+from onward.training.trainable import LOSS, Trainable
+from onward.training.update import Update
+from onward.training.weights import check_homes, with_weights
 from onward.verify.runners import failures
 
 if TYPE_CHECKING:
-    import onnxruntime
+    from onward.training.fit import History
+
+__all__ = ["DivergedError", "Trainer", "batches", "npz"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Batch = Mapping[str, Any]
-CHUNK = 1 << 16
-"""Elements of an optimizer's step at a time: what it reads and writes stays in the cache."""
-CPU = ("cpu", 0)
-
-
-class DivergedError(OnwardError):
-    """The loss is no longer a number."""
+RANDOM = frozenset({"Dropout"})
+"""Ops that draw from the generator that ONNX Runtime's seed is for."""
 
 
 class Trainer:
     """Makes training steps. Parameters, gradients and state stay where they are from step to step."""
 
-    def __init__(self, trainable: Trainable, *, lr: float | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self, trainable: Trainable, *, lr: float | None = None, threads: int | None = None, seed: int = 0
+    ) -> None:
+        """`seed` is for dropout: the mask of each step follows from it and from the number of the step."""
         self.trainable = trainable
         self.lr = trainable.optimizer.lr if lr is None else lr
+        self.seed = seed
         self.steps = trainable.step
+        self.accumulated = 0
+        """Batches since the last step of the optimizer, where several make one."""
+        self._threads = threads
         dtypes = {array.dtype for array in trainable.parameters.values()}
         if len(dtypes) != 1:
             raise OnwardError(f"parameters of several dtypes are not trained together: {sorted(map(str, dtypes))}")
-        self._dtype = dtypes.pop()
-        self._weights = Flat.of(trainable.parameters, self._dtype)
+        dtype = dtypes.pop()
+        check_homes(trainable.original, [*trainable.weights(trainable.parameters), *trainable.buffers])
+        self._weights = Flat.of(trainable.parameters, dtype)
         self._gradients = self._weights.like()
+        self._sums = self._weights.like() if trainable.accumulate > 1 else None
         self._state = {slot: self._slot(slot) for slot in trainable.optimizer.states}
         self._buffers = {name: array.copy() for name, array in trainable.buffers.items()}
-        self._session = _session(trainable.gradients, threads)
-        self._update = _Update(trainable, self._weights, self._gradients, self._state, threads)
-        self._loss = np.zeros((), self._dtype)
-        self._inputs = {value.name: value for value in self._session.get_inputs()}
+        self._fresh = {name: array.copy() for name, array in trainable.buffers.items()}
+        self._update = Update(trainable, self._weights, self._gradients, self._state, threads)
+        self._session = open_session(trainable.gradients, threads)
+        self._feeds = Feeds(self._session, self._weights.views | self._buffers)
+        self._labels = class_labels(trainable.gradients.graph, trainable.labels)
+        self._loss = np.zeros((), dtype)
+        self._random = any(node.op_type in RANDOM for node in trainable.gradients.graph.all_nodes())
+        self._binding = self._bound(self._session)
+        for name, view in self._gradients.views.items():
+            bind_output(self._binding, f"{name}.grad", view)
+        self._evaluation: Any = None
 
     def _slot(self, slot: str) -> Flat:
         given = {name: self.trainable.state[f"{name}.{slot}"] for name in self.trainable.parameters}
-        return Flat.of(given, self._dtype)
+        return Flat.of(given, self._weights.buffer.dtype)
+
+    def _bound(self, session: Any) -> Any:
+        """A binding of what stays where it is."""
+        binding = session.io_binding()
+        wanted = {value.name for value in session.get_inputs()}
+        for name, view in self._weights.views.items():
+            if name in wanted:
+                bind_input(binding, name, view)
+        bind_output(binding, LOSS, self._loss)
+        return binding
 
     @property
     def parameters(self) -> dict[str, Array]:
@@ -70,65 +97,126 @@ class Trainer:
         """Running statistics as they are now."""
         return self._buffers
 
+    @property
+    def sums(self) -> dict[str, Array]:
+        """Gradients of the batches since the last step of the optimizer, where several make one; views."""
+        return {} if self._sums is None else self._sums.views
+
+    @property
+    def inputs(self) -> list[str]:
+        """What a batch consists of: data, then labels."""
+        names = self._feeds.names
+        return sorted(names, key=lambda name: name in self.trainable.labels)
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        schedule = self.trainable.schedule
+        return self.lr if schedule is None else self.lr * schedule(self.steps + 1)
+
     def step(self, batch: Batch) -> float:
-        """One step on a batch, arrays by input name; gives the loss before it."""
+        """One step on a batch, arrays by input name; gives the loss before it.
+
+        Where gradients are accumulated, only every so many batches change the weights.
+        """
         loss = self.gradients(batch)
         if not math.isfinite(loss):
-            raise DivergedError(self._diagnosis(loss))
+            raise DivergedError(self._diagnosis(loss, batch))
+        if self._sums is not None:
+            self.accumulated += 1
+            self._sums.buffer += self._gradients.buffer
+            if self.accumulated < self.trainable.accumulate:
+                return loss
+            np.divide(self._sums.buffer, self.accumulated, out=self._gradients.buffer)
+            self._sums.buffer[...] = 0
+            self.accumulated = 0
+        self._update(self.rate, self.steps + 1)
         self.steps += 1
-        self._update(self.lr, self.steps)
         return loss
 
     def gradients(self, batch: Batch) -> float:
-        """The loss of a batch; its gradients are then in place."""
-        binding = self._session.io_binding()
-        feeds = self._checked(batch)
-        for name, array in feeds.items():
-            binding.bind_cpu_input(name, array)
-        for name, view in self._weights.views.items():
-            binding.bind_input(name, *CPU, view.dtype.type, view.shape, view.ctypes.data)
-        copies = {name: array.copy() for name, array in self._buffers.items()}  # the kernel overwrites what it reads
-        for name, array in copies.items():
-            binding.bind_cpu_input(name, array)
-        binding.bind_output(LOSS, *CPU, self._dtype.type, (), self._loss.ctypes.data)
-        for name, view in self._gradients.views.items():
-            binding.bind_output(f"{name}.grad", *CPU, view.dtype.type, view.shape, view.ctypes.data)
+        """The loss of a batch; its gradients are then in place, and running statistics have followed it."""
+        binding = self._binding
+        feeds = self._feed(binding, batch)
         for name, array in self._buffers.items():
-            binding.bind_output(f"{name}.next", *CPU, array.dtype.type, array.shape, array.ctypes.data)
-        with failures("onnxruntime"):
-            self._session.run_with_iobinding(binding)
-        return float(self._loss)
+            bind_input(binding, name, array)
+            bind_output(binding, f"{name}.next", self._fresh[name])
+        if self._random:
+            self._set_seed()
+        self._run(self._session, binding, feeds)
+        loss = float(self._loss)
+        if math.isfinite(loss):
+            self._buffers, self._fresh = self._fresh, self._buffers
+        return loss
 
-    def _checked(self, batch: Batch) -> dict[str, Array]:
-        """The batch as arrays that the session takes; an error says what is wrong with it."""
-        own = self._weights.views.keys() | self._buffers.keys()
-        wanted = [name for name in self._inputs if name not in own]
-        if missing := [name for name in wanted if name not in batch]:
-            raise RunFailure(f"the batch has no {missing[0]!r}; the step takes {', '.join(wanted)}")
-        if unknown := [name for name in batch if name not in wanted]:
-            raise RunFailure(f"the step takes no {unknown[0]!r}; it takes {', '.join(wanted)}")
-        return {name: self._array(name, batch[name]) for name in wanted}
+    def _feed(self, binding: Any, batch: Batch) -> dict[str, Array]:
+        feeds = self._feeds.checked(batch)
+        for name, labels in self._labels.items():
+            labels.check(feeds[name])
+        for name, array in feeds.items():
+            bind_input(binding, name, array)
+        return feeds
 
-    def _array(self, name: str, value: Any) -> Array:
-        declared = self._inputs[name]
-        dtype = _NUMPY.get(declared.type)
-        array = np.ascontiguousarray(value.numpy() if hasattr(value, "numpy") else value, dtype)
-        dims = declared.shape
-        fits = len(dims) == array.ndim and all(
-            not isinstance(d, int) or d == n for d, n in zip(dims, array.shape, strict=True)
-        )
-        if dims and not fits:
-            raise RunFailure(f"{name!r} is of shape {list(array.shape)}, but the step takes {dims}")
-        return array
+    def _run(self, session: Any, binding: Any, feeds: Mapping[str, Array]) -> None:
+        """Feeds are arguments because they have to live as long as the run."""
+        try:
+            with failures("onnxruntime"):
+                session.run_with_iobinding(binding)
+        except RunFailure as error:
+            shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())
+            raise RunFailure(f"step {self.steps + 1} on a batch of {shapes}: {error}") from error
 
-    def _diagnosis(self, loss: float) -> str:
-        """What is known about a loss that is no number."""
-        bad = [name for name, view in self.parameters.items() if not np.isfinite(view).all()]
-        where = f"the first bad weight is {bad[0]}" if bad else "all weights are finite"
-        return (
-            f"the loss is {loss} at step {self.steps + 1}; {where}. "
-            f"Try a smaller learning rate than {self.lr:g}, clipped gradients, or other data"
-        )
+    def _set_seed(self) -> None:
+        import onnxruntime
+
+        drawn = np.random.default_rng([self.seed, self.steps, self.accumulated]).integers(1 << 31)
+        onnxruntime.set_seed(int(drawn))
+
+    def _diagnosis(self, loss: float, batch: Batch) -> str:
+        feeds = self._feeds.checked(batch)
+        given = {**feeds, **self._weights.views, **self._buffers}
+        return diagnosis(self.trainable.gradients, given, feeds, loss, self.steps + 1, self.rate)
+
+    def evaluate(self, data: Any, batch: int = 256) -> dict[str, float]:
+        """The mean loss as the model is used (no dropout, running statistics) and, for class labels, the accuracy."""
+        from onward.training.data import epoch_of
+
+        totals: dict[str, float] = {}
+        for part in epoch_of(data, self.inputs, batch, order=None):
+            loss, right, counted, size = self._evaluated(part)
+            for key, value in (("loss", loss * size), ("size", size), ("right", right), ("counted", counted)):
+                totals[key] = totals.get(key, 0) + value
+        if not totals:
+            raise OnwardError("there is nothing to evaluate on: the data gave no batch")
+        found = {"loss": totals["loss"] / totals["size"]}
+        if totals["counted"]:
+            found["accuracy"] = totals["right"] / totals["counted"]
+        return found
+
+    def _evaluated(self, batch: Batch) -> tuple[float, int, int, int]:
+        """Loss, right answers, answers, samples."""
+        if self._evaluation is None:
+            session = open_session(evaluation(self.trainable), self._threads)
+            self._evaluation = session, self._bound(session), [value.name for value in session.get_outputs()]
+        session, binding, outputs = self._evaluation
+        counts = {name: np.zeros((), np.int64) for name in (RIGHT, COUNTED)}
+        wanted = {value.name for value in session.get_inputs()}
+        feeds = self._feed(binding, batch)
+        for name, array in self._buffers.items():
+            if name in wanted:
+                bind_input(binding, name, array)
+        for name, count in counts.items():
+            if name in outputs:
+                bind_output(binding, name, count)
+        self._run(session, binding, feeds)
+        sizes = [array.shape[0] for array in feeds.values() if array.ndim]
+        return float(self._loss), int(counts[RIGHT]), int(counts[COUNTED]), max(sizes, default=1)
+
+    def fit(self, data: Any, epochs: int = 1, batch: int = 32, **options: Any) -> History:
+        """Train for some epochs; see `onward.training.fit.fit` for what else there is to choose."""
+        from onward.training.fit import fit
+
+        return fit(self, data, epochs, batch, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as it was given, with the weights as they are now."""
@@ -136,90 +224,14 @@ class Trainer:
 
     def tuned(self) -> Model:
         """The model as it was given, with the weights as they are now."""
-        return with_weights(self.trainable.original, self.parameters | self._buffers)
+        return with_weights(self.trainable.original, self.trainable.weights(self.parameters) | self._buffers)
 
 
-class _Update:
-    """An optimizer's step in place: chunk by chunk where elements do not depend on each other, else by parameter."""
-
-    def __init__(
-        self, trainable: Trainable, weights: Flat, gradients: Flat, state: Mapping[str, Flat], threads: int | None
-    ) -> None:
-        self._rate, self._step = np.zeros((), np.float32), np.zeros((), np.int64)
-        flats = {"w": weights, "w.grad": gradients, **{f"w.{slot}": flat for slot, flat in state.items()}}
-        dtype = weights.buffer.dtype
-        self._bindings: list[tuple[Any, Any]] = []
-        sessions: dict[tuple[int, ...], Any] = {}
-        if getattr(trainable.optimizer, "by_element", True):
-            pieces = [{key: flat.buffer[part] for key, flat in flats.items()} for part in weights.chunks(CHUNK)]
-        else:
-            pieces = [{key: flat.views[name] for key, flat in flats.items()} for name in weights.views]
-        for piece in pieces:
-            shape = piece["w"].shape
-            if shape not in sessions:
-                graph, _ = updates({"w": np.zeros(shape, dtype)}, trainable.optimizer)
-                sessions[shape] = _session(graph, threads)
-            self._bindings.append((sessions[shape], self._bound(sessions[shape], piece)))
-
-    def _bound(self, session: Any, piece: Mapping[str, Array]) -> Any:
-        binding = session.io_binding()
-        binding.bind_input(LEARNING_RATE, *CPU, np.float32, (), self._rate.ctypes.data)
-        binding.bind_input(STEP, *CPU, np.int64, (), self._step.ctypes.data)
-        for key, array in piece.items():
-            binding.bind_input(key, *CPU, array.dtype.type, array.shape, array.ctypes.data)
-            if key != "w.grad":
-                binding.bind_output(f"{key}.next", *CPU, array.dtype.type, array.shape, array.ctypes.data)
-        return binding
-
-    def __call__(self, lr: float, step: int) -> None:
-        self._rate[...], self._step[...] = lr, step
-        for session, binding in self._bindings:
-            session.run_with_iobinding(binding)
-
-
-def with_weights(model: Model, arrays: Mapping[str, Array]) -> Model:
-    """A copy of a model with other elements in its weights."""
-    copy = model.ir.clone()
-    weights = copy.graph.initializers
-    for name, array in arrays.items():
-        if name not in weights:
-            raise OnwardError(f"the model has no weight {name!r} to put the trained one in")
-        weights[name].const_value = ir.Tensor(array.copy(), name=name)
-    return Model(copy, list(model.training_info), None, model.ir_version)
-
-
-def _session(graph: ir.Model, threads: int | None) -> onnxruntime.InferenceSession:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.add_session_config_entry("session.force_spinning_stop", "1")
-    if threads:
-        options.intra_op_num_threads = threads
-    with failures("onnxruntime"):
-        proto = Model(graph).to_proto().SerializeToString()
-        return onnxruntime.InferenceSession(proto, options, providers=["CPUExecutionProvider"])
-
-
-_NUMPY = {
-    "tensor(float)": np.float32,
-    "tensor(double)": np.float64,
-    "tensor(float16)": np.float16,
-    "tensor(int64)": np.int64,
-    "tensor(int32)": np.int32,
-    "tensor(int8)": np.int8,
-    "tensor(uint8)": np.uint8,
-    "tensor(bool)": np.bool_,
-}
-
-
-def batches(data: Mapping[str, Array], size: int, seed: int = 0, shuffle: bool = True) -> Iterable[dict[str, Array]]:
+def batches(data: Mapping[str, Array], size: int, seed: int = 0, shuffle: bool = True) -> Iterator[dict[str, Array]]:
     """Arrays by name cut into batches, in an order that follows from the seed."""
-    count = len(next(iter(data.values())))
-    order = np.random.default_rng(seed).permutation(count) if shuffle else np.arange(count)
-    for start in range(0, count, size):
-        part = order[start : start + size]
-        yield {name: array[part] for name, array in data.items()}
+    from onward.training.data import epoch_of
+
+    yield from epoch_of(data, list(data), size, order=[seed] if shuffle else None)
 
 
 def npz(path: str | os.PathLike[str]) -> dict[str, Array]:
@@ -228,5 +240,5 @@ def npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError) as error:
+    except Exception as error:  # a damaged archive fails in many ways
         raise OnwardError(f"{path}: no .npz file of arrays: {error}") from error
