@@ -169,8 +169,9 @@ def constant_model() -> onnx.ModelProto:
     return oh.make_model(oh.make_graph(nodes, "g", [x], [y]), opset_imports=[oh.make_opsetid("", 17)], ir_version=9)
 
 
-def test_weights_in_constant_nodes_are_saved() -> None:
-    trainer = Trainer(prepare(constant_model(), loss="mse", optimizer=SGD(lr=0.1), trainable=["w"]))
+@pytest.mark.parametrize("choice", [None, ["w"]])
+def test_weights_in_constant_nodes_are_trained_and_saved(choice: list[str] | None) -> None:
+    trainer = Trainer(prepare(constant_model(), loss="mse", optimizer=SGD(lr=0.1), trainable=choice))
     x = np.random.default_rng(1).normal(size=(8, 5)).astype(np.float32)
     for _ in range(3):
         trainer.step({"x": x, "labels": np.zeros((8, 3), np.float32)})

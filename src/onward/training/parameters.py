@@ -60,6 +60,11 @@ def choose(
     return found
 
 
+def has_float_weights(graph: ir.Graph) -> bool:
+    """Whether weights are initializers, as usual; constants in nodes are then those of formulas."""
+    return any(value.dtype is not None and value.dtype.is_floating_point() for value in graph.initializers.values())
+
+
 def reached_from(graph: ir.Graph, loss: ir.Value, values: list[ir.Value]) -> dict[ir.Value, None]:
     """Those of the values that the loss depends on by a way that has a derivative."""
     way = on_the_way(graph, [loss], values)

@@ -23,7 +23,7 @@ from onward.training.lora import Adapter, LoRA, add_adapters
 from onward.training.losses import Dims, Loss, Penalty, Term, loss_named
 from onward.training.modes import training_mode
 from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, optimizer_named
-from onward.training.parameters import Choice, choose
+from onward.training.parameters import Choice, choose, has_float_weights
 from onward.training.prepare_graph import differentiable, lower_for_gradients
 from onward.training.schedules import Schedule
 
@@ -133,6 +133,8 @@ def prepare(
         raise OnwardError(f"gradients are accumulated over {accumulate} batches: it is at least 1")
     original = load(model)
     graph = differentiable(original)
+    if trainable is not None or not has_float_weights(graph.graph):
+        common.LiftConstantsToInitializersPass(size_limit=2)(graph)
     buffers = training_mode(graph) if train_mode else {}
     adapters = add_adapters(graph, lora) if lora else {}
     weights = set(graph.graph.initializers)
