@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 PARTIAL = {
-    "CausalConvWithState": "where the number of channels is not known",
+    "Attention": "not with respect to scores that it gives out, nor a mask of unknown shape that ends early",
+    "CausalConvWithState": "where the number of channels is known",
     "CumProd": "not along an axis that is computed",
     "DFT": "not along an axis that is computed, nor the inverse of one side",
     "DequantizeLinear": "straight through; scales and zero points are settings",
