@@ -254,3 +254,134 @@ def test_a_function_as_a_schedule_is_not_saved(tmp_path: Path) -> None:
     with pytest.raises(OnwardError, match="schedule"):
         prepare(model(), schedule=lambda step: 1 / step).save(tmp_path / "x.onnx")
     assert not list(tmp_path.iterdir())
+
+
+def others(nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], state: dict[str, Array]) -> onnx.ModelProto:
+    """y = x w + b, with the mean squared error and `Gradient`; `nodes` make `w2`, `b2` and the new states of them."""
+    names = {"w": "w2", "b": "b2", **{name: f"{name}2" for name in state if name != "rate"}}
+    loss = [
+        helper.make_node("Sub", ["y", "target"], ["apart"]),
+        helper.make_node("Mul", ["apart", "apart"], ["squared"]),
+        helper.make_node("ReduceMean", ["squared"], ["mse"], keepdims=0),
+        helper.make_node("Gradient", ["w", "b", "x"], ["dw", "db"], domain=TRAINING, xs=["w", "b"], zs=["x"], y="mse"),
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in ("mse", *names.values())]
+    target = helper.make_tensor_value_info("target", TensorProto.FLOAT, ["n", 2])
+    tensors = [numpy_helper.from_array(array, name) for name, array in state.items()]
+    tensors.append(numpy_helper.from_array(np.array(1), "one"))
+    algorithm = helper.make_graph([*loss, *nodes], "step", [target, *inputs], outputs, tensors)
+    for value in algorithm.output:
+        value.type.tensor_type.elem_type = TensorProto.INT64 if value.name == "t2" else TensorProto.FLOAT
+    forward = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", size]) for name, size in (("x", 3), ("y", 2))
+    ]
+    weights = [numpy_helper.from_array(START[name], name) for name in ("w", "b")]
+    graph = helper.make_graph(forward, "linear", values[:1], values[1:], weights)
+    imports = [helper.make_opsetid("", 12), helper.make_opsetid(TRAINING, 1)]
+    made = helper.make_model(graph, opset_imports=imports, ir_version=7)
+    made.training_info.add(algorithm=algorithm)
+    for key, value in names.items():
+        made.training_info[0].update_binding.add(key=key, value=value)
+    return made
+
+
+START = {"w": RNG.standard_normal((3, 2)).astype(np.float32), "b": RNG.standard_normal(2).astype(np.float32)}
+RATE = [helper.make_tensor_value_info("rate", TensorProto.FLOAT, [])]
+PAIRS = [
+    {"x": RNG.standard_normal((4, 3)).astype(np.float32), "target": RNG.standard_normal((4, 2)).astype(np.float32)}
+    for _ in range(4)
+]
+
+
+def zeros(prefix: str) -> dict[str, Array]:
+    return {f"{prefix}{name}": np.zeros_like(array) for name, array in START.items()}
+
+
+def plain(name: str) -> list[onnx.NodeProto]:
+    return [
+        helper.make_node("Mul", [f"d{name}", "rate"], [f"m{name}"]),
+        helper.make_node("Sub", [name, f"m{name}"], [f"{name}2"]),
+    ]
+
+
+def with_momentum(name: str) -> list[onnx.NodeProto]:
+    return [
+        helper.make_node("Add", [f"v{name}", f"d{name}"], [f"v{name}2"]),
+        helper.make_node("Mul", [f"v{name}2", "rate"], [f"m{name}"]),
+        helper.make_node("Cast", ["t2"], [f"c{name}"], to=TensorProto.FLOAT),
+        helper.make_node("Div", [f"m{name}", f"c{name}"], [f"q{name}"]),
+        helper.make_node("Sub", [name, f"q{name}"], [f"{name}2"]),
+    ]
+
+
+COUNT = helper.make_node("Add", ["t", "one"], ["t2"])
+ADAM = helper.make_node(
+    "Adam",
+    ["rate", "t", "w", "b", "dw", "db", "vw", "vb", "hw", "hb"],
+    ["w2", "b2", "vw2", "vb2", "hw2", "hb2"],
+    domain=TRAINING,
+    epsilon=1e-3,
+    norm_coefficient=0.1,
+)
+OTHERS: dict[str, Callable[[], onnx.ModelProto]] = {
+    "plain ops": lambda: others([*plain("w"), *plain("b")], RATE, {}),
+    "plain ops with states": lambda: others(
+        [COUNT, *with_momentum("w"), *with_momentum("b")], RATE, {**zeros("v"), "t": np.array(0)}
+    ),
+    "Adam": lambda: others([ADAM, COUNT], RATE, {**zeros("v"), **zeros("h"), "t": np.array(1)}),
+    "Adam with a rate of its own": lambda: others(
+        [ADAM, COUNT], [], {**zeros("v"), **zeros("h"), "t": np.array(1), "rate": np.array(0.1, np.float32)}
+    ),
+}
+
+
+def expected_curve(kind: str) -> list[float]:
+    """By the formulas, in double precision."""
+    now = {name: array.astype(np.float64) for name, array in START.items()}
+    v, h = ({name: np.zeros(array.shape) for name, array in START.items()} for _ in range(2))
+    losses = []
+    for step, pair in enumerate(PAIRS, 1):
+        apart = pair["x"] @ now["w"] + now["b"] - pair["target"]
+        losses.append(float((apart**2).mean()))
+        slope = 2 * apart / apart.size
+        for name, g in (("w", pair["x"].T @ slope), ("b", slope.sum(0))):
+            if kind == "plain ops":
+                now[name] = now[name] - 0.1 * g
+            elif kind == "plain ops with states":
+                v[name] = v[name] + g
+                now[name] = now[name] - 0.1 * v[name] / step
+            else:
+                g = g + 0.1 * now[name]
+                v[name], h[name] = 0.9 * v[name] + 0.1 * g, 0.999 * h[name] + 0.001 * g * g
+                rate = 0.1 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+                now[name] = now[name] - rate * v[name] / (np.sqrt(h[name]) + 1e-3)
+    return losses
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_files_of_others_are_trained(name: str, tmp_path: Path) -> None:
+    file = OTHERS[name]()
+    assert check(file) == []
+    made = load(file)
+    assert made.labels == ["target"]
+    losses, after = steps(made, PAIRS)
+    np.testing.assert_allclose(losses, expected_curve(name), rtol=1e-4)
+    if name == "Adam with a rate of its own":
+        assert made.optimizer.lr == pytest.approx(0.1)
+    _, half = steps(made, PAIRS[:2])
+    half.save(tmp_path / "ours.onnx")
+    again, _ = steps(load(tmp_path / "ours.onnx"), PAIRS[2:])
+    np.testing.assert_allclose(again, losses[2:], rtol=1e-6)
+    assert after.step == len(PAIRS)
+
+
+def test_unclear_files_of_others_are_refused() -> None:
+    file = OTHERS["plain ops"]()
+    del file.training_info[0].update_binding[:]
+    with pytest.raises(OnwardError, match="no update is bound to a weight"):
+        load(file)
+    file = to_model(prepare(model())).to_proto()
+    del file.metadata_props[:]
+    with pytest.raises(OnwardError, match="no Gradient node"):
+        load(file)

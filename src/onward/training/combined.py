@@ -48,6 +48,7 @@ def cut(model: ir.Model, starts: Mapping[str, str], ends: Mapping[str, str], inp
     if missing := next((name for name in (*starts, *ends) if name not in values), None):
         raise InvalidModelError(f"the training step has no value {missing!r}")
     results = [(values[name], new) for name, new in ends.items()]
+    graph.outputs.clear()
     taken = []
     for name, new in starts.items():
         value = values[name]
@@ -61,7 +62,6 @@ def cut(model: ir.Model, starts: Mapping[str, str], ends: Mapping[str, str], inp
             if start in graph.inputs:
                 graph.inputs.remove(start)
         taken.append((start, new))
-    graph.outputs.clear()
     graph.outputs.extend(value for value, _ in results)
     graph.inputs.extend(value for value, _ in taken)
     common.RemoveUnusedNodesPass()(copy)
