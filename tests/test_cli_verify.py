@@ -82,6 +82,15 @@ def test_inputs_that_are_given(run: Run, tmp_path: Path) -> None:  # noqa: F811
         ([DIGITS, "--memory", "lots"], "--memory lots: write it as a number and a unit"),
         ([DIGITS, "--inputs", "nowhere.npz"], "nowhere.npz"),
         ([DIGITS, "--html", "/proc/onward/x.html"], "cannot be written"),
+        ([DIGITS, "--dim", "batch=²"], "write it as NAME=SIZE"),
+        ([DIGITS, "--dim", "batch=99999999999999999999"], "cannot be made"),
+        ([DIGITS, "--dim", "batch=99999999999999"], "cannot be made"),
+        ([DIGITS, "--memory", "infGB"], "write it as a number and a unit"),
+        ([DIGITS, "--memory", "0GB"], "memory cannot be 0"),
+        ([DIGITS, "--timeout", "nan"], "timeout cannot be nan"),
+        ([DIGITS, "--seed=-1"], "seed cannot be -1"),
+        ([DIGITS, "--atol", "nan"], "atol cannot be nan"),
+        ([DIGITS, "--rtol=-1"], "rtol cannot be -1"),
     ],
 )
 def test_refusals(run: Run, arguments: list[object], problem: str) -> None:  # noqa: F811

@@ -132,7 +132,7 @@ def dims(pairs: list[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for pair in pairs:
         name, _, size = pair.rpartition("=")
-        if not name or not size.isdigit():
+        if not name or not (size.isascii() and size.isdecimal()):
             raise OnwardError(f"--dim {pair}: write it as NAME=SIZE, such as --dim batch=4")
         found[name] = int(size)
     return found
@@ -146,7 +146,7 @@ def nbytes(size: str) -> int:
         if text.endswith(unit):
             try:
                 return int(float(text.removesuffix(unit)) * factor)
-            except ValueError:
+            except (ValueError, OverflowError):
                 break
     raise OnwardError(f"--memory {size}: write it as a number and a unit, such as 4GB or 500MB")
 

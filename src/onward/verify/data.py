@@ -240,7 +240,11 @@ class Maker:
     def fill(self, sizes: Mapping[str, int], seed: int, unclued: int | None = None) -> Inputs:
         """Values for the inputs, their dynamic dimensions having the given sizes."""
         rng = np.random.default_rng(seed)
-        return {field.slot.name: kinds.random(field, rng, unclued) for field in self.fields(sizes)}
+        try:
+            return {field.slot.name: kinds.random(field, rng, unclued) for field in self.fields(sizes)}
+        except (MemoryError, ValueError, OverflowError) as error:  # numpy has no arrays so large
+            said = ", ".join(f"{name}={size}" for name, size in sizes.items())
+            raise InvalidDataError(f"inputs of the sizes {said or 'declared'} cannot be made: {error}") from error
 
     def edge(
         self, regime: str, sizes: dict[str, int], feeds: Inputs, rng: np.random.Generator

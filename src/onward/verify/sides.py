@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import onnx
 
+from onward.errors import OnwardError
 from onward.model import Model, load
 from onward.verify import runners
 from onward.verify.artifacts import is_artifact, open_artifact
@@ -33,6 +34,14 @@ class Options:
     isolate: bool = False
     timeout: float | None = None
     memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("atol", self.atol), ("rtol", self.rtol), ("seed", self.seed)):
+            if value is not None and not value >= 0:
+                raise OnwardError(f"{name} cannot be {value}: give a number that is not negative")
+        for name, value in (("timeout", self.timeout), ("memory", self.memory)):
+            if value is not None and not value > 0:
+                raise OnwardError(f"{name} cannot be {value}: give a number above 0")
 
     def prepare(self, runner: str, model: Model) -> Run:
         """`model` on a runner, in a process of its own where that is asked for or needed to keep a limit."""
