@@ -248,6 +248,26 @@ def test_atol_and_rtol_decide_where_they_are_given() -> None:
     assert only(FLOATS, np.full_like(FLOATS, np.nan), atol=1e9).kind == "nan"
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_large_integers_are_not_rounded(dtype) -> None:
+    top = np.iinfo(dtype).max
+    for number in (2**53, int(top) - 1):
+        result = only(array(5, number, dtype=dtype), array(5, number + 1, dtype=dtype), atol=0.5)
+        assert result.status == "different" and result.index == (1,) and result.metrics.max_abs == 1
+    assert only(array(np.iinfo(dtype).min, dtype=dtype), array(top, dtype=dtype)).metrics.max_abs > 1e18
+
+
+def test_numbers_in_a_map_are_single_precision() -> None:
+    value = float(np.float32(0.1))
+    close = float(np.nextafter(np.float32(0.1), np.float32(1)))
+    for wrap in (lambda x: {7: x}, lambda x: [{7: x}, {7: x}]):
+        result = only(wrap(value), wrap(close))
+        assert (result.status, result.dtype) == ("same", "float32")
+        assert only(wrap(value), wrap(np.float32(close))).status == "same"
+    assert only({7: 0.1}, {7: 0.1 + 1e-9}).dtype == "float64"
+    assert only({7: 0.1}, {7: 0.1 + 1e-9}).status == "different"
+
+
 def test_logits_tell_how_often_the_best_class_agrees() -> None:
     expected = np.tile(np.arange(10, dtype=np.float32), (4, 1))
     actual = expected.copy()

@@ -232,8 +232,7 @@ def _integers(expected: Array, actual: Array, steps: bool, limit: Limit | None) 
         return Distance(
             Error(samples=expected.size, steps=steps), None, 0.0, float(np.abs(expected.astype(float)).max())
         )
-    wanted, found = expected.astype(np.float64), actual.astype(np.float64)
-    off, size = np.abs(found - wanted), np.abs(wanted)
+    off, size = _apart(expected, actual), np.abs(expected.astype(np.float64))
     position = int(np.argmax(off))
     made = Distance(index=_unravel(position, expected.shape), max_abs=float(off.max()), largest=float(size.max()))
     made.mismatched = share
@@ -247,6 +246,13 @@ def _integers(expected: Array, actual: Array, steps: bool, limit: Limit | None) 
         with np.errstate(divide="ignore", invalid="ignore"):
             made.furthest = float(np.nan_to_num(off / allowed, posinf=np.inf).max())
     return made
+
+
+def _apart(one: Array, other: Array) -> Array:
+    """|difference| of integers, which never becomes 0 by rounding: as doubles, 2**53 and 2**53 + 1 are equal."""
+    whole = np.dtype(np.uint64 if one.dtype == np.uint64 else np.int64)
+    one, other = one.astype(whole), other.astype(whole)
+    return (np.maximum(one, other).view(np.uint64) - np.minimum(one, other).view(np.uint64)).astype(np.float64)
 
 
 def _text(expected: Array, actual: Array) -> Distance:

@@ -71,7 +71,7 @@ def _inside(name: str, expected: Any, actual: Any) -> Iterator[Pair]:
     elif expected is None:
         yield Pair(name)
     else:
-        yield Pair(name, np.asarray(expected), np.asarray(actual))
+        yield Pair(name, *_numbers(expected, actual))
 
 
 def _maps(name: str, expected: Mapping[Any, Any], actual: Mapping[Any, Any]) -> Iterator[Pair]:
@@ -92,11 +92,20 @@ def _sequences(name: str, expected: list[Any], actual: list[Any]) -> Iterator[Pa
         yield Pair(name)
     elif keys := _table(expected + actual):
         for key in keys:
-            wanted, found = (np.asarray([row[key] for row in rows]) for rows in (expected, actual))
-            yield Pair(f"{name}[{key!r}]", wanted, found)
+            wanted, found = ([row[key] for row in rows] for rows in (expected, actual))
+            yield Pair(f"{name}[{key!r}]", *_numbers(wanted, found))
     else:
         for position, (one, other) in enumerate(zip(expected, actual, strict=True)):
             yield from _inside(f"{name}[{position}]", one, other)
+
+
+def _numbers(expected: Any, actual: Any) -> tuple[Array, Array]:
+    """As arrays. Runtimes give the numbers of a map as Python's, which do not tell that they were of single precision."""
+    arrays = np.asarray(expected), np.asarray(actual)
+    plain = not isinstance(expected, np.ndarray | np.generic) and all(array.dtype.kind == "f" for array in arrays)
+    if plain and all(np.array_equal(array.astype(np.float32), array, equal_nan=True) for array in arrays):
+        return arrays[0].astype(np.float32), arrays[1].astype(np.float32)
+    return arrays
 
 
 def _table(rows: list[Any]) -> list[Any]:
