@@ -40,10 +40,14 @@ MAY_IMPORT = {
     "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
     "backends.torch.runtime": set(),
     "verify": BASE | {"hub", "model", "spec", "backends.torch"},
+    "training": BASE | {"hub", "model", "spec", "canon", "passes", "verify"},
+    "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
     "scoreboard": BASE | {"", "hub", "model", "verify"},
-    "report": BASE | {"hub", "model", "canon", "verify", "backends.coverage"},
-    "cli": BASE | {"", "hub", "model", "report", "scoreboard", "verify", "backends.torch", "backends.coverage"},
-    "": {"errors", "model", "backends.torch"},
+    "report": BASE | {"hub", "model", "canon", "verify", "training", "backends.coverage"},
+    "cli": BASE
+    | {"", "hub", "model", "report", "scoreboard", "verify", "training", "training.export"}
+    | {"backends.torch", "backends.coverage"},
+    "": {"errors", "model", "training", "backends.torch"},
     "__main__": {"cli"},
 }
 """Which part of the package may import which; every part may import itself."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from onward import training
     from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
     from onward.model import Model, load
@@ -16,14 +17,16 @@ _HOMES = {
     "to_torch": "onward.backends.torch.convert",
 }
 
-__all__ = ["Model", "OnwardError", "load", "to_torch"]
+__all__ = ["Model", "OnwardError", "load", "to_torch", "training"]
 
 
 def __getattr__(name: str) -> Any:
     """Public names are imported when first used: `import onward` itself loads next to nothing."""
-    if name in _HOMES:
-        import importlib
+    import importlib
 
+    if name == "training":
+        return importlib.import_module("onward.training")
+    if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'onward' has no attribute {name!r}")
 
