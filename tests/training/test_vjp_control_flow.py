@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 from gradient_checks import check_model, run_onnxruntime, single_precision
-from onnx import parser
+from onnx import TensorProto, helper, numpy_helper, parser
 
 from onward.training.gradient import gradient
 
@@ -85,6 +85,56 @@ def test_loop_that_stops_early() -> None:
         >
     }"""
     check_model(model(text), {"x": uniform(2), "w": uniform(2) + 2})
+
+
+def test_states_that_pass_or_lead_nowhere() -> None:
+    """The last state runs off to infinity, and nothing that has a gradient depends on it."""
+    text = """agraph (double[2] x, double[2] w, double[2] c) => (double[2] y) {
+        go = Constant <value = bool {1}> ()
+        y, k, n = Loop ("", go, x, c, w) <
+            body = round (int64 i, bool on, double[2] s, double[2] t, double[2] z)
+                => (bool more, double[2] s_, double[2] t, double[2] z_) {
+                five = Constant <value_int = 5> ()
+                more = Less (i, five)
+                p = Mul (s, t)
+                s_ = Mul (p, w)
+                z_ = Exp (z)
+            }
+        >
+    }"""
+    check_model(model(text), {"x": uniform(2), "w": uniform(2, seed=1), "c": uniform(2, seed=2)})
+
+
+def test_a_branch_with_weights_of_its_own() -> None:
+    given, made = (helper.make_tensor_value_info(name, TensorProto.DOUBLE, [2]) for name in ("x", "y"))
+    flag = helper.make_tensor_value_info("flag", TensorProto.BOOL, [])
+    weight = numpy_helper.from_array(np.asarray([2.0, 3.0]), "k")
+    yes = helper.make_graph([helper.make_node("Mul", ["x", "k"], ["a"])], "yes", [], [_named(made, "a")], [weight])
+    no = helper.make_graph([helper.make_node("Sin", ["x"], ["b"])], "no", [], [_named(made, "b")])
+    node = helper.make_node("If", ["flag"], ["y"], then_branch=yes, else_branch=no)
+    graph = helper.make_graph([node], "g", [given, flag], [made])
+    branched = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    check_model(branched, {"x": uniform(2), "flag": np.asarray(True)})
+
+
+def _named(value: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:
+    renamed = onnx.ValueInfoProto()
+    renamed.CopyFrom(value)
+    renamed.name = name
+    return renamed
+
+
+def test_rows_of_integers() -> None:
+    """Which a table is read at, in each round."""
+    text = """agraph (double[3] h, double[4,3] table, int64[5] ids) => (double[3] last, double[5,3] ys) {
+        last, ys = Scan <num_scan_inputs = 1, body = step (double[3] s, int64 id) => (double[3] s_, double[3] y) {
+            e = Gather <axis = 0> (table, id)
+            q = Mul (s, e)
+            s_ = Tanh (q)
+            y = Identity (s_)
+        }> (h, ids)
+    }"""
+    check_model(model(text), {"h": uniform(3), "table": uniform(4, 3), "ids": np.asarray([1, 0, 3, 1, 1])})
 
 
 def test_loop_without_rounds() -> None:

@@ -35,7 +35,7 @@ def scan(
         body=graph,
         num_scan_inputs=len(rows),
         scan_input_directions=[way] * len(rows),
-        scan_output_directions=[way] * len(made),
+        scan_output_directions=[way] * len(made) or None,
     )
 
 

@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from onward.canon.upgrade.rewrite import put
 from onward.canon.walk import all_graphs
-from onward.training.autodiff import Context, captured, dependents_of, is_real, several_gradients
+from onward.training.autodiff import Context, captured, dependents_of, is_real, reads, several_gradients
 from onward.training.build import Builder, Tensor
 from onward.training.scan import give
 from onward.training.vjp import Gradients, vjp
@@ -116,10 +116,24 @@ class _Rounds:
         self.captured = [value for value in captured(body) if c.wants(value)]
         self.first_row = head + len(states)
         self.wanted_rows = [i for i, row in enumerate(rows) if c.wants(row.tensor.value)]
-        self.wanted_states = self._wanted_states()
+        self.wanted_states = sorted(self._wanted_states() & self._needed_states())
         refuse_sequences(c, [*body.inputs, *body.outputs, *self.captured])
 
-    def _wanted_states(self) -> list[int]:
+    def _needed_states(self) -> set[int]:
+        """States that something depends on that has a gradient, after any number of rounds."""
+        made = [i for i in range(len(self.states), len(self.states) + len(self.made)) if self.c.gradient(i) is not None]
+        needed = {i for i in range(len(self.states)) if self.c.gradient(i) is not None}
+        while True:
+            values = {self.body.outputs[self.flags + i] for i in (*needed, *made)}
+            for node in reversed(self.body):
+                if not values.isdisjoint(node.outputs):
+                    values.update(reads(node))
+            more = needed | {i for i in range(len(self.states)) if self.body.inputs[self.head + i] in values}
+            if more == needed:
+                return needed
+            needed = more
+
+    def _wanted_states(self) -> set[int]:
         """States that depend on what derivatives are taken with respect to, after any number of rounds."""
         start = [*self.captured, *(self.body.inputs[self.first_row + i] for i in self.wanted_rows)]
         wanted = {i for i, state in enumerate(self.states) if self.c.wants(state.value)}
@@ -128,7 +142,7 @@ class _Rounds:
             after = self.body.outputs[self.flags : self.flags + len(self.states)]
             more = wanted | {i for i, value in enumerate(after) if value in reached and is_real(value)}
             if more == wanted:
-                return sorted(wanted)
+                return wanted
             wanted = more
 
     def gradients(self) -> tuple[list[Tensor | None], list[Tensor | None]]:
@@ -166,8 +180,8 @@ class _Rounds:
             "num_scan_inputs": len(rows),
             "scan_input_axes": [row.axis for row in rows],
             "scan_input_directions": [1 - row.direction for row in rows],
-            "scan_output_axes": [self.rows[i].axis for i, _ in taken],
-            "scan_output_directions": [1 - self.rows[i].direction for i, _ in taken],
+            "scan_output_axes": [self.rows[i].axis for i, _ in taken] or None,
+            "scan_output_directions": [1 - self.rows[i].direction for i, _ in taken] or None,
         }
         feeds = [*start, *(row.tensor for row in rows)]
         if self.head and not self._runs_surely():
