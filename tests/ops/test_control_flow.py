@@ -139,6 +139,36 @@ def test_loop_with_a_constant_count_never_is_empty():
     assert "range(4)" in code and "torch.stack(row_list)" in code
 
 
+COUNTED = """g (float[n, 2] x, bool c) => (float[2] y, %sfloat[k, 2] rows)
+<int32 first = {%d}, int32 step = {%d}, int32 one = {1}, int64 axis = {0}, float[2] zero = {0, 0}> {
+    s = Shape<start = 0, end = 1>(x)
+    n = Squeeze(s)
+    m = Cast<to = 6>(n)
+    last = Sub(m, one)
+    y, %srows = Loop (%s, c, zero, first) <
+        body: graph = b (int64 i, bool going, float[2] a, int32 place) =>
+        (bool again, float[2] a2, int32 next, float[2] row) {
+        next = Add(place, step)
+        row = Gather<axis = 0>(x, place)
+        a2 = Sub(row, a)
+        again = Less(next, last)
+    }>
+}"""
+
+
+@pytest.mark.parametrize("limit", ["n", ""])
+@pytest.mark.parametrize("c", [True, False])
+@pytest.mark.parametrize(
+    ("first", "step", "used", "place"),
+    [(0, 1, False, "x[i]"), (2, 1, False, "x[i + 2]"), (0, 2, False, "x[place]"), (1, 1, True, "x[place]")],
+)
+def test_a_state_that_counts_is_the_number_of_the_trip(limit, c, first, step, used, place):
+    """Where its last value is not asked for: how many trips there were, only the state knows."""
+    text = COUNTED % ("int32 end, " if used else "", first, step, "end, " if used else "_, ", limit)
+    code = run(text, floats(6, 2), flag(c))
+    assert place in code, code
+
+
 def test_state_that_the_condition_reads():
     """The test is on the state before it changes."""
     run(

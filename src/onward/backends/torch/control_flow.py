@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import onnx_ir as ir
@@ -164,13 +164,40 @@ def refuse_depth(e: Emitter) -> None:
         raise UnsupportedError(f"{e.node.op_type}: it is nested in {depth} others, and Python allows {DEEPEST} at most")
 
 
-def carry(
+def counters(
     e: Emitter, formals: Sequence[ir.Value], initial: Sequence[Arg], results: Sequence[ir.Value]
+) -> dict[int, int]:
+    """Which parts of a loop's state only count its trips, and where each begins; none that is read after the loop."""
+    found: dict[int, int] = {}
+    for i, (formal, start) in enumerate(zip(formals, initial, strict=True)):
+        node = results[i].producer()
+        if e.used(i) or node is None or node.op_type != "Add" or node.domain or formal not in node.inputs:
+            continue
+        steps = [v for v in node.inputs if v is not None and v is not formal]
+        first = _integer(e, start._value)
+        if first is not None and [_integer(e, v) for v in steps] == [1]:
+            found[i] = first
+    return found
+
+
+def _integer(e: Emitter, value: ir.Value) -> int | None:
+    items = e.host_of(value)
+    return items.item() if items is not None and items.ndim == 0 and type(items.item()) is int else None
+
+
+def carry(
+    e: Emitter,
+    formals: Sequence[ir.Value],
+    initial: Sequence[Arg],
+    results: Sequence[ir.Value],
+    counted: Container[int] = (),
 ) -> dict[int, Var]:
-    """Bind the state of a loop: a variable for each part that changes, by number."""
+    """Bind the state of a loop: a variable for each part that changes, by number, but for those `counted`."""
     give_types(formals, [a._value for a in initial])
     states: dict[int, Var] = {}
     for i, (formal, start) in enumerate(zip(formals, initial, strict=True)):
+        if i in counted:
+            continue
         if results[i] is formal:
             e.bind_same(formal, start._value)
             continue
@@ -203,7 +230,8 @@ def _loop(
 ) -> list[Any]:
     refuse_depth(e)
     count, results = len(initial), body.outputs[1:]
-    states = carry(e, body.inputs[2:], initial, results)
+    counted = counters(e, body.inputs[2:], initial, results)
+    states = carry(e, body.inputs[2:], initial, results, counted)
     lists = collect(e, count, results[count:])
     limit = None if trip_count is None else integer(e, trip_count, "count")
     if not isinstance(limit, Expr) and limit is not None and limit >= ENDLESS:
@@ -212,6 +240,8 @@ def _loop(
     index = e.fresh("i", "host")
     e.nonnegative.add(index)
     e.bind_host(body.inputs[0], array([Ref(index)], ()))
+    for i, first in counted.items():
+        e.bind_host(body.inputs[2 + i], array([Ref(index) + first if first else Ref(index)], ()))
     e.bind_host(body.inputs[1], array([True], ()))  # the body runs only while this holds
     running = e.fresh("running", "host")
     with e.nested() as block:
