@@ -82,6 +82,8 @@ def test_inputs_that_are_given(run: Run, tmp_path: Path) -> None:  # noqa: F811
         ([DIGITS, "--memory", "lots"], "--memory lots: write it as a number and a unit"),
         ([DIGITS, "--inputs", "nowhere.npz"], "nowhere.npz"),
         ([DIGITS, "--html", "/proc/onward/x.html"], "cannot be written"),
+        ([DIGITS, "--on", "onnxruntime,"], "with commas between"),
+        ([DIGITS, "--inputs", ""], "the path of the inputs is empty"),
         ([DIGITS, "--dim", "batch=²"], "write it as NAME=SIZE"),
         ([DIGITS, "--dim", "batch=99999999999999999999"], "cannot be made"),
         ([DIGITS, "--dim", "batch=99999999999999"], "cannot be made"),

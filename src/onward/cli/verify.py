@@ -67,8 +67,10 @@ def run(args: argparse.Namespace) -> int:
 
     from onward.verify.verify import verify
 
-    runners = args.on.split(",") if args.on else ["onnxruntime"]
-    against = [*runners[1:], *args.others]
+    runners = [name.strip() for name in args.on.split(",")] if args.on else ["onnxruntime"]
+    if "" in runners:
+        raise OnwardError(f"--on {args.on}: write it as names with commas between, such as --on onnxruntime,torch")
+    against = [*runners[1:], *(Path(other) if Path(other).exists() else other for other in args.others)]
     if not against:
         if args.on:
             raise OnwardError("nothing to compare with: give --on a second runner, or name another file")

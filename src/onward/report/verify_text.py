@@ -67,6 +67,9 @@ def _side(side: SideResult, console: Console, verbose: bool) -> None:
             _line(console, f"… and {counted(len(left), 'more output')}, {words}; --verbose shows them", "dim", 2)
         for words in _reasons_for_tolerance(shown):
             _line(console, words, "dim", 2)
+        for row in shown:
+            if row.output.status == "same" and row.output.reason:
+                _line(console, f"{printable(row.output.name)}: {printable(row.output.reason)}", "dim", 2)
     if verbose:
         for row in shown:
             _line(console, _details(row), "dim", 2)

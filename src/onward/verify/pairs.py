@@ -31,7 +31,8 @@ class Pair:
 
 def pairs(expected: Outputs, actual: Outputs, by: By = "name") -> Iterator[Pair]:
     """Every array of either side. What has no namesake is matched by position, where both sides have as many such."""
-    partner = _partners(list(expected), list(actual), by)
+    names, others = list(expected), list(actual)
+    partner = _partners(names, others, by)
     for name, value in expected.items():
         if name not in partner:
             there = ", ".join(map(str, actual)) or "none"
@@ -39,6 +40,8 @@ def pairs(expected: Outputs, actual: Outputs, by: By = "name") -> Iterator[Pair]
             continue
         other = partner[name]
         remark = "" if other == name else f"the other side calls it {other!r}"
+        if len(names) == len(others) and names.index(name) != others.index(other):
+            remark = f"the other side has it as output {1 + others.index(other)}, not {1 + names.index(name)}"
         for pair in _inside(name, value, actual[other]):
             yield replace(pair, remark=remark)
     for name in actual:
@@ -100,7 +103,7 @@ def _sequences(name: str, expected: list[Any], actual: list[Any]) -> Iterator[Pa
 
 
 def _numbers(expected: Any, actual: Any) -> tuple[Array, Array]:
-    """As arrays. Runtimes give the numbers of a map as Python's, which do not tell that they were of single precision."""
+    """As arrays. The numbers of a map are Python's, which do not tell that they were of single precision."""
     arrays = np.asarray(expected), np.asarray(actual)
     plain = not isinstance(expected, np.ndarray | np.generic) and all(array.dtype.kind == "f" for array in arrays)
     if plain and all(np.array_equal(array.astype(np.float32), array, equal_nan=True) for array in arrays):

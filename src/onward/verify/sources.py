@@ -60,6 +60,8 @@ def read(
 
     `model` is needed for expected outputs, and `dims` are sizes for images where the model leaves them open.
     """
+    if isinstance(given, str) and not given:
+        raise InvalidDataError("the path of the inputs is empty")
     if isinstance(given, str | os.PathLike):
         yield from Reader(slots, model, dims or {}).path(Path(given))
     elif isinstance(given, Mapping):

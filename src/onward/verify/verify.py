@@ -10,22 +10,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+import numpy as np
 import onnx
+import onnx_ir as ir
 
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.model import Model
 from onward.verify import bisect as search
+from onward.verify import runners
 from onward.verify.compare import compare
 from onward.verify.data import DataSet, accepts, data_sets
 from onward.verify.environment import environment
+from onward.verify.metrics import is_float
 from onward.verify.noise import Noise, measure_noise, quantized_outputs
 from onward.verify.reduce import reduce
 from onward.verify.results import OutputResult, Report, SideResult, Trial
-from onward.verify.runners import Inputs, Outputs
+from onward.verify.runners import RUNNERS, Inputs, Outputs
 from onward.verify.sides import Options, Side, Source, label, open_side
 
 Progress = Callable[[str], None]
 """Told what is being done, a few words at a time."""
+RANDOM_OPS = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 Other: TypeAlias = Source | Side
 
 
@@ -45,10 +50,10 @@ def verify(
 
     `model` is an ONNX model, or a file or folder of a framework (a generated package, `.pt2`, SavedModel, `.keras`,
     `.tflite`). Each of `against` is the name of a runner for the same model (`torch`, `torch:compile`, `openvino`), or
-    another model or file. `inputs` are arrays by name, a list of such, or a path (`.npz`, `.npy`, images, a folder of
-    test data sets); without them data is generated that fits the graph. With `bisect` the first node that differs is
-    named, with `all_nodes` every value inside is compared, and `reduce_to` is a folder for the smallest model that
-    still differs.
+    another model or file; a `Path` is always a file. `inputs` are arrays by name, a list of such, or a path (`.npz`,
+    `.npy`, images, a folder of test data sets); without them data is generated that fits the graph. With `bisect` the
+    first node that differs is named, with `all_nodes` every value inside is compared, and `reduce_to` is a folder for
+    the smallest model that still differs.
 
     Further options: `dims` (sizes of dynamic dimensions by name), `seed`, `regimes` (`random`, `zeros`), `hard` (NaN,
     infinities, denormals, an empty batch as well), `atol` and `rtol` (instead of the tolerance by noise), and
@@ -77,7 +82,10 @@ def verify(
         searched = (bisect or reduce_to is not None) and result.status == "different"
         if searched or (all_nodes and result.trials):
             progress(f"comparing {side.name} node by node")
-            result = truth.locate(side, result, all_nodes, None if reduce_to is None else Path(reduce_to))
+            try:
+                result = truth.locate(side, result, all_nodes, None if reduce_to is None else Path(reduce_to))
+            except OnwardError as error:  # the verdict stands
+                truth.notes.append(f"{side.name} could not be compared node by node: {error}")
         side.close()
         report.notes += [f"{side.name}: {note}" for note in side.notes]
         report.sides.append(result)
@@ -133,7 +141,7 @@ class Truth:
                 notes.append(f"{side.name} does not run on {data.label} ({error}), so nothing is compared there")
         if not samples:
             raise UnsupportedError(f"{side.name} runs on none of the data")
-        return cls(side, samples, how, judged, notes)
+        return cls(side, samples, how, judged, [*notes, *_doubts(side.model, samples)])
 
     def judge(self, other: Side) -> SideResult:
         """Run the other side on every sample, and compare."""
@@ -169,7 +177,10 @@ class Truth:
                 f"beyond {hidden[0].allowed:.1e}: a difference that hardly shows in the outputs"
             )
         if culprit is not None and reduce_to is not None:
-            culprit = replace(culprit, reduced=str(reduce(*ends, inputs, culprit, reduce_to)))
+            try:
+                culprit = replace(culprit, reduced=str(reduce(*ends, inputs, culprit, reduce_to)))
+            except (OnwardError, OSError) as error:
+                self.notes.append(f"no smaller model was written to {reduce_to}: {error}")
         return replace(result, culprit=culprit, profile=found.profile)
 
     @cached_property
@@ -212,6 +223,33 @@ class Truth:
         return frozenset() if self.side.model is None else quantized_outputs(self.side.model)
 
 
+def _doubts(model: Model | None, samples: list[Sample]) -> Iterator[str]:
+    """Why agreement, or a difference, may say little."""
+    if drawn := _random_ops(model):
+        yield f"the source draws random numbers ({', '.join(drawn)}), so that even two runs of it may not agree"
+    for name in samples[0].outputs:
+        arrays = [sample.outputs[name] for sample in samples]
+        if not all(isinstance(array, np.ndarray) for array in arrays):
+            continue
+        floats = all(is_float(array.dtype) for array in arrays)
+        if not any(array.size for array in arrays):
+            found = "is empty"
+        elif floats and not any(np.isfinite(array).any() for array in arrays):
+            found = "has no finite number"
+        elif floats and not any(array.any() for array in arrays):
+            found = "is zero"
+        else:
+            continue
+        yield f"the output {name!r} {found} for all of the data, so that agreement there says little"
+
+
+def _random_ops(model: Model | None) -> list[str]:
+    if model is None:
+        return []
+    graphs: list[ir.Graph | ir.Function] = [model.ir.graph, *model.ir.functions.values()]
+    return sorted({node.op_type for graph in graphs for node in graph.all_nodes() if node.op_type in RANDOM_OPS})
+
+
 def _differ(trials: tuple[Trial, ...]) -> bool:
     return any(trial.status == "different" for trial in trials)
 
@@ -237,8 +275,10 @@ def _several(against: Other | Iterable[Other]) -> list[Other]:
 
 def _open(other: Source, truth: Side, runner: str, how: Options) -> Side:
     """Another runner for the source's model, or another model."""
-    if not isinstance(other, str) or Path(other).exists():
+    if not isinstance(other, str) or (Path(other).exists() and not runners.is_known(other)):
         return open_side(other, runner, how, name=label(other))
+    if not runners.is_known(other):
+        raise UnsupportedError(f"there is neither a file nor a runner {other!r}; runners are {', '.join(RUNNERS)}")
     if truth.model is None:
         raise UnsupportedError(f"{truth.name} is no ONNX model, so it cannot be run on {other}")
     return open_side(truth.model, other, how)

@@ -66,6 +66,12 @@ def register(runner: Runner, *, user: bool = False) -> Runner:
     return RUNNERS.register(runner.name, user=user)(runner)
 
 
+def is_known(name: str) -> bool:
+    """Whether there is such a runner, installed or not."""
+    load_all()
+    return RUNNERS.get(name.partition(":")[0]) is not None
+
+
 def find(name: str) -> tuple[Runner, str]:
     """The runner and mode that `name` stands for, or an error that lists what there is."""
     load_all()
