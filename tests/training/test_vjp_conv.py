@@ -27,6 +27,8 @@ CONVOLUTIONS: dict[str, tuple[Shape, Shape, dict[str, Any]]] = {
     "depthwise": ((2, 3, 4, 4), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1]}),
     "depthwise, strides": ((1, 3, 5, 5), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1], "strides": [2, 2]}),
     "depthwise, more channels": ((1, 2, 4, 3), (4, 1, 2, 2), {"group": 2}),
+    "depthwise, dilations": ((2, 2, 5, 4), (2, 1, 3, 2), {"group": 2, "dilations": [1, 2], "pads": [1, 0, 0, 1]}),
+    "depthwise, one axis": ((2, 2, 5), (4, 1, 2), {"group": 2, "pads": [1, 0]}),
     "pointwise": ((2, 3, 2, 3), (4, 3, 1, 1), {}),
     "pointwise, strides": ((2, 3, 3, 4), (2, 3, 1, 1), {"strides": [2, 2]}),
     "pointwise, groups": ((2, 4, 2, 2), (2, 2, 1, 1), {"group": 2}),

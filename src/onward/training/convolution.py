@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,15 +46,19 @@ class Convolution:
             return None
         return self.begin.known, end.known
 
+    def padded(self, big: Tensor, small: Tensor, slack: Sequence[int]) -> tuple[Tensor, list[int] | None]:
+        """The big side and the padding for a node to add; padded already, where a node cannot, or more than `slack`
+        elements at an end are beyond all windows."""
+        pads = self.padding(spatial(big, self.rank), self.full(small))
+        if pads is not None and all(-end <= most for end, most in zip(pads[1], slack, strict=True)):
+            return big, [*pads[0], *(max(end, 0) for end in pads[1])]
+        return self._padded(big, small), None
+
     def to_small(self, big: Tensor, weights: Tensor, small: Tensor) -> Tensor:
         """The convolution, of the size of `small`."""
-        op, full = big.op, self.full(small)
-        pads = self.padding(spatial(big, self.rank), full)
         strides, dilations = list(self.window.strides), list(self.window.dilations)
-        given = {"strides": strides, "dilations": dilations, "group": self.group}
-        if pads is not None and all(-end < stride for end, stride in zip(pads[1], strides, strict=True)):
-            return op.Conv(big, weights, pads=[*pads[0], *(max(end, 0) for end in pads[1])], **given)
-        return op.Conv(moved(big, self.begin, full, self.rank), weights, **given)
+        big, pads = self.padded(big, small, [stride - 1 for stride in strides])
+        return big.op.Conv(big, weights, pads=pads, strides=strides, dilations=dilations, group=self.group)
 
     def to_big(self, small: Tensor, weights: Tensor, sizes: Ints) -> Tensor:
         """The transposed convolution, of the given sizes."""
@@ -124,9 +128,14 @@ class Convolution:
         channels, taps, places = like[1], math.prod(like[2:]), spatial(small, self.rank).known
         if taps == 1:
             return self._by_places
+        if self.group > 1 and channels > 1:
+            return self._by_places
         if self.group > 1:
-            many = big.dims is not None and isinstance(big.dims[0], int)
-            return self._by_planes if channels == 1 and many else self._by_places
+            width = spatial(small, self.rank).known
+            if width is not None and self.rank == 2 and set(self.window.strides) == {1}:
+                return self._by_rows
+            known = big.dims is not None and isinstance(big.dims[0], int)
+            return self._by_planes if known else lambda big, small, like: self._swapped(big, small)
         if channels <= FEW_CHANNELS:
             return self._by_columns
         few = places is not None and math.prod(places) <= FEW_PLACES
@@ -190,19 +199,33 @@ class Convolution:
         outputs, channels = like[:2]
         taps, strides = math.prod(like[2:]), list(self.window.strides)
         picks = op.constant(np.eye(taps).reshape(taps, 1, *like[2:]).astype(big.dtype.numpy()), big.dtype)
-        full = self.full(small)
-        pads = self.padding(spatial(big, self.rank), full)
-        given = {"strides": strides, "dilations": list(self.window.dilations)}
-        if pads is not None and all(-end < stride for end, stride in zip(pads[1], strides, strict=True)):
-            given["pads"] = [*pads[0], *(max(end, 0) for end in pads[1])]
-        else:
-            big = moved(big, self.begin, full, self.rank)
+        big, pads = self.padded(big, small, [stride - 1 for stride in strides])
         planes = op.Reshape(big, op.Concat(op.ints([-1, 1]), spatial(big, self.rank).tensor, axis=0))
         columns = op.Reshape(
-            op.Conv(planes, picks, **given), op.Concat(op.Shape(big, end=1), op.ints([channels * taps, -1]), axis=0)
+            op.Conv(planes, picks, pads=pads, strides=strides, dilations=list(self.window.dilations)),
+            op.Concat(op.Shape(big, end=1), op.ints([channels * taps, -1]), axis=0),
         )
         rows = op.Reshape(small, op.ints([0, outputs, -1]))
         return op.sum(rows @ op.Transpose(columns, perm=[0, 2, 1]), [0])
+
+    def _by_rows(self, big: Tensor, small: Tensor, like: list[int]) -> Tensor:
+        """One product a row of the kernel, of all columns with all columns; then the sums of its diagonals."""
+        op = big.op
+        outputs, _, height, width = like
+        steps, (jump, hop) = spatial(small, 2).known, self.window.dilations
+        assert steps is not None
+        span = steps[1] + (width - 1) * hop
+        picks = np.zeros((steps[1], span, width), big.dtype.numpy())
+        for place, tap in np.ndindex(steps[1], width):
+            picks[place, place + tap * hop, tap] = 1
+        columns = op.Reshape(small, op.ints([0, self.group, -1, *steps]))
+        columns = op.Transpose(columns, perm=[0, 1, 2, 4, 3])
+        padded = op.Unsqueeze(self._padded(big, small), op.ints([2]))
+        parts = []
+        for tap in range(height):
+            rows = op.Slice(padded, [tap * jump], [tap * jump + steps[0]], [3])
+            parts.append(op.Reshape(op.sum(columns @ rows, [0]), op.ints([outputs, 1, steps[1] * span])))
+        return op.Concat(*parts, axis=1) @ op.constant(picks.reshape(-1, width), big.dtype)
 
     def _by_planes(self, big: Tensor, small: Tensor, like: list[int]) -> Tensor:
         """Each channel of each sample a group of its own, with the small side as its kernel."""
@@ -210,10 +233,11 @@ class Convolution:
         assert big.dims is not None
         batch = big.dims[0]
         assert isinstance(batch, int)
-        planes, kernels = self._padded(big, small), small
+        big, pads = self.padded(big, small, [0] * self.rank)
         found = op.Conv(
-            op.Reshape(planes, op.Concat(op.ints([1, -1]), spatial(planes, self.rank).tensor, axis=0)),
-            op.Reshape(kernels, op.Concat(op.ints([-1, 1]), spatial(kernels, self.rank).tensor, axis=0)),
+            op.Reshape(big, op.Concat(op.ints([1, -1]), spatial(big, self.rank).tensor, axis=0)),
+            op.Reshape(small, op.Concat(op.ints([-1, 1]), spatial(small, self.rank).tensor, axis=0)),
+            pads=pads,
             strides=list(self.window.dilations),
             dilations=list(self.window.strides),
             group=batch * self.group,
@@ -222,20 +246,14 @@ class Convolution:
 
     def _swapped(self, big: Tensor, small: Tensor) -> Tensor:
         """The small side as the kernel: the form for kernels of unknown sizes."""
-        op, full = big.op, self.full(small)
-        strides, dilations = list(self.window.strides), list(self.window.dilations)
-        pads = self.padding(spatial(big, self.rank), full)
-        attribute = None
-        if pads is not None and min(pads[1]) >= 0:
-            attribute = [*pads[0], *pads[1]]
-        else:
-            big = moved(big, self.begin, full, self.rank)
+        op = big.op
+        big, pads = self.padded(big, small, [0] * self.rank)
         found = op.Conv(
             self._channels_first(big),
             op.Transpose(small, perm=[1, 0, *range(2, self.rank + 2)]),
-            strides=dilations,
-            dilations=strides,
-            pads=attribute,
+            strides=list(self.window.dilations),
+            dilations=list(self.window.strides),
+            pads=pads,
             group=self.group,
         )
         return op.Transpose(found, perm=[1, 0, *range(2, self.rank + 2)])
