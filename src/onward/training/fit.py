@@ -19,7 +19,7 @@ import numpy as np
 from onward.errors import InvalidDataError, OnwardError
 from onward.training import checkpoint as checkpoints
 from onward.training.curve import write_csv, write_png
-from onward.training.data import batches_in, epoch_of
+from onward.training.data import arrays_of, batches_in, epoch_of, rows
 
 if TYPE_CHECKING:
     from onward.training.trainer import Trainer
@@ -122,6 +122,10 @@ def fit(
         checkpoints.clear_leftovers(path)
         if resume and path.exists():
             run.load(path, trainer)
+    for part in (data, val):
+        if (arrays := arrays_of(part, trainer.inputs)) is not None:
+            rows(arrays)
+            trainer.check(arrays, batch)
     saved = len(run.history.losses)
     with _interrupts() as interrupted, _bar(progress, trainer, data, batch, epochs, run) as shown:
         while run.epoch < epochs and run.history.stopped == "finished":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,12 @@ class Trainer:
             bind_input(binding, name, array)
         return feeds
 
+    def check(self, data: Mapping[str, Array], batch: int) -> None:
+        """Refuse arrays by name that steps would refuse: by their first batch, and by all class labels."""
+        self._feeds.checked({name: array[:batch] for name, array in data.items()})
+        for name, labels in self._labels.items():
+            labels.check(data[name])
+
     def _run(self, session: Any, binding: Any, feeds: Mapping[str, Array]) -> None:
         """Feeds are arguments because they have to live as long as the run."""
         try:
@@ -221,6 +228,16 @@ class Trainer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as it was given, with the weights as they are now."""
         self.tuned().save(path)
+
+    def continued(self) -> Trainable:
+        """What is trained, from where it is now: its weights, state and steps."""
+        return replace(
+            self.trainable,
+            parameters={name: array.copy() for name, array in self.parameters.items()},
+            state={name: array.copy() for name, array in self.state.items()},
+            buffers={name: array.copy() for name, array in self._buffers.items()},
+            step=self.steps,
+        )
 
     def tuned(self) -> Model:
         """The model as it was given, with the weights as they are now."""

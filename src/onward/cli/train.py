@@ -1,0 +1,369 @@
+"""`onward train`: make a model trainable, train it on ONNX Runtime, see what a trainable file holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onward.errors import OnwardError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from onward.training.fit import History
+    from onward.training.trainable import Trainable
+
+Commands = Any
+EPILOG = """examples:
+  onward train prepare model.onnx --loss cross_entropy --optimizer adamw --lr 1e-3 --out trainable.onnx
+  onward train inspect trainable.onnx
+  onward train run trainable.onnx --data train.npz --val val.npz --epochs 3 --batch 64 --out tuned.onnx"""
+PREPARE = """examples:
+  onward train prepare model.onnx --trainable "head.*" --out trainable.onnx          fine-tune a part
+  onward train prepare model.onnx --loss mse --optimizer sgd --set momentum=0.9 --lr 0.1 --out trainable.onnx
+  onward train prepare model.onnx --lora rank=8 --out trainable.onnx                 train low-rank adapters
+  onward train prepare model.onnx --scratch --out trainable.onnx                     start from random weights
+
+losses: cross_entropy, nll, bce_with_logits, mse, l1, huber, kl
+optimizers: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lamb"""
+RUN = """examples:
+  onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx
+  onward train run trainable.onnx --data train.npz --val val.npz --epochs 50 --patience 5 --out tuned.onnx
+  onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx --resume     go on after a break
+
+The .npz files hold an array for each input of the model and for the labels, samples along the first axis. Beside
+tuned.onnx come tuned.csv and tuned.png, the curve, and tuned.checkpoint, from which --resume goes on.
+
+exit codes: 0 trained, 2 bad input or a loss that is no number, 130 interrupted (Ctrl-C: what was learnt is saved)"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "train",
+        help="make a model trainable, and train it on ONNX Runtime",
+        description="Make a model trainable, and train it on plain ONNX Runtime.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = command.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _add_prepare(actions)
+    _add_run(actions)
+    _add_inspect(actions)
+
+
+def _action(actions: Commands, name: str, run: Callable[[argparse.Namespace], int], **texts: str) -> Any:
+    made = actions.add_parser(name, formatter_class=argparse.RawDescriptionHelpFormatter, **texts)
+    made.set_defaults(run=run)
+    return made
+
+
+def _add_prepare(actions: Commands) -> None:
+    command = _action(
+        actions,
+        "prepare",
+        prepare,
+        help="add a loss and an optimizer to a model",
+        description="Write a model with its training step beside it: a valid ONNX file that still runs as it did.",
+        epilog=PREPARE,
+    )
+    command.add_argument("model", help="the .onnx file")
+    command.add_argument("--out", required=True, metavar="FILE", help="the trainable .onnx file to write")
+    command.add_argument("--loss", default="cross_entropy", help="its name, or an .onnx file (cross_entropy)")
+    command.add_argument("--optimizer", default="adamw", help="its name, or an .onnx file (adamw)")
+    command.add_argument("--lr", type=float, help="the learning rate, unless it is the optimizer's usual one")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the optimizer: weight_decay=0.1"
+    )
+    command.add_argument(
+        "--set-loss", action="append", default=[], metavar="NAME=VALUE", help="one of the loss: label_smoothing=0.1"
+    )
+    command.add_argument("--output", metavar="NAME", help="the output that the loss is of (the first)")
+    command.add_argument(
+        "--trainable", action="append", metavar="PATTERN", help='train only weights of such names: "head.*"; repeatable'
+    )
+    command.add_argument("--lora", metavar="rank=N", help="train adapters of this rank; they are merged in the end")
+    command.add_argument(
+        "--no-train-mode", action="store_true", help="leave dropout off and running statistics as they are"
+    )
+    steps = command.add_argument_group("steps")
+    steps.add_argument("--clip-norm", type=float, metavar="X", help="the largest norm of all gradients together")
+    steps.add_argument("--clip-value", type=float, metavar="X", help="the largest element of a gradient")
+    steps.add_argument("--accumulate", type=int, default=1, metavar="N", help="batches whose gradients make one step")
+    steps.add_argument("--average", type=float, metavar="X", help="keep a moving average of weights, such as 0.999")
+    steps.add_argument(
+        "--schedule",
+        metavar="NAME:OPTIONS",
+        help="of the learning rate: cosine:steps=1000,warmup=100, or steps, linear",
+    )
+    form = command.add_argument_group("file")
+    form.add_argument("--scratch", action="store_true", help="begin from random weights")
+    form.add_argument("--symbolic", action="store_true", help="keep Gradient and the standard's optimizers as ops")
+
+
+def prepare(args: argparse.Namespace) -> int:
+    from onward.training.lora import lora
+    from onward.training.losses import loss_named
+    from onward.training.optimizers import optimizer_named
+    from onward.training.trainable import prepare as made
+
+    how = options(args.set, "--set") | ({} if args.lr is None else {"lr": args.lr})
+    wanted = options(args.set_loss, "--set-loss")
+    optimizer = args.optimizer if is_file(args.optimizer, how, "--set") else optimizer_named(args.optimizer, **how)
+    loss = args.loss if is_file(args.loss, wanted, "--set-loss") else loss_named(args.loss, **wanted)
+    _check_out(args.out)
+    trainable = made(
+        args.model,
+        loss,
+        optimizer,
+        args.trainable,
+        output=args.output,
+        train_mode=not args.no_train_mode,
+        clip_norm=args.clip_norm,
+        clip_value=args.clip_value,
+        accumulate=args.accumulate,
+        average=args.average,
+        schedule=schedule(args.schedule) if args.schedule else None,
+        lora=lora(**_lora(args.lora)) if args.lora else None,
+    )
+    trainable.save(args.out, symbolic=args.symbolic, scratch=args.scratch)
+    count = sum(array.size for array in trainable.parameters.values())
+    print(
+        f"{args.out}: {len(trainable.parameters)} weights, {count:,} numbers, are trained; labels: {_labels(trainable)}"
+    )
+    return 0
+
+
+def _labels(trainable: Trainable) -> str:
+    return ", ".join(trainable.labels) or "none"
+
+
+def is_file(name: str, given: dict[str, Any], option: str) -> bool:
+    """Whether a loss or an optimizer is a model of the user's, which has no options."""
+    if name.endswith(".onnx") and given:
+        raise OnwardError(f"{option}: {name} is a model, and has no options")
+    return name.endswith(".onnx")
+
+
+def options(pairs: list[str], where: str) -> dict[str, Any]:
+    """`momentum=0.9` as {"momentum": 0.9}."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not name or not equals:
+            raise OnwardError(f"{where} {pair}: write it as NAME=VALUE")
+        try:
+            value = json.loads(text.lower() if text in ("True", "False") else text)
+        except ValueError:
+            value = text
+        found[name.replace("-", "_")] = tuple(value) if isinstance(value, list) else value
+    return found
+
+
+def schedule(text: str) -> Any:
+    from onward.training.schedules import schedule_named
+
+    name, _, rest = text.partition(":")
+    return schedule_named(name, **options(rest.split(",") if rest else [], "--schedule"))
+
+
+def _lora(text: str) -> dict[str, Any]:
+    found = options(text.split(","), "--lora")
+    if unknown := found.keys() - {"rank", "alpha", "patterns", "seed"}:
+        raise OnwardError(f"--lora has no option {sorted(unknown)[0]!r}; it has rank, alpha, patterns, seed")
+    return found
+
+
+def _check_out(path: str) -> None:
+    """Refuse before the work is done what could not be written after it."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise OnwardError(f"{path}: there is no folder {folder} to write to")
+
+
+def _add_run(actions: Commands) -> None:
+    command = _action(
+        actions,
+        "run",
+        run,
+        help="train a trainable file on ONNX Runtime",
+        description="Train a model that `onward train prepare` made, or any ONNX file with training information.",
+        epilog=RUN,
+    )
+    command.add_argument("model", help="the trainable .onnx file")
+    command.add_argument("--data", required=True, metavar="NPZ", help="what to train on")
+    command.add_argument("--val", metavar="NPZ", help="what to evaluate on after each epoch")
+    command.add_argument("--epochs", type=int, default=1)
+    command.add_argument("--batch", type=int, default=32, help="samples of a step (32)")
+    command.add_argument("--out", required=True, metavar="FILE", help="the tuned model: an .onnx file for inference")
+    command.add_argument(
+        "--save-trainable", metavar="FILE", help="the trainable file too, with the state as it is then"
+    )
+    command.add_argument("--lr", type=float, help="another learning rate than the file's")
+    command.add_argument("--seed", type=int, default=0, help="for the order of the data and for dropout")
+    command.add_argument("--threads", type=int, help="of ONNX Runtime (all cores)")
+    command.add_argument("--patience", type=int, metavar="N", help="stop after N evaluations without a lower loss")
+    command.add_argument("--checkpoint", metavar="FILE", help="where to keep the state of the run (beside --out)")
+    command.add_argument("--every", type=int, metavar="N", help="write it every N batches, not only after epochs")
+    command.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
+    command.add_argument("--initialize", action="store_true", help="begin with the file's initialization")
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def run(args: argparse.Namespace) -> int:
+    from onward.training.info import load
+    from onward.training.trainer import Trainer, npz
+
+    out = Path(args.out)
+    for path in filter(None, (args.out, args.save_trainable, args.checkpoint)):
+        _check_out(path)
+    data, val = npz(args.data), npz(args.val) if args.val else None
+    trainable = load(args.model, initialize=args.initialize)
+    trainer = Trainer(trainable, lr=args.lr, threads=args.threads, seed=args.seed)
+    history = trainer.fit(
+        data,
+        args.epochs,
+        args.batch,
+        val=val,
+        seed=args.seed,
+        patience=args.patience,
+        checkpoint=args.checkpoint or out.with_suffix(".checkpoint"),
+        every=args.every,
+        resume=args.resume,
+        progress=False if args.quiet else None,
+    )
+    trainer.save(out)
+    if args.save_trainable:
+        trainer.continued().save(args.save_trainable)
+    history.csv(out.with_suffix(".csv"))
+    history.png(out.with_suffix(".png"))
+    print(summary(history, out))
+    return 130 if history.stopped == "interrupted" else 0
+
+
+def summary(history: History, out: Path) -> str:
+    """One line about a run."""
+    words = {"finished": "", "early": ", stopped early", "interrupted": ", interrupted: --resume goes on"}
+    parts = [f"{len(history.losses)} batches{words[history.stopped]}"]
+    if history.losses:
+        parts.append(f"loss {history.losses[0]:.4g} to {history.losses[-1]:.4g}")
+    if history.evaluations:
+        best = min(history.evaluations, key=lambda found: found["loss"])
+        last = best if history.stopped == "early" else history.evaluations[-1]
+        parts.append(", ".join(f"val {key} {last[key]:.4g}" for key in ("loss", "accuracy") if key in last))
+    return f"{out}: {'; '.join(parts)}"
+
+
+def _add_inspect(actions: Commands) -> None:
+    command = _action(
+        actions,
+        "inspect",
+        inspect,
+        help="show what a trainable file holds, or whether a model could be trained",
+        description="Show what is trained, the loss, the optimizer, what a step updates, and which ops have gradients.",
+        epilog="example: onward train inspect trainable.onnx --json",
+    )
+    command.add_argument("model", help="an .onnx file, trainable or not")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def inspect(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    found = described(args.model)
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        show(found, Console(highlight=False))
+    return 0
+
+
+def described(path: str) -> dict[str, Any]:
+    """A trainable file, or a model as it is, in plain words and numbers."""
+    from onward.canon.lower import key_of
+    from onward.canon.walk import all_nodes
+    from onward.model import load
+    from onward.training.coverage import gradient_status
+    from onward.training.info import load as load_trainable
+
+    model = load(path)
+    ops = {key_of(node) for node in all_nodes(model.ir.graph)}
+    found: dict[str, Any] = {
+        "file": str(path),
+        "trainable": bool(model.training_info),
+        "ops": {op: str(gradient_status(op)) for op in sorted(ops)},
+    }
+    if not model.training_info:
+        return found
+    trainable = load_trainable(model)
+    names = {**trainable.parameters, **trainable.buffers, **trainable.state}
+    return found | {
+        "optimizer": {
+            "name": trainable.optimizer.name,
+            "about": str(trainable.optimizer),
+            "lr": trainable.optimizer.lr,
+        },
+        "steps": trainable.step,
+        "inputs": [v.name for v in trainable.gradients.graph.inputs if v.name not in (*names, *trainable.labels)],
+        "labels": list(trainable.labels),
+        "parameters": {name: list(array.shape) for name, array in trainable.parameters.items()},
+        "buffers": {name: list(array.shape) for name, array in trainable.buffers.items()},
+        "state": list(trainable.state),
+        "clip_norm": trainable.clip_norm,
+        "accumulate": trainable.accumulate,
+        "schedule": str(trainable.schedule) if trainable.schedule else None,
+        "bindings": [
+            {
+                "initialization": {entry.key: entry.value for entry in info.initialization_binding},
+                "update": {entry.key: entry.value for entry in info.update_binding},
+            }
+            for info in model.training_info
+        ],
+    }
+
+
+def show(found: dict[str, Any], console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from onward.report.wording import printable
+
+    def say(*words: str) -> None:
+        console.print(Text(printable(" ".join(words), 1000)), soft_wrap=True)
+
+    say(found["file"])
+    if found["trainable"]:
+        count = sum(_size(shape) for shape in found["parameters"].values())
+        say(f"trained: {len(found['parameters'])} weights, {count:,} numbers")
+        table = Table("weight", "shape", box=None)
+        for name, shape in found["parameters"].items():
+            table.add_row(Text(printable(name, 100)), "×".join(map(str, shape)) or "1")
+        console.print(table)
+        if found["buffers"]:
+            say(f"running statistics: {', '.join(found['buffers'])}")
+        say(f"a step takes {', '.join(found['inputs'])}; labels: {', '.join(found['labels']) or 'none'}")
+        say(f"optimizer: {found['optimizer']['about']}; {found['steps']} steps were made")
+        for number, bound in enumerate(found["bindings"]):
+            say(
+                f"training info {number}: {len(bound['update'])} values are updated by a step,",
+                f"{len(bound['initialization'])} are initialized",
+            )
+    else:
+        say("no training information: onward train prepare adds it")
+    missing = [op for op, status in found["ops"].items() if status.startswith("missing")]
+    table = Table("op", "gradient", box=None)
+    for op, status in found["ops"].items():
+        table.add_row(Text(printable(op, 100)), Text(status))
+    console.print(table)
+    say(
+        f"without a gradient rule: {', '.join(missing)}" if missing else "every op is differentiated where it has to be"
+    )
+
+
+def _size(shape: list[int]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size
