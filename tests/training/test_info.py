@@ -365,6 +365,7 @@ def test_files_of_others_are_trained(name: str, tmp_path: Path) -> None:
     assert check(file) == []
     made = load(file)
     assert made.labels == ["target"]
+    assert made.uniform == name.startswith("Adam")
     losses, after = steps(made, PAIRS)
     np.testing.assert_allclose(losses, expected_curve(name), rtol=1e-4)
     if name == "Adam with a rate of its own":

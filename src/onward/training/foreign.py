@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,10 @@ def _standard(algorithm: onnx.GraphProto, found: _Found) -> tuple[Optimizer, dic
     if len(made) != 1 or rules.keys() != found.gradients.keys() or state.keys() != _states(found, algorithm):
         return None
     found.state = state
-    return made.pop(), rules if any(rule.decay for rule in rules.values()) else {}
+    optimizer = made.pop()
+    if len(set(rules.values())) == 1:
+        optimizer, rules = replace(optimizer, weight_decay=next(iter(rules.values())).decay), {}
+    return optimizer, rules
 
 
 def _states(found: _Found, algorithm: onnx.GraphProto) -> set[str]:
