@@ -197,6 +197,7 @@ def _add_run(actions: Commands) -> None:
     command.add_argument("--val", metavar="NPZ", help="what to evaluate on after each epoch")
     command.add_argument("--epochs", type=int, default=1)
     command.add_argument("--batch", type=int, default=32, help="samples of a step (32)")
+    command.add_argument("--drop-last", action="store_true", help="leave out a smaller batch at the end of an epoch")
     command.add_argument("--out", required=True, metavar="FILE", help="the tuned model: an .onnx file for inference")
     command.add_argument(
         "--save-trainable", metavar="FILE", help="the trainable file too, with the state as it is then"
@@ -228,6 +229,7 @@ def run(args: argparse.Namespace) -> int:
         args.batch,
         val=val,
         seed=args.seed,
+        drop_last=args.drop_last,
         patience=args.patience,
         checkpoint=args.checkpoint or out.with_suffix(".checkpoint"),
         every=args.every,
@@ -248,12 +250,18 @@ def summary(history: History, out: Path) -> str:
     words = {"finished": "", "early": ", stopped early", "interrupted": ", interrupted: --resume goes on"}
     parts = [f"{len(history.losses)} batches{words[history.stopped]}"]
     if history.losses:
-        parts.append(f"loss {history.losses[0]:.4g} to {history.losses[-1]:.4g}")
+        first, last = (mean_loss(history, epoch) for epoch in (history.epochs[0], history.epochs[-1]))
+        parts.append(f"mean loss of an epoch {first:.4g} to {last:.4g}")
     if history.evaluations:
         best = min(history.evaluations, key=lambda found: found["loss"])
-        last = best if history.stopped == "early" else history.evaluations[-1]
-        parts.append(", ".join(f"val {key} {last[key]:.4g}" for key in ("loss", "accuracy") if key in last))
+        kept = best if history.stopped == "early" else history.evaluations[-1]
+        parts.append(", ".join(f"val {key} {kept[key]:.4g}" for key in ("loss", "accuracy") if key in kept))
     return f"{out}: {'; '.join(parts)}"
+
+
+def mean_loss(history: History, epoch: int) -> float:
+    found = [loss for loss, own in zip(history.losses, history.epochs, strict=True) if own == epoch]
+    return sum(found) / len(found)
 
 
 def _add_inspect(actions: Commands) -> None:
@@ -286,10 +294,13 @@ def described(path: str) -> dict[str, Any]:
     from onward.canon.walk import all_nodes
     from onward.model import load
     from onward.training.coverage import gradient_status
+    from onward.training.divergence import before
+    from onward.training.gradient import named
     from onward.training.info import load as load_trainable
+    from onward.training.trainable import LOSS
 
     model = load(path)
-    ops = {key_of(node) for node in all_nodes(model.ir.graph)}
+    ops = {key_of(node) for node in all_nodes(model.ir.graph)} - {"Constant"}
     found: dict[str, Any] = {
         "file": str(path),
         "trainable": bool(model.training_info),
@@ -308,6 +319,7 @@ def described(path: str) -> dict[str, Any]:
         "steps": trainable.step,
         "inputs": [v.name for v in trainable.gradients.graph.inputs if v.name not in (*names, *trainable.labels)],
         "labels": list(trainable.labels),
+        "loss": [node.op_type for node in before(named(trainable.gradients.graph, LOSS)) if in_loss(node.name)],
         "parameters": {name: list(array.shape) for name, array in trainable.parameters.items()},
         "buffers": {name: list(array.shape) for name, array in trainable.buffers.items()},
         "state": list(trainable.state),
@@ -322,6 +334,11 @@ def described(path: str) -> dict[str, Any]:
             for info in model.training_info
         ],
     }
+
+
+def in_loss(name: str | None) -> bool:
+    """Whether a node belongs to the loss that was put behind a model."""
+    return (name or "").startswith("loss/")
 
 
 def show(found: dict[str, Any], console: Console) -> None:
@@ -344,6 +361,8 @@ def show(found: dict[str, Any], console: Console) -> None:
         if found["buffers"]:
             say(f"running statistics: {', '.join(found['buffers'])}")
         say(f"a step takes {', '.join(found['inputs'])}; labels: {', '.join(found['labels']) or 'none'}")
+        if found["loss"]:
+            say(f"loss: {' → '.join(found['loss'])}")
         say(f"optimizer: {found['optimizer']['about']}; {found['steps']} steps were made")
         for number, bound in enumerate(found["bindings"]):
             say(

@@ -13,11 +13,14 @@ from onward.errors import InvalidDataError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def epoch_of(data: Any, inputs: Sequence[str], size: int, order: Sequence[int] | None) -> Iterator[dict[str, Any]]:
+def epoch_of(
+    data: Any, inputs: Sequence[str], size: int, order: Sequence[int] | None, drop_last: bool = False
+) -> Iterator[dict[str, Any]]:
     """The batches of one epoch, each with its tensors by name.
 
     Data are arrays by name, a tuple of arrays in the order of `inputs`, or an iterable of batches: dicts or tuples.
-    Arrays are cut into batches of `size`, shuffled by the seed `order`; an iterable comes as it is.
+    Arrays are cut into batches of `size`, shuffled by the seed `order`; with `drop_last` a smaller one at the end is
+    left out. An iterable comes as it is.
     """
     arrays = arrays_of(data, inputs)
     if arrays is None:
@@ -26,7 +29,7 @@ def epoch_of(data: Any, inputs: Sequence[str], size: int, order: Sequence[int] |
         return
     count = rows(arrays)
     places = np.arange(count) if order is None else np.random.default_rng(list(order)).permutation(count)
-    for start in range(0, count, size):
+    for start in range(0, count // size * size if drop_last else count, size):
         part = places[start : start + size]
         yield {name: array[part] for name, array in arrays.items()}
 
@@ -51,11 +54,11 @@ def rows(arrays: Mapping[str, Array]) -> int:
     return next(iter(sizes.values()))
 
 
-def batches_in(data: Any, inputs: Sequence[str], size: int) -> int | None:
+def batches_in(data: Any, inputs: Sequence[str], size: int, drop_last: bool = False) -> int | None:
     """How many batches an epoch has, if that can be known."""
     arrays = arrays_of(data, inputs)
     if arrays is not None:
-        return math.ceil(rows(arrays) / size)
+        return rows(arrays) // size if drop_last else math.ceil(rows(arrays) / size)
     return len(data) if hasattr(data, "__len__") else None
 
 

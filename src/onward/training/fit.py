@@ -99,6 +99,7 @@ def fit(
     val: Any = None,
     seed: int = 0,
     shuffle: bool = True,
+    drop_last: bool = False,
     patience: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     every: int | None = None,
@@ -109,7 +110,8 @@ def fit(
     """Train until so many epochs are done, counted from the beginning; gives the curve.
 
     `data` and `val` are arrays by input name, a tuple of arrays in the order of the inputs, or an iterable of batches
-    (dicts or tuples) such as a PyTorch DataLoader. Arrays are shuffled anew for each epoch, by the seed.
+    (dicts or tuples) such as a PyTorch DataLoader. Arrays are shuffled anew for each epoch, by the seed;
+    with `drop_last` a smaller batch at the end is left out, as batch normalisation wants it.
 
     After each epoch the model is evaluated on `val`; with `patience`, training ends after so many evaluations without
     a lower loss, and goes back to the best weights. A `checkpoint` is written after each epoch, and after `every` so
@@ -126,14 +128,14 @@ def fit(
         if (arrays := arrays_of(part, trainer.inputs)) is not None:
             rows(arrays)
             trainer.check(arrays, batch)
-    saved = len(run.history.losses)
-    with _interrupts() as interrupted, _bar(progress, trainer, data, batch, epochs, run) as shown:
+    saved, each = len(run.history.losses), batches_in(data, trainer.inputs, batch, drop_last)
+    with _interrupts() as interrupted, _bar(progress, each, epochs, run) as shown:
         while run.epoch < epochs and run.history.stopped == "finished":
             if patience is not None and run.waited >= patience:
                 run.history.stopped = "early"
                 break
             seen = 0
-            for part in epoch_of(data, trainer.inputs, batch, [seed, run.epoch] if shuffle else None):
+            for part in epoch_of(data, trainer.inputs, batch, [seed, run.epoch] if shuffle else None, drop_last):
                 seen += 1
                 if seen <= run.batch:  # done before the checkpoint
                     continue
@@ -219,9 +221,7 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _bar(
-    wanted: bool | None, trainer: Trainer, data: Any, batch: int, epochs: int, run: _Run
-) -> Iterator[Callable[[float], None]]:
+def _bar(wanted: bool | None, each: int | None, epochs: int, run: _Run) -> Iterator[Callable[[float], None]]:
     """Shows progress on the terminal, if there is one."""
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield lambda loss: None
@@ -237,7 +237,6 @@ def _bar(
         TextColumn("{task.fields[val]}"),
         TimeRemainingColumn(),
     )
-    each = batches_in(data, trainer.inputs, batch)
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(
             "", total=each and each * epochs, completed=len(run.history.losses), epoch="", loss="", val=""

@@ -1,0 +1,151 @@
+"""`onward train`: the way from a model to a tuned one, and bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from onward.cli import main
+
+DIGITS = Path(__file__).parent.parent / "examples/digits/digits.onnx"
+SAMPLE = np.load(DIGITS.with_name("sample.npz"))
+IMAGES, LABELS = np.tile(SAMPLE["image"], (8, 1, 1, 1)), np.tile(SAMPLE["label"].astype(np.int64), 8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    np.savez("data.npz", image=IMAGES, labels=LABELS)
+    return tmp_path
+
+
+def outputs(path: str) -> np.ndarray:
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session.run(None, {"image": SAMPLE["image"]})[0]
+
+
+def prepared(*options: str) -> None:
+    assert main(["train", "prepare", str(DIGITS), *options, "--out", "trainable.onnx"]) == 0
+
+
+def trained(out: str, *options: str) -> int:
+    return main(["train", "run", "trainable.onnx", "--data", "data.npz", "--batch", "16", "--out", out, *options])
+
+
+def test_fine_tuning_changes_what_was_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepared("--trainable", "head.*", "--lr", "0.01", "--no-train-mode")
+    assert "2 weights, 330 numbers, are trained; labels: labels" in capsys.readouterr().out
+    onnx.checker.check_model("trainable.onnx")
+    np.testing.assert_allclose(outputs("trainable.onnx"), outputs(str(DIGITS)), rtol=1e-4, atol=1e-4)
+    assert trained("tuned.onnx", "--val", "data.npz", "--epochs", "3") == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("tuned.onnx: ") and "val accuracy" in printed and printed.count("\n") == 1
+    assert {p.name for p in folder.iterdir()} == {
+        "data.npz", "trainable.onnx", "tuned.onnx", "tuned.csv", "tuned.png", "tuned.checkpoint",
+    }  # fmt: skip
+    before, after = (
+        {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+        for path in (DIGITS, "tuned.onnx")
+    )
+    changed = {name for name, array in before.items() if not np.array_equal(array, after[name])}
+    assert changed == {"head.weight", "head.bias"} and not onnx.load("tuned.onnx").training_info
+
+
+def test_resumed_run_gives_the_same_model(folder: Path) -> None:
+    prepared("--optimizer", "sgd", "--set", "momentum=0.9", "--set-loss", "label_smoothing=0.1", "--lr", "0.01")
+    assert trained("whole.onnx", "--epochs", "3") == 0
+    assert trained("parts.onnx", "--epochs", "1") == 0
+    assert trained("parts.onnx", "--epochs", "3", "--resume", "--save-trainable", "later.onnx") == 0
+    assert Path("whole.csv").read_text() == Path("parts.csv").read_text()
+    assert Path("whole.onnx").read_bytes() == Path("parts.onnx").read_bytes()
+    assert described("later.onnx")["steps"] == len(Path("whole.csv").read_text().splitlines()) - 1
+
+
+def described(path: str) -> dict:
+    command = [sys.executable, "-m", "onward", "train", "inspect", path, "--json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def test_inspect(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepared("--trainable", "head.*", "--clip-norm", "1", "--schedule", "cosine:steps=10,warmup=2")
+    found = described("trainable.onnx")
+    assert found["parameters"] == {"head.weight": [10, 32], "head.bias": [10]} and found["labels"] == ["labels"]
+    assert found["optimizer"]["name"] == "adamw" and found["clip_norm"] == 1 and "Cosine" in found["schedule"]
+    assert found["loss"][0] == "LogSoftmax" and found["ops"]["Conv"] == "rule"
+    assert {"head.weight", "head.bias"} <= found["bindings"][0]["update"].keys()
+    capsys.readouterr()
+    assert main(["train", "inspect", "trainable.onnx"]) == 0
+    shown = capsys.readouterr().out
+    assert "head.weight" in shown and "AdamW" in shown and "every op is differentiated" in shown
+    assert main(["train", "inspect", str(DIGITS)]) == 0
+    assert "no training information" in capsys.readouterr().out
+
+
+def test_from_scratch(folder: Path) -> None:
+    prepared("--scratch", "--lr", "0.01")
+    assert trained("a.onnx", "--initialize", "--epochs", "1") == 0
+    losses = [float(line.split(",")[2]) for line in Path("a.csv").read_text().splitlines()[1:]]
+    assert losses[0] > 1.5, "random weights know nothing"
+
+
+def test_ctrl_c_saves(folder: Path) -> None:
+    prepared("--lr", "0.001")
+    command = [sys.executable, "-m", "onward", "train", "run", "trainable.onnx", "--data", "data.npz", "--batch", "8"]
+    process = subprocess.Popen(
+        [*command, "--epochs", "100000", "--every", "1", "--out", "tuned.onnx"], stdout=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not Path("tuned.checkpoint").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 130 and "interrupted: --resume goes on" in printed
+    assert outputs("tuned.onnx").shape == (len(SAMPLE["image"]), 10) and Path("tuned.csv").exists()
+
+
+BAD = {
+    "no loss": (["prepare", str(DIGITS), "--loss", "hinge", "--out", "o.onnx"], "there is no loss 'hinge'"),
+    "no optimizer": (["prepare", str(DIGITS), "--optimizer", "x", "--out", "o.onnx"], "there is no optimizer 'x'"),
+    "no option": (["prepare", str(DIGITS), "--set", "beta=1", "--out", "o.onnx"], "adamw has no option 'beta'"),
+    "no value": (["prepare", str(DIGITS), "--set", "beta", "--out", "o.onnx"], "--set beta: write it as NAME=VALUE"),
+    "no weight": (["prepare", str(DIGITS), "--trainable", "tail*", "--out", "o.onnx"], "no float weight is called"),
+    "no output": (["prepare", str(DIGITS), "--output", "z", "--out", "o.onnx"], "no value 'z'"),
+    "no schedule": (["prepare", str(DIGITS), "--schedule", "z", "--out", "o.onnx"], "there is no schedule 'z'"),
+    "lora": (["prepare", str(DIGITS), "--lora", "size=3", "--out", "o.onnx"], "--lora has no option 'size'"),
+    "no folder": (["prepare", str(DIGITS), "--out", "nowhere/o.onnx"], "there is no folder nowhere"),
+    "no file": (["run", "none.onnx", "--data", "data.npz", "--out", "o.onnx"], "none.onnx: it cannot be read"),
+    "no data": (["run", "trainable.onnx", "--data", "none.npz", "--out", "o.onnx"], "none.npz: no .npz file"),
+    "text": (["run", "trainable.onnx", "--data", "text.npz", "--out", "o.onnx"], "text.npz: no .npz file of arrays"),
+    "plain": (["run", str(DIGITS), "--data", "data.npz", "--out", "o.onnx"], "no training information"),
+    "names": (["run", "trainable.onnx", "--data", "names.npz", "--out", "o.onnx"], "the batch has no 'labels'"),
+    "labels": (["run", "trainable.onnx", "--data", "labels.npz", "--out", "o.onnx"], "'labels' at 3 is 10"),
+    "val": (["run", "trainable.onnx", "--data", "data.npz", "--val", "labels.npz", "--out", "o.onnx"], "'labels' at 3"),
+    "epochs": (["run", "trainable.onnx", "--data", "data.npz", "--epochs", "0", "--out", "o.onnx"], "epochs is 0"),
+    "nan": (["run", "trainable.onnx", "--data", "nan.npz", "--out", "o.onnx"], "the loss is nan at step 1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if BAD[case][0][0] == "run":
+        prepared("--trainable", "head.*")
+    Path("text.npz").write_text("no archive")
+    np.savez("names.npz", image=IMAGES, y=LABELS)
+    np.savez("labels.npz", image=IMAGES, labels=np.where(np.arange(len(LABELS)) == 3, 10, LABELS))
+    np.savez("nan.npz", image=IMAGES * np.float32(np.nan), labels=LABELS)
+    capsys.readouterr()
+    arguments, message = BAD[case]
+    assert main(["train", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err and printed.err.startswith("onward: ") and printed.err.count("\n") == 1
+    assert not printed.out and not list(folder.glob("**/o.*"))
