@@ -31,10 +31,10 @@ from rich.table import Table
 from zoo_fetch import Entry, entries, fetch
 
 import onward
-from onward.verify.compare import Error, Outputs, compare, differences, floor, measure
-from onward.verify.data import Inputs, input_sets
-from onward.verify.noise import jittered
-from onward.verify.runners.torch import to_framework, to_numpy
+from onward.verification.compare import Error, Outputs, compare, differences, floor, measure
+from onward.verification.data import Inputs, input_sets
+from onward.verification.noise import jittered
+from onward.verification.runners.torch import to_framework, to_numpy
 
 PAGE = Path(__file__).parent.parent / "docs" / "zoo.md"
 SETS = 2

@@ -7,9 +7,9 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from test_cli import DIGITS, Run, run  # noqa: F401
 
 import onward
+from test_cli import DIGITS, Run, run  # noqa: F401
 
 
 @pytest.fixture

@@ -39,15 +39,15 @@ MAY_IMPORT = {
     "backends.coverage": BASE | {"hub", "model", "canon", "backends.torch"},
     "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
     "backends.torch.runtime": set(),
-    "verify": BASE | {"hub", "model", "spec", "backends.torch"},
-    "training": BASE | {"hub", "model", "spec", "canon", "passes", "verify"},
+    "verification": BASE | {"hub", "model", "spec", "canon", "backends.torch"},
+    "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification"},
     "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
-    "scoreboard": BASE | {"", "hub", "model", "verify"},
-    "report": BASE | {"hub", "model", "canon", "verify", "training", "backends.coverage"},
+    "scoreboard": BASE | {"", "hub", "model", "verification"},
+    "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
     "cli": BASE
-    | {"", "hub", "model", "report", "scoreboard", "verify", "training", "training.export"}
+    | {"", "hub", "model", "canon", "report", "scoreboard", "verification", "training", "training.export"}
     | {"backends.torch", "backends.coverage"},
-    "": {"errors", "model", "training", "backends.torch"},
+    "": {"errors", "model", "training", "verification", "backends.torch"},
     "__main__": {"cli"},
 }
 """Which part of the package may import which; every part may import itself."""

@@ -9,15 +9,17 @@ if TYPE_CHECKING:
     from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
     from onward.model import Model, load
+    from onward.verification.verify import verify
 
 _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
     "load": "onward.model",
     "to_torch": "onward.backends.torch.convert",
+    "verify": "onward.verification.verify",
 }
 
-__all__ = ["Model", "OnwardError", "load", "to_torch", "training"]
+__all__ = ["Model", "OnwardError", "load", "to_torch", "training", "verify"]
 
 
 def __getattr__(name: str) -> Any:

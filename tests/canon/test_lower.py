@@ -13,7 +13,7 @@ from onward.canon.lower import lower
 from onward.canon.origin import origin
 from onward.canon.pipeline import canonical
 from onward.model import Model, load
-from onward.verify.suite import cases, data_sets, forget_shapes
+from onward.verification.suite import cases, data_sets, forget_shapes
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from onward.backends.torch.convert import generate, to_torch
 from onward.model import load
-from onward.verify.suite import forget_shapes, prepare
+from onward.verification.suite import forget_shapes, prepare
 
 onnxruntime.set_default_logger_severity(4)
 OPSET = 21

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from harness import check, literal, merged, node_model, source
 
-from onward.verify.suite import prepare
+from onward.verification.suite import prepare
 
 SIGNED = [np.int8, np.int16, np.int32, np.int64]
 UNSIGNED = [np.uint8, np.uint16, np.uint32, np.uint64]

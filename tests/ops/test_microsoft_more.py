@@ -8,7 +8,7 @@ import pytest
 from harness import check, floats, node_model
 from test_microsoft_quantize import integers, quantum, zero
 
-from onward.verify.suite import prepare
+from onward.verification.suite import prepare
 
 MS = "com.microsoft"
 SQUARE = floats(3, 4, 4) + 3 * np.eye(4, dtype=np.float32)

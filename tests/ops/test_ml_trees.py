@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.spec.ml_trees import forest_of_nodes
-from onward.verify.suite import prepare
+from onward.verification.suite import prepare
 
 FEATURES = 5
 

@@ -4,7 +4,7 @@ import math
 import random
 from typing import Any
 
-from onward.verify.results import Culprit, Metrics, NodeError, OutputResult, Report, SideResult, Tolerance, Trial
+from onward.verification.results import Culprit, Metrics, NodeError, OutputResult, Report, SideResult, Tolerance, Trial
 
 FLOAT32 = Tolerance(
     7.1e-5, 7.1e-5, floor=7.1e-5, noise_worst=3.2e-7, noise_overall=1.1e-7, factor=4, why="the floor of float32"

@@ -12,7 +12,7 @@ from onward.report.html import document, json_script
 from onward.report.layered import layered
 from onward.report.plots import LogScale
 from onward.report.verify_page import page
-from onward.verify.results import NodeError, Report, SideResult
+from onward.verification.results import NodeError, Report, SideResult
 
 NODES = 3000
 BROKEN = 1800

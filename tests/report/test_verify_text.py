@@ -7,7 +7,7 @@ from rich.console import Console
 
 from onward.report.verify_text import MOST_ROWS, show
 from onward.report.wording import number, share
-from onward.verify.results import Report, SideResult, Trial
+from onward.verification.results import Report, SideResult, Trial
 
 
 def shown(report: Report, width: int = 80, terminal: bool = False, verbose: bool = False) -> str:

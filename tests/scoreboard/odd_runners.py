@@ -14,8 +14,8 @@ from typing import Any
 
 from onward.cli import main
 from onward.model import Model
-from onward.verify import runners
-from onward.verify.runners.reference import prepare as prepare_reference
+from onward.verification import runners
+from onward.verification.runners.reference import prepare as prepare_reference
 
 
 def prepare(model: Model, mode: str) -> runners.Run:

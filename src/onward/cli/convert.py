@@ -15,8 +15,8 @@ from onward.errors import ConversionError, OnwardError, RunFailure, UnsupportedE
 if TYPE_CHECKING:
     from onward.backends.torch.convert import Source
     from onward.model import Model
-    from onward.verify.results import Report
-    from onward.verify.runners import Inputs, Outputs
+    from onward.verification.results import Report
+    from onward.verification.runners import Inputs, Outputs
 
 STEPS = ("reading", "generating source", "verifying", "writing")
 REFEREES = ("onnxruntime", "reference")
@@ -105,7 +105,7 @@ def step(console: object, number: int) -> Iterator[None]:
 
 def checked(model: Model, source: Source, args: argparse.Namespace) -> str:
     """How original and result compare, in a sentence."""
-    from onward.verify.runners import find
+    from onward.verification.runners import find
 
     if args.verify_on:
         find(args.verify_on)
@@ -119,10 +119,10 @@ def checked(model: Model, source: Source, args: argparse.Namespace) -> str:
 def verify(model: Model, source: Source, on: str | None, seed: int) -> Report:
     """Run original and result on the same inputs."""
     from onward.backends.torch.load import run as execute
-    from onward.verify.runners import failures
-    from onward.verify.runners.torch import run_module
-    from onward.verify.sides import Side
-    from onward.verify.verify import verify as compare
+    from onward.verification.runners import failures
+    from onward.verification.runners.torch import run_module
+    from onward.verification.sides import Side
+    from onward.verification.verify import verify as compare
 
     net = execute(source)
     names = [value.name or "" for value in model.ir.graph.outputs]

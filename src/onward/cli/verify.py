@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from onward.errors import OnwardError
 
 if TYPE_CHECKING:
-    from onward.verify.results import Report
+    from onward.verification.results import Report
 
 EPILOG = """examples:
   onward verify model.onnx resnet/                              the original and a package converted from it
@@ -65,7 +65,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from onward.verify.verify import verify
+    from onward.verification.verify import verify
 
     runners = [name.strip() for name in args.on.split(",")] if args.on else ["onnxruntime"]
     if "" in runners:
@@ -116,7 +116,7 @@ class List(argparse.Action):
         from rich.console import Console
         from rich.table import Table
 
-        from onward.verify import runners
+        from onward.verification import runners
 
         runners.load_all()
         table = Table("runner", "installed", "what it is", "modes")

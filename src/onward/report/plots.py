@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from onward.report.html import escape
-from onward.verify.results import NodeError
+from onward.verification.results import NodeError
 
 SIZE = 1000
 """Of a plot in its own units, in both directions."""

@@ -23,7 +23,7 @@ from onward.report.verify_words import (
     worst_element,
 )
 from onward.report.wording import counted, duration, number, printable, share, sizes
-from onward.verify.results import NodeError, Report, SideResult, Status
+from onward.verification.results import NodeError, Report, SideResult, Status
 
 TONES: dict[Status, str] = {"same": "good", "different": "bad", "failed": "warn"}
 ICONS: dict[Status, str] = {

@@ -25,7 +25,7 @@ from onward.report.verify_words import (
     worst_element,
 )
 from onward.report.wording import counted, duration, listing, number, printable, share, sizes
-from onward.verify.results import Report, SideResult, Status
+from onward.verification.results import Report, SideResult, Status
 
 STYLES: dict[Status, str] = {"same": "green", "different": "red", "failed": "yellow"}
 MOST_ROWS = 12

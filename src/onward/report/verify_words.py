@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from onward.report.wording import counted, listing, number, printable, share
-from onward.verify.results import Culprit, Metrics, OutputResult, Report, SideResult, Status
+from onward.verification.results import Culprit, Metrics, OutputResult, Report, SideResult, Status
 
 VERDICTS: dict[Status, str] = {"same": "Same", "different": "Different", "failed": "Not verified"}
 KINDS = {"nan": "NaN", "infinite": "infinities"}

@@ -17,8 +17,8 @@ from onward.scoreboard.catalog import FAMILIES
 from onward.scoreboard.run import Run
 from onward.scoreboard.store import STATUSES, Result
 from onward.scoreboard.types import leaf
-from onward.verify.exceptions import EXCEPTIONS
-from onward.verify.runners import find
+from onward.verification.exceptions import EXCEPTIONS
+from onward.verification.runners import find
 
 FORMAT = 1
 

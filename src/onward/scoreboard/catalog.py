@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from onward.verify import suite
-from onward.verify.exceptions import EXCEPTIONS, RANDOM
+from onward.verification import suite
+from onward.verification.exceptions import EXCEPTIONS, RANDOM
 
 FAMILIES = {
     "node": "one op of ai.onnx each",

@@ -20,7 +20,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoPro
 
 from onward.scoreboard import types
 from onward.scoreboard.templates import Template, templates
-from onward.verify.compare import Error, measure
+from onward.verification.compare import Error, measure
 
 RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 """Ops whose output no reference can foretell."""

@@ -12,7 +12,7 @@ import onnx
 from onnx import NodeProto, TypeProto, ValueInfoProto, helper
 
 from onward.scoreboard.types import COMMON, kind_of, leaf
-from onward.verify import suite
+from onward.verification import suite
 
 FLOAT = onnx.TensorProto.FLOAT
 LARGEST = 20_000

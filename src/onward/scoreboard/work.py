@@ -19,9 +19,9 @@ from onward.scoreboard.dtypes import Cell
 from onward.scoreboard.pool import Work
 from onward.scoreboard.store import Status, What
 from onward.scoreboard.types import leaf
-from onward.verify import suite
-from onward.verify.compare import compare, differences
-from onward.verify.runners import find
+from onward.verification import suite
+from onward.verification.compare import compare, differences
+from onward.verification.runners import find
 
 DOUBLE = ("double", "complex128")
 LONGEST = 300

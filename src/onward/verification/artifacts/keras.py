@@ -1,0 +1,80 @@
+"""A Keras model: a .keras archive, or a .h5 file of an earlier version."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes  # noqa: F401  so that numpy knows the names of its dtypes
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.verification.artifacts import Kind, Opened, named, register
+from onward.verification.artifacts.matching import Declared
+from onward.verification.runners import Inputs, Outputs
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+def recognise(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return {"metadata.json", "config.json"} <= set(archive.namelist())
+    with path.open("rb") as file:
+        return file.read(len(HDF5)) == HDF5
+
+
+def open_keras(path: Path) -> Opened:
+    """In Keras' safe mode, in which nothing that is in the file is executed."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import keras
+
+    with _with_suffix(path) as called:
+        model = keras.saving.load_model(called, compile=False, safe_mode=True)
+    if not getattr(model, "inputs", None):
+        raise UnsupportedError(f"{path}: it does not say what its inputs are")
+    inputs = [tensor.name for tensor in model.inputs]
+
+    def run(given: Inputs) -> Outputs:
+        flat = [keras.ops.convert_to_tensor(given[name]) for name in inputs]
+        found = model(keras.tree.pack_sequence_as(model.input, flat), training=False)
+        arrays = keras.tree.map_structure(_array, found)
+        return arrays if isinstance(arrays, dict) else named(arrays, outputs)
+
+    def _array(tensor: Any) -> Any:
+        return np.asarray(keras.ops.convert_to_numpy(tensor))
+
+    outputs = _output_names(model)
+    return Opened(run, [_declare(tensor) for tensor in model.inputs], outputs)
+
+
+@contextmanager
+def _with_suffix(path: Path) -> Iterator[str]:
+    """A link to the file, as Keras goes by the suffix and not by what is in it."""
+    with tempfile.TemporaryDirectory(prefix="onward-") as folder:
+        link = Path(folder) / ("model.keras" if zipfile.is_zipfile(path) else "model.h5")
+        link.symlink_to(path.absolute())
+        yield str(link)
+
+
+def _output_names(model: Any) -> list[str] | None:
+    if isinstance(model.output, dict):
+        return list(model.output)
+    names = getattr(model, "output_names", None)
+    return list(names) if names and len(set(names)) == len(model.outputs) else None
+
+
+def _declare(tensor: Any) -> Declared:
+    dtype = ir.DataType.STRING if tensor.dtype == "string" else ir.DataType.from_numpy(np.dtype(tensor.dtype))
+    return Declared(tensor.name, dtype, None if tensor.shape is None else tuple(tensor.shape))
+
+
+register(Kind("Keras model", ("keras",), recognise, open_keras))

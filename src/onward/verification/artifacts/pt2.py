@@ -1,0 +1,98 @@
+"""A program that `torch.export.save` wrote."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes  # noqa: F401  so that numpy knows the names of its dtypes
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.verification.artifacts import Kind, Opened, named, register
+from onward.verification.artifacts.matching import Declared
+from onward.verification.runners import Inputs, Outputs
+from onward.verification.runners.torch import to_framework, to_numpy
+
+if TYPE_CHECKING:
+    import torch
+
+OBJECTS = ("custom_obj", "opaque_obj")
+"""How the names of pickled objects begin."""
+ONLY_WEIGHTS = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+
+
+def recognise(path: Path) -> bool:
+    """A file of PyTorch 2.8 and later says what it is, those before have a program of a known name."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        kind = next((name for name in names if PurePosixPath(name).name == "archive_format"), None)
+        return "serialized_exported_program.json" in names or (kind is not None and archive.read(kind) == b"pt2")
+
+
+def open_pt2(path: Path) -> Opened:
+    import torch
+    from torch.utils import _pytree as pytree
+
+    program = _read(path)
+    module = program.module()
+    in_spec = program.call_spec.in_spec
+    arguments = program.graph_signature.user_inputs
+    names = [argument for argument in arguments if isinstance(argument, str)]
+
+    def run(inputs: Inputs) -> Outputs:
+        flat = [to_framework(inputs[arg]) if isinstance(arg, str) else arg for arg in arguments]
+        args, kwargs = pytree.tree_unflatten(flat, in_spec)
+        with torch.no_grad():
+            found = module(*args, **kwargs)
+        if isinstance(found, dict):
+            return {str(name): to_numpy(value) for name, value in found.items()}
+        return named([to_numpy(value) for value in pytree.tree_leaves(found)])
+
+    return Opened(run, _declared(program, names))
+
+
+def _read(path: Path) -> torch.export.ExportedProgram:
+    """Nothing of the file is executed: it may hold pickles, of which only those of plain tensors are opened."""
+    import torch
+
+    with zipfile.ZipFile(path) as archive:
+        names = [PurePosixPath(name) for name in archive.namelist()]
+    if any(name.name.startswith(OBJECTS) for name in names):
+        raise UnsupportedError(f"{path}: it holds pickled objects, which could execute anything when they are loaded")
+    with _only_weights():
+        return torch.export.load(path)
+
+
+@contextmanager
+def _only_weights() -> Iterator[None]:
+    before = os.environ.get(ONLY_WEIGHTS)
+    os.environ[ONLY_WEIGHTS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[ONLY_WEIGHTS]
+        if before is not None:
+            os.environ[ONLY_WEIGHTS] = before
+
+
+def _declared(program: torch.export.ExportedProgram, names: list[str]) -> list[Declared]:
+    examples = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    return [_declare(name, examples.get(name)) for name in names]
+
+
+def _declare(name: str, example: Any) -> Declared:
+    if not hasattr(example, "dtype"):
+        return Declared(name)
+    dtype = ir.DataType.from_numpy(np.dtype(str(example.dtype).removeprefix("torch.")))
+    return Declared(name, dtype, tuple(dim if isinstance(dim, int) else str(dim) for dim in example.shape))
+
+
+register(Kind("exported PyTorch program", ("torch",), recognise, open_pt2))

@@ -1,0 +1,79 @@
+"""A TensorFlow Lite (LiteRT) model."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.verification.artifacts import Kind, Opened, register
+from onward.verification.artifacts.matching import Declared
+from onward.verification.artifacts.saved_model import choose, import_tensorflow, to_array
+from onward.verification.runners import Inputs, Outputs
+
+IDENTIFIER = b"TFL3"
+LITERT = "ai_edge_litert"
+"""The package that has the interpreter without the rest of TensorFlow."""
+
+
+def recognise(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(8)[4:] == IDENTIFIER
+
+
+def open_tflite(path: Path) -> Opened:
+    interpreter = _interpreter(path)
+    if signatures := interpreter.get_signature_list():
+        return _by_signature(interpreter, choose(signatures))
+    return _by_place(interpreter)
+
+
+def _interpreter(path: Path) -> Any:
+    if importlib.util.find_spec(LITERT) is not None:
+        from ai_edge_litert.interpreter import Interpreter
+
+        return Interpreter(str(path))
+    return import_tensorflow().lite.Interpreter(str(path))
+
+
+def _by_signature(interpreter: Any, name: str) -> Opened:
+    signature = interpreter.get_signature_runner(name)
+    order = interpreter.get_signature_list()[name]
+    details = signature.get_input_details()
+
+    def run(inputs: Inputs) -> Outputs:
+        found = signature(**{name: inputs[name] for name in order["inputs"]})
+        return {name: to_array(found[name]) for name in order["outputs"]}
+
+    return Opened(run, [_declare(name, details[name]) for name in order["inputs"]], order["outputs"])
+
+
+def _by_place(interpreter: Any) -> Opened:
+    fed, given = interpreter.get_input_details(), interpreter.get_output_details()
+    names = [detail["name"] for detail in given]
+
+    def run(inputs: Inputs) -> Outputs:
+        for detail in fed:
+            interpreter.resize_tensor_input(detail["index"], inputs[detail["name"]].shape)
+        interpreter.allocate_tensors()
+        for detail in fed:
+            interpreter.set_tensor(detail["index"], inputs[detail["name"]])
+        interpreter.invoke()
+        return {detail["name"]: to_array(interpreter.get_tensor(detail["index"])) for detail in given}
+
+    return Opened(run, [_declare(detail["name"], detail) for detail in fed], names)
+
+
+def _declare(name: str, detail: Any) -> Declared:
+    dtype = np.dtype(detail["dtype"])
+    dims = detail["shape_signature"] if len(detail["shape_signature"]) else detail["shape"]
+    kind = ir.DataType.STRING if dtype.kind in "OSU" else ir.DataType.from_numpy(dtype)
+    return Declared(name, kind, tuple(None if dim < 0 else int(dim) for dim in dims))
+
+
+register(Kind("TensorFlow Lite model", (LITERT, "tensorflow"), recognise, open_tflite))

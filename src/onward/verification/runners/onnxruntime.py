@@ -1,0 +1,117 @@
+"""Runs a model on ONNX Runtime, the referee."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from onward.errors import RunFailure, UnsupportedError
+from onward.model import Model
+from onward.verification.files import readable
+from onward.verification.runners import Inputs, Outputs, Run, Runner, register
+from onward.verification.runners.narrow import is_narrow, pack, unpack
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+UNOPTIMIZED = "unoptimized"
+DEFAULT_PROVIDER = "CPUExecutionProvider"
+
+
+def prepare(model: Model, mode: str) -> Run:
+    """`mode` is '', 'unoptimized', or an execution provider, also without the words at its end: 'CUDA'."""
+    session = _session(model, mode)
+    names = [output.name for output in session.get_outputs()]
+    if any(_narrow_type(output.type) for output in session.get_outputs()):
+        return lambda inputs: _run_narrow(session, inputs)
+
+    def run(inputs: Inputs) -> Outputs:
+        feeds = {name: _fed(value) for name, value in inputs.items()}
+        return dict(zip(names, session.run(None, feeds), strict=True))
+
+    return run
+
+
+def _session(model: Model, mode: str) -> onnxruntime.InferenceSession:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    if mode == UNOPTIMIZED:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    provider = DEFAULT_PROVIDER if mode in ("", UNOPTIMIZED) else _provider(mode)
+    with readable(model) as source:
+        session = onnxruntime.InferenceSession(source, options, [provider])
+    if provider not in session.get_providers():
+        raise UnsupportedError(f"ONNX Runtime could not start {provider}, and would fall back to another")
+    return session
+
+
+def _provider(mode: str) -> str:
+    import onnxruntime
+
+    available = onnxruntime.get_available_providers()
+    for name in (mode, f"{mode}ExecutionProvider"):
+        if name in available:
+            return name
+    raise UnsupportedError(f"ONNX Runtime has no execution provider {mode!r}; it has {', '.join(available)}")
+
+
+def _narrow_type(spelled: str) -> bool:
+    """Whether 'tensor(int4)' is of a dtype that ONNX Runtime does not turn into an array itself."""
+    return any(word in spelled for word in ("bfloat16", "float8", "float4", "int4", "int2"))
+
+
+def _fed(value: Any) -> Any:
+    """Arrays of dtypes that numpy lacks are copied into ONNX Runtime's own values."""
+    import onnxruntime
+
+    if not isinstance(value, np.ndarray) or not is_narrow(value.dtype):
+        return value
+    element = onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+    made = onnxruntime.OrtValue.ortvalue_from_shape_and_type(value.shape, element)
+    packed = pack(value)
+    if packed.size != made.tensor_size_in_bytes():
+        raise RunFailure(f"ONNX Runtime lays out {value.dtype} in another way than ONNX")
+    ctypes.memmove(made.data_ptr(), packed.ctypes.data, packed.size)
+    return made
+
+
+def _run_narrow(session: onnxruntime.InferenceSession, inputs: Inputs) -> Outputs:
+    """Reads the memory of outputs for which ONNX Runtime has no array; everything is a value of its own then."""
+    import onnxruntime
+
+    feeds = {}
+    for name, value in inputs.items():
+        fed = _fed(value)
+        if isinstance(fed, np.ndarray) and fed.dtype.kind not in "OUST":
+            fed = onnxruntime.OrtValue.ortvalue_from_numpy(fed)
+        if not isinstance(fed, onnxruntime.OrtValue):
+            raise RunFailure("ONNX Runtime takes no strings or sequences where an output is of a narrow dtype")
+        feeds[name] = fed
+    names = [output.name for output in session.get_outputs()]
+    return {name: _read(value) for name, value in zip(names, session.run_with_ort_values(None, feeds), strict=True)}
+
+
+def _read(value: onnxruntime.OrtValue) -> Any:
+    if not value.is_tensor():
+        raise RunFailure("ONNX Runtime gives no sequences where an output is of a narrow dtype")
+    if not _narrow_type(value.data_type()):
+        return value.numpy()
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(value.element_type())
+    data = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
+    return unpack(data, dtype, tuple(value.shape()))
+
+
+register(
+    Runner(
+        "onnxruntime",
+        "ONNX Runtime",
+        "onnxruntime",
+        prepare,
+        {UNOPTIMIZED: "with all graph optimisations off", "*": "an execution provider, such as CUDAExecutionProvider"},
+    )
+)

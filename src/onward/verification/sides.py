@@ -1,0 +1,100 @@
+"""What can be verified: a model on a runner, or a file of a framework."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import onnx
+
+from onward.errors import OnwardError
+from onward.model import Model, load
+from onward.verification import runners
+from onward.verification.artifacts import is_artifact, open_artifact
+from onward.verification.files import load_to_run
+from onward.verification.isolate import isolated
+from onward.verification.runners import Inputs, Outputs, Run
+
+Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Model
+
+
+@dataclass(frozen=True)
+class Options:
+    """How models are fed, run and judged; `onward.verify` says what each option means."""
+
+    dims: Mapping[str, int] | None = None
+    seed: int = 0
+    regimes: Sequence[str] = ("random", "zeros")
+    hard: bool = False
+    atol: float | None = None
+    rtol: float | None = None
+    isolate: bool = False
+    timeout: float | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("atol", self.atol), ("rtol", self.rtol), ("seed", self.seed)):
+            if value is not None and not value >= 0:
+                raise OnwardError(f"{name} cannot be {value}: give a number that is not negative")
+        for name, value in (("timeout", self.timeout), ("memory", self.memory)):
+            if value is not None and not value > 0:
+                raise OnwardError(f"{name} cannot be {value}: give a number above 0")
+
+    def prepare(self, runner: str, model: Model) -> Run:
+        """`model` on a runner, in a process of its own where that is asked for or needed to keep a limit."""
+        if self.isolate or self.timeout is not None or self.memory is not None:
+            return isolated(runner, model, seconds=self.timeout, memory=self.memory)
+        return runners.prepare(runner, model)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Something that can be run."""
+
+    name: str
+    run: Run
+    model: Model | None = None
+    """The ONNX model, for a side that has one: it can be cut into pieces."""
+    runner: str = ""
+    slots: Sequence[Any] = ()
+    """The inputs of a side that has no ONNX model."""
+    notes: Sequence[str] = ()
+    """What was done to the inputs to fit."""
+    seconds: float = 0.0
+    """Spent preparing."""
+
+    def __call__(self, inputs: Inputs) -> Outputs:
+        return self.run(inputs)
+
+    def close(self) -> None:
+        """End its process, if it has one."""
+        if close := getattr(self.run, "close", None):
+            close()
+
+
+def open_side(model: Source, runner: str, how: Options, name: str = "") -> Side:
+    """An ONNX model on a runner, or a file or folder of a framework, ready to run; called `name` in the report."""
+    began = time.perf_counter()
+    if isinstance(model, str | os.PathLike) and is_artifact(model):
+        found = open_artifact(model, isolate=how.isolate, seconds=how.timeout, memory=how.memory)
+        return Side(
+            f"{found.name} ({found.kind})",
+            found.run,
+            slots=found.inputs,
+            notes=found.notes,
+            seconds=time.perf_counter() - began,
+        )
+    loaded = load_to_run(model) if isinstance(model, str | os.PathLike) else load(model)
+    return Side(name or runner, how.prepare(runner, loaded), loaded, runner, seconds=time.perf_counter() - began)
+
+
+def label(model: object) -> str:
+    """A model's name in a report: its path as it was given, or what is known of it."""
+    if isinstance(model, Side):
+        return model.name
+    if isinstance(model, str | os.PathLike):
+        return os.fspath(model)
+    return model.name if isinstance(model, Model) else "the model given"

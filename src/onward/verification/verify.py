@@ -1,0 +1,315 @@
+"""Proves that models are the same: runs a source and others on the same data and compares what comes out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from onward.errors import OnwardError, RunFailure, UnsupportedError
+from onward.model import Model
+from onward.verification import bisect as search
+from onward.verification import runners
+from onward.verification.compare import compare, tolerance
+from onward.verification.data import DataSet, accepts, data_sets
+from onward.verification.environment import environment
+from onward.verification.metrics import FILL, Array, Error, is_float, rms
+from onward.verification.noise import Noise, measure_noise, quantized_outputs
+from onward.verification.reduce import reduce
+from onward.verification.results import OutputResult, Report, SideResult, Trial
+from onward.verification.runners import RUNNERS, Inputs, Outputs
+from onward.verification.sides import Options, Side, Source, label, open_side
+
+Progress = Callable[[str], None]
+"""Told what is being done, a few words at a time."""
+RANDOM_OPS = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+Other: TypeAlias = Source | Side
+
+
+def verify(
+    model: Source,
+    against: Other | Iterable[Other] = "torch",
+    *,
+    source: str = "onnxruntime",
+    inputs: Any = None,
+    bisect: bool = False,
+    all_nodes: bool = False,
+    reduce_to: str | os.PathLike[str] | None = None,
+    progress: Progress = lambda words: None,
+    **options: Any,
+) -> Report:
+    """Run `model` on `source`, run each of `against` on the same data, and compare.
+
+    `model` is an ONNX model, or a file or folder of a framework (a generated package, `.pt2`, SavedModel, `.keras`,
+    `.tflite`). Each of `against` is the name of a runner for the same model (`torch`, `torch:compile`, `openvino`), or
+    another model or file; a `Path` is always a file. `inputs` are arrays by name, a list of such, or a path (`.npz`,
+    `.npy`, images, a folder of test data sets); without them data is generated that fits the graph. With `bisect` the
+    first node that differs is named, with `all_nodes` every value inside is compared, and `reduce_to` is a folder for
+    the smallest model that still differs.
+
+    Further options: `dims` (sizes of dynamic dimensions by name), `seed`, `regimes` (`random`, `zeros`), `hard` (NaN,
+    infinities, denormals, an empty batch as well), `atol` and `rtol` (instead of the tolerance by noise), and
+    `isolate`, `timeout` in seconds, `memory` in bytes (each runner in a process of its own).
+    """
+    began = time.perf_counter()
+    how = Options(**options)
+    progress(f"running {label(model)} on {source}")
+    others = _several(against)
+    try:
+        truth = Truth.of(open_side(model, source, how), inputs, how, [label(other) for other in others])
+    except RunFailure as error:
+        raise error if str(error).startswith(source) else RunFailure(f"{source}: {error}") from error
+    report = Report(label(model), truth.side.name, environment=environment(), notes=truth.notes)
+    report.data = [sample.data.label for sample in truth.samples]
+    if any(sample.data.expected is not None for sample in truth.samples):
+        report.sides.append(truth.recorded())
+    for other in others:
+        progress(f"running {label(other)}")
+        try:
+            side = other if isinstance(other, Side) else _open(other, truth.side, source, how)
+        except OnwardError as error:
+            report.sides.append(SideResult(label(other), failure=str(error)))
+            continue
+        result = truth.judge(side)
+        searched = (bisect or reduce_to is not None) and result.status == "different"
+        if searched or (all_nodes and result.trials):
+            progress(f"comparing {side.name} node by node")
+            try:
+                result = truth.locate(side, result, all_nodes, None if reduce_to is None else Path(reduce_to))
+            except OnwardError as error:  # the verdict stands
+                truth.notes.append(f"{side.name} could not be compared node by node: {error}")
+        side.close()
+        report.notes += [f"{side.name}: {note}" for note in side.notes]
+        report.sides.append(result)
+    truth.side.close()
+    if truth.side.model is not None:
+        report.graph = list(outline(truth.side.model))
+    report.seconds = time.perf_counter() - began
+    return report
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A set of inputs and what the source makes of it."""
+
+    data: DataSet
+    outputs: Outputs
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sets of outputs to be compared, or why one is missing."""
+
+    label: str
+    expected: Outputs
+    actual: Outputs | None
+    seconds: float = 0.0
+    failure: str = ""
+
+
+@dataclass
+class Truth:
+    """The source: what it makes of each set of inputs, and how far its own rounding carries."""
+
+    side: Side
+    samples: list[Sample]
+    how: Options
+    judged: Collection[str]
+    """The names of the sides to come, which its noise is not measured by."""
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, side: Side, inputs: Any, how: Options, judged: Collection[str]) -> Truth:
+        """Run the source."""
+        notes: list[str] = []
+        samples: list[Sample] = []
+        source = _Remembering(side)
+        for data in _data(source, inputs, how):
+            try:
+                samples.append(Sample(data, source(data.inputs)))
+            except RunFailure as error:
+                if inputs is not None or not samples:  # the first set is one that the model ought to run on
+                    raise
+                notes.append(f"{side.name} does not run on {data.label} ({error}), so nothing is compared there")
+        if not samples:
+            raise UnsupportedError(f"{side.name} runs on none of the data")
+        return cls(side, samples, how, judged, [*notes, *_doubts(side.model, samples)])
+
+    def judge(self, other: Side) -> SideResult:
+        """Run the other side on every sample, and compare."""
+        return SideResult(other.name, self._trials([self._run(other, s) for s in self.samples]), seconds=other.seconds)
+
+    def recorded(self) -> SideResult:
+        """The source against the outputs that its data came with."""
+        pairs = [Pair(s.data.label, s.data.expected, s.outputs) for s in self.samples if s.data.expected is not None]
+        return SideResult(f"{self.side.name}, against the outputs recorded with the data", self._trials(pairs))
+
+    def locate(self, other: Side, result: SideResult, all_nodes: bool, reduce_to: Path | None) -> SideResult:
+        """The result with the node at which the two part."""
+        if self.side.model is None or other.model is None:
+            if result.status == "different":
+                self.notes.append(f"{other.name} has no ONNX graph, so the node at which it differs is not looked for")
+            return result
+        statuses = [trial.status for trial in result.trials]
+        differs = "different" in statuses
+        inputs = self.samples[statuses.index("different") if differs else 0].data.inputs
+        ends = (
+            search.Subject(self.side.model, self.side.runner, self.how.prepare),
+            search.Subject(other.model, other.runner, self.how.prepare),
+        )
+        found = search.bisect(*ends, inputs, noise=self._noise, all_nodes=all_nodes, certain=differs)
+        culprit = found.culprit if differs else None
+        if found.remark:
+            self.notes.append(found.remark)
+        hidden = [] if differs else [e for e in found.profile if e.own is not None and e.own > e.allowed]
+        if hidden:
+            node = f"{hidden[0].node} ({hidden[0].op})"
+            self.notes.append(
+                f"the outputs of {other.name} agree, but {node} by itself is off by {hidden[0].own:.1e}, "
+                f"beyond {hidden[0].allowed:.1e}: a difference that hardly shows in the outputs"
+            )
+        if culprit is not None and reduce_to is not None:
+            try:
+                culprit = replace(culprit, reduced=str(reduce(*ends, inputs, culprit, reduce_to)))
+            except (OnwardError, OSError) as error:
+                self.notes.append(f"no smaller model was written to {reduce_to}: {error}")
+        return replace(result, culprit=culprit, profile=found.profile)
+
+    @cached_property
+    def _noise(self) -> Noise:
+        if self.side.model is None:
+            return Noise()
+        sets = [(sample.data.inputs, sample.outputs) for sample in self.samples]
+        return measure_noise(
+            self.side.model, sets, source=self.side.runner, judged=self.judged, prepare=self.how.prepare
+        )
+
+    def _run(self, other: Side, sample: Sample) -> Pair:
+        began = time.perf_counter()
+        actual, failure = None, ""
+        try:
+            actual = other(sample.data.inputs)
+        except RunFailure as error:
+            failure = str(error)
+        return Pair(sample.data.label, sample.outputs, actual, time.perf_counter() - began, failure)
+
+    def _trials(self, pairs: list[Pair]) -> tuple[Trial, ...]:
+        """The source's noise is measured only where the dtype does not explain a difference, then more thoroughly."""
+        trials = self._compare(pairs, Noise(quantized=self._quantized))
+        if self.how.atol is None and self.how.rtol is None:
+            if _differ(trials):
+                trials = self._compare(pairs, self._noise)
+            if _differ(trials) and self._noise.widen():
+                trials = self._compare(pairs, self._noise)
+        return trials
+
+    def _compare(self, pairs: list[Pair], noise: Noise) -> tuple[Trial, ...]:
+        return tuple(Trial(pair.label, self._outputs(pair, noise), pair.seconds, pair.failure) for pair in pairs)
+
+    def _outputs(self, pair: Pair, noise: Noise) -> tuple[OutputResult, ...]:
+        if pair.actual is None:
+            return ()
+        atol, rtol = self.how.atol, self.how.rtol
+        return tuple(compare(pair.expected, pair.actual, noise, quantized=noise.quantized, atol=atol, rtol=rtol))
+
+    @cached_property
+    def _quantized(self) -> frozenset[str]:
+        return frozenset() if self.side.model is None else quantized_outputs(self.side.model)
+
+
+def _doubts(model: Model | None, samples: list[Sample]) -> Iterator[str]:
+    """Why agreement, or a difference, may say little."""
+    if drawn := _random_ops(model):
+        yield f"the source draws random numbers ({', '.join(drawn)}), so that even two runs of it may not agree"
+    for name in samples[0].outputs:
+        arrays = [sample.outputs[name] for sample in samples]
+        if not all(isinstance(array, np.ndarray) for array in arrays):
+            continue
+        floats = all(is_float(array.dtype) for array in arrays)
+        if not any(array.size for array in arrays):
+            found = "is empty"
+        elif floats and not any(np.isfinite(array).any() for array in arrays):
+            found = "has no finite number"
+        elif floats and not any(array.any() for array in arrays):
+            found = "is zero"
+        elif floats and all(_overshadowed(array) for array in arrays):
+            found = "has a few elements next to which the others are smaller than what it may be off by"
+        else:
+            continue
+        yield f"the output {name!r} {found}, for all of the data, so that agreement there says little"
+
+
+def _overshadowed(array: Array) -> bool:
+    """Whether most elements could be wrong without being noticed, because others are huge."""
+    sizes = np.abs(array[np.isfinite(array)]).astype(np.float64)
+    if not sizes.size or sizes.max() < FILL:
+        return False
+    allowed = tolerance(array.dtype, Error(), array.size).worst * rms(array)
+    return bool(np.mean(sizes < allowed) > 0.5)
+
+
+def _random_ops(model: Model | None) -> list[str]:
+    if model is None:
+        return []
+    graphs: list[ir.Graph | ir.Function] = [model.ir.graph, *model.ir.functions.values()]
+    return sorted({node.op_type for graph in graphs for node in graph.all_nodes() if node.op_type in RANDOM_OPS})
+
+
+def _differ(trials: tuple[Trial, ...]) -> bool:
+    return any(trial.status == "different" for trial in trials)
+
+
+class _Remembering:
+    """A side that is asked first whether it runs on inputs, and then for what comes out."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self._last: tuple[Inputs, Outputs] | None = None
+
+    def __call__(self, inputs: Inputs) -> Outputs:
+        if self._last is None or self._last[0] is not inputs:
+            self._last = inputs, self.side(inputs)
+        return self._last[1]
+
+
+def _several(against: Other | Iterable[Other]) -> list[Other]:
+    if isinstance(against, str | os.PathLike | bytes | onnx.ModelProto | Model | Side):
+        return [against]
+    return list(cast(Iterable[Other], against))
+
+
+def _open(other: Source, truth: Side, runner: str, how: Options) -> Side:
+    """Another runner for the source's model, or another model."""
+    if not isinstance(other, str) or (Path(other).exists() and not runners.is_known(other)):
+        return open_side(other, runner, how, name=label(other))
+    if not runners.is_known(other):
+        raise UnsupportedError(f"there is neither a file nor a runner {other!r}; runners are {', '.join(RUNNERS)}")
+    if truth.model is None:
+        raise UnsupportedError(f"{truth.name} is no ONNX model, so it cannot be run on {other}")
+    return open_side(truth.model, other, how)
+
+
+def _data(source: _Remembering, inputs: Any, how: Options) -> Iterator[DataSet]:
+    model = source.side.model if source.side.model is not None else source.side.slots
+    return data_sets(
+        model, inputs=inputs, dims=how.dims, seed=how.seed, regimes=how.regimes, hard=how.hard, runs=accepts(source)
+    )
+
+
+def outline(model: Model) -> Iterator[dict[str, Any]]:
+    """The nodes of a graph, for a picture of it."""
+    for node in model.ir.graph:
+        yield {
+            "name": node.name or "",
+            "op": node.op_type,
+            "inputs": [value.name for value in node.inputs if value is not None],
+            "outputs": [value.name for value in node.outputs],
+        }
