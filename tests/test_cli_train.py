@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import runpy
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +20,8 @@ import pytest
 
 from onward.cli import main
 
-DIGITS = Path(__file__).parent.parent / "examples/digits/digits.onnx"
+ROOT = Path(__file__).parent.parent
+DIGITS = ROOT / "examples/digits/digits.onnx"
 SAMPLE = np.load(DIGITS.with_name("sample.npz"))
 IMAGES, LABELS = np.tile(SAMPLE["image"], (8, 1, 1, 1)), np.tile(SAMPLE["label"].astype(np.int64), 8)
 
@@ -149,3 +153,26 @@ def test_bad_input_is_one_line(case: str, folder: Path, capsys: pytest.CaptureFi
     printed = capsys.readouterr()
     assert message in printed.err and printed.err.startswith("onward: ") and printed.err.count("\n") == 1
     assert not printed.out and not list(folder.glob("**/o.*"))
+
+
+def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs/training.md").read_text()
+    (script, *commands), (program,) = (
+        re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0].splitlines(),
+        re.findall(r"```python\n(.*?)```", text, re.DOTALL),
+    )
+    assert script.startswith("python examples/digits/tune.py --out build/digits ")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "build/digits").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    tune = runpy.run_path("examples/digits/tune.py")
+    for name, data in zip(("train", "val"), tune["load_data"](0), strict=True):
+        np.savez(f"build/digits/{name}.npz", **data)
+    for command in commands:
+        word, *arguments = shlex.split(command)
+        assert word == "onward" and main(arguments) == 0
+    made: dict[str, object] = {}
+    exec(program, made)
+    assert made["history"].evaluations[-1]["accuracy"] > 0.95
+    head = tune["head_only"](*tune["load_data"](0), epochs=3, seed=0, out=Path("build/digits"))
+    assert head[0] < 0.1 and head[1] > 0.9
