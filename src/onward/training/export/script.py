@@ -1,0 +1,262 @@
+"""The text of `train.py`: what someone would write by hand to train the model in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onward.backends.emit.printer import wrap
+from onward.training.export.words import factor, loss_call, optimizer_call
+from onward.training.groups import Rule
+from onward.training.losses import Term
+from onward.training.schedules import Constant, Schedule
+
+
+@dataclass(frozen=True)
+class Script:
+    """All that the text depends on."""
+
+    data: Mapping[str, str]
+    """The inputs of the model with their dtypes, in its order."""
+    labels: Mapping[str, str]
+    outputs: Sequence[str]
+    terms: Sequence[Term]
+    optimizer: Any
+    lr: float
+    groups: Mapping[Rule, Sequence[str]]
+    slots: Sequence[str]
+    steps: int
+    """Made before."""
+    trains: bool
+    """Whether the model is in the mode of training."""
+    clip_norm: float | None
+    clip_value: float | None
+    accumulate: int
+    schedule: Schedule | None
+
+    def text(self) -> str:
+        parts: list[str | list[str]] = [self._head(), self._loss(), self._make_optimizer(), self._load_optimizer()]
+        if self._scheduled:
+            parts.append(self._rate())
+        parts += [self._train(), SAVE if self.slots else SAVE_WEIGHTS, BATCHES, self._main()]
+        body = "\n\n\n".join("\n".join(part) if isinstance(part, list) else part.strip("\n") for part in parts)
+        return f'{body}\n\n\nif __name__ == "__main__":\n    main()\n'
+
+    @property
+    def _scheduled(self) -> bool:
+        return self.schedule is not None and not isinstance(self.schedule, Constant)
+
+    def _head(self) -> list[str]:
+        after = f"after {self.steps} steps" if self.steps else "from its first step on"
+        inputs = ", ".join(f"{_quoted(name)}: {dtype}" for name, dtype in {**self.data, **self.labels}.items())
+        imports = ["import argparse"]
+        if self._scheduled and "math." in factor(self.schedule or Constant()):
+            imports.append("import math")
+        return [
+            f'"""Trains the model {after}: python -m PACKAGE.train data.npz --epochs 3."""',
+            "",
+            *imports,
+            "from collections.abc import Iterable, Iterator",
+            "from pathlib import Path",
+            "",
+            "import numpy as np",
+            "import torch",
+            "import torch.nn.functional as F",
+            "from safetensors.torch import load_file, save_file",
+            "from torch import Tensor",
+            "",
+            "from .model import Model, load",
+            "",
+            "Batch = dict[str, Tensor]",
+            "FOLDER = Path(__file__).parent",
+            *wrap(f"INPUTS = {{{inputs}}}"),
+        ]
+
+    def _loss(self) -> list[str]:
+        arguments = ", ".join(f"batch[{_quoted(name)}]" for name in self.data)
+        result = "y" if len(self.outputs) == 1 else "outputs"
+        terms = []
+        for term in self.terms:
+            index = self.outputs.index(term.output or self.outputs[0])
+            prediction = "y" if len(self.outputs) == 1 else f"outputs[{index}]"
+            loss: Any = term.loss
+            call = loss_call(loss, prediction, f"batch[{_quoted(loss.labels)}]")
+            terms.append(call if term.weight == 1 else f"{term.weight!r} * {call}")
+        first, *more = terms
+        lines = [*wrap(f"{result} = net({arguments})"), *wrap(f"{'loss =' if more else 'return'} {first}")]
+        lines += [line for term in more for line in wrap(f"loss = loss + {term}")]
+        lines += ["return loss"] if more else []
+        return [
+            "def loss_of(net: Model, batch: Batch) -> Tensor:",
+            '    """What training minimises."""',
+            *_indented(lines),
+        ]
+
+    def _make_optimizer(self) -> list[str]:
+        lines = ["def make_optimizer(net: Model) -> torch.optim.Optimizer:", '    """Without state."""']
+        if self.groups:
+            lines.append("    groups = [")
+            for rule, names in self.groups.items():
+                found = ", ".join(map(_quoted, names))
+                own = {"lr": float(f"{self.lr * rule.lr:.12g}"), "weight_decay": rule.decay}
+                lines += _indented(
+                    [
+                        "{",
+                        *_indented(wrap(f'"params": [net.get_parameter(name) for name in [{found}]],')),
+                        *(f'    "{key}": {value!r},' for key, value in own.items()),
+                        "},",
+                    ],
+                    2,
+                )
+            lines.append("    ]")
+        else:
+            lines.append("    parameters = [p for p in net.parameters() if p.requires_grad]")
+        call = optimizer_call(self.optimizer, "groups" if self.groups else "parameters", self.lr)
+        if not self._scheduled:
+            return [*lines, *_indented(wrap(f"return {call}"))]
+        return [
+            *lines,
+            *_indented(wrap(f"optimizer = {call}")),
+            "    for group in optimizer.param_groups:",
+            '        group["initial_lr"] = group["lr"]',
+            "    return optimizer",
+        ]
+
+    def _load_optimizer(self) -> list[str]:
+        if not self.slots:
+            return [
+                "def load_optimizer(net: Model) -> torch.optim.Optimizer:",
+                '    """The optimizer, which has no state."""',
+                "    return make_optimizer(net)",
+            ]
+        slots = ", ".join(map(_quoted, self.slots))
+        start = []
+        if not self.steps:
+            start = ['    if not (FOLDER / "optimizer.safetensors").exists():', "        return optimizer"]
+        return [
+            f"SLOTS = [{slots}]",
+            "",
+            "",
+            "def names_of(net: Model, optimizer: torch.optim.Optimizer) -> list[str]:",
+            '    """The names of the parameters that are trained, in the order of the optimizer."""',
+            "    names = {parameter: name for name, parameter in net.named_parameters()}",
+            '    return [names[parameter] for group in optimizer.param_groups for parameter in group["params"]]',
+            "",
+            "",
+            "def load_optimizer(net: Model) -> torch.optim.Optimizer:",
+            '    """The optimizer with the state of the steps that were made."""',
+            "    optimizer = make_optimizer(net)",
+            *start,
+            '    saved = load_file(FOLDER / "optimizer.safetensors")',
+            "    state = optimizer.state_dict()",
+            "    for index, name in enumerate(names_of(net, optimizer)):",
+            '        state["state"][index] = {slot: saved[f"{name}.{slot}"] for slot in SLOTS}',
+            "    optimizer.load_state_dict(state)",
+            "    return optimizer",
+        ]
+
+    def _rate(self) -> list[str]:
+        return [
+            "def rate(step: int) -> float:",
+            '    """What the learning rate is multiplied by; the first step is 1."""',
+            *_indented(wrap(f"return {factor(self.schedule or Constant())}")),
+        ]
+
+    def _train(self) -> list[str]:
+        scheduled, several = self._scheduled, self.accumulate > 1
+        start = f", start: int = {self.steps}" if scheduled else ""
+        doc = "One step a batch" if not several else f"One step of the optimizer every {self.accumulate} batches"
+        doc += "; gives the loss of each."
+        doc += " `start` steps were made before." if scheduled else ""
+        lines = [f"net.{'train' if self.trains else 'eval'}()", "losses = []"]
+        steps = []
+        if scheduled:
+            number = f"start + number // {self.accumulate}" if several else "start + number"
+            steps += [
+                "for group in optimizer.param_groups:",
+                f'    group["lr"] = group["initial_lr"] * rate({number})',
+            ]
+        if self.clip_norm is not None:
+            steps.append(f"torch.nn.utils.clip_grad_norm_(net.parameters(), {self.clip_norm!r})")
+        if self.clip_value is not None:
+            steps.append(f"torch.nn.utils.clip_grad_value_(net.parameters(), {self.clip_value!r})")
+        steps += ["optimizer.step()", "optimizer.zero_grad()"]
+        loop = [
+            "loss = loss_of(net, batch)",
+            f"(loss / {self.accumulate}).backward()" if several else "loss.backward()",
+        ]
+        loop += [f"if number % {self.accumulate} == 0:", *_indented(steps)] if several else steps
+        loop.append("losses.append(loss.item())")
+        counted = scheduled or several
+        lines += ["optimizer.zero_grad()"]
+        lines += ["for number, batch in enumerate(batches, 1):" if counted else "for batch in batches:"]
+        lines += [*_indented(loop), "return losses"]
+        arguments = f"net: Model, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]{start}"
+        return [*wrap(f"def train({arguments}) -> list[float]:"), f'    """{doc}"""', *_indented(lines)]
+
+    def _main(self) -> list[str]:
+        names = ", ".join({**self.data, **self.labels})
+        more = ", args.start" if self._scheduled else ""
+        start = f'    parser.add_argument("--start", type=int, default={self.steps}, help="steps made before")'
+        per = "" if self.accumulate == 1 else f" // {self.accumulate}"
+        return [
+            "def main() -> None:",
+            '    parser = argparse.ArgumentParser(description="Goes on training; weights are written in place.")',
+            *_indented(wrap(f'parser.add_argument("data", help={_quoted(f"an .npz file with {names}")})')),
+            '    parser.add_argument("--epochs", type=int, default=1)',
+            '    parser.add_argument("--batch", type=int, default=32, help="samples of a batch")',
+            *([start] if more else []),
+            "    args = parser.parse_args()",
+            "    with np.load(args.data) as file:",
+            "        data = {name: torch.from_numpy(file[name]).to(dtype) for name, dtype in INPUTS.items()}",
+            "    net = load()",
+            "    optimizer = load_optimizer(net)",
+            "    for epoch in range(1, args.epochs + 1):",
+            f"        losses = train(net, optimizer, batches_of(data, args.batch){more})",
+            *([f"        args.start += len(losses){per}"] if more else []),
+            '        print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
+            "    save(net, optimizer)" if self.slots else "    save(net)",
+        ]
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.encode("unicode_escape").decode().replace('"', '\\"') + '"'
+
+
+def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    return ["    " * depth + line if line else line for line in lines]
+
+
+REPLACE = '''
+def replace_file(path: Path, tensors: Batch) -> None:
+    """Write a file as a whole or not at all: the old one may still be read from."""
+    part = path.with_suffix(".part")
+    save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, part)
+    part.replace(path)
+'''
+WEIGHTS = """    weights, now = load_file(FOLDER / "weights.safetensors"), net.state_dict()
+    trained = {name: now[name] for name in weights if name in now and now[name].dtype == weights[name].dtype}
+    replace_file(FOLDER / "weights.safetensors", {**weights, **trained})
+"""
+SAVE_WEIGHTS = f'''{REPLACE}
+
+def save(net: Model) -> None:
+    """Write the weights to where `load` reads them."""
+{WEIGHTS}'''
+SAVE = f'''{REPLACE}
+
+def save(net: Model, optimizer: torch.optim.Optimizer) -> None:
+    """Write weights and the optimizer's state to where `load` and `load_optimizer` read them."""
+{WEIGHTS}    state = optimizer.state_dict()["state"]
+    names = names_of(net, optimizer)
+    slots = {{f"{{names[index]}}.{{slot}}": own[slot] for index, own in state.items() for slot in SLOTS}}
+    replace_file(FOLDER / "optimizer.safetensors", slots)
+'''
+BATCHES = '''
+def batches_of(data: Batch, size: int) -> Iterator[Batch]:
+    """Cut into batches, in a new order each time."""
+    count = min(len(tensor) for tensor in data.values())
+    for index in torch.randperm(count).split(size):
+        yield {name: tensor[index] for name, tensor in data.items()}
+'''

@@ -1,0 +1,81 @@
+"""Where each element of a trained weight, and so of its optimizer's state, stands in a PyTorch module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from onward.backends.torch.convert import Source, generate
+from onward.errors import UnsupportedError
+from onward.model import Model
+from onward.training.weights import with_weights
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+_LARGEST = {2: 31 << 10, 4: 255 << 23, 8: 2047 << 52}
+"""Bit patterns below these are finite numbers, by bytes of a float."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of a trained weight in a generated package."""
+
+    name: str
+    """In the state dict."""
+    onnx_name: str
+    shape: tuple[int, ...]
+    order: Array
+    """For each element there, the index of the one in the ONNX weight."""
+
+    def moved(self, array: Array) -> Array:
+        """An array that belongs to the ONNX weight, as it belongs to the module's."""
+        return np.ascontiguousarray(array.reshape(-1)[self.order]).reshape(self.shape)
+
+
+def package(model: Model, parameters: Mapping[str, Array]) -> tuple[Source, list[Place]]:
+    """The source of a model of which only some weights are trained, and where those are.
+
+    They are followed by giving every element its own number, in the bits of a float: a module may hold a weight
+    transposed, or gates in another order.
+    """
+    trainable = [_escaped(name) for name in parameters]
+    source = generate(model, trainable)
+    numbered = {name: _numbered(name, array) for name, array in parameters.items()}
+    probe = generate(with_weights(model, numbered), trainable)
+    if (probe.model, probe.ops) != (source.model, source.ops):
+        raise UnsupportedError("the PyTorch source depends on the values of weights that are trained")
+    places: dict[str, Place] = {}
+    for path, tensor in probe.tensors.items():
+        name = tensor.onnx_name
+        if not tensor.parameter or not any(fnmatchcase(n, p) for n in (name, path) for p in trainable):
+            continue
+        if name not in parameters or name in places:
+            other = places[name].name if name in places else ""
+            raise UnsupportedError(
+                f"the weight {name!r} is two in PyTorch, {other} and {path}, which would be trained apart"
+                if other
+                else f"the PyTorch weight {path} is none of the trained ones, but has the name of one"
+            )
+        data = tensor.read()
+        order = data.reshape(-1).view(_BITS[data.dtype.itemsize]).astype(np.int64)
+        if not np.array_equal(np.sort(order), np.arange(parameters[name].size)):
+            raise UnsupportedError(f"the PyTorch weight {path} does not have the elements of {name!r}, but others")
+        places[name] = Place(path, name, tuple(tensor.shape), order)
+    if lost := [name for name in parameters if name not in places]:
+        raise UnsupportedError(f"the weight {lost[0]!r} is trained, but is none in PyTorch")
+    return source, list(places.values())
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{ch}]" if ch in "*?[" else ch for ch in name)
+
+
+def _numbered(name: str, array: Array) -> Array:
+    size = array.dtype.itemsize
+    if array.dtype.kind != "f" or array.size > _LARGEST[size]:
+        raise UnsupportedError(f"{name!r} is of {array.dtype}, which is not exported with its training")
+    return np.arange(array.size, dtype=_BITS[size]).view(array.dtype).reshape(array.shape)

@@ -1,0 +1,166 @@
+"""Training goes on in PyTorch: a package of model, loss, optimizer with its state, and a training loop as source."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onward.backends.torch.convert import Source, write_package
+from onward.errors import OnwardError, UnsupportedError
+from onward.model import Model
+from onward.training import checkpoint
+from onward.training.export.recognise import recognise
+from onward.training.export.script import Script
+from onward.training.export.state import Place, package
+from onward.training.export.words import has_step, unwrapped
+from onward.training.groups import Rule
+from onward.training.modes import inference_mode
+from onward.training.trainable import LOSS, Trainable
+from onward.training.weights import with_weights
+
+if TYPE_CHECKING:
+    from onward.training.trainer import Trainer
+
+Array = np.ndarray[Any, np.dtype[Any]]
+STATE = "optimizer.safetensors"
+
+
+def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]) -> Path:
+    """Write a package as `onward convert` does, with a `train.py` that goes on where the training is.
+
+    `trainable` is prepared or was read from a file; a trainer is taken as it is now. The package holds model.py, the
+    weights, ops.py if it is needed, train.py and, once a step was made, optimizer.safetensors.
+    """
+    source, text, state = generate(trainable)
+    folder = write_package(source, out)
+    try:
+        _write(folder, text, state)
+    except OSError as error:
+        raise OnwardError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    return folder
+
+
+def generate(trainable: Trainable | Trainer) -> tuple[Source, str, dict[str, Array]]:
+    """The package of the model, the text of train.py and the tensors of the optimizer's state."""
+    given, lr = _now(trainable)
+    if given.adapters:
+        raise UnsupportedError("adapters are trained on ONNX Runtime only: save the tuned model, and convert that one")
+    optimizer, clip_value = unwrapped(given.optimizer)
+    trains = _trains(given)
+    source, places = package(_model(given, trains), given.parameters)
+    state = _state(given, optimizer, places)
+    graph = given.gradients.graph
+    values = {value.name: value for node in graph for value in node.outputs}
+    names = [value.name or "" for value in given.original.ir.graph.outputs]
+    loss = next(value for value in graph.outputs if value.name == LOSS)
+    script = Script(
+        data=_inputs(given),
+        labels={value.name or "": _dtype(value) for value in graph.inputs if value.name in given.labels},
+        outputs=names,
+        terms=recognise(loss, [values[name] for name in names if name in values]),
+        optimizer=optimizer,
+        lr=lr,
+        groups=_groups(given, places, optimizer.weight_decay),
+        slots=_slots(optimizer),
+        steps=given.step,
+        trains=trains,
+        clip_norm=given.clip_norm,
+        clip_value=clip_value,
+        accumulate=given.accumulate,
+        schedule=given.schedule,
+    )
+    return source, script.text(), state
+
+
+def _now(trainable: Trainable | Trainer) -> tuple[Trainable, float]:
+    """What is exported, and the learning rate."""
+    if isinstance(trainable, Trainable):
+        return trainable, trainable.optimizer.lr
+    trainer = trainable
+    if trainer.accumulated:
+        raise OnwardError(f"gradients of {trainer.accumulated} batches wait for a step: export after it")
+    return replace(
+        trainer.trainable,
+        parameters=trainer.parameters,
+        buffers=trainer.buffers,
+        state=trainer.state,
+        step=trainer.steps,
+    ), trainer.lr
+
+
+def _trains(trainable: Trainable) -> bool:
+    """Whether dropout and batch normalisation behave as in training; PyTorch has one switch for all of them."""
+    modes = set()
+    batch_norms = 0
+    for node in trainable.gradients.graph:
+        if node.op_type == "BatchNormalization":
+            modes.add(node.attributes.get_int("training_mode", 0) == 1)
+            batch_norms += 1
+        elif node.op_type == "Dropout":
+            modes.add(len(node.inputs) > 2)
+    if len(modes) > 1 or (modes == {True} and len(trainable.buffers) != 2 * batch_norms):
+        raise UnsupportedError("some batch normalisation or dropout is trained in the mode of inference, some is not")
+    return False not in modes
+
+
+def _model(trainable: Trainable, trains: bool) -> Model:
+    """The original with the weights as they are now; PyTorch's modules have both modes, which its file may not."""
+    model = with_weights(trainable.original, {**trainable.parameters, **trainable.buffers})
+    model.path = trainable.original.path
+    if trains:
+        inference_mode(model.ir)
+    return model
+
+
+def _inputs(trainable: Trainable) -> dict[str, str]:
+    graph = trainable.original.ir.graph
+    return {value.name or "": _dtype(value) for value in graph.inputs if not value.is_initializer()}
+
+
+def _dtype(value: Any) -> str:
+    name = "float32" if value.dtype is None else value.dtype.numpy().name
+    return f"torch.{name}"
+
+
+def _slots(optimizer: Any) -> list[str]:
+    return [*(["step"] if has_step(optimizer) else []), *optimizer.states]
+
+
+def _state(trainable: Trainable, optimizer: Any, places: list[Place]) -> dict[str, Array]:
+    """As PyTorch has it, by `<parameter>.<slot>`; nothing before the first step."""
+    found: dict[str, Array] = {}
+    if trainable.step:
+        for place in places:
+            if has_step(optimizer):
+                found[f"{place.name}.step"] = np.asarray(trainable.step, np.float32)
+            for slot in optimizer.states:
+                found[f"{place.name}.{slot}"] = place.moved(trainable.state[f"{place.onnx_name}.{slot}"])
+    return found
+
+
+def _groups(trainable: Trainable, places: list[Place], decay: float) -> dict[Rule, list[str]]:
+    """The names of PyTorch's parameters by their rule; empty where there is only one."""
+    found: dict[Rule, list[str]] = {}
+    if trainable.rules:
+        for place in places:
+            rule = trainable.rules.get(place.onnx_name, Rule(1.0, decay))
+            found.setdefault(rule, []).append(place.name)
+    return found
+
+
+def _write(folder: Path, text: str, state: Mapping[str, Array]) -> None:
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        staged = Path(scratch)
+        (staged / "train.py").write_text(text, encoding="utf-8")
+        (folder / STATE).unlink(missing_ok=True)
+        if state:
+            with (staged / STATE).open("wb") as file:
+                checkpoint.write(file, state, {})
+        for path in staged.iterdir():
+            path.replace(folder / path.name)

@@ -1,0 +1,116 @@
+"""Losses, optimizers and schedules in PyTorch's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onward.errors import UnsupportedError
+from onward.training.losses import (
+    L1,
+    BinaryCrossEntropy,
+    CrossEntropy,
+    Huber,
+    KLDivergence,
+    MeanSquaredError,
+    NegativeLogLikelihood,
+)
+from onward.training.optimizers import SGD, Adagrad, Adam, AdamW, Clipped, RMSprop
+from onward.training.schedules import Constant, Cosine, Linear, Schedule, Steps, Warmup
+
+IGNORED = -100
+"""The class that PyTorch ignores unless it is told another one."""
+OPTIMIZERS: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
+    SGD: ("SGD", ("lr", "momentum", "dampening", "nesterov", "weight_decay")),
+    Adagrad: ("Adagrad", ("lr", "lr_decay", "eps", "weight_decay")),
+    RMSprop: ("RMSprop", ("lr", "alpha", "eps", "momentum", "centered", "weight_decay")),
+    Adam: ("Adam", ("lr", "betas", "eps", "weight_decay")),
+    AdamW: ("AdamW", ("lr", "betas", "eps", "weight_decay")),
+}
+"""The class of `torch.optim`, and the options that it has by the same names."""
+
+
+def loss_call(loss: Any, prediction: str, labels: str) -> str:
+    """A call of `torch.nn.functional`."""
+    options: dict[str, str] = {}
+    match loss:
+        case CrossEntropy() | NegativeLogLikelihood():
+            function = "cross_entropy" if isinstance(loss, CrossEntropy) else "nll_loss"
+            if loss.weight is not None:
+                options["weight"] = _tensor(loss.weight, prediction)
+            if loss.ignore_index not in (None, IGNORED):
+                options["ignore_index"] = str(loss.ignore_index)
+            if isinstance(loss, CrossEntropy) and loss.label_smoothing:
+                options["label_smoothing"] = repr(loss.label_smoothing)
+        case BinaryCrossEntropy():
+            function = "binary_cross_entropy_with_logits"
+            if loss.pos_weight != 1:
+                options["pos_weight"] = _tensor(loss.pos_weight, prediction)
+        case MeanSquaredError():
+            function = "mse_loss"
+        case L1():
+            function = "l1_loss"
+        case Huber():
+            function = "huber_loss"
+            options["delta"] = repr(loss.delta)
+        case KLDivergence():
+            function = "kl_div"
+            options["reduction"] = '"batchmean"'
+        case _:
+            raise UnsupportedError(f"the loss {type(loss).__name__} has no counterpart in PyTorch")
+    if getattr(loss, "reduction", "mean") != "mean":
+        options["reduction"] = f'"{loss.reduction}"'
+    arguments = [prediction, labels, *(f"{key}={value}" for key, value in options.items())]
+    return f"F.{function}({', '.join(arguments)})"
+
+
+def _tensor(numbers: float | Sequence[float], like: str) -> str:
+    shown = repr(list(numbers) if isinstance(numbers, Sequence) else numbers)
+    return f"{like}.new_tensor({shown})"
+
+
+def unwrapped(optimizer: Any) -> tuple[Any, float | None]:
+    """The optimizer itself, and the value that gradients are clipped to."""
+    value = None
+    if type(optimizer) is Clipped:
+        optimizer, value = optimizer.inner, optimizer.value
+    if type(optimizer) not in OPTIMIZERS:
+        known = ", ".join(name for name, _ in OPTIMIZERS.values())
+        raise UnsupportedError(f"torch.optim has no counterpart of the optimizer {optimizer.name!r}; it has {known}")
+    return optimizer, value
+
+
+def optimizer_call(optimizer: Any, parameters: str, lr: float) -> str:
+    """The constructor of a `torch.optim` optimizer with all options that matter."""
+    name, options = OPTIMIZERS[type(optimizer)]
+    plain = type(optimizer)()
+    given = {"lr": repr(lr)}
+    for option in options[1:]:
+        value = getattr(optimizer, option)
+        if option == "weight_decay" or value != getattr(plain, option):
+            given[option] = repr(value)
+    return f"torch.optim.{name}({parameters}, {', '.join(f'{k}={v}' for k, v in given.items())})"
+
+
+def has_step(optimizer: Any) -> bool:
+    """Whether PyTorch counts steps in the optimizer's state."""
+    return not isinstance(optimizer, SGD)
+
+
+def factor(schedule: Schedule, step: str = "step") -> str:
+    """The factor of the learning rate as an expression of the number of the step, which is 1 at first."""
+    before = f"{step} - 1" if step.isidentifier() else f"({step}) - 1"
+    match schedule:
+        case Constant():
+            return "1.0"
+        case Steps():
+            return f"{schedule.factor!r} ** (({before}) // {schedule.every})"
+        case Linear():
+            return f"1 - {1 - schedule.floor!r} * min(({before}) / {schedule.steps}, 1)"
+        case Cosine():
+            turn = f"math.pi * min(({before}) / {schedule.steps}, 1)"
+            return f"{schedule.floor!r} + {1 - schedule.floor!r} * (1 + math.cos({turn})) / 2"
+        case Warmup():
+            later = factor(schedule.then, f"{step} - {schedule.steps - 1}")
+            return f"{step} / {schedule.steps} if {step} < {schedule.steps} else {later}"
+    raise UnsupportedError("a schedule that is a function of the user's cannot be written as source")

@@ -1,0 +1,222 @@
+"""Training that began on ONNX Runtime goes on in the generated PyTorch package as if nothing had happened."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from networks import NETWORKS, batches, network, onnx_of
+from torch import Tensor, nn
+
+from onward.errors import UnsupportedError
+from onward.training.export import to_torch_package
+from onward.training.export.recognise import recognise
+from onward.training.groups import Group
+from onward.training.lora import lora
+from onward.training.losses import (
+    L1,
+    BinaryCrossEntropy,
+    CrossEntropy,
+    Huber,
+    KLDivergence,
+    MeanSquaredError,
+    NegativeLogLikelihood,
+    Term,
+)
+from onward.training.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
+from onward.training.schedules import Cosine, Linear, Steps, Warmup
+from onward.training.trainable import LOSS, Trainable, prepare
+from onward.training.trainer import Trainer
+
+STEPS = 20
+
+
+def imported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(folder.parent))
+    importlib.invalidate_caches()
+    for name in [name for name in sys.modules if name.split(".")[0] == folder.name]:
+        monkeypatch.delitem(sys.modules, name)
+    return importlib.import_module(f"{folder.name}.train")
+
+
+def feeds(data: list[tuple[Tensor, Tensor]]) -> list[dict[str, Any]]:
+    return [{"x": x.numpy(), "labels": y.numpy()} for x, y in data]
+
+
+def curves(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, training: bool = False, **options: Any
+) -> tuple[list[float], list[float], Trainer, nn.Module]:
+    """Losses of the last 20 of 40 steps on ONNX Runtime, and of the same 20 in PyTorch."""
+    model = onnx_of(network(name), NETWORKS[name].data(4), training=training)
+    made: Trainable = prepare(model, **options)
+    trainer = Trainer(made)
+    data = feeds(batches(name, 2 * STEPS * made.accumulate))
+    for batch in data[: len(data) // 2]:
+        trainer.step(batch)
+    to_torch_package(trainer, folder)
+    rest = data[len(data) // 2 :]
+    expected = [trainer.step(batch) for batch in rest]
+    module: Any = imported(folder, monkeypatch)
+    net = module.load()
+    given = [{key: torch.from_numpy(array) for key, array in batch.items()} for batch in rest]
+    return expected, module.train(net, module.load_optimizer(net), given), trainer, net
+
+
+OPTIMIZERS: dict[str, Any] = {
+    "sgd": SGD(lr=0.05),
+    "nesterov": SGD(lr=0.02, momentum=0.9, nesterov=True, weight_decay=1e-3),
+    "dampening": SGD(lr=0.02, momentum=0.8, dampening=0.3),
+    "adagrad": Adagrad(lr=0.02, lr_decay=0.01),
+    "rmsprop": RMSprop(lr=2e-3, momentum=0.5, centered=True),
+    "adam": Adam(lr=3e-3, betas=(0.8, 0.99), weight_decay=1e-3),
+    "adamw": AdamW(lr=3e-3, eps=1e-7),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "optimizer"), [*(("mlp", name) for name in OPTIMIZERS), ("cnn", "adamw"), ("cnn", "nesterov")]
+)
+def test_losses_go_on(name: str, optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = CrossEntropy(label_smoothing=0.1, weight=(1.0, 2.0, 0.5, 1.5))
+    expected, found, trainer, net = curves(
+        name, tmp_path / "net", monkeypatch, loss=loss, optimizer=OPTIMIZERS[optimizer]
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert len(set(expected)) > 1
+    for key, array in {**trainer.parameters, **trainer.buffers}.items():
+        np.testing.assert_allclose(net.state_dict()[key].numpy(), array, rtol=1e-3, atol=1e-4, err_msg=key)
+    subprocess.run([sys.executable, "-m", "ruff", "check", "--isolated", str(tmp_path / "net")], check=True)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "clipping": {"optimizer": Adam(lr=3e-3), "clip_norm": 0.5, "clip_value": 0.05},
+    "accumulation": {"optimizer": AdamW(lr=3e-3), "accumulate": 2},
+    "groups": {
+        "optimizer": AdamW(lr=3e-3, weight_decay=0.1),
+        "groups": [Group("0.*", lr=0.1), Group("3.bias", frozen=True)],
+        "no_decay": "vectors",
+    },
+    "a part": {"optimizer": SGD(lr=0.05, momentum=0.9), "trainable": ["3.*"]},
+    "cosine": {"optimizer": Adam(lr=5e-3), "schedule": Warmup(5, Cosine(50, 0.1))},
+    "stairs": {"optimizer": SGD(lr=0.1), "schedule": Steps(8, 0.5), "accumulate": 2},
+    "line": {"optimizer": SGD(lr=0.1, momentum=0.5), "schedule": Warmup(25, Linear(10))},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_go_along(options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, found, trainer, net = curves("mlp", tmp_path / "net", monkeypatch, **OPTIONS[options])
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    trained = {key for key, parameter in net.named_parameters() if parameter.requires_grad}
+    assert trained == set(trainer.parameters)
+    for key, array in trainer.parameters.items():
+        np.testing.assert_allclose(net.state_dict()[key].numpy(), array, rtol=1e-3, atol=1e-4, err_msg=key)
+
+
+def test_models_exported_in_training_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batch normalisation that is in the mode of training in the file has both modes in PyTorch."""
+    expected, found, trainer, net = curves("cnn", tmp_path / "net", monkeypatch, training=True, optimizer="adam")
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert sum(isinstance(part, nn.BatchNorm2d) for part in net.modules()) == 2
+    np.testing.assert_allclose(net.state_dict()["1.running_var"].numpy(), trainer.buffers["1.running_var"], rtol=1e-4)
+
+
+def test_dropout_is_kept_with_its_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prepare(onnx_of(network("dropout"), torch.randn(4, 12), training=True))
+    net = imported(to_torch_package(made, tmp_path / "net"), monkeypatch).load()
+    assert [part.p for part in net.modules() if isinstance(part, nn.Dropout)] == pytest.approx([0.4, 0.2])
+
+
+def test_inference_mode_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, found, _, net = curves("cnn", tmp_path / "net", monkeypatch, optimizer="adam", train_mode=False)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert not net.training
+
+
+def test_main_trains_and_goes_on_from_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prepare(onnx_of(network("mlp"), torch.randn(4, 12)), "cross_entropy", Adam(lr=1e-2))
+    to_torch_package(made, tmp_path / "net")
+    x, y = batches("mlp", 1, 256)[0]
+    np.savez(tmp_path / "data.npz", x=x.numpy(), labels=y.numpy())
+    runs = [
+        subprocess.run(
+            [sys.executable, "-m", "net.train", "data.npz", "--epochs", "2"],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for _ in range(2)
+    ]
+    losses = [float(line.split()[-1]) for run in runs for line in run.splitlines()]
+    assert len(losses) == 4
+    assert losses == sorted(losses, reverse=True)
+    module: Any = imported(tmp_path / "net", monkeypatch)
+    optimizer = module.load_optimizer(module.load())
+    assert {float(own["step"]) for own in optimizer.state.values()} == {4 * 256 / 32}
+
+
+def test_what_pytorch_lacks_is_refused(tmp_path: Path) -> None:
+    model = onnx_of(network("mlp"), torch.randn(4, 12))
+    for options, problem in [
+        ({"optimizer": LAMB()}, "no counterpart of the optimizer 'lamb'"),
+        ({"optimizer": "adam", "average": 0.9}, "no counterpart of the optimizer 'averaged'"),
+        ({"lora": lora(2)}, "adapters"),
+        ({"schedule": lambda step: 1 / step}, "function of the user's"),
+    ]:
+        with pytest.raises(UnsupportedError, match=problem):
+            to_torch_package(prepare(model, **options), tmp_path / "net")
+    assert not (tmp_path / "net").exists()
+
+
+LOSSES: list[Any] = [
+    CrossEntropy(),
+    CrossEntropy(label_smoothing=0.1, ignore_index=-100, weight=(0.5, 1.0, 2.0), reduction="sum", labels="classes"),
+    CrossEntropy(soft=True, label_smoothing=0.2, weight=(0.5, 1.0, 2.0)),
+    CrossEntropy(soft=True, reduction="sum"),
+    NegativeLogLikelihood(ignore_index=2),
+    NegativeLogLikelihood(weight=(0.1, 0.2, 0.3)),
+    BinaryCrossEntropy(),
+    BinaryCrossEntropy(pos_weight=3.0, reduction="sum"),
+    MeanSquaredError(),
+    MeanSquaredError(reduction="sum", labels="wanted"),
+    L1(),
+    Huber(),
+    Huber(delta=0.7),
+    KLDivergence(),
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_losses_are_read_off_graphs(loss: Any) -> None:
+    net = nn.Sequential(nn.Linear(12, 3), nn.LogSoftmax(1))
+    made = prepare(onnx_of(net, torch.randn(4, 12)), [Term(loss), Term(loss, weight=0.3)])
+    graph = made.gradients.graph
+    values = {value.name: value for node in graph for value in node.outputs}
+    assert recognise(values[LOSS], [values["y"]]) == [Term(loss, 1.0, "y"), Term(loss, 0.3, "y")]
+
+
+def target_of(loss: Any, size: int) -> Any:
+    rng = np.random.default_rng(2)
+    if isinstance(loss, CrossEntropy | NegativeLogLikelihood) and not getattr(loss, "soft", False):
+        return rng.integers(0, 3, size)
+    odds = rng.random((size, 3)).astype(np.float32)
+    return odds / odds.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_losses_in_pytorch(loss: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = nn.Sequential(nn.Linear(12, 3), nn.LogSoftmax(1))
+    made = prepare(onnx_of(net, torch.randn(4, 12)), loss, SGD(lr=0.0))
+    batch = {"x": np.random.default_rng(1).standard_normal((6, 12), np.float32), loss.labels: target_of(loss, 6)}
+    expected = Trainer(made).step(batch)
+    module: Any = imported(to_torch_package(made, tmp_path / "net"), monkeypatch)
+    found = module.loss_of(module.load(), {key: torch.from_numpy(array) for key, array in batch.items()})
+    assert float(found.detach()) == pytest.approx(expected, rel=1e-5)
