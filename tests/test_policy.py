@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "backends.coverage": BASE | {"hub", "model", "canon", "backends.torch"},
     "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
     "backends.torch.runtime": set(),
-    "verification": BASE | {"hub", "model", "spec", "canon", "backends.torch"},
+    "verification": BASE | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"},
     "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification"},
     "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
     "scoreboard": BASE | {"", "hub", "model", "verification"},

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onward
 from onward.training.gradient import gradient
-from onward.verify.runners import torch as torch_runner
-from onward.verify.suite import forget_shapes
+from onward.verification.runners import torch as torch_runner
+from onward.verification.suite import forget_shapes
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 STEP = 1e-5

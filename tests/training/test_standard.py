@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from onward.model import Model, load
 from onward.training.standard import TRAINING, expand, uses_training_ops
-from onward.verify.suite import cases, data_sets
+from onward.verification.suite import cases, data_sets
 
 SUITE = [
     "test_gradient_of_add",

@@ -21,7 +21,7 @@ from onward.training.optimizers import LAMB, SGD, AdamW, Optimizer
 from onward.training.trainable import prepare
 from onward.training.trainer import DivergedError, Trainer
 from onward.training.update import written_in_place
-from onward.verify.verify import verify
+from onward.verification.verify import verify
 
 STEPS = 50
 OPTIMIZERS: dict[str, tuple[Optimizer, type[torch.optim.Optimizer], dict[str, Any]]] = {

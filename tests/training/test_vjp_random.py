@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onward.errors import OnwardError
 from onward.training.gradient import gradient
-from onward.verify.suite import forget_shapes
+from onward.verification.suite import forget_shapes
 
 X = np.random.default_rng(2).uniform(1, 2, (8, 9)).astype(np.float32)
 

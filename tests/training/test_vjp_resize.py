@@ -9,7 +9,7 @@ from gradient_checks import TARGET, Arrays, check_model, run_onnxruntime, single
 from onnx import TensorProto, helper, numpy_helper
 
 from onward.training.gradient import gradient
-from onward.verify.suite import forget_shapes
+from onward.verification.suite import forget_shapes
 
 Shape = tuple[int, ...]
 

@@ -7,7 +7,7 @@ from onnx import parser
 
 from onward.training.autodiff import MissingGradient
 from onward.training.gradient import gradient
-from onward.verify.suite import forget_shapes
+from onward.verification.suite import forget_shapes
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
 

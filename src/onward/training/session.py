@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.errors import InvalidDataError
 from onward.model import Model
-from onward.verify.runners import failures
+from onward.verification.runners import failures
 
 if TYPE_CHECKING:
     import onnxruntime

@@ -21,7 +21,7 @@ from onward.training.targets import class_labels
 from onward.training.trainable import LOSS, Trainable
 from onward.training.update import Update
 from onward.training.weights import check_homes, with_weights
-from onward.verify.runners import failures
+from onward.verification.runners import failures
 
 if TYPE_CHECKING:
     from onward.training.fit import History

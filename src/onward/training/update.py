@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onward.training.flat import Flat
 from onward.training.session import bind_input, bind_output, open_session
 from onward.training.trainable import LEARNING_RATE, STEP, Trainable, updates
-from onward.verify.runners import failures
+from onward.verification.runners import failures
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CHUNK = 1 << 16
