@@ -168,6 +168,27 @@ def test_scan_with_respect_to_one() -> None:
         check_model(model(SCAN), inputs, wrt=[name], second=False)
 
 
+@pytest.mark.parametrize(
+    ("op", "weights"),
+    [
+        ("LSTM <hidden_size = 2> (h, w, r)", {"w": (1, 8, 2), "r": (1, 8, 2)}),
+        ("Conv (h, w, r)", {"w": (2, 1, 2), "r": (2,)}),
+    ],
+)
+def test_a_rank_that_branches_hide(op: str, weights: dict[str, tuple[int, ...]]) -> None:
+    """The rank of what one of two branches gives is not known, but the op that takes it has but one."""
+    given = ", ".join(f"double{list(shape)} {name}" for name, shape in weights.items())
+    text = f"""agraph (double[3,1,2] x, bool flag, {given}) => (y) {{
+        h = If (flag) <
+            then_branch = yes () => (double[3,1,2] a) {{ a = Sin (x) }},
+            else_branch = no () => (double[1,3,1,2] b) {{ at = Constant <value_ints = [0]> () b = Unsqueeze (x, at) }}
+        >
+        y = {op}
+    }}"""
+    inputs = {"x": uniform(3, 1, 2), "flag": np.asarray(True)}
+    check_model(model(text), inputs | {name: uniform(*shape) for name, shape in weights.items()}, second=False)
+
+
 def test_nested() -> None:
     """An If in a Loop in a Scan, all with values from outside."""
     text = """agraph (double[2] h, double[3,2] xs, double[2] w) => (double[2] last, double[3,2] ys) {

@@ -19,6 +19,10 @@ def test_gather(axis: int, indices: Any) -> None:
     check_op("Gather", {"x": normal(3, 4, 3), "i": np.asarray(indices)}, axis=axis)
 
 
+def test_gather_by_small_integers() -> None:
+    check_op("Gather", {"x": normal(3, 4), "i": np.asarray([2, 0], np.int32)})
+
+
 def test_gather_elements() -> None:
     check_op("GatherElements", {"x": normal(3, 4), "i": np.asarray([[0, 1, 1, -1], [2, 2, 0, 1]])}, axis=0)
 

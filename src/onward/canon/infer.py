@@ -186,6 +186,11 @@ class Inference:
                 known = channels if isinstance(channels, int) else None
                 kinds[0] = Kind(kinds[0].type or weight.type, (None, known, *spatial))
             return
+        if node.op_type in ("MaxPool", "AveragePool", "LpPool") and kinds[0].dims is None:
+            kernel, x = node.attributes.get("kernel_shape"), node.inputs[0]
+            if kernel is not None and x is not None:
+                kinds[0] = Kind(kinds[0].type or x.type, (None,) * (2 + len(kernel.as_ints())))
+            return
         shape = self._known.shape(node)
         if shape is None or not kinds or kinds[0].type is None:
             return

@@ -102,6 +102,12 @@ class Tensor:
     def __le__(self, other: Tensor | Number) -> Tensor:
         return self.op.LessOrEqual(self, other)
 
+    def ranked(self, rank: int) -> Tensor:
+        """The same, with a rank that shows: what an op takes has it, even where inference does not find it."""
+        if self.rank is not None:
+            return self
+        return self.op.Reshape(self, self.op.Gather(self.op.Shape(self), self.op.ints(range(rank))), allowzero=1)
+
     def cast(self, dtype: ir.DataType) -> Tensor:
         return self if self.dtype == dtype else self.op.Cast(self, to=int(dtype))
 

@@ -31,6 +31,7 @@ def conv(
     strides: List = None,
 ) -> Gradients:
     rank, kernel = _kernel(c, x, w, kernel_shape)
+    x, w = x.ranked(rank + 2), w.ranked(rank + 2)
     sizes = spatial(x, rank)
     win = window(
         kernel.known or [0] * rank, sizes.known, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad
@@ -60,6 +61,7 @@ def conv_transpose(
     strides: List = None,
 ) -> Gradients:
     rank, kernel = _kernel(c, x, w, kernel_shape)
+    x, w = x.ranked(rank + 2), w.ranked(rank + 2)
     win = window([0] * rank, None, strides=strides, dilations=dilations, pads=pads, auto_pad="NOTSET")
     steps = spatial(x, rank)
     begin = Ints(c.op, win.begin or [0] * rank)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.training.autodiff import Context
 from onward.training.build import Tensor
@@ -21,7 +22,7 @@ def gather(c: Context, g: Tensor, x: Tensor, indices: Tensor, *, axis: int) -> G
     places = list(range(axis, axis + indices.rank))
     rest = [i for i in range(x.rank - 1 + indices.rank) if i not in places]
     rows = op.transpose(g, [*places, *rest])
-    index = op.Unsqueeze(indices, op.ints([indices.rank]))
+    index = op.Unsqueeze(indices.cast(ir.DataType.INT64), op.ints([indices.rank]))
     order = [axis, *(i for i in range(x.rank) if i != axis)]
     total = op.ScatterND(op.transpose(c.op.zeros_like(x), order), index, rows, reduction="add")
     return op.transpose(total, [order.index(i) for i in range(x.rank)])

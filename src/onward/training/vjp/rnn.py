@@ -46,14 +46,17 @@ class _Layer:
         attributes.pop("hidden_size", None)
         attributes.pop("output_sequence", None)
         self.spec = recurrence(kind, **attributes)
-        given = [*inputs, *[None] * (8 - len(inputs))]
+        ranks = (3, 3, 3, 2, 1, 3, 3, 2)
+        known = [None if t is None else t.ranked(rank) for t, rank in zip(inputs, ranks, strict=False)]
+        given = [*known, *[None] * (8 - len(inputs))]
         x, self.w, self.r, self.b, lengths, self.h0, self.c0, self.p = given
         assert x is not None and self.w is not None and self.r is not None
         self.count = len(self.spec.reverse)
         self.x = self._time_first(x)
         self.h0, self.c0 = self._time_first(self.h0), self._time_first(self.c0)
-        self.y = self._time_first(c.optional_output(0))
-        self.dy, self.dh, self.dc = (self._time_first(c.gradient(i)) for i in range(3))
+        self.y = self._time_first(c.optional_output(0).ranked(4))
+        slopes = [None if (slope := c.gradient(i)) is None else slope.ranked(4 if i == 0 else 3) for i in range(3)]
+        self.dy, self.dh, self.dc = (self._time_first(slope) for slope in slopes)
         self.lengths = None if lengths is None else lengths.cast(ir.DataType.INT64)
         time = self.op.Squeeze(self.op.Shape(self.x, start=0, end=1), self.op.ints([0]))
         self.at = self.op.Reshape(self.op.Range(self.op.index(0), time, self.op.index(1)), self.op.ints([-1, 1, 1]))
