@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import model
 
+from onward.errors import UnsupportedError
 from onward.model import Model
 from onward.verification.runners import Run, prepare
 from onward.verification.verify import verify
@@ -73,3 +74,9 @@ def test_noise_is_measured_in_processes_of_their_own_where_that_is_asked_for(mon
     monkeypatch.setattr("onward.verification.sides.isolated", record)
     assert verify(model(SCALED, w=W), model(SCALED, w=W + 1), isolate=True).status == "different"
     assert "onnxruntime:unoptimized" in prepared
+
+
+def test_why_no_sizes_fit_is_said() -> None:
+    never = model("t (float[N] x) => (float[M] y) { i = Constant <value_ints=[-999999]> () y = Gather(x, i) }")
+    with pytest.raises(UnsupportedError, match=r"no sizes found .* The last attempt: .*Gather"):
+        verify(never, "onnxruntime")

@@ -128,7 +128,8 @@ class _Search:
         if noise is not None or not _differs(verdicts):
             return verdicts
         source, other = self.pieces.source.subject, self.pieces.other.subject
-        measured = measure_noise(source.model, [(self.inputs, expected)], source=source.runner, judged=[other.runner])
+        sets, judged = [(self.inputs, expected)], [other.runner]
+        measured = measure_noise(source.model, sets, source=source.runner, judged=judged, prepare=source.prepare)
         measured.widen()
         return self._as_outputs(expected, actual, measured)
 

@@ -132,7 +132,7 @@ class Truth:
         notes: list[str] = []
         samples: list[Sample] = []
         source = _Remembering(side)
-        for data in _data(source, inputs, how):
+        for data in source.explained(_data(source, inputs, how)):
             try:
                 samples.append(Sample(data, source(data.inputs)))
             except RunFailure as error:
@@ -273,11 +273,25 @@ class _Remembering:
     def __init__(self, side: Side) -> None:
         self.side = side
         self._last: tuple[Inputs, Outputs] | None = None
+        self._failure: RunFailure | None = None
 
     def __call__(self, inputs: Inputs) -> Outputs:
         if self._last is None or self._last[0] is not inputs:
-            self._last = inputs, self.side(inputs)
+            try:
+                self._last = inputs, self.side(inputs)
+            except RunFailure as error:
+                self._failure = error
+                raise
         return self._last[1]
+
+    def explained(self, sets: Iterator[DataSet]) -> Iterator[DataSet]:
+        """The sets; where none can be found that the side runs on, what it says of the last one."""
+        try:
+            yield from sets
+        except UnsupportedError as error:
+            if self._failure is None:
+                raise
+            raise UnsupportedError(f"{error} The last attempt: {self._failure}") from error
 
 
 def _several(against: Other | Iterable[Other]) -> list[Other]:
