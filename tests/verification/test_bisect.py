@@ -8,8 +8,8 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
-from verify import nets
-from verify.defects import DEFECTS, Defect
+from verification import nets
+from verification.defects import DEFECTS, Defect
 
 from onward.errors import RunFailure
 from onward.model import Model, load

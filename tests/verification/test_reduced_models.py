@@ -6,8 +6,8 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 import pytest
-from verify import nets
-from verify.defects import DEFECTS, Defect
+from verification import nets
+from verification.defects import DEFECTS, Defect
 
 from onward.errors import UnsupportedError
 from onward.model import Model, load
