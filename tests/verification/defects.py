@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+
 from verification import nets
 
 Change = Callable[[onnx.ModelProto, onnx.NodeProto], None]

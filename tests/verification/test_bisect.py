@@ -8,8 +8,6 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
-from verification import nets
-from verification.defects import DEFECTS, Defect
 
 from onward.errors import RunFailure
 from onward.model import Model, load
@@ -17,6 +15,8 @@ from onward.verification import profile, runners
 from onward.verification.bisect import Bisection, Subject, bisect
 from onward.verification.cut import Cutter
 from onward.verification.runners import Inputs, Outputs, Run
+from verification import nets
+from verification.defects import DEFECTS, Defect
 
 ORT, TORCH = "onnxruntime", "torch"
 

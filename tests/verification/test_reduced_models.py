@@ -6,8 +6,6 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 import pytest
-from verification import nets
-from verification.defects import DEFECTS, Defect
 
 from onward.errors import UnsupportedError
 from onward.model import Model, load
@@ -16,6 +14,8 @@ from onward.verification import runners
 from onward.verification.bisect import Subject, bisect
 from onward.verification.reduce import reduce
 from onward.verification.runners import Run
+from verification import nets
+from verification.defects import DEFECTS, Defect
 
 ORT = "onnxruntime"
 
