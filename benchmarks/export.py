@@ -2,9 +2,14 @@
 
 python benchmarks/export.py              the five networks and the pretrained models; writes docs/export.md
 python benchmarks/export.py silero       only models with `silero` in their name; writes nothing
+python benchmarks/export.py --keep FILE  notes each result in FILE, and takes what is noted there from it
 """
 
 import argparse
+import json
+import logging
+import re
+import signal
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -20,10 +25,21 @@ from zoo_fetch import entries, fetch
 
 import onward
 from onward.errors import OnwardError
-from onward.verify.data import Inputs, input_sets
-from onward.verify.runners.torch import to_framework
+from onward.verification.data import Inputs, input_sets
+from onward.verification.runners.torch import to_framework
 
 PAGE = Path(__file__).parent.parent / "docs" / "export.md"
+LIMIT = 100
+"""Seconds of processor time for one attempt with a pretrained model."""
+
+REASONS = {
+    r"^TimeoutError": f"not in {LIMIT} s",
+    r"data-dependent expression|[Dd]ata-dependent branching": "a branch or a length depends on the data",
+    r"Guard failed: .* == \d+$": "a recurrent layer is exported for one length",
+    r"pack_padded_sequence|zeros\(\): argument 'size' .* FakeTensor": "`pack_padded_sequence` is not traced",
+    r"Guard failed: .* != 1$": "sizes at which an inner axis is 1 are ruled out",
+}
+"""What PyTorch says, and what it means."""
 
 
 @dataclass
@@ -33,6 +49,8 @@ class Case:
     inputs: list[list[object]]
     """One or two sets of inputs, of different sizes where the model has dynamic ones."""
     dynamic: list[dict[int, object]]
+    compiler: str = "aot_eager"
+    limit: float = LIMIT
 
 
 def tensors(inputs: Inputs) -> list[object]:
@@ -67,7 +85,7 @@ def network_case(name: str, folder: Path) -> Case:
     path = folder / f"{name}.onnx"
     models.export(name, path)
     sets = [list(models.example_inputs(name, batch).values()) for batch in (2, 5)]
-    return Case(name, onward.to_torch(path), sets, dynamic_axes(sets))
+    return Case(name, onward.to_torch(path), sets, dynamic_axes(sets), "inductor", 6 * LIMIT)
 
 
 def by_export(case: Case) -> None:
@@ -78,7 +96,7 @@ def by_export(case: Case) -> None:
 
 def by_compile(case: Case, *, fullgraph: bool) -> None:
     torch._dynamo.reset()
-    agree(case, torch.compile(case.net, fullgraph=fullgraph, dynamic=True, backend="aot_eager"))
+    agree(case, torch.compile(case.net, fullgraph=fullgraph, dynamic=True, backend=case.compiler))
 
 
 def agree(case: Case, run: Callable[..., object]) -> None:
@@ -87,23 +105,30 @@ def agree(case: Case, run: Callable[..., object]) -> None:
             torch.testing.assert_close(run(*inputs), case.net(*inputs), atol=1e-4, rtol=1e-4, equal_nan=True)
 
 
-def attempt(action: Callable[[], None]) -> str:
+def attempt(case: Case, action: Callable[[], None]) -> str:
+    """What went wrong, or nothing."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, case.limit)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             action()
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return f"{type(error).__name__}: {lines[0][:110] if lines else ''}"
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return ""
 
 
 def measure(case: Case) -> dict[str, str]:
-    return {
-        "torch.export": attempt(lambda: by_export(case)),
-        "torch.compile": attempt(lambda: by_compile(case, fullgraph=False)),
-        "without a break": attempt(lambda: by_compile(case, fullgraph=True)),
-    }
+    exported = attempt(case, lambda: by_export(case))
+    whole = attempt(case, lambda: by_compile(case, fullgraph=True))
+    broken = whole and attempt(case, lambda: by_compile(case, fullgraph=False))
+    return {"torch.export": exported, "torch.compile": broken, "without a break": whole}
 
 
 def page(rows: dict[str, dict[str, str]]) -> str:
@@ -112,32 +137,43 @@ def page(rows: dict[str, dict[str, str]]) -> str:
     lines = [
         "# torch.export and torch.compile",
         "",
-        f"{len(rows)} converted models: five networks with a dynamic batch, and the pretrained models. Of these",
-        f"work: **{counts}**. Every dimension on which two sets of inputs differ is dynamic, and the results are",
-        "compared with the plain module on both sets. *torch.compile* may fall back to Python where a graph breaks;",
-        "*without a break* it may not, which rules out control flow that depends on data, and PyTorch's own",
-        "recurrent modules.",
-        "Made by `benchmarks/export.py`, with the compiler's `aot_eager` backend.",
+        f"{len(rows)} converted models: five networks with a dynamic batch, and the [pretrained models](zoo.md).",
+        f"Of these work: **{counts}**.",
+        "",
+        "Every dimension on which two sets of inputs differ is dynamic, and the results are compared with the plain",
+        "module on both sets. *torch.compile* may go back to Python where the graph breaks; *without a break* it may",
+        "not, and `torch._dynamo.config.allow_rnn` is on, without which PyTorch's compiler stops at every `nn.LSTM`",
+        "and `nn.GRU`.",
+        "",
+        "The five networks are compiled by PyTorch's own backend, `inductor`, the others by `aot_eager`, which",
+        "traces and differentiates in the same way and leaves out only the making of machine code. Made by",
+        "`benchmarks/export.py`.",
         "",
         machine.describe("onward", "torch"),
         "",
         "| model | " + " | ".join(columns) + " |",
         "|---|" + "---|" * len(columns),
     ]
-    for name, row in rows.items():
-        cells = [("yes" if not row[c] else row[c].replace("|", "/")) for c in columns]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += [f"| {name} | " + " | ".join(cell(row[c]) for c in columns) + " |" for name, row in rows.items()]
     return "\n".join(lines) + "\n"
+
+
+def cell(problem: str) -> str:
+    meaning = next((words for sign, words in REASONS.items() if re.search(sign, problem)), problem[:110])
+    return meaning.replace("|", "/") or "yes"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of model names; all models by default")
+    parser.add_argument("--keep", type=Path, help="a file of results to go on with")
     args = parser.parse_args()
-    console = Console()
+    logging.disable(logging.CRITICAL)  # the compiler's own accounts of why it stops
+    torch._dynamo.config.allow_rnn = True
     wanted = [n for n in models.NETWORKS if not args.names or any(a in n for a in args.names)]
     chosen = [e for e in entries() if not args.names or any(a in e.name for a in args.names)]
     fetch(chosen)
+    known = json.loads(args.keep.read_text()) if args.keep and args.keep.exists() else {}
     rows: dict[str, dict[str, str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         jobs: list[tuple[str, Callable[[], Case]]] = [
@@ -145,9 +181,11 @@ def main() -> None:
             *((e.name, lambda e=e: zoo_case(e.name, e.path)) for e in chosen),
         ]
         for name, make in track(jobs, "exporting", console=Console(stderr=True)):
-            rows[name] = measure(make())
+            rows[name] = known[name] = known.get(name) or measure(make())
+            if args.keep:
+                args.keep.write_text(json.dumps(known, indent=1))
     text = page(rows)
-    console.print(text, highlight=False)
+    Console().print(text, highlight=False)
     if not args.names:
         PAGE.write_text(text, encoding="utf-8")
 
