@@ -169,13 +169,14 @@ def test_scan_with_respect_to_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "weights"),
+    ("nodes", "weights"),
     [
-        ("LSTM <hidden_size = 2> (h, w, r)", {"w": (1, 8, 2), "r": (1, 8, 2)}),
-        ("Conv (h, w, r)", {"w": (2, 1, 2), "r": (2,)}),
+        ("y = LSTM <hidden_size = 2> (h, w, r)", {"w": (1, 8, 2), "r": (1, 8, 2)}),
+        ("y = Conv (h, w, r)", {"w": (2, 1, 2), "r": (2,)}),
+        ("p = MaxPool <kernel_shape = [1]> (h) y = InstanceNormalization (p, w, r)", {"w": (1,), "r": (1,)}),
     ],
 )
-def test_a_rank_that_branches_hide(op: str, weights: dict[str, tuple[int, ...]]) -> None:
+def test_a_rank_that_branches_hide(nodes: str, weights: dict[str, tuple[int, ...]]) -> None:
     """The rank of what one of two branches gives is not known, but the op that takes it has but one."""
     given = ", ".join(f"double{list(shape)} {name}" for name, shape in weights.items())
     text = f"""agraph (double[3,1,2] x, bool flag, {given}) => (y) {{
@@ -183,7 +184,7 @@ def test_a_rank_that_branches_hide(op: str, weights: dict[str, tuple[int, ...]])
             then_branch = yes () => (double[3,1,2] a) {{ a = Sin (x) }},
             else_branch = no () => (double[1,3,1,2] b) {{ at = Constant <value_ints = [0]> () b = Unsqueeze (x, at) }}
         >
-        y = {op}
+        {nodes}
     }}"""
     inputs = {"x": uniform(3, 1, 2), "flag": np.asarray(True)}
     check_model(model(text), inputs | {name: uniform(*shape) for name, shape in weights.items()}, second=False)

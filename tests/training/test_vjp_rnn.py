@@ -104,5 +104,14 @@ ACTIVATIONS = ["Relu", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoi
 def test_activations(name: str) -> None:
     numbers = {"activation_alpha": [0.3], "activation_beta": [0.6]} if name not in ("Relu", "Softsign") else {}
     check("RNN", inputs("RNN"), activations=[name], second=False, **numbers)
-    numbers = {key: 3 * value for key, value in numbers.items()}
-    check("LSTM", inputs("LSTM", optional="bl"), activations=[name] * 3, second=False, **numbers)
+
+
+def test_activations_of_gates() -> None:
+    """Alphas and betas go to those that take one, in order."""
+    names, alphas, betas = ["HardSigmoid", "Softsign", "ScaledTanh"], [0.3, 1.2], [0.4, 0.8]
+    given = inputs("LSTM", optional="bl")
+    check("LSTM", given, activations=names, activation_alpha=alphas, activation_beta=betas, second=False)
+    given = inputs("GRU", directions=2)
+    names = ["Softplus", "Elu", "Sigmoid", "Affine"]
+    options = {"activations": names, "activation_alpha": [0.7, 0.5], "activation_beta": [0.1]}
+    check("GRU", given, direction="bidirectional", second=False, **options)
