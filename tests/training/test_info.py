@@ -56,8 +56,25 @@ def normalised() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8)
 
 
+def wide() -> onnx.ModelProto:
+    """Weights that are too large to be copied about."""
+    weights = {"first": RNG.standard_normal((4, 6000)), "second": RNG.standard_normal((6000, 3)) / 80}
+    nodes = [
+        helper.make_node("MatMul", ["x", "first"], ["p"]),
+        helper.make_node("Tanh", ["p"], ["t"]),
+        helper.make_node("MatMul", ["t", "second"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])
+    tensors = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "wide", [x], [y], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
 CASES: dict[str, Callable[[], Trainable]] = {
     "plain": lambda: prepare(model()),
+    "large": lambda: prepare(wide(), optimizer=OnnxAdam(lr=0.01)),
+    "large, a part": lambda: prepare(wide(), trainable=["second"]),
     "statistics": lambda: prepare(normalised(), optimizer=SGD(momentum=0.9)),
     "a part": lambda: prepare(model(), trainable=["b.*"], optimizer="lamb"),
     "groups": lambda: prepare(

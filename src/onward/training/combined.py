@@ -2,36 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
-import onnx
 import onnx_ir as ir
+from onnx import helper
 from onnx_ir.passes import common
 
 from onward.canon.infer import infer
 from onward.canon.names import Names
 from onward.errors import InvalidModelError
+from onward.hub.tensors import SparseTensor
 from onward.model import Model, load
 from onward.training.standard import expand, uses_training_ops
 
-FIELDS = ("node", "initializer", "sparse_initializer", "input", "output", "value_info", "quantization_annotation")
+FIELDS = ("node", "sparse_initializer", "input", "output", "value_info", "quantization_annotation")
 
 
-def combined(model: Model, index: int) -> onnx.ModelProto:
-    """The inference graph with the algorithm of one training info behind it, as one model."""
-    proto = Model(model.ir, [], None, model.ir_version).to_proto()
+LARGE = 1 << 16
+"""Bytes of a tensor from which on it is not copied to protobuf and back."""
+
+
+def combined(model: Model, index: int, outputs: Iterable[str] = ()) -> ir.Model:
+    """The inference graph with the algorithm of one training info behind it; `outputs` are given out as well."""
+    inference = model.ir.clone()
+    held = hollow(inference.graph)
+    proto = Model(inference, [], None, model.ir_version).to_proto()
+    graph, algorithm = proto.graph, model.training_info[index].algorithm
     for name in FIELDS:
-        getattr(proto.graph, name).extend(getattr(model.training_info[index].algorithm, name))
-    return proto
+        getattr(graph, name).extend(getattr(algorithm, name))
+    for tensor in algorithm.initializer:
+        if len(tensor.raw_data) < LARGE:
+            graph.initializer.append(tensor)
+        else:
+            held[tensor.name] = ir.serde.TensorProtoTensor(tensor)
+            graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    listed = {value.name for value in graph.output}
+    graph.output.extend(helper.make_empty_tensor_value_info(name) for name in outputs if name not in listed)
+    whole = load(proto).ir
+    given = {value.name: value for value in whole.graph.inputs}
+    for name, data in held.items():
+        value = given[name]
+        value.const_value = data
+        whole.graph.inputs.remove(value)
+        whole.graph.register_initializer(value)
+    return whole
 
 
-def standard_ops(proto: onnx.ModelProto) -> ir.Model:
+def hollow(graph: ir.Graph) -> dict[str, ir.TensorProtocol]:
+    """Make large initializers inputs, in place; gives their data."""
+    held = {}
+    for name, value in list(graph.initializers.items()):
+        data = value.const_value
+        if data is None or isinstance(data, ir.StringTensor | SparseTensor) or data.nbytes < LARGE:
+            continue
+        held[name] = data
+        graph.initializers.pop(name)
+        value.const_value = None
+        value.type, value.shape = ir.TensorType(data.dtype), ir.Shape(data.shape.numpy())
+        if value not in graph.inputs:
+            graph.inputs.append(value)
+    return held
+
+
+def standard_ops(whole: ir.Model) -> ir.Model:
     """A combined graph without ops of `ai.onnx.preview.training`, its types known."""
-    whole = load(proto)
-    if uses_training_ops(whole.ir.graph):
-        return expand(whole)
-    infer(whole.ir)
-    return whole.ir
+    if uses_training_ops(whole.graph):
+        return expand(Model(whole))
+    infer(whole)
+    return whole
 
 
 def values_of(graph: ir.Graph) -> dict[str, ir.Value]:

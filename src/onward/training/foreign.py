@@ -45,12 +45,8 @@ def from_others(model: Model, index: int) -> tuple[Trainable, dict[str, str]]:
     """A trainable model, and what the initializers of the file are called in it."""
     info = model.training_info[index]
     found = _found(info, set(model.ir.graph.initializers))
-    proto = combined(model, index)
-    listed = {value.name for value in proto.graph.output}
-    for name in (found.loss, *found.gradients.values()):  # values that are given out keep their names
-        if name not in listed:
-            proto.graph.output.append(helper.make_empty_tensor_value_info(name))
-    whole = standard_ops(proto)
+    named = [found.loss, *found.gradients.values()]  # values that are given out keep their names
+    whole = standard_ops(combined(model, index, named))
     weights = whole.graph.initializers
     parameters = {name: _array(weights[name]) for name in found.gradients}
     buffers = {n: _array(weights[n]) for n in found.bound if n not in parameters and n not in found.arrays}

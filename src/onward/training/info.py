@@ -13,9 +13,10 @@ import onnx_ir as ir
 
 from onward.canon.walk import all_graphs
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.hub.tensors import write_tensor
 from onward.model import Model
 from onward.model import load as load_model
-from onward.training.combined import combined, cut, standard_ops
+from onward.training.combined import combined, cut, hollow, standard_ops
 from onward.training.foreign import from_others
 from onward.training.info_check import check
 from onward.training.initialization import initialization
@@ -61,7 +62,8 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
         inference.graph.initializers[name].const_value = ir.Tensor(array, name=name)
     step = whole_step(trainable, symbolic)
     bases = {name: step.model.graph.initializers[a.base] for name, a in trainable.adapters.items()}
-    algorithm = _algorithm(step, inference.graph, trainable.parameters)
+    info = onnx.TrainingInfoProto()
+    _write_algorithm(info.algorithm, step, inference.graph, trainable.parameters)
     recipe = Recipe(
         len(others),
         step.loss.name or "",
@@ -80,7 +82,6 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
     inference.metadata_props[KEY] = recipe.dumps()
     for domain, version in step.model.opset_imports.items():
         inference.opset_imports.setdefault(domain, version)
-    info = onnx.TrainingInfoProto(algorithm=algorithm)
     _bind(info.update_binding, {old.name or "": new.name or "" for old, new in step.changes})
     zero = {value.name or "": trainable.state[n] for n, value in step.state.items() if not n.endswith(f".{AVERAGE}")}
     zero[step.count.name or ""] = np.zeros((), np.int64)
@@ -97,8 +98,8 @@ def _bind(entries: Any, bindings: Mapping[str, str]) -> None:
         entries.add(key=key, value=value)
 
 
-def _algorithm(step: Step, outer: ir.Graph, parameters: Mapping[str, Array]) -> onnx.GraphProto:
-    """The graph of a step as one that follows the inference graph: it shares weights, and has other names else."""
+def _write_algorithm(algorithm: onnx.GraphProto, step: Step, outer: ir.Graph, parameters: Mapping[str, Array]) -> None:
+    """Write the graph of a step behind the inference graph: it shares weights, and has other names else."""
     graph = step.model.graph
     taken = all_names(outer)
     used = taken | all_names(graph)
@@ -134,12 +135,16 @@ def _algorithm(step: Step, outer: ir.Graph, parameters: Mapping[str, Array]) -> 
     for node in graph:
         if node.domain == TRAINING and node.op_type == "Gradient":
             node.attributes["y"] = ir.AttrString("y", step.loss.name or "")
-    algorithm = Model(step.model).to_proto().graph
-    own_inputs = [value for value in algorithm.input if value.name not in taken]
+    held = hollow(graph)
+    algorithm.CopyFrom(Model(step.model).to_proto().graph)
+    own_inputs = [value for value in algorithm.input if value.name not in taken and value.name not in held]
     del algorithm.input[:]
     algorithm.input.extend(own_inputs)
     algorithm.name = "training step"
-    return algorithm
+    for name, data in held.items():
+        tensor = algorithm.initializer.add()
+        write_tensor(tensor, data)
+        tensor.name = name
 
 
 def _same(a: ir.TensorProtocol | None, b: ir.TensorProtocol | None) -> bool:

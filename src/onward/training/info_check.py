@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
 import onnx_ir as ir
+from onnx import helper
 
 from onward.canon.infer import infer
 from onward.errors import OnwardError
@@ -20,7 +22,7 @@ def check(source: Any) -> list[str]:
     """What is wrong with the training information of a model, one line each; an empty list if nothing is."""
     model = load(source)
     problems = []
-    outside = _Names(Model(model.ir, [], None, model.ir_version).to_proto().graph)
+    outside = _Names.of(model.ir.graph)
     for index, info in enumerate(model.training_info):
         where = f"training info {index}" if len(model.training_info) > 1 else "training info"
         found = [*_structure(info, outside), *_bindings(info, outside)]
@@ -29,15 +31,26 @@ def check(source: Any) -> list[str]:
     return problems
 
 
+@dataclass
 class _Names:
     """The names of a graph by what they are."""
 
-    def __init__(self, graph: onnx.GraphProto) -> None:
-        self.inputs = [value.name for value in graph.input]
-        self.initializers = [tensor.name for tensor in graph.initializer]
-        self.initializers += [tensor.values.name for tensor in graph.sparse_initializer]
-        self.made = [name for node in graph.node for name in node.output if name]
-        self.outputs = [value.name for value in graph.output]
+    inputs: list[str]
+    initializers: list[str]
+    made: list[str]
+    outputs: list[str]
+
+    @classmethod
+    def of(cls, graph: onnx.GraphProto | ir.Graph) -> _Names:
+        if isinstance(graph, ir.Graph):
+            made = [value.name or "" for node in graph for value in node.outputs if value.name]
+            ends = ([value.name or "" for value in values] for values in (graph.inputs, graph.outputs))
+            inputs, outputs = ends
+            return cls(inputs, list(graph.initializers), made, outputs)
+        weights = [tensor.name for tensor in graph.initializer]
+        weights += [tensor.values.name for tensor in graph.sparse_initializer]
+        made = [name for node in graph.node for name in node.output if name]
+        return cls([value.name for value in graph.input], weights, made, [value.name for value in graph.output])
 
     @property
     def all(self) -> set[str]:
@@ -49,13 +62,13 @@ def _twice(names: Iterable[str]) -> list[str]:
 
 
 def _structure(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
-    own = _Names(info.algorithm)
+    own = _Names.of(info.algorithm)
     for name in _twice([*own.made, *set(own.inputs + own.initializers)]):
         yield f"algorithm: the name {name!r} is given twice"
     for name in sorted(own.all & outside.all):
         yield f"algorithm: the name {name!r} is already taken by the inference graph"
     yield from _dangling(info.algorithm, outside.all, "algorithm")
-    first = _Names(info.initialization)
+    first = _Names.of(info.initialization)
     if first.inputs:
         yield f"initialization: it has an input, {first.inputs[0]!r}; there is nothing to feed it with"
     yield from _dangling(info.initialization, set(), "initialization")
@@ -65,7 +78,7 @@ def _structure(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
 
 
 def _dangling(graph: onnx.GraphProto, outside: set[str], where: str) -> Iterator[str]:
-    known = outside | {value.name for value in graph.input} | set(_Names(graph).initializers)
+    known = outside | {value.name for value in graph.input} | set(_Names.of(graph).initializers)
     for node in graph.node:
         for name in _reads(node):
             if name not in known:
@@ -82,15 +95,15 @@ def _reads(node: onnx.NodeProto) -> list[str]:
     found = [name for name in node.input if name]
     for attribute in node.attribute:
         for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            own = _Names(body).all
+            own = _Names.of(body).all
             inner = [name for n in body.node for name in _reads(n)] + [value.name for value in body.output]
             found += [name for name in inner if name not in own]
     return found
 
 
 def _bindings(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
-    changeable = {*outside.initializers, *(_Names(info.algorithm).initializers)}
-    updated, started = ({*_Names(graph).outputs} for graph in (info.algorithm, info.initialization))
+    changeable = {*outside.initializers, *(_Names.of(info.algorithm).initializers)}
+    updated, started = ({*_Names.of(graph).outputs} for graph in (info.algorithm, info.initialization))
     parts = (
         ("update_binding", info.update_binding, {*updated, *outside.outputs}, "algorithm"),
         ("initialization_binding", info.initialization_binding, started, "initialization"),
@@ -108,24 +121,29 @@ def _bindings(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
 def _types(model: Model, index: int) -> Iterator[str]:
     """Whether what is bound is of the dtype and shape of what it replaces."""
     info = model.training_info[index]
-    proto = combined(model, index)
-    parts = [("update_binding", info.update_binding, proto)]
-    if info.initialization.node:
-        first = onnx.ModelProto(ir_version=proto.ir_version, opset_import=proto.opset_import, graph=info.initialization)
-        parts.append(("initialization_binding", info.initialization_binding, first))
     known: dict[str, ir.Value] = {}
-    for what, bindings, part in parts:
-        try:
-            whole = load(part)
-            if not uses_training_ops(whole.ir.graph):
-                infer(whole.ir)
-        except OnwardError as error:
-            yield f"{what.removesuffix('_binding')}: {error}"
+    for what, bindings in (("update", info.update_binding), ("initialization", info.initialization_binding)):
+        if not bindings:
             continue
-        found = values_of(whole.ir.graph)
-        known = known or found
+        try:
+            whole = combined(model, index) if what == "update" else load(_first(model, index)).ir
+            if not uses_training_ops(whole.graph):
+                infer(whole)
+        except OnwardError as error:
+            yield f"{what}: {error}"
+            continue
+        found = values_of(whole.graph)
+        known = known or (found if what == "update" else values_of(combined(model, index).graph))
         for entry in bindings:
-            yield from _mismatch(what, known[entry.key], found[entry.value])
+            yield from _mismatch(f"{what}_binding", known[entry.key], found[entry.value])
+
+
+def _first(model: Model, index: int) -> onnx.ModelProto:
+    """The initialization as a model."""
+    imports = [helper.make_opsetid(domain, version) for domain, version in model.opset.items()]
+    return helper.make_model(
+        model.training_info[index].initialization, opset_imports=imports, ir_version=max(model.ir_version, 8)
+    )
 
 
 def _mismatch(what: str, before: ir.Value, after: ir.Value) -> Iterator[str]:
