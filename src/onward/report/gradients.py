@@ -24,7 +24,11 @@ def page() -> str:
     lines = ["# Gradients: every op of the standard", ""]
     lines += [f"Written by `make coverage` from the rules themselves, for {versions()}. What a gradient meets:", ""]
     lines += [f"- **{word}**: {meaning}" for word, meaning in WORDS.items()]
-    lines += ["", "A gradient can be differentiated again: rules are written in ops that have rules.", ""]
+    lines += [
+        "",
+        "A gradient can be differentiated again: rules are written in ops that have rules. Sizes need not be known,",
+    ]
+    lines += ["ranks in general must be: a rule that needs one refuses, and names the node.", ""]
     lines += ["| ops | all | " + " | ".join(WORDS) + " |", "|---" * (2 + len(WORDS)) + "|"]
     for title, names in (("marked as differentiable by ONNX", marked), ("all that take an input", list(found))):
         counts = Counter(found[op].status for op in names)
