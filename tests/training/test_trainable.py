@@ -270,3 +270,14 @@ def test_schedules() -> None:
         schedule_named("sine")
     with pytest.raises(OnwardError, match="steps"):
         schedule_named("cosine")
+
+
+def test_public_names() -> None:
+    import onward
+    import onward.training.gradient  # a file of the name of a function
+
+    for name in onward.training.__all__:
+        assert callable(getattr(onward.training, name)), name
+    assert onward.training.gradient is onward.training.gradient.__globals__["gradient"]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = onward.training.nothing
