@@ -15,10 +15,13 @@ import torch
 from networks import NETWORKS, batches, network, onnx_of
 from torch import Tensor, nn
 
+from onward.cli import main
 from onward.errors import UnsupportedError
+from onward.training import checkpoint
 from onward.training.export import to_torch_package
 from onward.training.export.recognise import recognise
 from onward.training.groups import Group
+from onward.training.info import load
 from onward.training.lora import lora
 from onward.training.losses import (
     L1,
@@ -200,7 +203,7 @@ def test_losses_are_read_off_graphs(loss: Any) -> None:
     made = prepare(onnx_of(net, torch.randn(4, 12)), [Term(loss), Term(loss, weight=0.3)])
     graph = made.gradients.graph
     values = {value.name: value for node in graph for value in node.outputs}
-    assert recognise(values[LOSS], [values["y"]]) == [Term(loss, 1.0, "y"), Term(loss, 0.3, "y")]
+    assert recognise(values[LOSS], {"y": values["y"]}) == [Term(loss, 1.0, "y"), Term(loss, 0.3, "y")]
 
 
 def target_of(loss: Any, size: int) -> Any:
@@ -220,3 +223,22 @@ def test_losses_in_pytorch(loss: Any, tmp_path: Path, monkeypatch: pytest.Monkey
     module: Any = imported(to_torch_package(made, tmp_path / "net"), monkeypatch)
     found = module.loss_of(module.load(), {key: torch.from_numpy(array) for key, array in batch.items()})
     assert float(found.detach()) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn"])
+def test_from_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trainable file with a checkpoint, by the command line."""
+    path = tmp_path / "trainable.onnx"
+    prepare(onnx_of(network(name), NETWORKS[name].data(4)), CrossEntropy(label_smoothing=0.1), Adam(lr=3e-3)).save(path)
+    trainer = Trainer(load(path))
+    data = feeds(batches(name, 2 * STEPS))
+    for batch in data[:STEPS]:
+        trainer.step(batch)
+    checkpoint.save(tmp_path / "tuned.checkpoint", trainer)
+    arguments = ["--to", "torch", "--out", str(tmp_path / "net"), "--checkpoint", str(tmp_path / "tuned.checkpoint")]
+    assert main(["train", "export", str(path), *arguments]) == 0
+    module: Any = imported(tmp_path / "net", monkeypatch)
+    net = module.load()
+    given = [{key: torch.from_numpy(array) for key, array in batch.items()} for batch in data[STEPS:]]
+    found = module.train(net, module.load_optimizer(net), given)
+    np.testing.assert_allclose(found, [trainer.step(batch) for batch in data[STEPS:]], rtol=1e-4)

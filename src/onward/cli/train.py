@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onward.cli import train_export
 from onward.errors import OnwardError
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ Commands = Any
 EPILOG = """examples:
   onward train prepare model.onnx --loss cross_entropy --optimizer adamw --lr 1e-3 --out trainable.onnx
   onward train inspect trainable.onnx
-  onward train run trainable.onnx --data train.npz --val val.npz --epochs 3 --batch 64 --out tuned.onnx"""
+  onward train run trainable.onnx --data train.npz --val val.npz --epochs 3 --batch 64 --out tuned.onnx
+  onward train export trainable.onnx --to torch --out net/"""
 PREPARE = """examples:
   onward train prepare model.onnx --trainable "head.*" --out trainable.onnx          fine-tune a part
   onward train prepare model.onnx --loss mse --optimizer sgd --set momentum=0.9 --lr 0.1 --out trainable.onnx
@@ -52,6 +54,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     _add_prepare(actions)
     _add_run(actions)
     _add_inspect(actions)
+    train_export.add(actions)
 
 
 def _action(actions: Commands, name: str, run: Callable[[argparse.Namespace], int], **texts: str) -> Any:

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onward.training.trainable import Trainable
+    from onward.training.trainer import Trainer
+
+EXAMPLES = """examples:
+  onward train export trainable.onnx --to torch --out net/ && python -m net.train data.npz
+  onward train export trainable.onnx --to torch --out net/ --checkpoint tuned.checkpoint     after some training"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -11,11 +20,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "export",
         help="write a trainable model as source code that trains it in PyTorch",
         description="Write model, loss, optimizer with its state, and a training loop as a Python package.",
-        epilog="example: onward train export trainable.onnx --to torch --out net/ && python -m net.train data.npz",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("model", help="the trainable .onnx file")
     command.add_argument("--to", required=True, choices=["torch"], help="the framework to go on in")
     command.add_argument("--out", required=True, metavar="FOLDER", help="where the package is written")
+    command.add_argument("--checkpoint", metavar="FILE", help="go on from where `onward train run` came")
     command.set_defaults(run=run)
 
 
@@ -30,6 +41,18 @@ def run(args: argparse.Namespace) -> None:
     require_torch()
     console = Console(stderr=True)
     with console.status("writing the training as PyTorch source"):
-        folder = to_torch_package(load(args.model), args.out)
+        folder = to_torch_package(_continued(load(args.model), args.checkpoint), args.out)
     names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
     console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False, soft_wrap=True)
+
+
+def _continued(trainable: Trainable, path: str | None) -> Trainable | Trainer:
+    """As it is in a checkpoint, if there is one."""
+    if path is None:
+        return trainable
+    from onward.training import checkpoint
+    from onward.training.trainer import Trainer
+
+    trainer = Trainer(trainable)
+    checkpoint.load(path, trainer)
+    return trainer

@@ -5,7 +5,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onward.training.capture import from_torch
     from onward.training.embed import OnnxLoss, OnnxOptimizer
+    from onward.training.export import to_torch_package
     from onward.training.gradient import gradient
     from onward.training.groups import Group
     from onward.training.info import load
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from onward.training.trainer import Trainer
 
 _HOMES = {
+    "capture": ("from_torch",),
     "embed": ("OnnxLoss", "OnnxOptimizer"),
+    "export": ("to_torch_package",),
     "gradient": ("gradient",),
     "groups": ("Group",),
     "info": ("load",),
@@ -84,10 +88,12 @@ __all__ = [
     "Trainer",
     "Warmup",
     "check",
+    "from_torch",
     "gradient",
     "load",
     "lora",
     "prepare",
+    "to_torch_package",
 ]
 
 

@@ -6,7 +6,7 @@ places are the options. What was read is written again and has to be equal, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -64,14 +64,14 @@ def patterns(classes: int) -> Iterator[Pattern]:
     yield Pattern(KLDivergence())
 
 
-def recognise(loss: ir.Value, outputs: list[ir.Value]) -> list[Term]:
-    """The terms of a loss, each of one of the `outputs`; refuses what is none of the known losses."""
+def recognise(loss: ir.Value, outputs: Mapping[str, ir.Value]) -> list[Term]:
+    """The terms of a loss, each of one of the `outputs` by name; refuses what is none of the known losses."""
     node = loss.producer()
     if node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
         return recognise(node.inputs[0], outputs)
-    for output in outputs:
+    for name, output in outputs.items():
         if (found := _known(loss, output)) is not None:
-            return [Term(found, output=output.name)]
+            return [Term(found, output=name)]
     if node is not None and node.op_type in ("Add", "Sum"):
         return [term for part in node.inputs if part is not None for term in recognise(part, outputs)]
     if node is not None and node.op_type == "Mul":
@@ -79,8 +79,8 @@ def recognise(loss: ir.Value, outputs: list[ir.Value]) -> list[Term]:
         weight = None if factor is None else _constant(factor)
         if part is not None and weight is not None and weight.size == 1:
             return [replace(term, weight=term.weight * _short(weight)) for term in recognise(part, outputs)]
-    name = "" if node is None else f" (it ends in {node.op_type} {node.name!r})"
-    raise UnsupportedError(f"the loss is none that Onward can say in PyTorch's words{name}")
+    where = "" if node is None else f" (it ends in {node.op_type} {node.name!r})"
+    raise UnsupportedError(f"the loss is none that Onward can say in PyTorch's words{where}")
 
 
 def _known(loss: ir.Value, output: ir.Value) -> Loss | None:

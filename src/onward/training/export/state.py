@@ -45,7 +45,9 @@ def package(model: Model, parameters: Mapping[str, Array]) -> tuple[Source, list
     trainable = [_escaped(name) for name in parameters]
     source = generate(model, trainable)
     numbered = {name: _numbered(name, array) for name, array in parameters.items()}
-    probe = generate(with_weights(model, numbered), trainable)
+    marked = with_weights(model, numbered)
+    marked.path = model.path
+    probe = generate(marked, trainable)
     if (probe.model, probe.ops) != (source.model, source.ops):
         raise UnsupportedError("the PyTorch source depends on the values of weights that are trained")
     places: dict[str, Place] = {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.backends.torch.convert import Source, write_package
 from onward.errors import OnwardError, UnsupportedError
@@ -56,14 +57,13 @@ def generate(trainable: Trainable | Trainer) -> tuple[Source, str, dict[str, Arr
     source, places = package(_model(given, trains), given.parameters)
     state = _state(given, optimizer, places)
     graph = given.gradients.graph
-    values = {value.name: value for node in graph for value in node.outputs}
-    names = [value.name or "" for value in given.original.ir.graph.outputs]
+    outputs = _outputs(given)
     loss = next(value for value in graph.outputs if value.name == LOSS)
     script = Script(
         data=_inputs(given),
         labels={value.name or "": _dtype(value) for value in graph.inputs if value.name in given.labels},
-        outputs=names,
-        terms=recognise(loss, [values[name] for name in names if name in values]),
+        outputs=[value.name or "" for value in given.original.ir.graph.outputs],
+        terms=recognise(loss, outputs),
         optimizer=optimizer,
         lr=lr,
         groups=_groups(given, places, optimizer.weight_decay),
@@ -121,6 +121,20 @@ def _model(trainable: Trainable, trains: bool) -> Model:
 def _inputs(trainable: Trainable) -> dict[str, str]:
     graph = trainable.original.ir.graph
     return {value.name or "": _dtype(value) for value in graph.inputs if not value.is_initializer()}
+
+
+def _outputs(trainable: Trainable) -> dict[str, ir.Value]:
+    """What computes the model's outputs in the training graph; in a file, names of both graphs cannot be the same."""
+    inside = {value.name: value for node in trainable.gradients.graph for value in node.outputs}
+    own = {value.name for node in trainable.original.ir.graph for value in node.outputs}
+    found = {}
+    for value in trainable.original.ir.graph.outputs:
+        name = value.name or ""
+        renamed = f"step/{name}"
+        here = inside.get(name) or (None if renamed in own else inside.get(renamed))
+        if here is not None:
+            found[name] = here
+    return found
 
 
 def _dtype(value: Any) -> str:
