@@ -177,6 +177,14 @@ def test_the_algorithm_makes_a_step_by_itself() -> None:
     assert after["onward.step"] == len(BATCHES)
 
 
+def test_symbolic_files_draw_once(tmp_path: Path) -> None:
+    """What is dropped in a step is dropped in its gradient as well."""
+    made = prepare(normalised())
+    made.save(tmp_path / "symbolic.onnx", symbolic=True)
+    again = load(tmp_path / "symbolic.onnx")
+    assert [node.op_type for node in again.gradients.graph].count("Dropout") == 1
+
+
 def test_training_starts_from_scratch(tmp_path: Path) -> None:
     _, made = steps(prepare(normalised(), average=0.5), BATCHES)
     made.save(tmp_path / "scratch.onnx", scratch=True)
@@ -208,6 +216,12 @@ def test_other_training_info_is_kept(tmp_path: Path) -> None:
     made = load(tmp_path / "two.onnx")
     assert list(made.parameters) == ["b.weight", "b.bias"]
     assert len(made.original.training_info) == 1
+    before = load(tmp_path / "two.onnx", index=0)
+    assert list(before.parameters) == ["a.weight", "a.bias"]
+    assert steps(before, BATCHES)[0] == steps(load(first), BATCHES)[0]
+    before.save(tmp_path / "turned.onnx")
+    assert list(load(tmp_path / "turned.onnx").parameters) == ["a.weight", "a.bias"]
+    assert list(load(tmp_path / "turned.onnx", index=0).parameters) == ["b.weight", "b.bias"]
     with pytest.raises(OnwardError, match="no training info 2; there are 2"):
         load(tmp_path / "two.onnx", index=2)
 

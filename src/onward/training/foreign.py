@@ -17,7 +17,7 @@ from onward.training.build import Builder
 from onward.training.combined import combined, cut, standard_ops, values_of
 from onward.training.groups import Rule
 from onward.training.optimizers import Optimizer
-from onward.training.recipe import Stored
+from onward.training.recipe import Stored, without
 from onward.training.standard import FORMULAS, TRAINING, OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable, updates
 
@@ -61,7 +61,9 @@ def from_others(model: Model, index: int) -> tuple[Trainable, dict[str, str]]:
     state = {name: found.arrays[file] for file, name in found.state.items()}
     labels = [value.name or "" for value in derive.graph.inputs if value.name in found.inputs]
     others = [other for i, other in enumerate(model.training_info) if i != index]
-    original = Model(model.ir.clone(), others, model.path, model.ir_version, model.data_files)
+    inference = model.ir.clone()
+    without(inference.metadata_props, index)
+    original = Model(inference, others, model.path, model.ir_version, model.data_files)
     made = Trainable(original, derive, update, optimizer, parameters, buffers, state, labels, rules=rules)
     return made, found.state
 

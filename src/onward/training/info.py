@@ -28,6 +28,8 @@ from onward.training.recipe import (
     is_stored,
     read_optimizer,
     read_schedule,
+    recipes,
+    without,
     write_optimizer,
     write_schedule,
 )
@@ -65,7 +67,6 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
     info = onnx.TrainingInfoProto()
     _write_algorithm(info.algorithm, step, inference.graph, trainable.parameters)
     recipe = Recipe(
-        len(others),
         step.loss.name or "",
         {name: value.name or "" for name, value in step.gradients.items()},
         write_optimizer(trainable.optimizer),
@@ -79,7 +80,7 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
         write_schedule(trainable.schedule),
         {name: {**asdict(a), "base": bases[name].name} for name, a in trainable.adapters.items()},
     )
-    inference.metadata_props[KEY] = recipe.dumps()
+    inference.metadata_props[f"{KEY}{len(others)}"] = recipe.dumps()
     for domain, version in step.model.opset_imports.items():
         inference.opset_imports.setdefault(domain, version)
     _bind(info.update_binding, {old.name or "": new.name or "" for old, new in step.changes})
@@ -156,8 +157,8 @@ def _same(a: ir.TensorProtocol | None, b: ir.TensorProtocol | None) -> bool:
 def load(source: Any, *, index: int | None = None, initialize: bool = False) -> Trainable:
     """Read a model with training information, of Onward's or of others'.
 
-    `index` says which of several infos; unless given, the one that Onward wrote, or else the first. `initialize` runs
-    its initialization, which is how training begins from scratch.
+    `index` says which of several infos; unless given, the last one that Onward wrote, or else the first. `initialize`
+    runs its initialization, which is how training begins from scratch.
     """
     model = load_model(source)
     if not model.training_info:
@@ -169,14 +170,13 @@ def load(source: Any, *, index: int | None = None, initialize: bool = False) -> 
     if problems := check(model):
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise InvalidModelError(problems[0] + more)
-    text = model.ir.metadata_props.get(KEY)
-    recipe = Recipe.loads(text) if text else None
-    if recipe is None or (index is not None and recipe.info != index):
-        number = 0 if index is None else index
-        made, files = from_others(model, number)
+    count = len(model.training_info)
+    known = {i: recipe for i, recipe in recipes(model.ir.metadata_props).items() if i < count}
+    number = index if index is not None else max(known, default=0)
+    if number in known:
+        made, files = _ours(model, number, known[number]), _files(known[number])
     else:
-        number = recipe.info
-        made, files = _ours(model, recipe), _files(recipe)
+        made, files = from_others(model, number)
     if initialize:
         _initialize(made, model, number, files)
     return made
@@ -187,14 +187,14 @@ def _files(recipe: Recipe) -> dict[str, str]:
     return {file: name for name, file in recipe.state.items()} | {recipe.step: STEP}
 
 
-def _ours(model: Model, recipe: Recipe) -> Trainable:
-    info = model.training_info[recipe.info]
-    whole = standard_ops(combined(model, recipe.info))
+def _ours(model: Model, index: int, recipe: Recipe) -> Trainable:
+    info = model.training_info[index]
+    whole = standard_ops(combined(model, index))
     weights = whole.graph.initializers
     bound = {entry.key: entry.value for entry in info.update_binding}
     wanted = [*recipe.parameters, *recipe.buffers, *recipe.state.values(), recipe.step]
     if missing := next((name for name in wanted if name not in bound or name not in weights), None):
-        raise InvalidModelError(f"the metadata {KEY!r} names {missing!r}, which no update is bound to")
+        raise InvalidModelError(f"the metadata {KEY}{index} names {missing!r}, which no update is bound to")
     arrays = {name: _array(weights[name]) for name in wanted}
     parameters = {name: arrays[name] for name in recipe.parameters}
     grads = {file: f"{name}.grad" for name, file in recipe.parameters.items()}
@@ -213,8 +213,8 @@ def _ours(model: Model, recipe: Recipe) -> Trainable:
     else:
         update, _ = updates(parameters, optimizer, rules, recipe.clip_norm)
     original = model.ir.clone()
-    original.metadata_props.pop(KEY, None)
-    others = [other for i, other in enumerate(model.training_info) if i != recipe.info]
+    without(original.metadata_props, index)
+    others = [other for i, other in enumerate(model.training_info) if i != index]
     return Trainable(
         Model(original, others, model.path, model.ir_version, model.data_files),
         derive,

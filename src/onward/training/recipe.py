@@ -17,8 +17,8 @@ from onward.training.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Op
 from onward.training.schedules import SCHEDULES, Schedule, Warmup
 from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum
 
-KEY = "onward.training"
-"""Of the model's metadata."""
+KEY = "onward.training."
+"""Of the model's metadata, followed by the number of the training info."""
 KINDS: Mapping[str, type[Any]] = {**OPTIMIZERS, **{kind.name: kind for kind in (OnnxAdam, OnnxAdagrad, OnnxMomentum)}}
 WRAPPERS: Mapping[str, type[Clipped]] = {kind.name: kind for kind in (Clipped, Averaged)}
 
@@ -41,8 +41,6 @@ class Stored:
 class Recipe:
     """What the graphs of a training info do not say by themselves."""
 
-    info: int
-    """Which of the file's training infos it is about."""
     loss: str
     parameters: dict[str, str]
     """Each with the value that is its gradient."""
@@ -68,7 +66,7 @@ class Recipe:
             found = cls(**json.loads(text))
             _ = found.parameters.keys(), found.state.keys(), found.adapters.keys(), found.optimizer["name"]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InvalidModelError(f"the metadata {KEY!r} is not what Onward writes: {error}") from error
+            raise InvalidModelError(f"the metadata {KEY}… is not what Onward writes: {error}") from error
         return found
 
     def read_rules(self) -> dict[str, Rule]:
@@ -76,6 +74,22 @@ class Recipe:
 
     def read_adapters(self) -> dict[str, Adapter]:
         return {name: Adapter(**adapter) for name, adapter in self.adapters.items()}
+
+
+def recipes(metadata: Mapping[str, str]) -> dict[int, Recipe]:
+    """By the number of the training info, in order."""
+    found = {key.removeprefix(KEY): text for key, text in metadata.items() if key.startswith(KEY)}
+    return {int(number): Recipe.loads(found[number]) for number in sorted(filter(str.isdecimal, found), key=int)}
+
+
+def without(metadata: dict[str, str], index: int) -> None:
+    """Remove the recipe of a training info that is removed, in place; those behind it move up."""
+    known = recipes(metadata)
+    for number in known:
+        del metadata[f"{KEY}{number}"]
+    for number, recipe in known.items():
+        if number != index:
+            metadata[f"{KEY}{number - (number > index)}"] = recipe.dumps()
 
 
 def write_optimizer(optimizer: Optimizer) -> dict[str, Any]:
