@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from networks import NETWORKS, batches, network, onnx_of
+from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from onward.cli import main
@@ -121,6 +122,41 @@ def test_options_go_along(options: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert trained == set(trainer.parameters)
     for key, array in trainer.parameters.items():
         np.testing.assert_allclose(net.state_dict()[key].numpy(), array, rtol=1e-3, atol=1e-4, err_msg=key)
+
+
+def test_gates_in_another_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX and PyTorch order the gates of an LSTM differently: the state of the optimizer follows."""
+    expected, found, _, net = curves("lstm", tmp_path / "net", monkeypatch, optimizer=Adam(lr=1e-2))
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert isinstance(net.rnn, nn.LSTM)
+
+
+def test_transposed_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A matrix that is multiplied from the right is a linear layer's, transposed, and so is its state."""
+    rng = np.random.default_rng(5)
+    weights = [
+        numpy_helper.from_array(rng.standard_normal(shape, np.float32), name)
+        for name, shape in (("a.weight", (12, 7)), ("a.bias", (7,)), ("b.weight", (7, 4)))
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "a.weight"], ["p"]),
+        helper.make_node("Add", ["p", "a.bias"], ["h"]),
+        helper.make_node("Tanh", ["h"], ["t"]),
+        helper.make_node("MatMul", ["t", "b.weight"], ["y"]),
+    ]
+    x, y = (helper.make_tensor_value_info(k, TensorProto.FLOAT, ["n", n]) for k, n in (("x", 12), ("y", 4)))
+    graph = helper.make_graph(nodes, "two layers", [x], [y], weights)
+    made = prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), "cross_entropy")
+    trainer = Trainer(made, lr=0.01)
+    first, second = feeds(batches("mlp", STEPS)), feeds(batches("mlp", STEPS, seed=2))
+    for batch in first:
+        trainer.step(batch)
+    module: Any = imported(to_torch_package(trainer, tmp_path / "net"), monkeypatch)
+    net = module.load()
+    assert net.a.weight.shape == (7, 12)
+    given = [{key: torch.from_numpy(array) for key, array in batch.items()} for batch in second]
+    found = module.train(net, module.load_optimizer(net), given)
+    np.testing.assert_allclose(found, [trainer.step(batch) for batch in second], rtol=1e-4)
 
 
 def test_models_exported_in_training_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

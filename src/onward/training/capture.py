@@ -128,9 +128,14 @@ def _exported(
             program = torch.onnx.export(
                 copied.eval(), args, **named, dynamic_shapes=shapes if dynamic else None, optimize=False, verbose=False
             )
+        except OnwardError:
+            raise
         except Exception as error:
-            reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise OnwardError(f"PyTorch does not export the module: {reason[0]}") from error
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            reason = f"{type(cause).__name__}: {cause}".strip().splitlines()[0]
+            raise OnwardError(f"PyTorch does not export the module: {reason}") from error
     assert program is not None
     return load(program.model_proto)
 
