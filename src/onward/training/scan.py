@@ -40,5 +40,10 @@ def scan(
 
 
 def give(op: Builder, graph: ir.Graph, results: Sequence[Tensor]) -> None:
-    """Make tensors the outputs of a body, each a value of its own."""
-    graph.outputs[:] = [op.Identity(tensor).value for tensor in results]
+    """Make tensors the outputs of a body: each has to be a value of its own, made inside."""
+    given: list[ir.Value] = []
+    for tensor in results:
+        node = tensor.value.producer()
+        is_own = node is not None and node.graph is graph and tensor.value not in given
+        given.append(tensor.value if is_own else op.Identity(tensor).value)
+    graph.outputs[:] = given
