@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
     "backends.torch.runtime": set(),
     "verification": BASE | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"},
-    "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification"},
+    "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "training.export"},
     "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
     "scoreboard": BASE | {"", "hub", "model", "verification"},
     "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
