@@ -12,6 +12,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from stepping import steps
+from test_prepare import BATCHES, model, optimizer_model
 
 from onward.errors import InvalidModelError, OnwardError
 from onward.training.groups import Group
@@ -22,7 +23,6 @@ from onward.training.optimizers import SGD, Adagrad, AdamW
 from onward.training.schedules import Cosine, Warmup
 from onward.training.standard import TRAINING, OnnxAdam
 from onward.training.trainable import Trainable, prepare
-from test_trainable import BATCHES, model, optimizer_model
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(4)
