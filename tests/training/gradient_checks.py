@@ -11,7 +11,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 import onward
-from onward.training.gradient import gradient
+from onward.training.derivatives import gradient
 from onward.verification.runners import torch as torch_runner
 from onward.verification.suite import forget_shapes
 

@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from onward.cli import main
 from onward.errors import UnsupportedError
 from onward.training import checkpoint
+from onward.training.adapters import lora
 from onward.training.export import to_torch_package
 from onward.training.export.recognise import recognise
 from onward.training.groups import Group
 from onward.training.info import load
-from onward.training.lora import lora
 from onward.training.losses import (
     L1,
     BinaryCrossEntropy,

@@ -15,9 +15,9 @@ from stepping import steps
 from test_prepare import BATCHES, model, optimizer_model
 
 from onward.errors import InvalidModelError, OnwardError
+from onward.training.adapters import lora
 from onward.training.groups import Group
 from onward.training.info import check, load, to_model
-from onward.training.lora import lora
 from onward.training.losses import Penalty
 from onward.training.optimizers import SGD, Adagrad, AdamW
 from onward.training.schedules import Cosine, Warmup

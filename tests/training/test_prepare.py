@@ -14,9 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 from stepping import run, session, steps
 
 from onward.errors import OnwardError
+from onward.training.adapters import lora
 from onward.training.embed import OnnxLoss, OnnxOptimizer
 from onward.training.groups import Group, Rule
-from onward.training.lora import lora
 from onward.training.losses import MeanSquaredError, Penalty, Term
 from onward.training.optimizers import SGD, AdamW
 from onward.training.schedules import Cosine, Linear, Steps, Warmup, schedule_named
@@ -273,8 +273,9 @@ def test_schedules() -> None:
 
 
 def test_public_names() -> None:
-    import onward
     import onward.training.gradient  # a file of the name of a function
+
+    import onward
 
     for name in onward.training.__all__:
         assert callable(getattr(onward.training, name)), name

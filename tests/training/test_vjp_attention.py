@@ -19,7 +19,7 @@ from gradient_checks import (
 )
 
 from onward.training.autodiff import MissingGradient
-from onward.training.gradient import gradient
+from onward.training.derivatives import gradient
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 from gradient_checks import check_model, check_op, single
 
 from onward.training.autodiff import MissingGradient
-from onward.training.gradient import gradient
+from onward.training.derivatives import gradient
 
 
 def uniform(*shape: int) -> np.ndarray:

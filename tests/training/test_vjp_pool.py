@@ -17,7 +17,7 @@ from gradient_checks import (
     with_target,
 )
 
-from onward.training.gradient import gradient
+from onward.training.derivatives import gradient
 
 Shape = tuple[int, ...]
 

@@ -8,7 +8,7 @@ import pytest
 from gradient_checks import run_onnxruntime, run_torch
 from onnx import TensorProto, helper, numpy_helper
 
-from onward.training.gradient import gradient
+from onward.training.derivatives import gradient
 
 X = np.asarray([[-9.0, -3.1, 0.2, 3.3], [0.0, 1.26, 9.0, -2.0]], np.float32)
 

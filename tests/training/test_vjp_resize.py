@@ -8,7 +8,7 @@ import pytest
 from gradient_checks import TARGET, Arrays, check_model, run_onnxruntime, single_precision, with_target
 from onnx import TensorProto, helper, numpy_helper
 
-from onward.training.gradient import gradient
+from onward.training.derivatives import gradient
 from onward.verification.suite import forget_shapes
 
 Shape = tuple[int, ...]

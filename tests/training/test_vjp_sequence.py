@@ -6,7 +6,7 @@ from gradient_checks import TARGET, check_model, check_op, close, differences, r
 from onnx import parser
 
 from onward.training.autodiff import MissingGradient
-from onward.training.gradient import gradient
+from onward.training.derivatives import gradient
 from onward.verification.suite import forget_shapes
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'

@@ -5,7 +5,7 @@ import pytest
 from gradient_checks import check_op, single
 
 from onward.training.autodiff import MissingGradient
-from onward.training.gradient import gradient
+from onward.training.derivatives import gradient
 
 
 def normal(*shape: int) -> np.ndarray:

@@ -107,7 +107,7 @@ def _add_prepare(actions: Commands) -> None:
 
 
 def prepare(args: argparse.Namespace) -> int:
-    from onward.training.lora import lora
+    from onward.training.adapters import lora
     from onward.training.losses import loss_named
     from onward.training.optimizers import optimizer_named
     from onward.training.trainable import prepare as made
@@ -297,8 +297,8 @@ def described(path: str) -> dict[str, Any]:
     from onward.canon.walk import all_nodes
     from onward.model import load
     from onward.training.coverage import gradient_status
+    from onward.training.derivatives import named
     from onward.training.divergence import before
-    from onward.training.gradient import named
     from onward.training.info import load as load_trainable
     from onward.training.trainable import LOSS
 

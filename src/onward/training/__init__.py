@@ -1,18 +1,16 @@
 """Training: any ONNX model becomes trainable, as an ordinary ONNX graph."""
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onward.training.adapters import lora
     from onward.training.capture import from_torch
+    from onward.training.derivatives import gradient
     from onward.training.embed import OnnxLoss, OnnxOptimizer
     from onward.training.export import to_torch_package
-    from onward.training.gradient import gradient
     from onward.training.groups import Group
     from onward.training.info import load
     from onward.training.info_check import check
-    from onward.training.lora import lora
     from onward.training.losses import (
         L1,
         BinaryCrossEntropy,
@@ -31,14 +29,14 @@ if TYPE_CHECKING:
     from onward.training.trainer import Trainer
 
 _HOMES = {
+    "adapters": ("lora",),
     "capture": ("from_torch",),
+    "derivatives": ("gradient",),
     "embed": ("OnnxLoss", "OnnxOptimizer"),
     "export": ("to_torch_package",),
-    "gradient": ("gradient",),
     "groups": ("Group",),
     "info": ("load",),
     "info_check": ("check",),
-    "lora": ("lora",),
     "losses": (
         "BinaryCrossEntropy",
         "CrossEntropy",
@@ -95,16 +93,6 @@ __all__ = [
     "prepare",
     "to_torch_package",
 ]
-
-
-class _Package(ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
-        """An import of the file `gradient` would put it in the place of the function of that name."""
-        if name not in _HOME_OF or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

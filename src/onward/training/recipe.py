@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 from onward.errors import InvalidModelError, OnwardError
+from onward.training.adapters import Adapter
 from onward.training.build import Builder, Tensor
 from onward.training.embed import OnnxOptimizer
 from onward.training.groups import Rule
-from onward.training.lora import Adapter
 from onward.training.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Optimizer, State, Update
 from onward.training.schedules import SCHEDULES, Schedule, Warmup
 from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum

@@ -14,12 +14,12 @@ from onnx_ir.passes import common
 
 from onward.errors import OnwardError
 from onward.model import Model, load
+from onward.training.adapters import Adapter, LoRA, add_adapters
 from onward.training.autodiff import gradients
 from onward.training.build import Builder, Tensor
+from onward.training.derivatives import named
 from onward.training.embed import OnnxLoss, OnnxOptimizer
-from onward.training.gradient import named
 from onward.training.groups import Group, NoDecay, Rule, matches, rules
-from onward.training.lora import Adapter, LoRA, add_adapters
 from onward.training.losses import Dims, Loss, Penalty, Term, loss_named
 from onward.training.modes import training_mode
 from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, optimizer_named
