@@ -141,7 +141,7 @@ ELEMENTWISE: list[tuple[Loss | str, Callable[..., torch.Tensor], Array]] = [
 ]
 
 
-@pytest.mark.parametrize(("loss", "reference", "target"), ELEMENTWISE, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(("loss", "reference", "target"), ELEMENTWISE, ids=[str(loss) for loss, _, _ in ELEMENTWISE])
 def test_elementwise_losses(loss: Loss | str, reference: Callable[..., torch.Tensor], target: Array) -> None:
     check(loss, reference, PREDICTION, target)
 
