@@ -312,12 +312,12 @@ them from rounding, and one that seems to raises false alarms as well. `onward v
 where noise does not pile up.
 """
 NOTES = """
-How the figures of 2026-11-16 came about: the constants were chosen on this data. A first run, with a floor of 7e-5 for
-the worst element and the whole output alike, raised one false alarm (`stateN` of `silero_vad_half`, 7.3e-5); the floor
-for the worst element was then made four times as large, and as that hid a seeded defect 300 times the size of the noise,
-both were lowered to 3e-5 and four times that. Everything was then run again, model by model. With the wider floor, 10 of
-the real models gave 0 false alarms in 580 runs on data that no run had seen before. The suite's light models have
-constant weights and so say little.
+How the figures of 2026-11-16 came about: the constants were chosen on this data. A first run, with a floor of 7e-5
+for the worst element and the whole output alike, raised one false alarm (`stateN` of `silero_vad_half`, 7.3e-5);
+the floor for the worst element was then made four times as large, and as that hid a seeded defect 300 times the
+size of the noise, both were lowered to 3e-5 and four times that. Everything was then run again, model by model.
+With the wider floor, 10 of the real models gave 0 false alarms in 580 runs on data that no run had seen before. The
+suite's light models have constant weights and so say little.
 """
 COLUMNS = """
 *Noise* is the largest of the outputs, worst element / overall; *closest* is the largest error of a run over what was
