@@ -67,7 +67,7 @@ def verify(
         truth = Truth.of(open_side(model, source, how), inputs, how, [label(other) for other in others])
     except RunFailure as error:
         raise error if str(error).startswith(source) else RunFailure(f"{source}: {error}") from error
-    report = Report(label(model), truth.side.name, environment=environment(), notes=truth.notes)
+    report = Report(label(model), truth.side.name, environment=dict(environment()), notes=truth.notes)
     report.data = [sample.data.label for sample in truth.samples]
     if any(sample.data.expected is not None for sample in truth.samples):
         report.sides.append(truth.recorded())
