@@ -155,5 +155,11 @@ def test_large_logits_stay_finite() -> None:
 def test_errors_name_what_there_is() -> None:
     with pytest.raises(OnwardError, match="no loss 'hinge'; there are cross_entropy"):
         loss_named("hinge")
-    with pytest.raises(OnwardError, match="mse has no option 'delta'"):
+    with pytest.raises(OnwardError, match="the loss mse has no option 'delta'; it has labels, reduction"):
         loss_named("mse", delta=1)
+    with pytest.raises(OnwardError, match="the loss huber: delta is 'x', which is no number"):
+        loss_named("huber", delta="x")
+    with pytest.raises(OnwardError, match="reduction is 'none', not 'mean' or 'sum'"):
+        loss_named("mse", reduction="none")
+    with pytest.raises(OnwardError, match="reduction is 'none', not 'mean' or 'sum'"):
+        run(MeanSquaredError("none"), PREDICTION, labels=TARGETS)  # type: ignore[arg-type]

@@ -269,8 +269,12 @@ def test_schedules() -> None:
     assert schedule_named("cosine", steps=4, warmup=4) == Warmup(4, Cosine(4))
     with pytest.raises(OnwardError, match="no schedule 'sine'; there are constant"):
         schedule_named("sine")
-    with pytest.raises(OnwardError, match="steps"):
+    with pytest.raises(OnwardError, match="the schedule cosine needs the option 'steps'"):
         schedule_named("cosine")
+    with pytest.raises(OnwardError, match="the schedule cosine has no option 'every'; it has floor, steps"):
+        schedule_named("cosine", steps=4, every=2)
+    with pytest.raises(OnwardError, match="steps is 'many', which is no whole number"):
+        schedule_named("cosine", steps="many")
 
 
 def test_public_names() -> None:

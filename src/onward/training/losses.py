@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import onnx_ir as ir
 
 from onward.errors import OnwardError
 from onward.training.build import Builder, Tensor
+from onward.training.by_name import by_name
 
 Reduction = Literal["mean", "sum"]
 Dims = Sequence[int | str | None]
@@ -27,6 +28,8 @@ class Loss(Protocol):
 
 def reduced(values: Tensor, reduction: Reduction) -> Tensor:
     op = values.op
+    if reduction not in get_args(Reduction):
+        raise OnwardError(f"a loss is one number: reduction is {reduction!r}, not 'mean' or 'sum'")
     return op.ReduceMean(values, keepdims=0) if reduction == "mean" else op.ReduceSum(values, keepdims=0)
 
 
@@ -103,9 +106,9 @@ def class_loss(
         if ignore_index is not None:
             rest = rest * op.Not(op.Equal(labels, ignore_index)).cast(logp.dtype)
         losses = losses * (1 - smoothing) + rest * smoothing
-    if reduction == "sum" or share is None:
-        return reduced(losses, reduction)
-    return op.ReduceSum(losses, keepdims=0) / op.ReduceSum(share, keepdims=0)
+    if reduction == "mean" and share is not None:
+        return op.ReduceSum(losses, keepdims=0) / op.ReduceSum(share, keepdims=0)
+    return reduced(losses, reduction)
 
 
 def along_classes(op: Builder, logp: Tensor, weight: Sequence[float]) -> Tensor:
@@ -222,11 +225,5 @@ LOSSES: Mapping[str, type[Any]] = {
 
 def loss_named(name: str, **options: Any) -> Loss:
     """A loss by its name, with options by name."""
-    kind = LOSSES.get(name)
-    if kind is None:
-        raise OnwardError(f"there is no loss {name!r}; there are {', '.join(LOSSES)}")
-    known = {field.name for field in fields(kind)}
-    if unknown := options.keys() - known:
-        raise OnwardError(f"the loss {name} has no option {sorted(unknown)[0]!r}; it has {', '.join(sorted(known))}")
-    made: Loss = kind(**options)
+    made: Loss = by_name("loss", LOSSES, name, options)
     return made

@@ -7,13 +7,14 @@ learning rate and the number of the step are inputs, not constants.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import onnx_ir as ir
 
 from onward.errors import OnwardError
 from onward.training.build import Builder, Tensor
+from onward.training.by_name import by_name
 
 State = dict[str, Tensor]
 Update = tuple[Tensor, State]
@@ -146,38 +147,33 @@ class RMSprop:
 
 
 @dataclass(frozen=True)
-class Adam:
-    """Adaptive moments; weight decay is added to the gradient."""
+class _Moments:
+    """What Adam and those after it have in common: running means of the gradient and of its square."""
 
-    name: ClassVar[str] = "adam"
     by_element: ClassVar[bool] = True
+    states: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
     lr: float = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
 
-    @property
-    def states(self) -> tuple[str, ...]:
-        return "exp_avg", "exp_avg_sq"
+
+@dataclass(frozen=True)
+class Adam(_Moments):
+    """Adaptive moments; weight decay is added to the gradient."""
+
+    name: ClassVar[str] = "adam"
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
         return adam_step(op, w, decayed(w, g, now.decay), state, now.lr.cast(w.dtype), now.step, self.betas, self.eps)
 
 
 @dataclass(frozen=True)
-class AdamW:
+class AdamW(_Moments):
     """Adam with weight decay apart from the gradient."""
 
     name: ClassVar[str] = "adamw"
-    by_element: ClassVar[bool] = True
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
     weight_decay: float = 1e-2
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        return "exp_avg", "exp_avg_sq"
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
         lr = now.lr.cast(w.dtype)
@@ -187,19 +183,13 @@ class AdamW:
 
 
 @dataclass(frozen=True)
-class LAMB:
+class LAMB(_Moments):
     """AdamW with steps scaled layer by layer, by the norm of the parameter over that of its step."""
 
     name: ClassVar[str] = "lamb"
     by_element: ClassVar[bool] = False
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-6
     weight_decay: float = 1e-2
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        return "exp_avg", "exp_avg_sq"
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
         mean, square = moments(state, g, self.betas)
@@ -295,18 +285,13 @@ class Averaged(Clipped):
 
 
 OPTIMIZERS: Mapping[str, type[Any]] = {kind.name: kind for kind in (SGD, Adagrad, RMSprop, Adam, AdamW, LAMB)}
+ALSO = ("momentum", "nesterov")
 
 
 def optimizer_named(name: str, **options: Any) -> Optimizer:
     """An optimizer by its name (`momentum` and `nesterov` are SGD with 0.9 of it), with options by name."""
-    if name in ("momentum", "nesterov"):
+    if name in ALSO:
         options = {"momentum": 0.9, "nesterov": name == "nesterov", **options}
         name = "sgd"
-    kind = OPTIMIZERS.get(name)
-    if kind is None:
-        raise OnwardError(f"there is no optimizer {name!r}; there are {', '.join(OPTIMIZERS)}, momentum, nesterov")
-    known = {field.name for field in fields(kind)}
-    if unknown := options.keys() - known:
-        raise OnwardError(f"{name} has no option {sorted(unknown)[0]!r}; it has {', '.join(sorted(known))}")
-    made: Optimizer = kind(**options)
+    made: Optimizer = by_name("optimizer", OPTIMIZERS, name, options, ALSO)
     return made

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onward.errors import OnwardError
+from onward.training.by_name import by_name
 
 Schedule = Callable[[int], float]
 """The number of a step to the factor that the learning rate is multiplied by."""
@@ -76,12 +76,6 @@ SCHEDULES: Mapping[str, type[Any]] = {
 
 def schedule_named(name: str, **options: Any) -> Schedule:
     """A schedule by its name, with options by name; `warmup` in front of another one is its option."""
-    kind = SCHEDULES.get(name)
-    if kind is None:
-        raise OnwardError(f"there is no schedule {name!r}; there are {', '.join(SCHEDULES)}")
     first = options.pop("warmup", 0)
-    try:
-        made: Schedule = kind(**options)
-    except TypeError as error:
-        raise OnwardError(f"the schedule {name}: {str(error).partition(') ')[2] or error}") from error
+    made: Schedule = by_name("schedule", SCHEDULES, name, options)
     return Warmup(first, made) if first else made

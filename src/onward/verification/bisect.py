@@ -17,7 +17,7 @@ import onnx_ir as ir
 from onward.errors import OnwardError
 from onward.verification.change import change
 from onward.verification.compare import Error, compare
-from onward.verification.judge import Verdict, as_compared, errors, jittered, judge
+from onward.verification.judge import Verdict, as_compared, errors, jittered_inputs, judge
 from onward.verification.noise import Noise, measure_noise
 from onward.verification.pieces import Pieces, Subject, label
 from onward.verification.profile import Profiler, first_beyond
@@ -157,7 +157,7 @@ class _Search:
         floors = dict.fromkeys(expected, self.pieces.floor(first, last))
         verdicts = (judged or judge)(expected, actual, {}, floors)
         if judged is None and _differs(verdicts):
-            verdicts = judge(expected, actual, errors(expected, run(jittered(feeds))), floors)
+            verdicts = judge(expected, actual, errors(expected, run(jittered_inputs(feeds))), floors)
         if first == 0:
             self.paths.update(verdicts)
         return _Stretch(first, last, verdicts)

@@ -131,7 +131,7 @@ def _floor(expected: Any, actual: Any) -> float:
     return compare.floor(dtype)
 
 
-def jittered(inputs: Inputs, seed: int = 0) -> Inputs:
+def jittered_inputs(inputs: Inputs, seed: int = 0) -> Inputs:
     """The inputs, each float moved a little, up or down at random; whole numbers, such as a mask's, are left alone."""
     rng = np.random.default_rng(seed)
     return {name: _jittered(value, rng) for name, value in inputs.items()}

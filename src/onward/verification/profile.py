@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onward.errors import OnwardError
 from onward.verification import compare
-from onward.verification.judge import Verdict, errors, jittered, judge
+from onward.verification.judge import Verdict, errors, jittered_inputs, judge
 from onward.verification.pieces import Pieces, label
 from onward.verification.results import NodeError
 from onward.verification.runners import Inputs, Outputs
@@ -92,7 +92,7 @@ class Profiler:
         run = self.pieces.source.prepare_separate(names, feeds)
         expected = run(feeds)
         actual = self.pieces.other.prepare_separate(names, feeds)(feeds)
-        noise = errors(expected, run(jittered(feeds)))
+        noise = errors(expected, run(jittered_inputs(feeds)))
         floors = {name: self._rounding(name, feeds, expected) for name in names} if strict else None
         return judge(expected, actual, noise, floors)
 

@@ -17,7 +17,7 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.model import LARGEST_FILE, Model
 from onward.verification.cut import dtype_of
 from onward.verification.environment import environment
-from onward.verification.judge import Verdict, errors, jittered, judge
+from onward.verification.judge import Verdict, errors, jittered_inputs, judge
 from onward.verification.pieces import Pieces, Side, Subject
 from onward.verification.results import Culprit
 from onward.verification.runners import Inputs, Outputs
@@ -144,7 +144,7 @@ def _case(pieces: Pieces, outputs: Iterable[str], feeds: Inputs) -> _Case | None
         return _Case(outputs, feeds, expected, {}, str(error), Verdict(math.inf, 0.0))
     verdicts = judge(expected, actual)
     if any(verdict.differs for verdict in verdicts.values()):
-        verdicts = judge(expected, actual, errors(expected, run(jittered(feeds))))
+        verdicts = judge(expected, actual, errors(expected, run(jittered_inputs(feeds))))
     worst = max(verdicts.values(), key=lambda verdict: verdict.ratio)
     return _Case(outputs, feeds, expected, actual, "", worst) if worst.differs else None
 
