@@ -15,6 +15,7 @@ import onnx_ir as ir
 
 from onward.canon.lower import LOWERINGS, key_of, load_lowerings
 from onward.canon.upgrade.registry import ENTRIES
+from onward.canon.walk import all_nodes
 from onward.model import Model
 from onward.registry import Registry
 
@@ -90,7 +91,7 @@ def backend_of(name: str) -> Backend:
 def coverage(model: Model, backend: str) -> list[OpStatus]:
     """The status of every op in the model, those in subgraphs and functions included, sorted by name."""
     nodes: dict[str, list[ir.Node]] = {}
-    for node in all_nodes(model.ir):
+    for node in nodes_of(model.ir):
         nodes.setdefault(key_of(node), []).append(node)
     own = {f"{domain}::{name}" if domain else name for domain, name, _ in model.ir.functions}
     found = []
@@ -103,11 +104,11 @@ def coverage(model: Model, backend: str) -> list[OpStatus]:
     return found
 
 
-def all_nodes(model: ir.Model) -> Iterator[ir.Node]:
+def nodes_of(model: ir.Model) -> Iterator[ir.Node]:
     """Every node of the graph, of the graphs inside it, and of the functions."""
-    yield from model.graph.all_nodes()
+    yield from all_nodes(model.graph)
     for function in model.functions.values():
-        yield from function.all_nodes()
+        yield from all_nodes(function.graph)
 
 
 def status(op: str, backend: str) -> OpStatus:
@@ -162,4 +163,4 @@ def _schema(domain: str, name: str) -> onnx.defs.OpSchema | None:
 def _definition(domain: str, name: str) -> list[str]:
     """The ops that the definition of an op is written in."""
     body = ir.serde.deserialize_function(onnx.defs.get_schema(name, domain).function_body)
-    return sorted({key_of(node) for node in body.all_nodes()})
+    return sorted({key_of(node) for node in all_nodes(body.graph)})

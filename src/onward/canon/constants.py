@@ -3,10 +3,12 @@
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.walk import all_nodes
+
 
 def plain_constants(model: ir.Model) -> None:
     """Give sparse and string constants, in all graphs of the model, the one form that the other steps read."""
-    for node in model.graph.all_nodes():
+    for node in all_nodes(model.graph):
         if node.op_type != "Constant" or node.domain:
             continue
         tensor = _tensor(node)

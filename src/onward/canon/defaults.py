@@ -6,6 +6,8 @@ from functools import cache
 import onnx
 import onnx_ir as ir
 
+from onward.canon.walk import all_nodes
+
 
 @cache
 def _defaults(domain: str, op_type: str, version: int) -> tuple[ir.Attr, ...]:
@@ -19,9 +21,9 @@ def _defaults(domain: str, op_type: str, version: int) -> tuple[ir.Attr, ...]:
 
 def fill_defaults(model: ir.Model) -> None:
     """Give every node of a known domain the default attributes of its version, in place."""
-    fill_nodes(model.graph.all_nodes(), model.opset_imports)
+    fill_nodes(all_nodes(model.graph), model.opset_imports)
     for function in model.functions.values():
-        fill_nodes(function.all_nodes(), function.opset_imports)
+        fill_nodes(all_nodes(function.graph), function.opset_imports)
 
 
 def fill_nodes(nodes: Iterable[ir.Node], opsets: Mapping[str, int]) -> None:

@@ -19,7 +19,9 @@ from onward.canon.upgrade.types import infer_types
 from onward.hub.types import read_type, write_type
 
 DATA_LIMIT = 256
-"""The most elements of a constant that inference functions get to see: axes, shapes, scales, not weights."""
+"""The most elements of a constant that inference functions get to see: axes and shapes, not weights."""
+FLOATS_LIMIT = 16
+"""The same of floats: scales of Resize, limits of Range."""
 
 DECLARED = "onward.declared_shape"
 """The shape that a file declares for a body's output, where it is kept: a loop that never runs gives tensors of it."""
@@ -49,7 +51,7 @@ class _Question(NamedTuple):
     inputs: tuple[bool, ...]
     outputs: int
     attributes: tuple[Any, ...]
-    types: tuple[bytes, ...]
+    types: tuple[Kind, ...]
     data: tuple[bytes, ...]
 
 
@@ -135,11 +137,11 @@ class Inference:
             node.domain,
             node.op_type,
             schema.since_version,
-            tuple(value is not None for value in node.inputs),
+            tuple([value is not None for value in node.inputs]),
             len(node.outputs),
-            tuple(_hashable(attribute) for attribute in node.attributes.values()),
-            tuple(_encoded(kind_of(value)) for value in node.inputs),
-            tuple(b"" if value is None else self._data(value) for value in node.inputs),
+            tuple([_hashable(attribute) for attribute in node.attributes.values()]),
+            tuple([kind_of(value) for value in node.inputs]),
+            tuple([b"" if value is None else self._data(value) for value in node.inputs]),
         )
         answer = self.answers.get(question)
         if answer is None:
@@ -154,7 +156,7 @@ class Inference:
             output=[f"o{i}" for i in range(question.outputs)],
             attribute=[ir.serde.serialize_attribute(a) for a in node.attributes.values()],
         )
-        types = {f"i{i}": t for i, t in enumerate(question.types) if t}
+        types = {f"i{i}": encoded for i, kind in enumerate(question.types) if (encoded := _encoded(kind))}
         data = {f"i{i}": d for i, d in enumerate(question.data) if d}
         opsets = {**self._opsets, node.domain: version}
         try:
@@ -169,7 +171,7 @@ class Inference:
             return b""
         tensor = ir.convenience.get_const_tensor(value)
         if tensor is not None:
-            fits = tensor.size <= DATA_LIMIT
+            fits = tensor.size <= (FLOATS_LIMIT if tensor.dtype.is_floating_point() else DATA_LIMIT)
             return _tensor(tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()) if fits else b""
         numbers = self._known.numbers(value)
         if numbers is None or value.dtype is None:

@@ -7,6 +7,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.canon.origin import origin
+from onward.canon.walk import all_nodes
 from onward.errors import InvalidModelError
 
 
@@ -22,7 +23,7 @@ class Signature(NamedTuple):
 
 def check_signatures(model: ir.Model) -> None:
     """Raise `InvalidModelError` that names the first node of a known op that lacks an input, or has too many."""
-    for node in model.graph.all_nodes():
+    for node in all_nodes(model.graph):
         version = node.version or model.opset_imports.get(node.domain)
         expected = None if version is None else _signature(node.domain, node.op_type, version)
         if expected is not None:

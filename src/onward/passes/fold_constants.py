@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.walk import all_graphs
 from onward.canon.weight_names import Signature, is_automatic, is_kept, signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -107,11 +108,9 @@ _NARROW = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 def fold_constants(model: ir.Model) -> int:
     """Replace what depends on constants alone, in all graphs of the model; returns how many nodes went."""
     folder = _Folder(signature(model.graph), model.producer_name == "pytorch")
-    graphs = {id(g): g for n in model.graph.all_nodes() for g in [n.graph] if g is not None}
-    for graph in graphs.values():
-        if isinstance(graph, ir.Graph):
-            for node in list(graph):
-                folder.fold(graph, node)
+    for graph in list(all_graphs(model.graph)):
+        for node in list(graph):
+            folder.fold(graph, node)
     return folder.count
 
 

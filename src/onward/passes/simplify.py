@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.origin import copy_origin
+from onward.canon.walk import all_nodes
 
 Rewrite = Callable[[ir.Node], list[ir.Node] | None]
 
@@ -15,7 +16,7 @@ Rewrite = Callable[[ir.Node], list[ir.Node] | None]
 def simplify(model: ir.Model) -> int:
     """Apply the rewrites to every node of every graph, in place; returns how many nodes were rewritten."""
     count = 0
-    for node in list(model.graph.all_nodes()):
+    for node in list(all_nodes(model.graph)):
         rewrite = REWRITES.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         if rewrite is None or node.graph is None:
             continue

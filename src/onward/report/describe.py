@@ -8,6 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.coverage import BACKENDS, coverage, split
+from onward.canon.walk import all_nodes
 from onward.hub.tensors import SparseTensor
 from onward.model import Model
 
@@ -38,7 +39,7 @@ def describe(model: Model) -> dict[str, Any]:
         "outputs": [value_info(value) for value in graph.outputs],
         "ops": _ops(model),
         "functions": [
-            {"name": name, "domain": domain, "overload": overload, "nodes": sum(1 for _ in function.all_nodes())}
+            {"name": name, "domain": domain, "overload": overload, "nodes": sum(1 for _ in all_nodes(function.graph))}
             for (domain, name, overload), function in model.ir.functions.items()
         ],
         "training": len(model.training_info),

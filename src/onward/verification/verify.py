@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import onnx
-import onnx_ir as ir
 
+from onward.canon.walk import all_nodes
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.model import Model
 from onward.verification import bisect as search
@@ -259,8 +259,8 @@ def _overshadowed(array: Array) -> bool:
 def _random_ops(model: Model | None) -> list[str]:
     if model is None:
         return []
-    graphs: list[ir.Graph | ir.Function] = [model.ir.graph, *model.ir.functions.values()]
-    return sorted({node.op_type for graph in graphs for node in graph.all_nodes() if node.op_type in RANDOM_OPS})
+    graphs = [model.ir.graph, *(function.graph for function in model.ir.functions.values())]
+    return sorted({node.op_type for graph in graphs for node in all_nodes(graph) if node.op_type in RANDOM_OPS})
 
 
 def _differ(trials: tuple[Trial, ...]) -> bool:

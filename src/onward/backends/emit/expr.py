@@ -366,7 +366,11 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while stack:
         e = stack.pop()
         yield e
-        stack.extend(reversed(list(children(e))))
+        if type(e) not in _LEAVES:
+            stack.extend(reversed(list(children(e))))
+
+
+_LEAVES = frozenset({Ref, Name, Helper, Device, Weight, Literal})
 
 
 def variables(expr: Expr) -> Iterator[Var]:

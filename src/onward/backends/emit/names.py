@@ -11,6 +11,7 @@ from functools import lru_cache
 import onnx_ir as ir
 
 from onward.backends.emit.statements import Scope
+from onward.canon.walk import all_nodes
 
 MAX_DEPTH = 16
 """Deeper module paths are flattened: no person nests modules like that."""
@@ -18,6 +19,7 @@ MAX_DEPTH = 16
 _RESERVED = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 
 
+@lru_cache(maxsize=65536)
 def identifier(name: str, fallback: str = "x") -> str:
     """A safe Python identifier that resembles `name`."""
     text = re.sub(r"[^0-9A-Za-z_]+", "_", name).strip("_")
@@ -36,6 +38,7 @@ def singular(name: str) -> str:
     return re.sub(r"(?<=[a-z]{2}[a-rt-z])s(\d*)$", r"\1", name)
 
 
+@lru_cache(maxsize=65536)
 def path_of(name: str) -> Scope:
     """`layer1.0.conv1.weight` as a module path; each part is an identifier or a number."""
     parts = [p for p in re.split(r"[./]", name) if p]
@@ -109,7 +112,7 @@ def _scope_of_name(name: str) -> Scope:
 def class_names(graph: ir.Graph) -> dict[Scope, str]:
     """What the classes of the original modules were called, by module path, as far as the exporter wrote it down."""
     found: dict[Scope, str] = {}
-    for node in graph.all_nodes():
+    for node in all_nodes(graph):
         scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
         classes = node.metadata_props.get("pkg.torch.onnx.class_hierarchy")
         if scopes and classes:

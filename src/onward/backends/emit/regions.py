@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import cached_property
 
 from onward.backends.emit.expr import Call, Expr, Name, Ref, Var, Weight, forced, variables, walk
 from onward.backends.emit.names import singular
@@ -103,13 +104,13 @@ class _Unit:
         self.key = key
         self.items: list[tuple[Statement, Scope]] = []
 
-    def reads(self) -> Iterator[Var]:
-        for statement, _ in self.items:
-            yield from read(statement)
+    @cached_property
+    def reads(self) -> list[Var]:
+        return [var for statement, _ in self.items for var in read(statement)]
 
-    def assigns(self) -> Iterator[Var]:
-        for statement, _ in self.items:
-            yield from assigned(statement)
+    @cached_property
+    def assigns(self) -> list[Var]:
+        return [var for statement, _ in self.items for var in assigned(statement)]
 
 
 class _Level:
@@ -170,10 +171,10 @@ class _Level:
         """Make the unit's module and return the statement that calls it, or None if it must be dissolved."""
         assert unit.key is not None
         node = node_at(self.root, unit.key)
-        inside = set(unit.assigns())
-        arguments = list(dict.fromkeys(v for v in unit.reads() if v not in inside))
+        inside = set(unit.assigns)
+        arguments = list(dict.fromkeys(v for v in unit.reads if v not in inside))
         arguments.sort(key=lambda v: v.kind != "tensor")
-        outputs = list(dict.fromkeys(v for v in unit.assigns() if v in live))
+        outputs = list(dict.fromkeys(v for v in unit.assigns if v in live))
         if not outputs:
             return None
         _Level(self.root, node, unit.items, self.as_module).build(list(arguments), [Ref(v) for v in outputs])
@@ -229,11 +230,11 @@ class _Level:
 def _edges(units: list[_Unit]) -> list[set[int]]:
     made_by: dict[Var, set[int]] = {}
     for i, unit in enumerate(units):
-        for var in unit.assigns():
+        for var in unit.assigns:
             made_by.setdefault(var, set()).add(i)
     edges: list[set[int]] = [set() for _ in units]
     for i, unit in enumerate(units):
-        for var in unit.reads():
+        for var in unit.reads:
             for j in made_by.get(var, ()):
                 if i != j:
                     edges[j].add(i)
@@ -243,10 +244,10 @@ def _edges(units: list[_Unit]) -> list[set[int]]:
 def _live_after(units: list[_Unit], results: list[Expr]) -> list[set[Var]]:
     """For each unit, the variables it makes that others read."""
     total: Counter[Var] = Counter(v for e in results for v in variables(e))
-    own = [Counter(u.reads()) for u in units]
+    own = [Counter(u.reads) for u in units]
     for counter in own:
         total.update(counter)
-    return [{v for v in set(u.assigns()) if total[v] > own[i][v]} for i, u in enumerate(units)]
+    return [{v for v in set(u.assigns) if total[v] > own[i][v]} for i, u in enumerate(units)]
 
 
 def _topological(count: int, edges: list[set[int]]) -> list[int]:

@@ -264,9 +264,7 @@ def text(data: Array) -> Array:
 
 
 def _ir_value(source: Any) -> ir.Value | None:
-    if isinstance(source, ir.Value):
-        return source
-    found = getattr(source, "_value", None)
+    found = getattr(source, "_value", None) if isinstance(source, Expr) else source
     return found if isinstance(found, ir.Value) else None
 
 

@@ -32,6 +32,7 @@ from onward.backends.torch.as_module import as_module
 from onward.backends.torch.module import ModuleWriter
 from onward.backends.torch.target import TARGET
 from onward.canon.pipeline import canonical
+from onward.canon.walk import all_nodes
 from onward.canon.weight_names import signature
 from onward.errors import ConversionError, OnwardError
 from onward.hub.garbage import no_garbage_collection
@@ -205,7 +206,7 @@ class Uninitialized(TorchFunctionMode):
 def population(graph: ir.Graph) -> dict[Scope, int]:
     """How many nodes live in each scope."""
     counts: dict[Scope, int] = {}
-    for node in graph.all_nodes():
+    for node in all_nodes(graph):
         scope = scope_of(node)
         for i in range(1, len(scope) + 1):
             counts[scope[:i]] = counts.get(scope[:i], 0) + 1

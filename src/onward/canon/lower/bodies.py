@@ -7,7 +7,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.canon.infer_bodies import kind_of
-from onward.canon.walk import inner_graphs
+from onward.canon.walk import all_nodes, inner_graphs
 from onward.hub.types import write_type
 
 RANKS = range(7)
@@ -96,12 +96,12 @@ def captured_by(node: ir.Node, function: ir.Function) -> dict[ir.Value, ir.Value
 
 def nodes_in(node: ir.Node) -> list[ir.Node]:
     """The nodes of the graphs inside `node`."""
-    return [inner for graph in inner_graphs(node) for inner in graph.all_nodes()]
+    return [inner for graph in inner_graphs(node) for inner in all_nodes(graph)]
 
 
 def _free(graph: ir.Graph) -> set[ir.Value]:
     """The values that a graph and those inside it use, and that none of them defines."""
-    nodes = list(graph.all_nodes())
+    nodes = list(all_nodes(graph))
     graphs = [graph, *(inner for node in nodes for inner in inner_graphs(node))]
     own = {value for g in graphs for value in (*g.inputs, *g.initializers.values())}
     own.update(output for node in nodes for output in node.outputs)

@@ -6,6 +6,7 @@ right without shape inference, and shorter after it.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 import onnx
 import onnx_ir as ir
@@ -29,6 +30,7 @@ from onward.canon.upgrade import (
 from onward.canon.upgrade.registry import ENTRIES, Entry
 from onward.canon.upgrade.rewrite import DIALECT, Rewriter, describe
 from onward.canon.upgrade.types import infer_types
+from onward.canon.walk import all_nodes
 from onward.errors import ConversionError, InvalidModelError, OnwardError, UnsupportedError
 
 __all__ = ["ML", "newest", "upgrade", "upgrade_node"]
@@ -56,6 +58,7 @@ KEPT = {"TreeEnsembleClassifier", "TreeEnsembleRegressor"}
 goes to version 4."""
 
 
+@cache
 def newest() -> dict[str, int]:
     """The newest version of each domain that upgrades are known for."""
     ml = max(s.since_version for s in onnx.defs.get_all_schemas() if s.domain == ML)
@@ -68,8 +71,8 @@ def upgrade(model: ir.Model, target: int | None = None) -> bool:
     Tells whether any node had to be rewritten, so that there may be values without a type.
     `target` stops at an older opset of the default domain (21 or later), for a runtime that knows no newer.
     """
-    versions = newest()
-    if any(node.domain == ML and node.op_type in KEPT for node in model.graph.all_nodes()):
+    versions = dict(newest())
+    if any(node.domain == ML and node.op_type in KEPT for node in all_nodes(model.graph)):
         versions[ML] = max(4, model.opset_imports.get(ML, 4))
     if target is not None:
         if not DIALECT <= target <= versions[""]:
@@ -77,11 +80,11 @@ def upgrade(model: ir.Model, target: int | None = None) -> bool:
         versions[""] = target
     op = Rewriter(model)
     graph_opsets = _opsets(model.graph.opset_imports, model.ir_version)
-    _upgrade_scope(model.graph.all_nodes(), graph_opsets, versions, op)
+    _upgrade_scope(all_nodes(model.graph), graph_opsets, versions, op)
     _set_opsets(model.graph.opset_imports, versions)
     for function in model.functions.values():
         opsets = _opsets(function.opset_imports, model.ir_version)
-        _upgrade_scope(function.all_nodes(), opsets, versions, op)
+        _upgrade_scope(all_nodes(function.graph), opsets, versions, op)
         _set_opsets(function.opset_imports, versions)
     return op.used
 
