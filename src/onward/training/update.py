@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
 from onward.training.flat import Flat
+from onward.training.kernels.compiler import wanted
+from onward.training.kernels.expressions import UnprintableError
+from onward.training.kernels.optimizer import Kernel
 from onward.training.session import bind_input, bind_output, open_session
 from onward.training.trainable import LEARNING_RATE, STEP, Trainable, updates
 from onward.verification.runners import failures
@@ -18,6 +22,21 @@ CHUNK = 1 << 16
 """Elements of an optimizer's step at a time: what it reads and writes stays in the cache."""
 BY_ELEMENT = frozenset({"Add", "Sub", "Mul", "Div", "Sum", "Where", "Neg", "Max", "Min", "Clip", "Cast"})
 """Ops that may write an element where they have read it."""
+
+
+def stepping(
+    trainable: Trainable,
+    weights: Flat,
+    gradients: Flat,
+    state: Mapping[str, Flat],
+    threads: int | None,
+    kernels: bool | None,
+) -> Callable[[float, int], None]:
+    """What makes a step of the optimizer, given the learning rate and the number of the step: compiled if possible."""
+    if wanted(kernels):
+        with contextlib.suppress(UnprintableError):
+            return Kernel(trainable, weights, gradients, state, threads)
+    return Update(trainable, weights, gradients, state, threads)
 
 
 class Update:
