@@ -19,7 +19,7 @@ from onward.training.flat import Flat
 from onward.training.session import Batch, Feeds, bind_input, bind_output, open_session
 from onward.training.targets import class_labels
 from onward.training.trainable import LOSS, Trainable
-from onward.training.update import Update
+from onward.training.update import stepping
 from onward.training.weights import check_homes, with_weights
 from onward.verification.runners import failures
 
@@ -37,9 +37,19 @@ class Trainer:
     """Makes training steps. Parameters, gradients and state stay where they are from step to step."""
 
     def __init__(
-        self, trainable: Trainable, *, lr: float | None = None, threads: int | None = None, seed: int = 0
+        self,
+        trainable: Trainable,
+        *,
+        lr: float | None = None,
+        threads: int | None = None,
+        seed: int = 0,
+        kernels: bool | None = None,
     ) -> None:
-        """`seed` is for dropout: the mask of each step follows from it and from the number of the step."""
+        """`seed` is for dropout: the mask of each step follows from it and from the number of the step.
+
+        `kernels`: whether parts of a step are compiled where there is a C compiler; by default unless the environment
+        variable ONWARD_KERNELS is 0.
+        """
         self.trainable = trainable
         self.lr = trainable.optimizer.lr if lr is None else lr
         self.seed = seed
@@ -58,7 +68,7 @@ class Trainer:
         self._state = {slot: self._slot(slot) for slot in trainable.optimizer.states}
         self._buffers = {name: array.copy() for name, array in trainable.buffers.items()}
         self._fresh = {name: array.copy() for name, array in trainable.buffers.items()}
-        self._update = Update(trainable, self._weights, self._gradients, self._state, threads)
+        self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
         self._session = open_session(trainable.gradients, threads)
         self._feeds = Feeds(self._session, self._weights.views | self._buffers)
         self._labels = class_labels(trainable.gradients.graph, trainable.labels)
