@@ -105,6 +105,23 @@ def test_states_that_pass_or_lead_nowhere() -> None:
     check_model(model(text), {"x": uniform(2), "w": uniform(2, seed=1), "c": uniform(2, seed=2)})
 
 
+def test_a_state_that_begins_in_another_shape() -> None:
+    """The body writes it without reading it, so that each round but the first begins with another shape."""
+    text = """agraph (double[2] x, double[2] w) => (double[2] y, double[2] z) {
+        trips = Constant <value_int = 3> ()
+        go = Constant <value = bool {1}> ()
+        none = Constant <value = double {0.0}> ()
+        y, z = Loop (trips, go, x, none) <
+            body = round (int64 i, bool on, double[2] s, double t) => (bool on_, double[2] s_, double[2] t_) {
+                on_ = Identity (on)
+                s_ = Mul (s, w)
+                t_ = Sin (s_)
+            }
+        >
+    }"""
+    check_model(model(text), {"x": uniform(2), "w": uniform(2, seed=1)})
+
+
 def test_a_branch_with_weights_of_its_own() -> None:
     given, made = (helper.make_tensor_value_info(name, TensorProto.DOUBLE, [2]) for name in ("x", "y"))
     flag = helper.make_tensor_value_info("flag", TensorProto.BOOL, [])

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
+import torch.nn.functional as F
 from gradient_checks import run_onnxruntime, run_torch
 from onnx import TensorProto, helper, numpy_helper
 
@@ -79,3 +81,102 @@ def test_dynamic() -> None:
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, X.shape)], outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     check(model, np.ones_like(X, bool))
+
+
+RNG = np.random.default_rng(0)
+WEIGHT = RNG.integers(-100, 100, (4, 3)).astype(np.int8)
+KERNEL = RNG.integers(-100, 100, (3, 2, 2, 2)).astype(np.int8)
+ZEROS = np.asarray([3, 0, -2], np.int8)
+
+
+def of_sums(product: str, b: np.ndarray, zero: np.ndarray, shape: list[int]) -> onnx.ModelProto:
+    """The sum of squares of a product of integers, made of numbers that are quantised on the way."""
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "zero"]),
+        helper.make_node("Reshape", ["q", "shape"], ["moved"]),
+        helper.make_node(product, ["moved", "b", "zero", "b_zero"], ["sums"]),
+        helper.make_node("Cast", ["sums"], ["numbers"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["numbers", "scale"], ["y"]),
+        helper.make_node("ReduceSumSquare", ["y"], ["loss"], keepdims=0),
+    ]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("loss", "y")]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
+    constants = {"b": b, "b_zero": zero, "shape": np.asarray(shape)}
+    initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "sums", inputs, outputs, initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+@pytest.mark.parametrize("zero", [np.asarray(5, np.int8), ZEROS], ids=["one zero point", "a zero point a column"])
+def test_product_of_integers(zero: np.ndarray) -> None:
+    x = RNG.standard_normal((2, 5, 4)).astype(np.float32)
+    made = gradient(of_sums("MatMulInteger", WEIGHT, zero, [2, 5, 4]), "loss", ["x"]).to_proto()
+    for run in (run_torch, run_onnxruntime):
+        found = run(made, {"x": x})
+        expected = 2 * found["y"] @ (WEIGHT.astype(np.float32) - zero).T
+        np.testing.assert_allclose(found["x.grad"], expected, rtol=1e-4, atol=1e-2)
+
+
+def test_convolution_of_integers() -> None:
+    x = RNG.standard_normal((2, 2, 5, 5)).astype(np.float32)
+    made = gradient(of_sums("ConvInteger", KERNEL, np.asarray(5, np.int8), [2, 2, 5, 5]), "loss", ["x"]).to_proto()
+    for run in (run_torch, run_onnxruntime):
+        found = run(made, {"x": x})
+        w = torch.tensor(KERNEL.astype(np.float32) - 5)
+        expected = F.conv_transpose2d(torch.tensor(2 * found["y"]), w).numpy()
+        np.testing.assert_allclose(found["x.grad"], expected, rtol=1e-4, atol=1e-1)
+
+
+@pytest.mark.parametrize("op", ["QLinearMatMul", "QLinearConv"])
+def test_quantised_product(op: str) -> None:
+    """A result at an end of its range has no gradient; there are some here."""
+    shape, b = ([2, 5, 4], WEIGHT) if op == "QLinearMatMul" else ([2, 2, 5, 5], KERNEL)
+    scales = {"a_scale": 0.02, "b_scale": 0.01, "y_scale": 0.02}
+    constants = {name: np.asarray(value, np.float32) for name, value in scales.items()}
+    constants |= {"a_zero": np.asarray(3, np.int8), "b_zero": np.asarray(5, np.int8), "y_zero": np.asarray(9, np.int8)}
+    names = ["q", "a_scale", "a_zero", "b", "b_scale", "b_zero", "y_scale", "y_zero"]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "a_scale", "a_zero"], ["q"]),
+        helper.make_node(op, names, ["levels"]),
+        helper.make_node("DequantizeLinear", ["levels", "y_scale", "y_zero"], ["y"]),
+        helper.make_node("ReduceSumSquare", ["y"], ["loss"], keepdims=0),
+    ]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("loss", "y")]
+    outputs.append(helper.make_tensor_value_info("levels", TensorProto.INT8, None))
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
+    initializers = [numpy_helper.from_array(array, name) for name, array in (constants | {"b": b}).items()]
+    graph = helper.make_graph(nodes, "product", inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    x = RNG.standard_normal(shape).astype(np.float32)
+    made = gradient(model, "loss", ["x"]).to_proto()
+    for run in (run_torch, run_onnxruntime):
+        found = run(made, {"x": x})
+        inside = (found["levels"] > -128) & (found["levels"] < 127)
+        assert 0 < inside.mean() < 1
+        slope = torch.tensor(np.where(inside, 2 * found["y"], 0))
+        w = torch.tensor((b.astype(np.float32) - 5) * 0.01)
+        expected = slope @ w.T if op == "QLinearMatMul" else F.conv_transpose2d(slope, w)
+        low, high = (-128 - 3) * 0.02, (127 - 3) * 0.02
+        expected = np.where((low <= x) & (high >= x), expected.numpy(), 0)
+        np.testing.assert_allclose(found["x.grad"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_levels_as_numbers() -> None:
+    """A cast takes the levels as they are: a step of the scale is a change by one."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceSumSquare", ["y"], ["loss"], keepdims=0),
+    ]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("loss", "y")]
+    constants = [
+        numpy_helper.from_array(np.asarray(0.5, np.float32), "scale"),
+        numpy_helper.from_array(np.asarray(3, np.int8), "zero"),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, X.shape)]
+    graph = helper.make_graph(nodes, "levels", inputs, outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    made = gradient(model, "loss", ["x"]).to_proto()
+    for run in (run_torch, run_onnxruntime):
+        found = run(made, {"x": X})
+        np.testing.assert_allclose(found["x.grad"], 2 * found["y"] / 0.5, rtol=1e-6)

@@ -191,21 +191,35 @@ QUANTISED = frozenset(
     for name in ("INT2", "UINT2", "INT4", "UINT4", "INT8", "UINT8", "INT16", "UINT16")
     if hasattr(ir.DataType, name)
 )
+ROUNDS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv"})
+SUMS = frozenset({"MatMulInteger", "ConvInteger"})
 MOVES = frozenset({"Identity", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze"})
 
 
 def is_real(value: ir.Value) -> bool:
-    """Whether a value can carry a gradient: a real number, or what a quantised one stands for."""
-    return value.dtype is None or value.dtype.is_floating_point() or (value.dtype in QUANTISED and _is_quantised(value))
+    """Whether a value can carry a gradient: a real number, what a quantised one stands for, or sums of these."""
+    if value.dtype is None or value.dtype.is_floating_point():
+        return True
+    if value.dtype == ir.DataType.INT32:
+        node = unmoved(value).producer()
+        return node is not None and node.op_type in SUMS
+    return value.dtype in QUANTISED and quantiser(value) is not None
 
 
-def _is_quantised(value: ir.Value) -> bool:
-    """Whether an integer is the result of rounding, by a node of the graph."""
+def quantiser(value: ir.Value) -> ir.Node | None:
+    """The node that an integer was rounded by, if it is the result of that."""
+    value = unmoved(value)
+    node = value.producer()
+    return node if node is not None and node.op_type in ROUNDS and value.index() == 0 else None
+
+
+def unmoved(value: ir.Value) -> ir.Value:
+    """A value as it was before it was only moved."""
     node = value.producer()
     while node is not None and node.op_type in MOVES and node.inputs[0] is not None:
         value = node.inputs[0]
         node = value.producer()
-    return node is not None and node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear") and value.index() == 0
+    return value
 
 
 def dependents(graph: ir.Graph, start: ir.Value) -> dict[ir.Node, ir.Node | None]:

@@ -54,8 +54,11 @@ def _batch_normalization(op: Builder, node: ir.Node) -> dict[str, str]:
 
     They are kept as PyTorch does, by the unbiased variance; the op itself would keep the biased one. What the op
     reads in their place does not matter, but it is a tensor of its own: ONNX Runtime writes the outputs over it.
+    Where a channel has a single number, which such statistics would turn into 0, the running ones stay in use.
     """
     x, _, _, *statistics = node.inputs
+    if x is not None and x.shape is not None and all(d == 1 for d in [*x.shape][:1] + [*x.shape][2:]):
+        return {}
     for value in (x, *statistics):
         if value is None or (value is not x and (not value.is_initializer() or len(value.uses()) > 1)):
             return {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable
 import onnx_ir as ir
 
 from onward.errors import OnwardError
-from onward.training.autodiff import on_the_way
+from onward.training.autodiff import on_the_way, reads
 
 Choice = Iterable[str] | Callable[[str], bool] | None
 """Patterns of names such as `head.*`, or a predicate; None: all that training usually changes."""
@@ -68,7 +68,7 @@ def has_float_weights(graph: ir.Graph) -> bool:
 def reached_from(graph: ir.Graph, loss: ir.Value, values: list[ir.Value]) -> dict[ir.Value, None]:
     """Those of the values that the loss depends on by a way that has a derivative."""
     way = on_the_way(graph, [loss], values)
-    read = {value for node in way for value in node.inputs}
+    read = {value for node in way for value in reads(node)}
     return {value: None for value in values if value in read}
 
 

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from onward.errors import InvalidDataError
 from onward.model import Model
 from onward.verification.runners import failures
+from onward.verification.sizes import NAMELESS
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -46,8 +47,10 @@ def bind_output(binding: Any, name: str, array: Array) -> None:
 class Feeds:
     """What a session wants besides weights: data and labels."""
 
-    def __init__(self, session: onnxruntime.InferenceSession, own: Mapping[str, Any]) -> None:
-        self._declared = {value.name: value for value in session.get_inputs() if value.name not in own}
+    def __init__(self, session: onnxruntime.InferenceSession, graph: ir.Graph, own: Mapping[str, Any]) -> None:
+        """`graph` is that of the session, which does not tell a scalar from a tensor of unknown rank."""
+        self._declared = {value.name: value.type for value in session.get_inputs() if value.name not in own}
+        self._dims = {value.name: _dims(value) for value in graph.inputs}
 
     @property
     def names(self) -> list[str]:
@@ -62,9 +65,9 @@ class Feeds:
             raise InvalidDataError(f"a step takes no {unknown[0]!r}; it takes {wanted}")
         sizes: dict[str, tuple[str, int]] = {}
         found = {}
-        for name, declared in self._declared.items():
-            array = _cast(name, batch[name], declared.type)
-            _check_shape(name, array, declared.shape, sizes)
+        for name, kind in self._declared.items():
+            array = _cast(name, batch[name], kind)
+            _check_shape(name, array, self._dims[name], sizes)
             found[name] = array
         return found
 
@@ -90,11 +93,20 @@ def _cast(name: str, given: Any, kind: str) -> Array:
     return cast
 
 
-def _check_shape(name: str, array: Array, dims: list[int | str | None], sizes: dict[str, tuple[str, int]]) -> None:
+def _dims(value: ir.Value) -> list[int | str | None] | None:
+    if value.shape is None:
+        return None
+    dims = [d if isinstance(d, int) else d.value for d in value.shape]
+    return [None if d in NAMELESS else d for d in dims]
+
+
+def _check_shape(
+    name: str, array: Array, dims: list[int | str | None] | None, sizes: dict[str, tuple[str, int]]
+) -> None:
     """By what is declared; dimensions of one name are of one size, also in other inputs, which `sizes` remembers."""
     if not array.size:
         raise InvalidDataError(f"{name!r} is of shape {list(array.shape)}: it is empty")
-    if not dims and array.ndim == 0:
+    if dims is None:
         return
     shown = [d if d is not None else "any" for d in dims]
     if len(dims) != array.ndim or any(isinstance(d, int) and d != n for d, n in zip(dims, array.shape, strict=True)):

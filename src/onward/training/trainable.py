@@ -145,10 +145,13 @@ def prepare(
     value = give_out(op, _penalised(op, target, chosen, penalties), LOSS)
     lower_for_gradients(graph, value, chosen)
     op = Builder(graph)
-    for parameter, found in zip(chosen, gradients(op, value, chosen), strict=True):
-        assert found is not None, "chosen are only weights that the loss depends on"
-        give_out(op, found, f"{parameter.name}.grad")
-    names = [parameter.name or "" for parameter in chosen]
+    found = zip(chosen, gradients(op, value, chosen), strict=True)
+    slopes = {parameter.name or "": slope for parameter, slope in found if slope is not None}
+    if not slopes:
+        raise OnwardError(f"no gradient of the loss reaches a weight; {len(chosen)} were to be trained")
+    for name, slope in slopes.items():
+        give_out(op, slope, f"{name}.grad")
+    names = list(slopes)
     arrays = {name: take_out(graph.graph, name) for name in [*names, *buffers]}
     keep_outputs(graph, {LOSS, *(f"{name}.grad" for name in names), *buffers.values()})
     common.RemoveUnusedNodesPass()(graph)

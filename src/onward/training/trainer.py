@@ -70,7 +70,7 @@ class Trainer:
         self._fresh = {name: array.copy() for name, array in trainable.buffers.items()}
         self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
         self._session = open_session(trainable.gradients, threads)
-        self._feeds = Feeds(self._session, self._weights.views | self._buffers)
+        self._feeds = Feeds(self._session, trainable.gradients.graph, self._weights.views | self._buffers)
         self._labels = class_labels(trainable.gradients.graph, trainable.labels)
         self._loss = np.zeros((), dtype)
         self._random = any(node.op_type in RANDOM for node in trainable.gradients.graph.all_nodes())

@@ -153,7 +153,7 @@ class _Rounds:
         given = [(i, slope) for i in range(len(self.made)) if (slope := c.gradient(len(self.states) + i))]
         wrt = [*(inputs[self.head + i] for i in self.wanted_states), *self.captured]
         wrt += [inputs[self.first_row + i] for i in self.wanted_rows]
-        after = [op.input_like(inputs[self.head + i]) for i in self.wanted_states]
+        after = [op.input_like(graph.outputs[self.flags + i]) for i in self.wanted_states]
         outputs = [graph.outputs[self.flags + len(self.states) + i] for i, _ in given]
         slopes = [op.input_like(value) for value in outputs]
         with op.inside(graph):
@@ -164,7 +164,8 @@ class _Rounds:
             ends += [(value, op.tensor(slope)) for value, slope in zip(outputs, slopes, strict=True)]
             found = several_gradients(op, ends, wrt)
             split, end = len(self.wanted_states), len(self.wanted_states) + len(self.captured)
-            carried = [f or op.zeros_like(op.tensor(v)) for f, v in zip(found[:split], wrt, strict=False)]
+            # a state that the body does not read may begin in another shape than it has later
+            carried = [f or op.zeros_like(op.tensor(v)) for f, v in zip(found[:split], after, strict=True)]
             captures = [(v, f) for v, f in zip(self.captured, found[split:end], strict=True) if f]
             taken = [(i, f) for i, f in zip(self.wanted_rows, found[end:], strict=True) if f]
             sums = [op.input_like(value) for value, _ in captures]
@@ -173,7 +174,7 @@ class _Rounds:
         scanned = self._needed(graph, inputs)
         graph.inputs[:] = [*after, *sums, *scanned, *slopes]
         rows = [*scanned.values(), *(Row(slope, *self.made[i]) for i, slope in given)]
-        start = [c.gradient_or_zero(i) for i in self.wanted_states]
+        start = [_ranked_as(value, c.gradient_or_zero(i)) for i, value in zip(self.wanted_states, after, strict=True)]
         start += [op.zeros_like(op.tensor(value)) for value, _ in captures]
         backwards: dict[str, Any] = {
             "body": graph,
@@ -239,6 +240,10 @@ class _Rounds:
             if name in node.attributes:
                 put(node, **{name: [*node.attributes[name].as_ints(), 0]})
         return self.c.optional_output(len(body.outputs) - 1 - self.flags)
+
+
+def _ranked_as(value: ir.Value, tensor: Tensor) -> Tensor:
+    return tensor if value.shape is None else tensor.ranked(value.shape.rank())
 
 
 def copied(op: Builder, graph: ir.Graph) -> ir.Graph:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from onward.training.autodiff import Context, is_real
+from onward.training.autodiff import Context, is_real, quantiser
 from onward.training.broadcast import unbroadcast
 from onward.training.build import Tensor
 from onward.training.vjp import Gradients, no_gradient, vjp
+from onward.training.vjp.quantize import scale_of
 
 
 @vjp("Identity")
@@ -15,7 +16,11 @@ def identity(c: Context, g: Tensor, x: Tensor) -> Gradients:
 
 @vjp("Cast", "CastLike")
 def cast(c: Context, g: Tensor, x: Tensor, *_: object, **__: object) -> Gradients:
-    return g.cast(x.dtype) if is_real(x.value) and is_real(c.node.outputs[0]) else None
+    if not (is_real(x.value) and is_real(c.node.outputs[0])):
+        return None
+    if x.dtype.is_floating_point():
+        return g.cast(x.dtype)
+    return g if quantiser(x.value) is None else g / scale_of(c, x).cast(g.dtype)
 
 
 @vjp("Reshape", "Flatten", "Squeeze", "Unsqueeze")
