@@ -50,7 +50,7 @@ def data_sets(
 
     `inputs` are given ones: arrays by name, a list of such, or a path (see `sources`). Otherwise inputs are generated:
     in the regime `random` with `sizes` sizes of each dynamic dimension, as far as it can have them, in the others with
-    the first of those. `dims` fixes dynamic dimensions by name, and `hard` adds the regimes of NaN, infinities,
+    the smallest of those. `dims` fixes dynamic dimensions by name, and `hard` adds the regimes of NaN, infinities,
     denormals, very small and very large numbers, and an empty batch. Regimes that change nothing are left out; a sound
     model may refuse the sets of those in `EDGE_REGIMES`.
 
@@ -81,8 +81,8 @@ def data_sets(
         found.append((chosen, feeds))
         if RANDOM in wanted:
             yield DataSet(maker.label(RANDOM, chosen), feeds)
+    chosen, feeds = min(found, key=lambda one: sum(value.size for value in one[1].values() if hasattr(value, "size")))
     for number, regime in enumerate(name for name in wanted if name != RANDOM):
-        chosen, feeds = found[0]
         made = maker.edge(regime, chosen, feeds, np.random.default_rng([seed, 1 + number]))
         if made is not None:
             yield DataSet(maker.label(regime, made[0]), made[1])
@@ -182,19 +182,22 @@ class Maker:
         self, runs: Runs, seed: int, dims: Mapping[str, int] | None, sizes: int
     ) -> Iterator[tuple[dict[str, int], Inputs]]:
         """Goes on as long as a dimension gets a new one of `sizes` sizes, and it does not take too long."""
-        seen: dict[str, list[int]] = {name: [] for name in self.dynamic}
+        seen: dict[str, list[int]] = {name: [] for name in self._free(dims)}
         left: int | None = None
         for number, (chosen, unclued) in enumerate(self._options(dims)):
-            if left == 0 or (left is not None and unclued is not None):
-                return
-            if left is not None and not any(len(s) < sizes and chosen[n] not in s for n, s in seen.items()):
-                continue
+            if left is not None:
+                if left == 0 or unclued is not None:
+                    return
+                if not any(len(s) < sizes and chosen[n] not in s for n, s in seen.items()):
+                    continue
             feeds = self.fill(chosen, seed + number, unclued)
             if runs(feeds):
                 left = MORE_TRIES if left is None or sizes > 2 else left
                 for name, known in seen.items():
                     known.append(chosen[name])
                 yield chosen, feeds
+                if all(len(set(known)) >= sizes for known in seen.values()):
+                    return
             elif left is not None:
                 left -= 1
 

@@ -152,7 +152,8 @@ def _floats(field: Field, rng: np.random.Generator) -> Array:
         return np.asarray(rng.uniform(0.5, 1.5, shape))
     if keys := [choice for choice in clues.choices if isinstance(choice, float | np.floating)]:
         return np.asarray(rng.choice(np.asarray(keys), shape))
-    values = np.asarray(rng.standard_normal(shape))
+    single = field.slot.dtype == ir.DataType.FLOAT and clues.affine is None
+    values = np.asarray(rng.standard_normal(shape, np.float32 if single else np.float64))
     if clues.affine is not None:
         mean, deviation = clues.affine
         return np.asarray(values * deviation + mean)
