@@ -52,15 +52,20 @@ def test_conv_with_bias(attributes: dict[str, Any]) -> None:
 
 
 FORMS: dict[str, dict[str, int]] = {
-    "product a tap": {"FEW_CHANNELS": -1, "FEW_PLACES": -1},
-    "product of all taps": {"FEW_CHANNELS": -1, "FEW_PLACES": 99},
+    "product a tap": {"FEW_CHANNELS": -1, "COST_OF_GATHERING": 999},
+    "number by number": {"COST_OF_GATHERING": 0},
+    "by rows and by sums": {"COST_OF_GATHERING": 999, "SOME_CHANNELS": 0},
     "swapped": {"MANY_TAPS": 0},
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "name", ["one axis", "three axes", "pads", "uneven pads", "strides", "dilations", "groups", "same upper"]
+    "name",
+    [
+        *("one axis", "three axes", "pads", "uneven pads", "strides", "strides and pads", "dilations", "groups"),
+        *("same upper", "pointwise", "pointwise, strides", "pointwise, pads", "as large as the image"),
+    ],
 )
 def test_forms_for_other_sizes(form: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms that are meant for larger tensors."""

@@ -10,11 +10,16 @@ import numpy as np
 
 from onward.spec.window import Window
 from onward.training.build import Tensor
+from onward.training.whole_batch import WholeBatch
 from onward.training.windows import Ints, covered, moved, spatial
 
 ALL = np.iinfo(np.int64).max
-FEW_CHANNELS, FEW_PLACES, MANY_TAPS = 4, 16, 64
-"""Where one form of a gradient becomes faster than another, or its graph too long."""
+FEW_CHANNELS, SOME_CHANNELS, MANY_TAPS = 4, 16, 64
+FEW_PLACES, SOME_PLACES = 16, 64
+USUAL_BATCH = 32
+COST_OF_GATHERING = 3
+"""Where one form of a gradient becomes faster than another, or its graph too long. To gather a number costs about as
+much as to turn three weights around."""
 
 Form = Callable[[Tensor, Tensor, list[int]], Tensor]
 """Of the big side, the small side and the sizes of the weights."""
@@ -67,8 +72,15 @@ class Convolution:
         strides, dilations = list(self.window.strides), list(self.window.dilations)
         if pads is not None and self._is_pointwise(pads) and self.group == 1:
             return op.Conv(small, op.Transpose(weights, perm=[1, 0, *range(2, self.rank + 2)]))
-        if self._is_small(small, weights):
-            return self._from_columns(small, weights, sizes)
+        if (whole := self._whole_batch(sizes, small, weights)) is not None:
+            if self._is_few(small, whole):
+                return whole.to_big(small, weights)
+            if whole.weights[0] > SOME_CHANNELS:
+                places = math.prod(whole.small)
+                if set(strides) == {1} and places <= SOME_PLACES:
+                    return whole.to_big_by_rows(small, weights)
+                if set(strides) != {1} and places <= FEW_PLACES:
+                    return whole.to_big_by_sums(small, weights)
         given = {"strides": strides, "dilations": dilations, "group": self.group}
         if pads is not None and all(-end < stride for end, stride in zip(pads[1], strides, strict=True)):
             begin, end = pads
@@ -82,35 +94,20 @@ class Convolution:
             )
         return moved(op.ConvTranspose(small, weights, **given), -self.begin, sizes, self.rank)
 
-    def _is_small(self, small: Tensor, weights: Tensor) -> bool:
-        """So few places that one product over the whole batch beats one a sample."""
-        places = spatial(small, self.rank).known
-        if weights.sizes is None or places is None or self.group > 1 or set(self.window.strides) != {1}:
-            return False
-        taps = math.prod(weights.sizes[2:])
-        return math.prod(places) <= FEW_PLACES and taps <= MANY_TAPS and weights.sizes[0] > 4 * FEW_CHANNELS
+    def _whole_batch(self, big: Ints, small: Tensor, weights: Tensor) -> WholeBatch | None:
+        """The forms for a whole batch, where all sizes but the batch's are known, and there are no groups."""
+        steps, sizes = spatial(small, self.rank).known, weights.sizes
+        if self.group > 1 or steps is None or sizes is None or big.known is None or self.begin.known is None:
+            return None
+        if math.prod((*steps, *sizes, *big.known)) == 0 or math.prod(sizes[2:]) > MANY_TAPS:
+            return None
+        return WholeBatch(tuple(big.known), tuple(steps), tuple(self.begin.known), self.window, tuple(sizes))
 
-    def _from_columns(self, small: Tensor, weights: Tensor, sizes: Ints) -> Tensor:
-        """What each place of the small side gives through each tap, moved there and added up; channels last."""
-        op, places = small.op, list(range(2, self.rank + 2))
-        assert weights.sizes is not None
-        outputs, channels, *kernel = weights.sizes
-        last = op.Transpose(small, perm=[0, *places, 1])
-        matrix = op.Reshape(op.Transpose(weights, perm=[0, *places, 1]), op.ints([outputs, -1]))
-        shape = op.Concat(op.Shape(last, end=-1), op.ints([math.prod(kernel) * channels]), axis=0)
-        product = op.Reshape(op.Reshape(last, op.ints([-1, outputs])) @ matrix, shape)
-        parts = op.many("Split", math.prod(kernel), product, axis=-1, num_outputs=math.prod(kernel))
-        total = op.total([self._at_tap(part, tap) for part, tap in zip(parts, np.ndindex(*kernel), strict=True)])
-        return moved(
-            op.Transpose(total, perm=[0, self.rank + 1, *range(1, self.rank + 1)]), -self.begin, sizes, self.rank
-        )
-
-    def _at_tap(self, part: Tensor, tap: tuple[int, ...]) -> Tensor:
-        """What goes through one tap, in place among all that the windows span; channels last."""
-        assert self.kernel.known is not None
-        before = [i * d for i, d in zip(tap, self.window.dilations, strict=True)]
-        after = [(n - 1) * d - b for n, d, b in zip(self.kernel.known, self.window.dilations, before, strict=True)]
-        return part.op.Pad(part, part.op.ints([0, *before, 0, 0, *after, 0]))
+    def _is_few(self, small: Tensor, whole: WholeBatch) -> bool:
+        """So few places, of the whole batch, that gathering them number by number costs less than turning weights."""
+        batch = small.dims[0] if small.dims is not None else None
+        rows = (batch if isinstance(batch, int) else USUAL_BATCH) * math.prod(whole.small)
+        return rows * COST_OF_GATHERING <= whole.weights[0]
 
     def _is_pointwise(self, pads: tuple[list[int], list[int]]) -> bool:
         """Every element of the small side comes from the one at the same place of the big side."""
@@ -120,26 +117,28 @@ class Convolution:
         """What each weight contributes: products of both sides summed over all places and the batch."""
         if like.sizes is None or self.kernel.known is None or math.prod(self.kernel.known) > MANY_TAPS:
             return self._swapped(big, small)
-        form = self._weight_form(big, small, like.sizes)
+        form = self._weight_form(big, small, like)
         return big.op.Reshape(form(big, small, like.sizes), like.shape)
 
-    def _weight_form(self, big: Tensor, small: Tensor, like: list[int]) -> Form:
-        """The fastest form for weights of the sizes `like`, as benchmarks/gradients.py measures them."""
-        channels, taps, places = like[1], math.prod(like[2:]), spatial(small, self.rank).known
-        if taps == 1:
+    def _weight_form(self, big: Tensor, small: Tensor, like: Tensor) -> Form:
+        """The fastest form for weights like `like`, as benchmarks/gradients.py measures them."""
+        assert like.sizes is not None
+        channels, taps, places = like.sizes[1], math.prod(like.sizes[2:]), spatial(small, self.rank).known
+        whole = self._whole_batch(spatial(big, self.rank), small, like)
+        if whole is not None and self._is_few(small, whole):
+            return lambda big, small, like: whole.to_weights(big, small)
+        if taps == 1 and (whole is None or (set(self.window.strides) == {1} and math.prod(whole.small) > SOME_PLACES)):
             return self._by_places
         if self.group > 1 and channels > 1:
             return self._by_places
         if self.group > 1:
-            width = spatial(small, self.rank).known
-            if width is not None and self.rank == 2 and set(self.window.strides) == {1}:
+            if places is not None and self.rank == 2 and set(self.window.strides) == {1}:
                 return self._by_rows
             known = big.dims is not None and isinstance(big.dims[0], int)
             return self._by_planes if known else lambda big, small, like: self._swapped(big, small)
-        if channels <= FEW_CHANNELS:
+        if channels <= FEW_CHANNELS and taps > 1:
             return self._by_columns
-        few = places is not None and math.prod(places) <= FEW_PLACES
-        return self._by_joined_taps if few else self._by_taps
+        return self._by_taps if whole is None else lambda big, small, like: whole.to_weights_by_taps(big, small)
 
     def _taps(self, x: Tensor, first: int) -> list[Tensor]:
         """What each tap of the kernel meets of the padded big side, whose spatial axes begin at `first`."""
@@ -157,29 +156,14 @@ class Convolution:
     def _padded(self, big: Tensor, small: Tensor) -> Tensor:
         return moved(big, self.begin, self.full(small), self.rank)
 
-    def _rows(self, big: Tensor, small: Tensor) -> tuple[list[Tensor], Tensor]:
-        """What each tap meets, channels last, and the small side, channels first."""
-        op, places = big.op, range(2, self.rank + 2)
-        taps = self._taps(op.Transpose(self._padded(big, small), perm=[0, *places, 1]), 1)
-        return taps, op.Reshape(
-            op.Transpose(small, perm=[1, 0, *places]), op.Concat(op.Shape(small, start=1, end=2), op.ints([-1]), axis=0)
-        )
-
     def _by_taps(self, big: Tensor, small: Tensor, like: list[int]) -> Tensor:
-        """One product a tap."""
-        op = big.op
-        taps, rows = self._rows(big, small)
+        """One product a tap, of places whose number is not known."""
+        op, places = big.op, range(2, self.rank + 2)
         outputs, channels = like[:2]
+        rows = op.Reshape(op.Transpose(small, perm=[1, 0, *places]), op.ints([outputs, -1]))
+        taps = self._taps(op.Transpose(self._padded(big, small), perm=[0, *places, 1]), 1)
         parts = [rows @ op.Reshape(tap, op.ints([-1, channels])) for tap in taps]
         return op.Transpose(op.Reshape(op.Concat(*parts, axis=0), op.ints([-1, outputs, channels])), perm=[1, 2, 0])
-
-    def _by_joined_taps(self, big: Tensor, small: Tensor, like: list[int]) -> Tensor:
-        """One product for all taps."""
-        op = big.op
-        taps, rows = self._rows(big, small)
-        outputs, channels = like[:2]
-        joined = op.Reshape(op.Concat(*taps, axis=-1), op.ints([-1, len(taps) * channels]))
-        return op.Transpose(op.Reshape(rows @ joined, op.ints([outputs, -1, channels])), perm=[0, 2, 1])
 
     def _by_places(self, big: Tensor, small: Tensor, like: list[int]) -> Tensor:
         """One product a tap, sample and group."""
