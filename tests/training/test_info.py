@@ -18,7 +18,7 @@ from onward.errors import InvalidModelError, OnwardError
 from onward.training.adapters import lora
 from onward.training.groups import Group
 from onward.training.info import check, load, to_model
-from onward.training.losses import Penalty
+from onward.training.losses import CrossEntropy, KLDivergence, Penalty, Term
 from onward.training.optimizers import SGD, Adagrad, AdamW
 from onward.training.schedules import Cosine, Warmup
 from onward.training.standard import TRAINING, OnnxAdam
@@ -417,3 +417,26 @@ def test_unclear_files_of_others_are_refused() -> None:
     del file.metadata_props[:]
     with pytest.raises(OnwardError, match="no Gradient node"):
         load(file)
+
+
+def test_the_loss_is_said_in_words(tmp_path: Path) -> None:
+    """As far as it can be: what a graph alone says is not guessed at."""
+    own = [Term(CrossEntropy(0.1, weight=np.array([1.0, 2.0, 0.5])), 0.5), Term(KLDivergence("teacher"))]  # type: ignore[arg-type]
+    prepare(model(), own).save(tmp_path / "own.onnx")
+    said = [Term(CrossEntropy(0.1, weight=(1.0, 2.0, 0.5)), 0.5, "y"), Term(KLDivergence("teacher"), output="y")]
+    assert load(tmp_path / "own.onnx").loss == said
+    for given in ({"penalties": [Penalty(0.1)]}, {"output": "h"}):
+        made = prepare(model(), "cross_entropy", **given)
+        made.save(tmp_path / "other.onnx")
+        assert made.loss is None and load(tmp_path / "other.onnx").loss is None
+
+
+def test_labels_whose_name_is_taken() -> None:
+    """Two losses of the same labels still share them, and the loss in words says what they are called."""
+    proto = model()
+    for node in proto.graph.node:
+        for names in (node.input, node.output):
+            names[:] = ["labels" if name == "h" else name for name in names]
+    made = prepare(proto, [Term("cross_entropy"), Term("nll")])
+    assert made.loss is not None and len(made.labels) == 1 and made.labels[0] != "labels"
+    assert {getattr(term.loss, "labels", None) for term in made.loss} == set(made.labels)

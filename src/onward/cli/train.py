@@ -29,7 +29,7 @@ PREPARE = """examples:
   onward train prepare model.onnx --lora rank=8 --out trainable.onnx                 train low-rank adapters
   onward train prepare model.onnx --scratch --out trainable.onnx                     start from random weights
 
-losses: cross_entropy, nll, bce_with_logits, mse, l1, huber, kl
+losses: cross_entropy, nll, bce_with_logits, mse, l1, huber, kl, ctc
 optimizers: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lamb"""
 RUN = """examples:
   onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx
@@ -297,10 +297,7 @@ def described(path: str) -> dict[str, Any]:
     from onward.canon.walk import all_nodes
     from onward.model import load
     from onward.training.coverage import gradient_status
-    from onward.training.derivatives import named
-    from onward.training.divergence import before
     from onward.training.info import load as load_trainable
-    from onward.training.trainable import LOSS
 
     model = load(path)
     ops = {key_of(node) for node in all_nodes(model.ir.graph)} - {"Constant"}
@@ -322,7 +319,7 @@ def described(path: str) -> dict[str, Any]:
         "steps": trainable.step,
         "inputs": [v.name for v in trainable.gradients.graph.inputs if v.name not in (*names, *trainable.labels)],
         "labels": list(trainable.labels),
-        "loss": [node.op_type for node in before(named(trainable.gradients.graph, LOSS)) if in_loss(node.name)],
+        "loss": loss_of(trainable),
         "parameters": {name: list(array.shape) for name, array in trainable.parameters.items()},
         "buffers": {name: list(array.shape) for name, array in trainable.buffers.items()},
         "state": list(trainable.state),
@@ -339,9 +336,17 @@ def described(path: str) -> dict[str, Any]:
     }
 
 
-def in_loss(name: str | None) -> bool:
-    """Whether a node belongs to the loss that was put behind a model."""
-    return (name or "").startswith("loss/")
+def loss_of(trainable: Trainable) -> str:
+    """The loss in words, or, if it is known as a graph only, the ops that were put behind the model."""
+    from onward.training.derivatives import named
+    from onward.training.divergence import before
+    from onward.training.recipe import loss_words
+    from onward.training.trainable import LOSS
+
+    if trainable.loss is not None:
+        return " + ".join(loss_words(term) for term in trainable.loss)
+    nodes = before(named(trainable.gradients.graph, LOSS))
+    return " → ".join(node.op_type for node in nodes if (node.name or "").startswith("loss/"))
 
 
 def show(found: dict[str, Any], console: Console) -> None:
@@ -365,7 +370,7 @@ def show(found: dict[str, Any], console: Console) -> None:
             say(f"running statistics: {', '.join(found['buffers'])}")
         say(f"a step takes {', '.join(found['inputs'])}; labels: {', '.join(found['labels']) or 'none'}")
         if found["loss"]:
-            say(f"loss: {' → '.join(found['loss'])}")
+            say(f"loss: {found['loss']}")
         say(f"optimizer: {found['optimizer']['about']}; {found['steps']} steps were made")
         for number, bound in enumerate(found["bindings"]):
             say(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onward.training.adapters import lora
     from onward.training.capture import from_torch
+    from onward.training.ctc import CTC
     from onward.training.derivatives import gradient
     from onward.training.embed import OnnxLoss, OnnxOptimizer
     from onward.training.export import to_torch_package
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "adapters": ("lora",),
     "capture": ("from_torch",),
+    "ctc": ("CTC",),
     "derivatives": ("gradient",),
     "embed": ("OnnxLoss", "OnnxOptimizer"),
     "export": ("to_torch_package",),
@@ -57,6 +59,7 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "CTC",
     "L1",
     "LAMB",
     "SGD",

@@ -14,6 +14,7 @@ import numpy as np
 
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import Model, load
+from onward.training.ctc import CTC
 from onward.training.groups import Group
 from onward.training.losses import (
     L1,
@@ -232,6 +233,8 @@ def _loss(loss: Any) -> Any:
             return L1(reduction)
         case nn.HuberLoss():
             return Huber(loss.delta, reduction)
+        case nn.CTCLoss():
+            return CTC(loss.blank, loss.zero_infinity, reduction)
         case nn.SmoothL1Loss():
             return L1(reduction) if not loss.beta else Term(Huber(loss.beta, reduction), 1 / loss.beta)
     raise UnsupportedError(f"the loss {loss} (reduction {reduction!r}) has no counterpart; prepare takes ONNX models")

@@ -26,10 +26,12 @@ from onward.training.recipe import (
     KEY,
     Recipe,
     is_stored,
+    read_loss,
     read_optimizer,
     read_schedule,
     recipes,
     without,
+    write_loss,
     write_optimizer,
     write_schedule,
 )
@@ -79,6 +81,7 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
         trainable.accumulate,
         write_schedule(trainable.schedule),
         {name: {**asdict(a), "base": bases[name].name} for name, a in trainable.adapters.items()},
+        write_loss(trainable.loss),
     )
     inference.metadata_props[f"{KEY}{len(others)}"] = recipe.dumps()
     for domain, version in step.model.opset_imports.items():
@@ -230,6 +233,7 @@ def _ours(model: Model, index: int, recipe: Recipe) -> Trainable:
         recipe.accumulate,
         read_schedule(recipe.schedule),
         recipe.read_adapters(),
+        read_loss(recipe.terms),
     )
 
 

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onward.errors import OnwardError
 from onward.training.build import Builder, Tensor
 from onward.training.by_name import by_name
+from onward.training.ctc import CTC
 
 Reduction = Literal["mean", "sum"]
 Dims = Sequence[int | str | None]
@@ -220,6 +221,7 @@ LOSSES: Mapping[str, type[Any]] = {
     "l1": L1,
     "huber": Huber,
     "kl": KLDivergence,
+    "ctc": CTC,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from onward.training.adapters import Adapter
 from onward.training.build import Builder, Tensor
 from onward.training.embed import OnnxOptimizer
 from onward.training.groups import Rule
+from onward.training.losses import LOSSES, Term
 from onward.training.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Optimizer, State, Update
 from onward.training.schedules import SCHEDULES, Schedule, Warmup
 from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum
@@ -56,6 +57,8 @@ class Recipe:
     accumulate: int = 1
     schedule: dict[str, Any] | None = None
     adapters: dict[str, Any] = field(default_factory=dict)
+    terms: list[dict[str, Any]] | None = None
+    """The loss in words, if it can be said so."""
 
     def dumps(self) -> str:
         return json.dumps(asdict(self))
@@ -122,6 +125,46 @@ def read_optimizer(given: Mapping[str, Any]) -> Optimizer:
     else:
         raise InvalidModelError(f"the file is trained by {name!r}, an optimizer that this version does not know")
     return made
+
+
+def write_loss(terms: Sequence[Term] | None) -> list[dict[str, Any]] | None:
+    """A loss as JSON, if it is known in words."""
+    if terms is None:
+        return None
+    return [
+        {"name": loss_name(term), "options": asdict(_own(term)), "weight": term.weight, "output": term.output}
+        for term in terms
+    ]
+
+
+def read_loss(given: Sequence[Mapping[str, Any]] | None) -> list[Term] | None:
+    """What `write_loss` wrote; a loss of another version, which is not known here, is one that is known as a graph."""
+    try:
+        return None if given is None else [_read_term(term) for term in given]
+    except (KeyError, TypeError):
+        return None
+
+
+def _read_term(given: Mapping[str, Any]) -> Term:
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in given["options"].items()}
+    return Term(LOSSES[given["name"]](**options), given["weight"], given["output"])
+
+
+def _own(term: Term) -> Any:
+    return term.loss
+
+
+def loss_name(term: Term) -> str:
+    return next(name for name, kind in LOSSES.items() if type(term.loss) is kind)
+
+
+def loss_words(term: Term) -> str:
+    """A term as a person would say it: `0.5 × cross_entropy(label_smoothing=0.1) of y`."""
+    own = _own(term)
+    options = [f"{f.name}={value!r}" for f in fields(own) if (value := getattr(own, f.name)) != f.default]
+    weight = "" if term.weight == 1 else f"{term.weight:g} × "
+    how = f"({', '.join(options)})" if options else ""
+    return f"{weight}{loss_name(term)}{how} of {term.output}"
 
 
 def is_stored(optimizer: Optimizer) -> bool:

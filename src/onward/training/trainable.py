@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from onward.training.build import Builder, Tensor
 from onward.training.derivatives import named
 from onward.training.embed import OnnxLoss, OnnxOptimizer
 from onward.training.groups import Group, NoDecay, Rule, matches, rules
-from onward.training.losses import Dims, Loss, Penalty, Term, loss_named
+from onward.training.losses import LOSSES, Dims, Loss, Penalty, Term, loss_named
 from onward.training.modes import training_mode
 from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, optimizer_named
 from onward.training.parameters import Choice, choose, has_float_weights
@@ -30,6 +30,8 @@ from onward.training.schedules import Schedule
 LOSS = "onward.loss"
 LEARNING_RATE = "onward.lr"
 STEP = "onward.step"
+LABELS = ("labels", "input_lengths", "target_lengths")
+"""The options of losses that are names of inputs."""
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -63,6 +65,8 @@ class Trainable:
     """The number of a step to the factor of the learning rate."""
     adapters: dict[str, Adapter] = field(default_factory=dict)
     """By the weight of the original that they belong to: its own parameters are trained in its place."""
+    loss: list[Term] | None = None
+    """What is minimised, where it is a sum of Onward's own losses of outputs; None: it is known as a graph only."""
 
     @property
     def uniform(self) -> bool:
@@ -140,7 +144,7 @@ def prepare(
     weights = set(graph.graph.initializers)
     op = Builder(graph)
     labels: list[str] = []
-    target = _loss(op, output, loss_terms(loss), labels)
+    target, said = _loss(op, output, loss_terms(loss), labels)
     chosen = _chosen(graph.graph, target, trainable, weights, adapters, groups)
     value = give_out(op, _penalised(op, target, chosen, penalties), LOSS)
     lower_for_gradients(graph, value, chosen)
@@ -175,6 +179,7 @@ def prepare(
         accumulate=accumulate,
         schedule=schedule,
         adapters=adapters,
+        loss=None if penalties else said,
     )
 
 
@@ -204,12 +209,18 @@ def loss_terms(loss: Any) -> list[Term]:
     return [Term(OnnxLoss(loss) if _is_model(loss) else loss)]
 
 
-def _loss(op: Builder, output: str | None, terms: Sequence[Term], labels: list[str]) -> Tensor:
-    """The sum of terms; the inputs that they ask for are added to the graph, and to `labels`."""
+def _loss(
+    op: Builder, output: str | None, terms: Sequence[Term], labels: list[str]
+) -> tuple[Tensor, list[Term] | None]:
+    """The sum of terms, and the terms with all names as they are in the graph, if they are Onward's own.
+
+    The inputs that they ask for are added to the graph, and to `labels`.
+    """
+    asked: dict[str, str] = {}
 
     def target(name: str, dtype: ir.DataType, dims: Dims | None) -> Tensor:
         for value in op.graph.inputs:
-            if value.name == name:
+            if value.name == asked.setdefault(name, name):
                 if value.dtype != dtype:
                     raise OnwardError(
                         f"the loss takes {name!r} as {dtype.name}, but it is {op.tensor(value).dtype.name}"
@@ -219,19 +230,27 @@ def _loss(op: Builder, output: str | None, terms: Sequence[Term], labels: list[s
             name=op.names.value(name), type=ir.TensorType(dtype), shape=None if dims is None else ir.Shape(dims)
         )
         op.graph.inputs.append(value)
-        labels.append(value.name or name)
+        asked[name] = value.name or name
+        labels.append(asked[name])
         return op.tensor(value)
 
     if not terms:
         raise OnwardError("there is no loss")
     op.scope = "loss/"
-    found = []
+    found: list[Tensor] = []
+    said: list[Term] = []
     for term in terms:
-        how: Loss = loss_named(term.loss) if isinstance(term.loss, str) else term.loss
-        value = how.build(op, op.tensor(_prediction(op.graph, term.output or output)), target)
+        how: Any = loss_named(term.loss) if isinstance(term.loss, str) else term.loss
+        prediction = _prediction(op.graph, term.output or output)
+        value = how.build(op, op.tensor(prediction), target)
         found.append(value if term.weight == 1 else value * term.weight)
+        if type(how) in LOSSES.values() and prediction.is_graph_output():
+            own: dict[str, Any] = {k: asked[name] for k, name in vars(how).items() if k in LABELS and name in asked}
+            if getattr(how, "weight", None) is not None:
+                own["weight"] = tuple(map(float, how.weight))
+            said.append(Term(replace(how, **own), term.weight, prediction.name))
     op.scope = ""
-    return op.total(found)
+    return op.total(found), said if len(said) == len(terms) else None
 
 
 def _prediction(graph: ir.Graph, output: str | None) -> ir.Value:

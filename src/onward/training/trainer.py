@@ -13,6 +13,7 @@ import numpy as np
 
 from onward.errors import OnwardError, RunFailure
 from onward.model import Model
+from onward.training.ctc import CTC
 from onward.training.divergence import DivergedError, diagnosis
 from onward.training.evaluation import COUNTED, RIGHT, evaluation
 from onward.training.flat import Flat
@@ -72,6 +73,7 @@ class Trainer:
         self._session = open_session(trainable.gradients, threads)
         self._feeds = Feeds(self._session, trainable.gradients.graph, self._weights.views | self._buffers)
         self._labels = class_labels(trainable.gradients.graph, trainable.labels)
+        self._ctc = ctc_labels(trainable)
         self._loss = np.zeros((), dtype)
         self._random = any(node.op_type in RANDOM for node in trainable.gradients.graph.all_nodes())
         self._binding = self._bound(self._session)
@@ -162,8 +164,7 @@ class Trainer:
 
     def _feed(self, binding: Any, batch: Batch) -> dict[str, Array]:
         feeds = self._feeds.checked(batch)
-        for name, labels in self._labels.items():
-            labels.check(feeds[name])
+        self._check_labels(feeds)
         for name, array in feeds.items():
             bind_input(binding, name, array)
         return feeds
@@ -171,8 +172,13 @@ class Trainer:
     def check(self, data: Mapping[str, Array], batch: int) -> None:
         """Refuse arrays by name that steps would refuse: by their first batch, and by all class labels."""
         self._feeds.checked({name: array[:batch] for name, array in data.items()})
+        self._check_labels(data)
+
+    def _check_labels(self, data: Mapping[str, Array]) -> None:
         for name, labels in self._labels.items():
             labels.check(data[name])
+        for loss, classes in self._ctc:
+            loss.check(data, classes)
 
     def _run(self, session: Any, binding: Any, feeds: Mapping[str, Array]) -> None:
         """Feeds are arguments because they have to live as long as the run."""
@@ -192,7 +198,8 @@ class Trainer:
     def _diagnosis(self, loss: float, batch: Batch) -> str:
         feeds = self._feeds.checked(batch)
         given = {**feeds, **self._weights.views, **self._buffers}
-        return diagnosis(self.trainable.gradients, given, feeds, loss, self.steps + 1, self.rate)
+        found = diagnosis(self.trainable.gradients, given, feeds, loss, self.steps + 1, self.rate)
+        return f"{found}. {CTC.hint}" if self._ctc and math.isinf(loss) else found
 
     def evaluate(self, data: Any, batch: int = 256) -> dict[str, float]:
         """The mean loss as the model is used (no dropout, running statistics) and, for class labels, the accuracy."""
@@ -252,6 +259,18 @@ class Trainer:
     def tuned(self) -> Model:
         """The model as it was given, with the weights as they are now."""
         return with_weights(self.trainable.original, self.trainable.weights(self.parameters) | self._buffers)
+
+
+def ctc_labels(trainable: Trainable) -> list[tuple[CTC, int | None]]:
+    """The CTC losses that are minimised, each with the number of classes that its output has, if that is known."""
+    shapes = {value.name: value.shape for value in trainable.original.ir.graph.outputs}
+    found = []
+    for term in trainable.loss or ():
+        if isinstance(term.loss, CTC):
+            shape = shapes.get(term.output)
+            size = shape[-1] if shape is not None and shape.rank() else None
+            found.append((term.loss, size if isinstance(size, int) else None))
+    return found
 
 
 def batches(data: Mapping[str, Array], size: int, seed: int = 0, shuffle: bool = True) -> Iterator[dict[str, Array]]:

@@ -81,7 +81,7 @@ class Script:
             index = self.outputs.index(term.output or self.outputs[0])
             prediction = "y" if len(self.outputs) == 1 else f"outputs[{index}]"
             loss: Any = term.loss
-            call = loss_call(loss, prediction, f"batch[{_quoted(loss.labels)}]")
+            call = loss_call(loss, prediction, lambda name: f"batch[{_quoted(name)}]")
             terms.append(call if term.weight == 1 else f"{term.weight!r} * {call}")
         first, *more = terms
         lines = [*wrap(f"{result} = net({arguments})"), *wrap(f"{'loss =' if more else 'return'} {first}")]

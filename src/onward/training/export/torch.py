@@ -21,6 +21,7 @@ from onward.training.export.script import Script
 from onward.training.export.state import Place, package
 from onward.training.export.words import has_step, unwrapped
 from onward.training.groups import Rule
+from onward.training.losses import Term
 from onward.training.modes import inference_mode
 from onward.training.trainable import LOSS, Trainable
 from onward.training.weights import with_weights
@@ -57,13 +58,11 @@ def generate(trainable: Trainable | Trainer) -> tuple[Source, str, dict[str, Arr
     source, places = package(_model(given, trains), given.parameters)
     state = _state(given, optimizer, places)
     graph = given.gradients.graph
-    outputs = _outputs(given)
-    loss = next(value for value in graph.outputs if value.name == LOSS)
     script = Script(
         data=_inputs(given),
         labels={value.name or "": _dtype(value) for value in graph.inputs if value.name in given.labels},
         outputs=[value.name or "" for value in given.original.ir.graph.outputs],
-        terms=recognise(loss, outputs),
+        terms=_terms(given),
         optimizer=optimizer,
         lr=lr,
         groups=_groups(given, places, optimizer.weight_decay),
@@ -116,6 +115,15 @@ def _model(trainable: Trainable, trains: bool) -> Model:
     if trains:
         inference_mode(model.ir)
     return model
+
+
+def _terms(trainable: Trainable) -> list[Term]:
+    """The loss as the file says it, or as it is read off the graph."""
+    names = {value.name for value in trainable.original.ir.graph.outputs}
+    if trainable.loss is not None and all(term.output in names for term in trainable.loss):
+        return trainable.loss
+    loss = next(value for value in trainable.gradients.graph.outputs if value.name == LOSS)
+    return recognise(loss, _outputs(trainable))
 
 
 def _inputs(trainable: Trainable) -> dict[str, str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onward.errors import UnsupportedError
+from onward.training.ctc import CTC
 from onward.training.losses import (
     L1,
     BinaryCrossEntropy,
@@ -30,9 +31,10 @@ OPTIMIZERS: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
 """The class of `torch.optim`, and the options that it has by the same names."""
 
 
-def loss_call(loss: Any, prediction: str, labels: str) -> str:
-    """A call of `torch.nn.functional`."""
+def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
+    """A call of `torch.nn.functional`; `batch` is how an input of a name is written."""
     options: dict[str, str] = {}
+    more: list[str] = []
     match loss:
         case CrossEntropy() | NegativeLogLikelihood():
             function = "cross_entropy" if isinstance(loss, CrossEntropy) else "nll_loss"
@@ -56,12 +58,29 @@ def loss_call(loss: Any, prediction: str, labels: str) -> str:
         case KLDivergence():
             function = "kl_div"
             options["reduction"] = '"batchmean"'
+        case CTC():
+            function = "ctc_loss"
+            prediction, more = _ctc_inputs(loss, prediction, batch)
+            options |= {"blank": str(loss.blank)} if loss.blank else {}
+            options |= {"zero_infinity": "True"} if loss.zero_infinity else {}
         case _:
             raise UnsupportedError(f"the loss {type(loss).__name__} has no counterpart in PyTorch")
     if getattr(loss, "reduction", "mean") != "mean":
         options["reduction"] = f'"{loss.reduction}"'
-    arguments = [prediction, labels, *(f"{key}={value}" for key, value in options.items())]
+    arguments = [prediction, batch(loss.labels), *more, *(f"{key}={value}" for key, value in options.items())]
     return f"F.{function}({', '.join(arguments)})"
+
+
+def _ctc_inputs(loss: CTC, prediction: str, batch: Callable[[str], str]) -> tuple[str, list[str]]:
+    """The prediction as `F.ctc_loss` takes it, and the lengths."""
+    if loss.concatenated:
+        raise UnsupportedError("CTC labels that are concatenated cannot be cut into batches: use padded ones")
+    lengths = batch(loss.target_lengths)
+    times = f"torch.full_like({lengths}, {prediction}.shape[{int(loss.batch_first)}])"
+    if loss.input_lengths is not None:
+        times = batch(loss.input_lengths)
+    prediction += ".transpose(0, 1)" if loss.batch_first else ""
+    return prediction + (".log_softmax(-1)" if loss.logits else ""), [times, lengths]
 
 
 def _tensor(numbers: float | Sequence[float], like: str) -> str:
