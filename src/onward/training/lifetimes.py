@@ -1,0 +1,52 @@
+"""The order in which nodes run: as late as they can, so that the tensors they make live shortly.
+
+A runtime that walks a graph from its outputs computes all gradients of activations before any of weights, and holds
+them until then. Here every gradient of a weight is computed as soon as there is what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import onnx
+
+
+def order_nodes(graph: onnx.GraphProto) -> None:
+    """Sort nodes that are in some possible order already. What leads to an output is computed when that is its turn."""
+    nodes = list(graph.node)
+    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    needs = [sorted({makers[name] for name in reads(node) if name in makers}) for node in nodes]
+    depths: list[int] = []
+    for before in needs:
+        depths.append(1 + max((depths[index] for index in before), default=0))
+    ends = {makers[value.name] for value in graph.output if value.name in makers}
+    order = _on_demand(sorted(ends, key=lambda index: (depths[index], index)), needs, depths)
+    del graph.node[:]
+    graph.node.extend(nodes[index] for index in order)
+
+
+def _on_demand(ends: Sequence[int], needs: Sequence[Sequence[int]], depths: Sequence[int]) -> list[int]:
+    """Each after what it needs, that which takes longest first: the rest need not wait for it then."""
+    order: dict[int, None] = {}
+    for end in ends:
+        waiting = [(end, False)]
+        while waiting:
+            index, ready = waiting.pop()
+            if index in order:
+                continue
+            if ready:
+                order[index] = None
+                continue
+            waiting.append((index, True))
+            waiting += [(i, False) for i in sorted(needs[index], key=lambda i: depths[i]) if i not in order]
+    return list(order)
+
+
+def reads(node: onnx.NodeProto) -> Iterator[str]:
+    """The names of values that a node depends on, those that its bodies capture included."""
+    yield from filter(None, node.input)
+    for attribute in node.attribute:
+        for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+            for inner in body.node:
+                yield from reads(inner)
+            yield from (value.name for value in body.output)
