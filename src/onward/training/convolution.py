@@ -72,8 +72,8 @@ class Convolution:
         strides, dilations = list(self.window.strides), list(self.window.dilations)
         if pads is not None and self._is_pointwise(pads) and self.group == 1:
             return op.Conv(small, op.Transpose(weights, perm=[1, 0, *range(2, self.rank + 2)]))
-        if (whole := self._whole_batch(sizes, small, weights)) is not None:
-            if self._is_few(small, whole):
+        if (whole := self.whole_batch(sizes, small, weights)) is not None:
+            if self.is_few(small, whole):
                 return whole.to_big(small, weights)
             if whole.weights[0] > SOME_CHANNELS:
                 places = math.prod(whole.small)
@@ -94,7 +94,7 @@ class Convolution:
             )
         return moved(op.ConvTranspose(small, weights, **given), -self.begin, sizes, self.rank)
 
-    def _whole_batch(self, big: Ints, small: Tensor, weights: Tensor) -> WholeBatch | None:
+    def whole_batch(self, big: Ints, small: Tensor, weights: Tensor) -> WholeBatch | None:
         """The forms for a whole batch, where all sizes but the batch's are known, and there are no groups."""
         steps, sizes = spatial(small, self.rank).known, weights.sizes
         if self.group > 1 or steps is None or sizes is None or big.known is None or self.begin.known is None:
@@ -103,7 +103,7 @@ class Convolution:
             return None
         return WholeBatch(tuple(big.known), tuple(steps), tuple(self.begin.known), self.window, tuple(sizes))
 
-    def _is_few(self, small: Tensor, whole: WholeBatch) -> bool:
+    def is_few(self, small: Tensor, whole: WholeBatch) -> bool:
         """So few places, of the whole batch, that gathering them number by number costs less than turning weights."""
         batch = small.dims[0] if small.dims is not None else None
         rows = (batch if isinstance(batch, int) else USUAL_BATCH) * math.prod(whole.small)
@@ -124,8 +124,8 @@ class Convolution:
         """The fastest form for weights like `like`, as benchmarks/gradients.py measures them."""
         assert like.sizes is not None
         channels, taps, places = like.sizes[1], math.prod(like.sizes[2:]), spatial(small, self.rank).known
-        whole = self._whole_batch(spatial(big, self.rank), small, like)
-        if whole is not None and self._is_few(small, whole):
+        whole = self.whole_batch(spatial(big, self.rank), small, like)
+        if whole is not None and self.is_few(small, whole):
             return lambda big, small, like: whole.to_weights(big, small)
         if taps == 1 and (whole is None or (set(self.window.strides) == {1} and math.prod(whole.small) > SOME_PLACES)):
             return self._by_places

@@ -92,10 +92,10 @@ class WholeBatch:
     def matrix(self, weights: Tensor) -> Tensor:
         return weights.op.Reshape(weights, weights.op.ints([self.weights[0], -1]))
 
-    def to_small(self, big: Tensor, weights: Tensor) -> Tensor:
+    def to_small(self, big: Tensor, weights: Tensor, bias: Tensor | None = None) -> Tensor:
         """The weights are read as they lie."""
         op = big.op
-        product = op.Gemm(self.columns(big), self.matrix(weights), transB=1)
+        product = op.Gemm(self.columns(big), self.matrix(weights), bias, transB=1)
         return self._channels_first(product, self.small)
 
     def to_weights(self, big: Tensor, small: Tensor) -> Tensor:
