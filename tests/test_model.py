@@ -296,3 +296,56 @@ def test_loading_imports_no_framework() -> None:
         "import sys, onward.model; print(*{'torch', 'tensorflow', 'jax', 'sklearn', 'onnxruntime'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+# State of training, which is large as weights are
+
+
+def trained() -> onnx.ModelProto:
+    """A model whose training info has a large tensor in each of its graphs, and a small one."""
+    proto = everything()
+    for index, graph in enumerate((proto.training_info[0].initialization, proto.training_info[0].algorithm)):
+        arrays = {"large": np.arange(3000, dtype=np.float32) + index, "small": np.arange(3.0) + index}
+        graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    return proto
+
+
+@pytest.mark.parametrize("external", [None, True])
+def test_training_state_is_saved_and_read(external: bool | None, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "net.onnx"
+    model = load(trained())
+    model.save(path, external_data=external)
+    assert (path.stat().st_size < 12000) == bool(external)
+    same(load(trained()).to_proto(), load(path).to_proto())
+    if external:
+        held = onnx.load(path, load_external_data=False).training_info[0].algorithm.initializer
+        assert [tensor.data_location for tensor in held if tensor.name == "large"] == [TensorProto.EXTERNAL]
+    else:
+        same(load(trained()).to_proto(), onnx.load(path))
+
+
+def test_training_state_that_is_too_large_goes_to_a_file_of_its_own(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it, weights would fit into one file."""
+    model = load(trained())
+    monkeypatch.setattr("onward.model.LARGEST_FILE", model.nbytes - 20000)
+    model.save(tmp_path / "net.onnx")
+    assert (tmp_path / "net.onnx.data").stat().st_size > 24000
+    same(load(trained()).to_proto(), load(tmp_path / "net.onnx").to_proto())
+    with pytest.raises(OnwardError, match="too large for one file"):
+        model.save(tmp_path / "other.onnx", external_data=False)
+    model.training_info.clear()
+    model.save(tmp_path / "plain.onnx")
+    assert not (tmp_path / "plain.onnx.data").exists()
+
+
+def test_a_reference_in_a_file_leads_nowhere() -> None:
+    """Only what was read from this very file is ever held."""
+    proto = trained()
+    tensor = proto.training_info[0].algorithm.initializer[-2]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="\0held:0")
+    with pytest.raises(InvalidModelError, match="its data is in the file"):
+        load(proto)

@@ -16,14 +16,17 @@ from onward.errors import InvalidModelError, OnwardError
 from onward.hub import structure
 from onward.hub.files import DataFile, Source, opened, parse, replacing
 from onward.hub.garbage import no_garbage_collection
+from onward.hub.held import Held, Holder, held_by, held_in
 from onward.hub.read import Reader
 from onward.hub.tensors import SparseTensor
 from onward.hub.weights import Weights
+from onward.hub.wire import join
 from onward.hub.wording import quote
 from onward.hub.write import Writer
 
 LARGEST_FILE = 2**31 - 2**20
 """Bytes that one protobuf file can hold, with some room to spare; a larger model needs external data."""
+LARGEST_MESSAGE = 2**31
 _TOO_LARGE = "too large for one file, which protobuf limits to 2 GB: save it with external data"
 
 
@@ -39,6 +42,8 @@ class Model:
     """The IR version of its file, below which it is not saved; 0 for a model made here."""
     data_files: list[pathlib.Path] = field(default_factory=list)
     """The files beside its own from which weights were mapped."""
+    held: Held = field(default_factory=dict)
+    """Large tensors that messages of `training_info` refer to."""
 
     @property
     def name(self) -> str:
@@ -61,7 +66,7 @@ class Model:
     def _write(self, writer: Writer) -> onnx.ModelProto:
         with no_garbage_collection():
             proto = writer.model(self.ir, max(self.ir_version, 7 if self.training_info else 0))
-        proto.training_info.extend(self.training_info)
+            writer.training(proto.training_info, self.training_info, self.held)
         return proto
 
     def save(self, path: str | os.PathLike[str], *, external_data: bool | None = None) -> None:
@@ -81,14 +86,18 @@ class Model:
             if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             with replacing(path) as file, replacing(data_path) if external_data else nullcontext() as data_file:
-                store = DataFile(data_file, data_path.name) if data_file else None
-                file.write(_serialized(self._write(Writer(store))))
+                own: Held = {}
+                store = DataFile(data_file, data_path.name) if data_file else Holder(own)
+                pieces = join(_serialized(self._write(Writer(store))), own)
+                if sum(map(len, pieces)) >= LARGEST_MESSAGE:
+                    raise OnwardError(_TOO_LARGE)
+                file.writelines(pieces)
         except OSError as error:
             raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all weights, wherever they are in the graph."""
+        """Bytes of all weights, wherever they are in the graph, and of the state of training."""
         total = 0
         for graph in self.ir.graphs():
             tensors = [value.const_value for value in graph.initializers.values()]
@@ -96,7 +105,8 @@ class Model:
                 tensors += [a.value for a in node.attributes.values() if a.type is ir.AttributeType.TENSOR]
             dense = [t for t in tensors if t is not None and not isinstance(t, ir.StringTensor | SparseTensor)]
             total += sum(tensor.nbytes for tensor in dense)
-        return total
+        trained = (held_by(proto, self.held) for proto in held_in(self.training_info))
+        return total + sum(tensor.nbytes for tensor in trained if tensor is not None)
 
 
 def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto | Model) -> Model:
@@ -135,7 +145,7 @@ def _read(source: Source, path: pathlib.Path | None = None) -> Model:
         for graph in graphs:
             structure.sort(graph)
     structure.check(model)
-    return Model(model, list(proto.training_info), path, proto.ir_version, weights.files)
+    return Model(model, list(proto.training_info), path, proto.ir_version, weights.files, weights.held)
 
 
 def _serialized(proto: onnx.ModelProto) -> bytes:

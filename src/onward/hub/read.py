@@ -15,6 +15,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError
+from onward.hub.held import SMALLEST, hold, location_of
 from onward.hub.tensors import embed, read_sparse, read_tensor, tensors_in
 from onward.hub.types import read_type
 from onward.hub.weights import Weights
@@ -89,7 +90,7 @@ class Reader:
         )
 
     def training(self, proto: onnx.TrainingInfoProto, graph: ir.Graph) -> list[ir.Graph]:
-        """Check training information, which stays in protobuf, and move its weights into it.
+        """Check training information, which stays in protobuf; large weights are held beside it, others moved into it.
 
         Its graphs see all values of the model's graph. Returned as onnx-ir reads them.
         """
@@ -101,9 +102,16 @@ class Reader:
         graphs = []
         for name in ("initialization", "algorithm"):
             part = getattr(proto, name)
+            where = f"training info: {name}"
+            for tensor in part.initializer:
+                if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                    data = read_tensor(tensor, self.weights, where)
+                    if data.nbytes >= SMALLEST:
+                        hold(tensor, data, self.weights.held)
             for tensor in tensors_in(part):
-                embed(tensor, self.weights, f"training info: {name}")
-            graphs.append(self.graph(part, {}, (scope,), f"training info: {name}"))
+                if location_of(tensor) is None:
+                    embed(tensor, self.weights, where)
+            graphs.append(self.graph(part, {}, (scope,), where))
         return graphs
 
     def graph(self, proto: onnx.GraphProto, values: Scope, outer: Sequence[Scope], where: str) -> ir.Graph:

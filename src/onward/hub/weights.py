@@ -12,6 +12,7 @@ import onnx
 
 from onward.errors import InvalidModelError
 from onward.hub.files import Source
+from onward.hub.held import Held, raw
 from onward.hub.wire import EMBEDDED
 from onward.hub.wording import quote, string_map
 
@@ -30,6 +31,8 @@ class Weights:
         self._roots = {self._folder.resolve(), path.resolve().parent} if path and self._folder else set()
         self._embedded = embedded
         self._files: dict[str, mmap.mmap | bytes] = {}
+        self.held: Held = {}
+        """What was read before, and is referred to now."""
 
     @property
     def files(self) -> list[pathlib.Path]:
@@ -44,6 +47,8 @@ class Weights:
         length = _number(entries, "length", nbytes, where)
         if length != nbytes:
             raise InvalidModelError(f"{where}: its shape needs {nbytes} bytes, its external data has {length}")
+        if location in self.held:
+            return np.frombuffer(raw(self.held[location]), np.uint8)
         if location == EMBEDDED and self._embedded is not None:
             _check_span(len(self._embedded.buffer), offset, nbytes, where)
             return _readonly(self._embedded.take(offset, nbytes))

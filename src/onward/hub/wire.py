@@ -1,20 +1,23 @@
 """Large weights inside a protobuf message, found without decoding it.
 
 Protobuf would copy every weight twice: into the message, and again each time it is asked for. `split` leaves
-them where they are, and hands protobuf a message in which they are references to the original buffer.
+them where they are, and hands protobuf a message in which they are references to the original buffer. `join` is its
+counterpart: it puts the bytes of tensors into a message that refers to them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import onnx
+import onnx_ir as ir
+
+from onward.hub.held import MARK, SMALLEST, location_of, raw
 
 EMBEDDED = "\0"
 """The location given to weights that stay in the model's own file: no path can be this."""
-SMALLEST = 4096
-"""Bytes; anything smaller is left in the message."""
-
+_REFERENCE = MARK.encode()
 _RAW, _FLOATS, _DOUBLES, _TYPE = 9, 4, 10, 2
 _EXTERNAL = {13, 14}
 _DATA = {_RAW, _FLOATS, _DOUBLES, 5, 6, 7, 11}
@@ -30,7 +33,7 @@ _ATTRIBUTE: dict[int, Any] = {5: _TENSOR, 10: _TENSOR}
 _NODE = {5: _ATTRIBUTE}
 _GRAPH = {1: _NODE, 5: _TENSOR}
 _ATTRIBUTE |= {6: _GRAPH, 11: _GRAPH}
-_MODEL = {7: _GRAPH, 25: {7: _NODE}}
+_MODEL = {7: _GRAPH, 20: {1: _GRAPH, 2: _GRAPH}, 25: {7: _NODE}}
 
 
 class _Unusual(Exception):
@@ -47,9 +50,18 @@ def split(buffer: memoryview) -> bytes | None:
         return None
 
 
+def join(message: bytes, held: Mapping[str, ir.TensorProtocol]) -> list[bytes | memoryview]:
+    """A model's message with tensors in place of the references to them, in pieces."""
+    return _Joiner(message, held).message(0, len(message), _MODEL, 0) if held else [message]
+
+
 class _Splitter:
     def __init__(self, buffer: memoryview) -> None:
         self.buffer = buffer
+
+    def concerns(self, body: int, end: int) -> bool:
+        """Whether there may be a tensor in question between two places."""
+        return end - body >= SMALLEST
 
     def message(self, start: int, end: int, children: dict[int, Any], depth: int) -> list[bytes | memoryview]:
         """The message between `start` and `end`, in pieces."""
@@ -64,7 +76,7 @@ class _Splitter:
             field_start = position
             number, body, position = self.field(position, end)
             child = children.get(number)
-            if child is not None and position - body >= SMALLEST:
+            if child is not None and self.concerns(body, position):
                 inner = self.message(body, position, child, depth + 1)
                 pieces.append(self.buffer[copied:field_start])
                 pieces.append(_varint(number << 3 | 2) + _varint(sum(map(len, inner))))
@@ -130,6 +142,25 @@ class _Splitter:
             if shift > 63:
                 raise _Unusual
         return value, position + 1
+
+
+class _Joiner(_Splitter):
+    def __init__(self, message: bytes, held: Mapping[str, ir.TensorProtocol]) -> None:
+        super().__init__(memoryview(message))
+        self.bytes, self.held = message, held
+
+    def concerns(self, body: int, end: int) -> bool:
+        return self.bytes.find(_REFERENCE, body, end) >= 0
+
+    def tensor(self, start: int, end: int) -> list[bytes | memoryview]:
+        proto = onnx.TensorProto.FromString(self.bytes[start:end])
+        location = location_of(proto)
+        if location is None:
+            return [self.buffer[start:end]]
+        proto.ClearField("external_data")
+        proto.ClearField("data_location")
+        data = raw(self.held[location])
+        return [proto.SerializeToString(), _varint(_RAW << 3 | 2) + _varint(len(data)), data]
 
 
 def _varint(value: int) -> bytes:

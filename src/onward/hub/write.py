@@ -9,6 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.errors import ConversionError
+from onward.hub.held import Held, held_by, held_in
 from onward.hub.tensors import SparseTensor, Store, write_tensor
 from onward.hub.types import write_type
 from onward.hub.wording import quote, write_map
@@ -66,6 +67,16 @@ class Writer:
             self._function(proto.functions.add(), function)
         proto.ir_version = max(at_least, self._version)
         return proto
+
+    def training(self, protos: Any, infos: Iterable[onnx.TrainingInfoProto], held: Held) -> None:
+        """Training infos, with the tensors that they refer to."""
+        protos.extend(infos)
+        for proto in held_in(protos):
+            tensor, name = held_by(proto, held), proto.name
+            assert tensor is not None, "see held_in"
+            proto.Clear()
+            self._tensor(proto, tensor)
+            proto.name = name
 
     def _need(self, ir_version: int) -> None:
         self._version = max(self._version, ir_version)

@@ -11,6 +11,7 @@ from onnx_ir.passes import common
 from onward.canon.infer import infer
 from onward.canon.names import Names
 from onward.errors import InvalidModelError
+from onward.hub.held import held_by
 from onward.hub.tensors import SparseTensor
 from onward.model import Model, load
 from onward.training.standard import expand, uses_training_ops
@@ -31,10 +32,11 @@ def combined(model: Model, index: int, outputs: Iterable[str] = ()) -> ir.Model:
     for name in FIELDS:
         getattr(graph, name).extend(getattr(algorithm, name))
     for tensor in algorithm.initializer:
-        if len(tensor.raw_data) < LARGE:
+        data = held_by(tensor, model.held)
+        if data is None:
             graph.initializer.append(tensor)
         else:
-            held[tensor.name] = ir.serde.TensorProtoTensor(tensor)
+            held[tensor.name] = data
             graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     listed = {value.name for value in graph.output}
     graph.output.extend(helper.make_empty_tensor_value_info(name) for name in outputs if name not in listed)

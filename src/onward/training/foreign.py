@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onnx import helper, numpy_helper
 
 from onward.errors import UnsupportedError
+from onward.hub.held import Held, held_by
 from onward.model import Model
 from onward.training.build import Builder
 from onward.training.combined import combined, cut, standard_ops, values_of
@@ -19,7 +20,7 @@ from onward.training.groups import Rule
 from onward.training.optimizers import Optimizer
 from onward.training.recipe import Stored, without
 from onward.training.standard import FORMULAS, TRAINING, OnnxAdagrad, OnnxAdam, OnnxMomentum
-from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable, updates
+from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KINDS: Mapping[str, Any] = {"Adam": OnnxAdam, "Adagrad": OnnxAdagrad, "Momentum": OnnxMomentum}
@@ -44,7 +45,7 @@ class _Found:
 def from_others(model: Model, index: int) -> tuple[Trainable, dict[str, str]]:
     """A trainable model, and what the initializers of the file are called in it."""
     info = model.training_info[index]
-    found = _found(info, set(model.ir.graph.initializers))
+    found = _found(info, set(model.ir.graph.initializers), model.held)
     named = [found.loss, *found.gradients.values()]  # values that are given out keep their names
     whole = standard_ops(combined(model, index, named))
     weights = whole.graph.initializers
@@ -55,7 +56,7 @@ def from_others(model: Model, index: int) -> tuple[Trainable, dict[str, str]]:
     rules: dict[str, Rule] = {}
     if known is not None:
         optimizer, rules = known
-        update, _ = updates(parameters, optimizer, rules)
+        update = None
     else:
         optimizer, update = _stored(whole, found, info.algorithm, parameters)
     state = {name: found.arrays[file] for file, name in found.state.items()}
@@ -63,12 +64,12 @@ def from_others(model: Model, index: int) -> tuple[Trainable, dict[str, str]]:
     others = [other for i, other in enumerate(model.training_info) if i != index]
     inference = model.ir.clone()
     without(inference.metadata_props, index)
-    original = Model(inference, others, model.path, model.ir_version, model.data_files)
+    original = Model(inference, others, model.path, model.ir_version, model.data_files, model.held)
     made = Trainable(original, derive, update, optimizer, parameters, buffers, state, labels, rules=rules)
     return made, found.state
 
 
-def _found(info: onnx.TrainingInfoProto, weights: set[str]) -> _Found:
+def _found(info: onnx.TrainingInfoProto, weights: set[str], held: Held) -> _Found:
     nodes = [node for node in info.algorithm.node if node.op_type == "Gradient" and node.domain == TRAINING]
     if not nodes:
         raise UnsupportedError("the training info has no Gradient node: which of its values are gradients is not known")
@@ -86,7 +87,10 @@ def _found(info: onnx.TrainingInfoProto, weights: set[str]) -> _Found:
         raise UnsupportedError("no update is bound to a weight of the model that a Gradient node is about")
     if len(losses) > 1:
         raise UnsupportedError(f"there is more than one loss: {', '.join(sorted(losses))}")
-    arrays = {tensor.name: np.array(numpy_helper.to_array(tensor)) for tensor in info.algorithm.initializer}
+    arrays = {}
+    for tensor in info.algorithm.initializer:
+        data = held_by(tensor, held)
+        arrays[tensor.name] = np.array(numpy_helper.to_array(tensor) if data is None else data.numpy())
     return _Found(losses.pop(), gradients, bound, arrays, [value.name for value in info.algorithm.input])
 
 

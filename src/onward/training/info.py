@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from onward.canon.walk import all_graphs
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.hub.held import Held, Holder, completed
 from onward.hub.tensors import write_tensor
 from onward.model import Model
 from onward.model import load as load_model
@@ -36,7 +37,7 @@ from onward.training.recipe import (
     write_schedule,
 )
 from onward.training.standard import TRAINING
-from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable, updates
+from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable
 from onward.training.whole_step import Step, all_names, whole_step
 
 __all__ = ["check", "load", "save", "to_model"]
@@ -44,9 +45,16 @@ __all__ = ["check", "load", "save", "to_model"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def save(trainable: Trainable, path: str | os.PathLike[str], *, symbolic: bool = False, scratch: bool = False) -> None:
-    """Write `to_model` to a file."""
-    to_model(trainable, symbolic=symbolic, scratch=scratch).save(path)
+def save(
+    trainable: Trainable,
+    path: str | os.PathLike[str],
+    *,
+    symbolic: bool = False,
+    scratch: bool = False,
+    external_data: bool | None = None,
+) -> None:
+    """Write `to_model` to a file; weights and state beside it with `external_data`, or if one file cannot hold them."""
+    to_model(trainable, symbolic=symbolic, scratch=scratch).save(path, external_data=external_data)
 
 
 def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = False) -> Model:
@@ -66,8 +74,8 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
         inference.graph.initializers[name].const_value = ir.Tensor(array, name=name)
     step = whole_step(trainable, symbolic)
     bases = {name: step.model.graph.initializers[a.base] for name, a in trainable.adapters.items()}
-    info = onnx.TrainingInfoProto()
-    _write_algorithm(info.algorithm, step, inference.graph, trainable.parameters)
+    info, held = onnx.TrainingInfoProto(), dict(trainable.original.held)
+    _write_algorithm(info.algorithm, step, inference.graph, trainable.parameters, held)
     recipe = Recipe(
         step.loss.name or "",
         {name: value.name or "" for name, value in step.gradients.items()},
@@ -94,7 +102,8 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
     graph, bound = initialization(zero, weights, scratch)
     info.initialization.CopyFrom(graph)
     _bind(info.initialization_binding, bound)
-    return Model(inference, [*others, info], None, trainable.original.ir_version, list(trainable.original.data_files))
+    original = trainable.original
+    return Model(inference, [*others, info], None, original.ir_version, list(original.data_files), held)
 
 
 def _bind(entries: Any, bindings: Mapping[str, str]) -> None:
@@ -102,7 +111,9 @@ def _bind(entries: Any, bindings: Mapping[str, str]) -> None:
         entries.add(key=key, value=value)
 
 
-def _write_algorithm(algorithm: onnx.GraphProto, step: Step, outer: ir.Graph, parameters: Mapping[str, Array]) -> None:
+def _write_algorithm(
+    algorithm: onnx.GraphProto, step: Step, outer: ir.Graph, parameters: Mapping[str, Array], held: Held
+) -> None:
     """Write the graph of a step behind the inference graph: it shares weights, and has other names else."""
     graph = step.model.graph
     taken = all_names(outer)
@@ -139,15 +150,15 @@ def _write_algorithm(algorithm: onnx.GraphProto, step: Step, outer: ir.Graph, pa
     for node in graph:
         if node.domain == TRAINING and node.op_type == "Gradient":
             node.attributes["y"] = ir.AttrString("y", step.loss.name or "")
-    held = hollow(graph)
+    large = hollow(graph)
     algorithm.CopyFrom(Model(step.model).to_proto().graph)
-    own_inputs = [value for value in algorithm.input if value.name not in taken and value.name not in held]
+    own_inputs = [value for value in algorithm.input if value.name not in taken and value.name not in large]
     del algorithm.input[:]
     algorithm.input.extend(own_inputs)
     algorithm.name = "training step"
-    for name, data in held.items():
+    for name, data in large.items():
         tensor = algorithm.initializer.add()
-        write_tensor(tensor, data)
+        write_tensor(tensor, data, Holder(held))
         tensor.name = name
 
 
@@ -214,12 +225,12 @@ def _ours(model: Model, index: int, recipe: Recipe) -> Trainable:
         ends |= {bound[file]: f"{name}.next" for name, file in recipe.state.items()}
         update = cut(whole, starts, ends)
     else:
-        update, _ = updates(parameters, optimizer, rules, recipe.clip_norm)
+        update = None
     original = model.ir.clone()
     without(original.metadata_props, index)
     others = [other for i, other in enumerate(model.training_info) if i != index]
     return Trainable(
-        Model(original, others, model.path, model.ir_version, model.data_files),
+        Model(original, others, model.path, model.ir_version, model.data_files, model.held),
         derive,
         update,
         optimizer,
@@ -250,7 +261,8 @@ def _initialize(made: Trainable, model: Model, index: int, files: Mapping[str, s
     if not info.initialization.node and not info.initialization.initializer:
         return
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in model.opset.items()]
-    proto = onnx.helper.make_model(info.initialization, opset_imports=imports, ir_version=max(model.ir_version, 8))
+    graph = completed(info.initialization, model.held)
+    proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=max(model.ir_version, 8))
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     found = dict(zip([value.name for value in session.get_outputs()], session.run(None, {}), strict=True))
     for entry in info.initialization_binding:

@@ -13,6 +13,7 @@ from onnx import helper
 
 from onward.canon.infer import infer
 from onward.errors import OnwardError
+from onward.hub.held import completed
 from onward.model import Model, load
 from onward.training.combined import combined, values_of
 from onward.training.standard import uses_training_ops
@@ -141,9 +142,8 @@ def _types(model: Model, index: int) -> Iterator[str]:
 def _first(model: Model, index: int) -> onnx.ModelProto:
     """The initialization as a model."""
     imports = [helper.make_opsetid(domain, version) for domain, version in model.opset.items()]
-    return helper.make_model(
-        model.training_info[index].initialization, opset_imports=imports, ir_version=max(model.ir_version, 8)
-    )
+    graph = completed(model.training_info[index].initialization, model.held)
+    return helper.make_model(graph, opset_imports=imports, ir_version=max(model.ir_version, 8))
 
 
 def _mismatch(what: str, before: ir.Value, after: ir.Value) -> Iterator[str]:

@@ -43,8 +43,8 @@ class Trainable:
     """As it was given: a tuned model is this one with other weights."""
     gradients: ir.Model
     """data, labels and parameters → loss, `<parameter>.grad`, and `<buffer>.next` of running statistics."""
-    update: ir.Model
-    """parameters, gradients, state, learning rate and step → `<parameter>.next`, `<state>.next`."""
+    stored_update: ir.Model | None
+    """What `update` is, where it is known as a graph only; else it is made of the optimizer when it is asked for."""
     optimizer: Optimizer
     parameters: dict[str, Array] = field(default_factory=dict)
     buffers: dict[str, Array] = field(default_factory=dict)
@@ -67,6 +67,13 @@ class Trainable:
     """By the weight of the original that they belong to: its own parameters are trained in its place."""
     loss: list[Term] | None = None
     """What is minimised, where it is a sum of Onward's own losses of outputs; None: it is known as a graph only."""
+
+    @property
+    def update(self) -> ir.Model:
+        """parameters, gradients, state, learning rate and step → `<parameter>.next`, `<state>.next`."""
+        if self.stored_update is None:
+            self.stored_update, _ = updates(self.parameters, self.optimizer, self.rules, self.clip_norm)
+        return self.stored_update
 
     @property
     def uniform(self) -> bool:
@@ -93,15 +100,23 @@ class Trainable:
             raise OnwardError("there are no averages of weights: prepare with average=0.999")
         return {name: now[f"{name}.{AVERAGE}"] for name in self.parameters}
 
-    def save(self, path: str | os.PathLike[str], *, symbolic: bool = False, scratch: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        symbolic: bool = False,
+        scratch: bool = False,
+        external_data: bool | None = None,
+    ) -> None:
         """Write an inference model with the training step beside it, as ONNX's TrainingInfoProto.
 
         `symbolic`: with `Gradient` and the standard's optimizers instead of standard ops. `scratch`: its initialization
-        gives parameters random numbers.
+        gives parameters random numbers. `external_data`: weights and state go to a file beside it, as they do if they
+        are too large for one file.
         """
         from onward.training.info import save
 
-        save(self, path, symbolic=symbolic, scratch=scratch)
+        save(self, path, symbolic=symbolic, scratch=scratch, external_data=external_data)
 
 
 def prepare(
@@ -164,11 +179,12 @@ def prepare(
     own = rules(parameters, [group for group in groups if not group.frozen], no_decay, how.weight_decay)
     if all(rule == Rule(1.0, how.weight_decay) for rule in own.values()):
         own = {}
-    update, state = updates(parameters, how, own, clip_norm)
+    updates({"w": np.zeros(1, np.float32)}, how)  # what is wrong with an optimizer is said now
+    state = {key: array for name in names for key, array in first_state(name, arrays[name], how).items()}
     return Trainable(
         original,
         graph,
-        update,
+        None,
         how,
         parameters,
         {name: arrays[name] for name in buffers},
@@ -345,7 +361,7 @@ def updates(
         dtype = ir.DataType.from_numpy(array.dtype)
         w, g = given(name, dtype, array.shape), given(f"{name}.grad", dtype, array.shape)
         tensors[name] = w, g, {slot: given(f"{name}.{slot}", dtype, array.shape) for slot in optimizer.states}
-        state |= {f"{name}.{s}": array.copy() if s == AVERAGE else np.zeros_like(array) for s in optimizer.states}
+        state |= first_state(name, array, optimizer)
     scale = None if clip_norm is None else shrinking(op, [g for _, g, _ in tensors.values()], clip_norm)
     default = Rule(1.0, optimizer.weight_decay)
     for name, (w, g, slots) in tensors.items():
@@ -358,6 +374,14 @@ def updates(
         for slot, tensor in changed.items():
             give_out(op, tensor, f"{name}.{slot}.next")
     return model, state
+
+
+def first_state(name: str, array: Array, optimizer: Optimizer) -> dict[str, Array]:
+    """What the state of a parameter starts from; zeros take no memory before they are written."""
+    return {
+        f"{name}.{slot}": array.copy() if slot == AVERAGE else np.zeros(array.shape, array.dtype)
+        for slot in optimizer.states
+    }
 
 
 def shrinking(op: Builder, gradients: Sequence[Tensor], largest: float) -> Tensor:
