@@ -40,14 +40,15 @@ MAY_IMPORT = {
     "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
     "backends.torch.runtime": set(),
     "verification": BASE | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"},
-    "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "training.export"},
+    "frontends": BASE | {"model", "training"},
+    "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "frontends", "training.export"},
     "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
     "scoreboard": BASE | {"", "hub", "model", "verification"},
     "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
     "cli": BASE
     | {"", "hub", "model", "canon", "report", "scoreboard", "verification", "training", "training.export"}
     | {"backends.torch", "backends.coverage"},
-    "": {"errors", "model", "training", "verification", "backends.torch"},
+    "": {"errors", "model", "training", "verification", "frontends", "backends.torch"},
     "__main__": {"cli"},
 }
 """Which part of the package may import which; every part may import itself."""

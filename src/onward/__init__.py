@@ -8,18 +8,20 @@ if TYPE_CHECKING:
     from onward import training
     from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
+    from onward.frontends.torch import from_torch
     from onward.model import Model, load
     from onward.verification.verify import verify
 
 _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
+    "from_torch": "onward.frontends.torch",
     "load": "onward.model",
     "to_torch": "onward.backends.torch.convert",
     "verify": "onward.verification.verify",
 }
 
-__all__ = ["Model", "OnwardError", "load", "to_torch", "training", "verify"]
+__all__ = ["Model", "OnwardError", "from_torch", "load", "to_torch", "training", "verify"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-import inspect
-import io
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onward.errors import OnwardError, UnsupportedError
-from onward.model import Model, load
+from onward.errors import UnsupportedError
+from onward.frontends.torch import exported, positional
 from onward.training.ctc import CTC
 from onward.training.groups import Group
 from onward.training.losses import (
@@ -57,14 +54,14 @@ def from_torch(
     """
     import torch
 
-    given = (args,) if isinstance(args, torch.Tensor) else tuple(args)
+    given = positional(args)
     trains = _mode(module)
     names = {parameter: name for name, parameter in module.named_parameters() if parameter.requires_grad}
     how: Any = optimizer
     groups: list[Group] = []
     if isinstance(optimizer, torch.optim.Optimizer):
         how, groups, names = _optimizer(optimizer, names)
-    model = _exported(module, given, trains, input_names, output_names, dynamic_batch)
+    model = exported(module, given, trains, input_names, output_names, dynamic_batch)
     wanted = set(names.values())
     made = prepare(
         model,
@@ -99,87 +96,6 @@ def _mode(module: torch.nn.Module) -> bool:
             "some batch normalisation or dropout of the module is in the mode of eval(), some is not"
         )
     return modes.pop() if modes else module.training
-
-
-def _exported(
-    module: torch.nn.Module,
-    args: tuple[Any, ...],
-    trains: bool,
-    inputs: Sequence[str] | None,
-    outputs: Sequence[str] | None,
-    dynamic: bool,
-) -> Model:
-    """The model with the module's own names for weights.
-
-    A file for inference has batch normalisation in a form that can be trained, but no dropout: where a module draws
-    random numbers in training, it is exported in that mode.
-    """
-    import torch
-
-    copied = copy.deepcopy(module)
-    inputs = list(inputs or inspect.signature(module.forward).parameters)[: len(args)]
-    named: dict[str, Any] = {"input_names": inputs, "output_names": None if outputs is None else list(outputs)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            if trains and _draws(copied, args):
-                return _in_training(copied.train(), args, named, dynamic)
-            batch = torch.export.Dim("batch") if dynamic else None
-            shapes = tuple({0: batch} if dynamic and isinstance(x, torch.Tensor) and x.ndim else None for x in args)
-            program = torch.onnx.export(
-                copied.eval(), args, **named, dynamic_shapes=shapes if dynamic else None, optimize=False, verbose=False
-            )
-        except OnwardError:
-            raise
-        except Exception as error:
-            cause: BaseException = error
-            while cause.__cause__ is not None:
-                cause = cause.__cause__
-            reason = f"{type(cause).__name__}: {cause}".strip().splitlines()[0]
-            raise OnwardError(f"PyTorch does not export the module: {reason}") from error
-    assert program is not None
-    return load(program.model_proto)
-
-
-def _draws(module: torch.nn.Module, args: tuple[Any, ...]) -> bool:
-    """Whether the module draws random numbers in training."""
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        found = False
-
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            self.found = self.found or torch.Tag.nondeterministic_seeded in func.tags
-            return func(*args, **(kwargs or {}))
-
-    with torch.no_grad(), torch.random.fork_rng(), Watch() as watch:  # type: ignore[no-untyped-call]
-        copy.deepcopy(module).train()(*args)
-    return bool(watch.found)
-
-
-def _in_training(module: torch.nn.Module, args: tuple[Any, ...], named: Mapping[str, Any], dynamic: bool) -> Model:
-    import torch
-
-    names = named["input_names"]
-    axes = {name: {0: "batch"} for name, x in zip(names, args, strict=True) if isinstance(x, torch.Tensor) and x.ndim}
-    file = io.BytesIO()
-    with torch.random.fork_rng():
-        torch.onnx.export(
-            module,
-            args,
-            file,  # type: ignore[arg-type]
-            input_names=names,
-            output_names=named["output_names"],
-            dynamic_axes=axes if dynamic else None,
-            training=torch.onnx.TrainingMode.TRAINING,
-            do_constant_folding=False,
-            dynamo=False,
-        )
-    model = load(file.getvalue())
-    if not any(node.op_type == "Dropout" for node in model.ir.graph):
-        raise UnsupportedError("the module draws random numbers in training, but not for dropout")
-    return model
 
 
 def _check_parameters(

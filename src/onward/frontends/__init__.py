@@ -1,0 +1,1 @@
+"""Frontends: models of other frameworks become ONNX."""
