@@ -7,10 +7,10 @@ is absent), attributes come with their defaults filled in. `e` answers what is k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -18,26 +18,14 @@ import onnx_ir as ir
 from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
 from onward.backends.emit.names import has_scope, scope_of
-from onward.backends.emit.statements import Assign, Block, Compound, Do, Group, Keyword, Scope, Statement
+from onward.backends.emit.statements import Assign, Block, Compound, Define, Do, Group, Keyword, Scope, Statement
+from onward.backends.emit.target import Target
 from onward.backends.emit.weights import Part, Weights, text
 from onward.canon.origin import origin
 from onward.canon.weight_names import is_automatic
 from onward.errors import ConversionError, OnwardError, UnsupportedError
-from onward.registry import Registry
 
-Rule = Callable[..., Any]
 Array = np.ndarray[Any, Any]
-
-
-class Target(Protocol):
-    """What the emitter must know of a backend."""
-
-    name: str
-    rules: Registry[Rule]
-
-    def tensor(self, items: Array, dtype: ir.DataType | None) -> Expr:
-        """The expression that makes a tensor of host numbers."""
-        ...
 
 
 class Arg(Lazy):
@@ -170,7 +158,7 @@ class Emitter:
             constant = self.const(x)
             if constant is not None:
                 return constant.reshape(-1).tolist()
-            return x.tolist()
+            return self.target.listed(x)
         return items.reshape(-1).tolist()
 
     def static_ints(self, x: Expr | None) -> list[int] | None:
@@ -238,6 +226,12 @@ class Emitter:
     def compound(self, *clauses: tuple[str, Any, Block], target: Var | None = None) -> None:
         lifted = [(word, None if test is None else lift(test), block) for word, test, block in clauses]
         self._append(Compound(lifted, target))
+
+    def define(self, hint: str, parameters: Sequence[Var], body: Block, results: Sequence[Any]) -> Expr:
+        """A function within, of the statements of a block made by `nested`; gives its name."""
+        name = Var(hint, "object")
+        self._append(Define(name, list(parameters), body, [lift(result) for result in results]))
+        return Ref(name)
 
     @contextmanager
     def nested(self) -> Iterator[Block]:
@@ -325,7 +319,7 @@ class Emitter:
         symbol = value.shape[axis] if value.shape is not None and axis < len(value.shape) else None
         name = getattr(symbol, "value", None) or ""
         hint = "n" if is_automatic(name) else name
-        expr = self.let_host(Arg(self, value).shape[axis], hint, nonnegative=True)
+        expr = self.let_host(self.target.dim(Arg(self, value), axis), hint, nonnegative=True)
         self._dims[value, axis, scope] = (self.block, expr)
         return expr
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit.expr import Binary, Conditional, Expr, Helpers, Name, Ref, Unary
+from onward.backends.emit.expr import Binary, Expr, Helpers, Ref
 from onward.registry import Registry
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ host_rules: Registry[HostRule] = Registry("host rule")
 host = host_rules.register
 
 INTEGERS = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL}
-math_ = Name("math")
 ops = Helpers()
 
 
@@ -168,7 +167,7 @@ def _comparison(name: str, symbol: str, fold: Callable[[Any, Any], Any]) -> None
             is_nonnegative(e, n) and not isinstance(m, Expr) and m < 0 for n, m in ((x, y), (y, x))
         ):
             return False
-        return e.let_host(Binary(symbol, x, y), "flag")
+        return e.let_host(e.target.call(symbol, x, y) if symbol in ("and", "or") else Binary(symbol, x, y), "flag")
 
     @host(name)
     def rule(e: Emitter, a: Any, b: Any, **_: Any) -> Any:
@@ -186,12 +185,15 @@ _comparison("Or", "or", lambda a, b: a or b)
 
 @host("Not")
 def logical_not(e: Emitter, x: Any, **_: Any) -> Any:
-    return _each(e, lambda v: e.let_host(Unary("not", v), "flag") if isinstance(v, Expr) else not v, x)
+    return _each(e, lambda v: e.let_host(e.target.call("not", v), "flag") if isinstance(v, Expr) else not v, x)
 
 
 @host("Abs")
 def absolute(e: Emitter, x: Any, **_: Any) -> Any:
-    return _each(e, lambda v: e.let_host(Name("abs")(v), "n", nonnegative=True) if isinstance(v, Expr) else abs(v), x)
+    def size(v: Any) -> Any:
+        return e.let_host(e.target.call("abs", v), "n", nonnegative=True) if isinstance(v, Expr) else abs(v)
+
+    return _each(e, size, x)
 
 
 @host("Neg")
@@ -205,7 +207,7 @@ def _extreme(name: str, function: str, fold: Callable[..., Any]) -> None:
             return math.nan
         if len(row) == 1 or not any(isinstance(v, Expr) for v in row):
             return fold(row) if len(row) > 1 else row[0]
-        return e.let_host(Name(function)(*row), "n", nonnegative=all(is_nonnegative(e, v) for v in row))
+        return e.let_host(e.target.call(function, *row), "n", nonnegative=all(is_nonnegative(e, v) for v in row))
 
     @host(name)
     def rule(e: Emitter, *operands: Any, **_: Any) -> Any:
@@ -228,7 +230,7 @@ def where(e: Emitter, test: Any, yes: Any, no: Any, **_: Any) -> Any:
         if not isinstance(t, Expr):
             return a if t else b
         both = is_nonnegative(e, a) and is_nonnegative(e, b)
-        return e.let_host(Conditional(t, a, b), "n", nonnegative=both)
+        return e.let_host(e.target.call("if", t, a, b), "n", nonnegative=both)
 
     return _each(e, pick, test, yes, no)
 
@@ -237,7 +239,7 @@ def where(e: Emitter, test: Any, yes: Any, no: Any, **_: Any) -> Any:
 def sqrt(e: Emitter, x: Any, **_: Any) -> Any:
     if any(not isinstance(v, Expr) and v < 0 for v in x.reshape(-1)):
         return None
-    return _rounded(e, _each(e, lambda v: math_.sqrt(v) if isinstance(v, Expr) else math.sqrt(v), x))
+    return _rounded(e, _each(e, lambda v: e.target.call("math.sqrt", v) if isinstance(v, Expr) else math.sqrt(v), x))
 
 
 def _rounding(name: str, function: str, fold: Callable[[float], int]) -> None:
@@ -248,7 +250,7 @@ def _rounding(name: str, function: str, fold: Callable[[float], int]) -> None:
         return _each(
             e,
             lambda v: (
-                e.let_host(Name("math").__getattr__(function)(v), "n")
+                e.let_host(e.target.call(f"math.{function}", v), "n")
                 if isinstance(v, Expr)
                 else math.copysign(fold(v), v)
             ),
@@ -287,7 +289,7 @@ def cast(e: Emitter, x: Any, *, to: int, **_: Any) -> Any:
 def _convert(e: Emitter, name: str, fold: Callable[[Any], Any], item: Any) -> Any:
     if not isinstance(item, Expr):
         return fold(item)
-    return e.let_host(Name(name)(item), "n", nonnegative=is_nonnegative(e, item))
+    return e.let_host(e.target.call(name, item), "n", nonnegative=is_nonnegative(e, item))
 
 
 @host("Identity")
@@ -436,7 +438,7 @@ def of_unknown_rank(e: Emitter, node: ir.Node) -> np.ndarray[Any, Any] | None:
     if x is None or shape.attributes.get_int("start", 0) != 0 or "end" in shape.attributes:
         return None
     if node.op_type != "Gather":
-        rank = e.let_host(x.ndim, "rank", nonnegative=True)
+        rank = e.let_host(e.target.rank(x), "rank", nonnegative=True)
         return array([rank], () if node.op_type == "Size" else (1,))
     indices = e.host(e.arg(node.inputs[1]))
     if indices is None or _varies(indices):

@@ -12,6 +12,7 @@ from onward.backends.emit.statements import (
     Assign,
     Block,
     Compound,
+    Define,
     Do,
     Group,
     Keyword,
@@ -57,6 +58,12 @@ def drop_unread(block: Block, returned: list[Expr]) -> None:
                     continue
             if isinstance(statement, Group):
                 statement.body = sweep(statement.body)
+            if isinstance(statement, Define):
+                if not reads[statement.name]:
+                    for var in read(statement):
+                        reads[var] -= 1
+                    continue
+                statement.body.body = sweep(statement.body.body)
             kept.append(statement)
         kept.reverse()
         return kept
@@ -86,6 +93,8 @@ class FunctionPrinter:
         self._remaining: Counter[Var] = Counter()
         self._pinned: set[str] = set()
         self._released: set[Var] = set()
+        self._closures: dict[Var, list[str]] = {}
+        """The names that a function within reads of the outside, which stay as long as it is used."""
         self._nesting = 0
 
     def resolve(self, leaf: Expr) -> tuple[str, int] | Expr:
@@ -195,6 +204,8 @@ class FunctionPrinter:
                 return [statement.word]
             case Compound():
                 return self._compound(statement)
+            case Define():
+                return self._define(statement)
             case Group():
                 raise TypeError("groups are flattened before they are printed")
 
@@ -232,6 +243,25 @@ class FunctionPrinter:
                     self._release(var)
         return _conditional(lines, bodies) or lines
 
+    def _define(self, statement: Define) -> list[str]:
+        """A function within; what it reads of the outside keeps its name until the function is used."""
+        name = self._name(statement.name)
+        held = self._closures[statement.name] = [self._names[v] for v in set(read(statement)) if v in self._names]
+        for outer in held:
+            self._in_use[outer] += 1
+        self._nesting += 1
+        parameters = [self.argument(var) for var in statement.parameters]
+        lines = self._block(statement.body, statement.results)
+        results = ", ".join(self.text(result) for result in statement.results)
+        for result in statement.results:
+            self._consume(result)
+        self._nesting -= 1
+        for var in assigned(statement):
+            if var is not statement.name:
+                self._release(var)
+        body = [*lines, *wrap(f"return {results or 'None'}")]
+        return [*wrap(f"def {name}({', '.join(parameters)}):"), *("    " + line for line in body)]
+
     def _consume(self, expr: Expr) -> None:
         for var in variables(expr):
             if var in self._inlined:
@@ -246,6 +276,8 @@ class FunctionPrinter:
         if var in self._names and var not in self._released:
             self._released.add(var)
             self._in_use[self._names[var]] -= 1
+            for name in self._closures.pop(var, ()):
+                self._in_use[name] -= 1
 
     def _is_unread(self, var: Var | None) -> bool:
         return var is None or not (var.fixed or self._remaining[var])

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from onward.backends.emit.expr import Call, Expr, Name, Ref, Var, Weight, forced, variables, walk
+from onward.backends.emit.expr import Call, Expr, Ref, Var, Weight, forced, variables, walk
 from onward.backends.emit.names import singular
 from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.tree import Function, TreeNode, node_at
@@ -23,10 +23,11 @@ MAX_TRIES = 40
 
 
 AsModule = Callable[[Expr, Var], Expr | None]
-"""The constructor of the framework's module for a function of one variable, such as `nn.ReLU()` for `F.relu(x)`."""
+"""The constructor of the framework's module for a function of one variable, such as `nn.ReLU()` for `F.relu(x)`;
+for the variable itself, its module that does nothing."""
 
 
-def split(root: TreeNode, function: Function, as_module: AsModule) -> None:
+def split(root: TreeNode, function: Function, as_module: AsModule = lambda expr, var: None) -> None:
     """Attach a `forward` to the root and to every module below it that can have one."""
     statements = function.block.body
     homes = _homes(root, statements)
@@ -336,7 +337,8 @@ def chain(
     last = max(members)
     if last > MAX_MEMBERS:
         return None
-    identity = Name("nn.Identity")()
+    identity = as_module(result, current)
+    assert identity is not None
     return {str(i): members.get(i) or _made(node, i, identity) for i in range(last + 1)}
 
 

@@ -72,7 +72,22 @@ class Group:
     origin: str = ""
 
 
-Statement = Assign | Do | Keyword | Compound | Group
+@dataclass
+class Define:
+    """A function inside the function, such as the body of a loop that is handed to the framework.
+
+    It sees the variables around it, and is used before any of them changes.
+    """
+
+    name: Var
+    parameters: list[Var]
+    body: Block
+    results: list[Expr]
+    scope: Scope | None = None
+    origin: str = ""
+
+
+Statement = Assign | Do | Keyword | Compound | Group | Define
 
 
 def flat(body: list[Statement]) -> list[Statement]:
@@ -85,6 +100,8 @@ def flat(body: list[Statement]) -> list[Statement]:
         if isinstance(statement, Compound):
             for _, _, block in statement.clauses:
                 block.body = flat(block.body)
+        if isinstance(statement, Define):
+            statement.body.body = flat(statement.body.body)
         out.append(statement)
     return out
 
@@ -103,6 +120,10 @@ def expressions(statement: Statement) -> Iterator[Expr]:
         case Group():
             for inner in statement.body:
                 yield from expressions(inner)
+        case Define():
+            for inner in statement.body.body:
+                yield from expressions(inner)
+            yield from statement.results
 
 
 def assigned(statement: Statement) -> Iterator[Var]:
@@ -118,6 +139,11 @@ def assigned(statement: Statement) -> Iterator[Var]:
                     yield from assigned(inner)
         case Group():
             for inner in statement.body:
+                yield from assigned(inner)
+        case Define():
+            yield statement.name
+            yield from statement.parameters
+            for inner in statement.body.body:
                 yield from assigned(inner)
 
 

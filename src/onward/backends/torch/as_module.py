@@ -36,6 +36,8 @@ MODULES = {
 
 def as_module(expr: Expr, var: Var) -> Expr | None:
     """`nn.GELU(approximate="tanh")` for `F.gelu(x, approximate="tanh")`; None where there is no such module."""
+    if isinstance(expr, Ref) and expr._var is var:
+        return nn.Identity()
     if not isinstance(expr, Call) or not expr._args:
         return None
     function, first = expr._fn, forced(expr._args[0])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Rule
 from onward.backends.emit.expr import Device, Expr, Helpers, Name
+from onward.backends.emit.target import Rule, python_call
 from onward.registry import Registry
 
 torch = Name("torch")
@@ -66,6 +66,18 @@ class TorchTarget:
         if items.size == 0 and items.ndim > 1:
             return torch.zeros(items.shape, **typed)  # nested lists can't tell the shape
         return torch.tensor(items.tolist() if items.ndim else items.item(), **typed)
+
+    def dim(self, x: Expr, axis: int) -> Expr:
+        return x.shape[axis]
+
+    def rank(self, x: Expr) -> Expr:
+        return x.ndim
+
+    def listed(self, x: Expr) -> Expr:
+        return x.tolist()
+
+    def call(self, function: str, *arguments: Any) -> Expr:
+        return python_call(function, *arguments)
 
 
 TARGET = TorchTarget()

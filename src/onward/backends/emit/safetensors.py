@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.backends.emit.weights import Array, Tensor
-from onward.backends.torch.target import DTYPES
 
 _CODES = {
     "float32": "F32",
@@ -38,18 +38,19 @@ _SIZES = {"float8_e8m0fnu": 1, "complex128": 16}
 _CARRIERS = {"int8": np.int8, "uint8": np.uint8, "float32": np.float32}
 
 
-def carried(tensor: Tensor) -> Array:
+def carried(tensor: Tensor, dtypes: Mapping[ir.DataType, str]) -> Array:
     """The data as it is stored: sub-byte types in the type that carries them."""
     data = tensor.read()
-    carrier = _CARRIERS.get(DTYPES[tensor.dtype])
+    carrier = _CARRIERS.get(dtypes[tensor.dtype])
     return data if carrier is None or data.dtype == carrier else data.astype(carrier)
 
 
-def write(file: BinaryIO, tensors: Mapping[str, Tensor]) -> None:
+def write(file: BinaryIO, tensors: Mapping[str, Tensor], dtypes: Mapping[ir.DataType, str]) -> None:
+    """`dtypes` are the names of the dtypes that carry those of ONNX in the framework."""
     header: dict[str, object] = {}
     offset = 0
     for name, tensor in tensors.items():
-        dtype = DTYPES[tensor.dtype]
+        dtype = dtypes[tensor.dtype]
         shape = list(tensor.shape)
         if dtype in _CODES:
             code, size = _CODES[dtype], _width(dtype)
@@ -63,7 +64,7 @@ def write(file: BinaryIO, tensors: Mapping[str, Tensor]) -> None:
     text += b" " * (-len(text) % 8)
     file.write(struct.pack("<Q", len(text)) + text)
     for tensor in tensors.values():
-        data = np.ascontiguousarray(carried(tensor))
+        data = np.ascontiguousarray(carried(tensor, dtypes))
         file.write(data.reshape(-1).view(np.uint8).data)
 
 

@@ -1,0 +1,305 @@
+"""Prints the module tree as Python classes: equal modules share a class, what differs between them is an argument.
+
+How a class declares its tensors, holds its children and is called is a framework's own: `ClassWriter` is the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from typing import Any
+
+from onward.backends.emit.expr import Call, Device, Expr, Helper, Literal, Name, Ref, Weight, render, walk
+from onward.backends.emit.names import identifier, singular
+from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
+from onward.backends.emit.statements import Scope, expressions
+from onward.backends.emit.tree import Function, TreeNode
+from onward.backends.emit.weights import Tensor
+
+
+@dataclass
+class Slot:
+    """A number in `__init__` that may differ between modules that are otherwise equal."""
+
+    name: str
+    value: Any
+
+
+Pieces = list[str | Slot]
+"""Text with slots left open."""
+
+
+@dataclass
+class Plan:
+    """A class to be: its `__init__` lines with slots left open, and its call."""
+
+    node: TreeNode
+    init: list[Pieces] = field(default_factory=list)
+    forward: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> Any:
+        lines = tuple(tuple(p if isinstance(p, str) else None for p in line) for line in self.init)
+        return lines, tuple(self.forward), tuple(type(s.value) for s in self.slots())
+
+    def slots(self) -> Iterator[Slot]:
+        return (piece for line in self.init for piece in line if isinstance(piece, Slot))
+
+
+@dataclass
+class ClassWriter:
+    """Collects the classes of a model and the helpers they call."""
+
+    root: TreeNode
+    class_names: dict[Scope, str] = field(default_factory=dict)
+    """Names that the original classes had, by module path."""
+    classes: list[str] = field(default_factory=list)
+    helpers: set[str] = field(default_factory=set)
+    _constructors: dict[Scope, Expr] = field(default_factory=dict)
+    _parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=lambda: {"Model"})
+
+    # What a framework decides
+
+    reserved: frozenset[str] = frozenset()
+    """Names of the generated module that no variable may hide."""
+    call = "__call__"
+    """The method that computes."""
+    init_arguments: tuple[str, ...] = ()
+    """Parameters of every `__init__`."""
+    positional: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the framework calls the positional arguments of its constructors; shared classes name theirs after these."""
+    no_device = ""
+    """What a tensor is made on where a function has no tensor among its arguments."""
+
+    def base(self, node: TreeNode) -> str:
+        """The class that the class of a node derives from."""
+        raise NotImplementedError
+
+    def declare(self, attribute: str, tensor: Tensor) -> Pieces:
+        """The line that gives a module a tensor."""
+        raise NotImplementedError
+
+    def child(self, attribute: str, child: TreeNode) -> Pieces:
+        """The line that gives a module another one."""
+        raise NotImplementedError
+
+    def access(self, node: TreeNode, path: Scope) -> str:
+        """How code in the class of `node` gets at what stands at `path` below it."""
+        raise NotImplementedError
+
+    def annotation(self, kind: str) -> str:
+        """The type of a variable."""
+        raise NotImplementedError
+
+    def root_extras(self) -> list[str]:
+        """Further lines of the whole model's class, after its `__init__`."""
+        return []
+
+    # What is the same for all
+
+    def write(self, title: str) -> str:
+        """The text of all classes, parts before the whole."""
+        levels: dict[int, list[TreeNode]] = defaultdict(list)
+        _heights(self.root, levels)
+        for height in sorted(levels):
+            groups: dict[Any, list[Plan]] = defaultdict(list)
+            for node in levels[height]:
+                if self.is_class(node):
+                    plan = self.plan(node)
+                    groups[(node is self.root, plan.key)].append(plan)
+            for plans in groups.values():
+                self._class(plans, title)
+        return "\n\n\n".join(self.classes)
+
+    def is_class(self, node: TreeNode) -> bool:
+        """Whether a node has a class of its own."""
+        return node.leaf is None and not node.is_container
+
+    def plan(self, node: TreeNode) -> Plan:
+        plan = Plan(node)
+        for attribute, tensor in node.tensors.items():
+            plan.init.append(self.declare(attribute, tensor))
+        for attribute, array in node.arrays.items():
+            text = render(Name("np").array(array.tolist(), dtype=Name("object")), no_leaf)
+            plan.init.append([f"self.{attribute} = {text}"])
+        for attribute, child in node.children.items():
+            plan.init.append(self.child(attribute, child))
+        if node.forward is not None:
+            plan.forward = self._forward(node, node.forward)
+        return plan
+
+    def _class(self, plans: list[Plan], title: str) -> None:
+        first = plans[0]
+        is_root = first.node is self.root
+        name = "Model" if is_root else self._class_name(first.node.path)
+        columns = list(zip(*([s.value for s in p.slots()] for p in plans), strict=True))
+        parameters: dict[tuple[Any, ...], str] = {}
+        for slot, column in zip(first.slots(), columns, strict=True):
+            if any(v != column[0] for v in column) and column not in parameters:
+                parameters[column] = _unused(slot.name, set(parameters.values()))
+        lines = self._init_lines(first, columns, parameters)
+        doc = f"{title}, converted from ONNX." if is_root else _places([p.node.path for p in plans])
+        typed = (f"{p}: {type(c[0]).__name__}" for c, p in parameters.items())
+        signature = ", ".join(["self", *self.init_arguments, *typed])
+        body = [f'"""{doc}"""', "", *wrap(f"def __init__({signature}) -> None:"), *("    " + line for line in lines)]
+        if is_root:
+            body += self.root_extras()
+        if first.forward:
+            body += ["", *first.forward]
+        header = f"class {name}({self.base(first.node)}):"
+        self.classes.append("\n".join([header, *("    " + b if b else "" for b in body)]))
+        for i, plan in enumerate(plans):
+            arguments: dict[str, Expr] = {p: Literal(column[i]) for column, p in parameters.items()}
+            positional = len(arguments) <= 3
+            self._constructors[plan.node.path] = Call(
+                Name(name), tuple(arguments.values()) if positional else (), {} if positional else arguments
+            )
+        self._parameters[name] = tuple(parameters.values())
+
+    def _init_lines(self, plan: Plan, columns: list[Any], parameters: dict[tuple[Any, ...], str]) -> list[str]:
+        lines = [] if plan.node.sequential else ["super().__init__()"]
+        remaining = iter(columns)
+        for pieces in plan.init:
+            text = ""
+            for piece in pieces:
+                if isinstance(piece, Slot):
+                    column = next(remaining)
+                    text += parameters.get(column) or render(Literal(piece.value), no_leaf)
+                else:
+                    text += piece
+            lines += wrap(text)
+        return lines
+
+    def _class_name(self, path: Scope) -> str:
+        wish = self.class_names.get(path) or class_name(path)
+        if wish in self.reserved or wish in self.helpers:
+            wish += "Module"
+        name = _unused(wish, self._taken)
+        self._taken.add(name)
+        return name
+
+    def slotted(self, constructor: Expr, *before: str) -> Pieces:
+        """A constructor call with its integer arguments as slots; what is nested deeper is text."""
+        if not isinstance(constructor, Call):
+            return [render(constructor, no_leaf)]
+        function = render(constructor._fn, no_leaf)
+        names = self._parameters.get(function) or self.positional.get(function, ())
+        items: list[Pieces] = [[text] for text in before]
+        for i, argument in enumerate(constructor._args):
+            items.append([_slot(names[i] if i < len(names) else "size", argument)])
+        for key, argument in constructor._kwargs.items():
+            items.append([f"{key}=", _slot(key, argument)])
+        return [f"{function}(", *joined(items), ")"]
+
+    def _forward(self, node: TreeNode, function: Function) -> list[str]:
+        drop_unread(function.block, function.results)
+        is_root = node is self.root
+        device: list[str] = []
+
+        def outer(leaf: Expr) -> str:
+            match leaf:
+                case Weight():
+                    if leaf._path in function.foreign:
+                        return printer.name_of(function.foreign[leaf._path])
+                    return self.access(node, leaf._path)
+                case Helper():
+                    self.helpers.add(leaf._name)
+                    return leaf._name
+                case Device():
+                    return device[0] if device else self.no_device
+            raise TypeError(type(leaf).__name__)
+
+        printer = FunctionPrinter(outer, self.reserved | _called(function), use_hints=is_root)
+        arguments = []
+        for i, var in enumerate(function.arguments):
+            name = printer.argument(
+                var, "x" if i == 0 and not is_root and var.kind == "tensor" else None, pinned=is_root
+            )
+            if var.kind == "tensor" and not device:
+                device.append(f"{name}.device")
+            arguments.append(self.argument(name, var.kind, is_root))
+        lines = printer.function(function.block, function.results)
+        results = ", ".join(printer.text(r) for r in function.results)
+        returns = "Any"
+        if len(function.results) == 1 and _is_tensor(function.results[0]):
+            returns = self.annotation("tensor")
+        header = wrap(f"def {self.call}({', '.join(['self', *arguments])}) -> {returns}:")
+        return [*header, *("    " + line for line in [*lines, *wrap(f"return {results}")])]
+
+    def argument(self, name: str, kind: str, is_root: bool) -> str:
+        """A parameter of a call, with its type."""
+        return f"{name}: {self.annotation(kind)}"
+
+
+def class_name(path: Scope) -> str:
+    """`('layer1', '0')` → Layer1Block, `('blocks', '0')` → Block."""
+    words = [p for p in path if not p.isdigit()]
+    base = identifier(words[-1] if words else "block")
+    member = singular(base) if path and path[-1].isdigit() else base
+    camel = "".join(w[:1].upper() + w[1:] for w in member.split("_") if w) or "Part"
+    if path and path[-1].isdigit() and member == base:
+        return camel + "Block"
+    return camel + "Part" if iskeyword(camel) else camel
+
+
+def joined(items: list[Pieces]) -> Pieces:
+    out: Pieces = []
+    for i, item in enumerate(items):
+        out += [", "] if i else []
+        out += item
+    return out
+
+
+def plain_text(pieces: Pieces) -> str:
+    return "".join(p if isinstance(p, str) else repr(p.value) for p in pieces)
+
+
+def no_leaf(leaf: Expr) -> tuple[str, int]:
+    raise TypeError(f"{type(leaf).__name__} in a constructor")
+
+
+def _heights(node: TreeNode, levels: dict[int, list[TreeNode]]) -> int:
+    height = 1 + max((_heights(c, levels) for c in node.children.values()), default=0)
+    levels[height].append(node)
+    return height
+
+
+def _called(function: Function) -> set[str]:
+    """Names of helpers used in the function, so that no variable hides one."""
+    return {
+        leaf._name
+        for statement in function.block.body
+        for expr in expressions(statement)
+        for leaf in walk(expr)
+        if isinstance(leaf, Helper)
+    }
+
+
+def _slot(name: str, argument: Expr) -> str | Slot:
+    if isinstance(argument, Literal) and isinstance(argument._value, int) and not isinstance(argument._value, bool):
+        return Slot(re.sub(r"\W", "", name), argument._value)
+    return render(argument, no_leaf)
+
+
+def _unused(wish: str, taken: set[str]) -> str:
+    name, n = wish, 1
+    while name in taken:
+        n += 1
+        name = f"{wish}{n}"
+    return name
+
+
+def _places(paths: list[Scope]) -> str:
+    """Where instances of a class stand, for its docstring."""
+    names = [".".join(p) for p in paths]
+    if len(names) <= 2:
+        return " and ".join(names) + "."
+    return f"{names[0]}, {names[1]}, … {names[-1]}: {len(names)} in all."
+
+
+def _is_tensor(expr: Expr) -> bool:
+    return not isinstance(expr, Ref) or expr._var.kind == "tensor"

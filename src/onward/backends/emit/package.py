@@ -1,0 +1,146 @@
+"""A generated package: from a canonical graph to statements, and from text and tensors to files."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import onnx_ir as ir
+
+from onward.backends.emit import safetensors
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Var
+from onward.backends.emit.names import scope_of
+from onward.backends.emit.printer import drop_unread
+from onward.backends.emit.repeats import name_repeats
+from onward.backends.emit.statements import Scope
+from onward.backends.emit.target import Target
+from onward.backends.emit.tree import Function
+from onward.backends.emit.weights import Tensor, Weights
+from onward.canon.walk import all_nodes
+from onward.canon.weight_names import signature
+from onward.errors import ConversionError, OnwardError
+
+Trainable = bool | str | Iterable[str]
+"""True: every float weight; False: none; otherwise patterns such as 'head.*'."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A generated package: the text of its modules and its tensors by state-dict name."""
+
+    model: str
+    ops: str | None
+    tensors: dict[str, Tensor]
+    dtypes: Mapping[ir.DataType, str]
+    """The framework's names of the dtypes that carry those of ONNX."""
+
+
+@contextmanager
+def guarded(step: str) -> Iterator[None]:
+    """Whatever goes wrong inside is an error of ours, and says in which step."""
+    try:
+        yield
+    except OnwardError:
+        raise
+    except (Exception, RecursionError) as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise ConversionError(f"{step} failed with {problem}; this is a defect of Onward: please report it") from error
+
+
+def emit(graph: ir.Model, target: Target) -> tuple[Emitter, Function]:
+    """The statements of the whole computation, before it is split into modules."""
+    emitter = Emitter(target)
+    emitter.producer = graph.producer_name or ""
+    emitter.weights.population = population(graph.graph)
+    emitter.weights.signature = signature(graph.graph)
+    emitter.weights.reserve(graph.graph.initializers)
+    arguments = []
+    for value in graph.graph.inputs:
+        if not value.is_initializer():
+            var = Var(value.name or "input", _kind(value))
+            emitter.bind(value, var)
+            arguments.append(var)
+    results = [arg._force() for arg in emitter.graph(graph.graph)]
+    drop_unread(emitter.block, results)
+    emitter.weights.finish()
+    name_repeats(emitter.block.body, results, emitter.weights)
+    return emitter, Function(emitter.block, arguments, results)
+
+
+def population(graph: ir.Graph) -> dict[Scope, int]:
+    """How many nodes live in each scope."""
+    counts: dict[Scope, int] = {}
+    for node in all_nodes(graph):
+        scope = scope_of(node)
+        for i in range(1, len(scope) + 1):
+            counts[scope[:i]] = counts.get(scope[:i], 0) + 1
+    return counts
+
+
+def _kind(value: ir.Value) -> str:
+    is_tensor = isinstance(value.type, ir.TensorType) or value.type is None
+    return "tensor" if is_tensor and value.dtype != ir.DataType.STRING else "object"
+
+
+def plain(name: str) -> str:
+    """A name from the file, safe inside a docstring."""
+    return "".join(ch for ch in name if ch.isascii() and (ch.isalnum() or ch in " ._-"))[:60] or "model"
+
+
+def imports(text: str, known: Mapping[str, str]) -> set[str]:
+    """The imports that code needs: what is in strings, or an attribute, is not meant."""
+    code = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
+    return {line for name, line in known.items() if re.search(rf"(?<![\w.]){name}\b", code)}
+
+
+def choose(weights: Weights, trainable: Trainable) -> bool | list[str]:
+    """Make the chosen tensors parameters; returns what of the parameters stays fixed: all, none, or by name."""
+    if isinstance(trainable, bool):
+        return not trainable
+    patterns = [trainable] if isinstance(trainable, str) else list(trainable)
+    frozen, matched = [], set()
+    for path, tensor in weights.tensors.items():
+        name = ".".join(path)
+        hits = {p for p in patterns if fnmatchcase(name, p) or fnmatchcase(tensor.onnx_name, p)}
+        matched |= hits
+        owned = path[:-1] in weights.modules
+        if not owned and tensor.dtype.is_floating_point():
+            tensor.parameter = tensor.parameter or bool(hits)
+        if tensor.parameter and not hits:
+            frozen.append(name)
+    unmatched = [p for p in patterns if p not in matched]
+    if unmatched:
+        raise OnwardError(f"trainable: no weight is called {unmatched[0]!r}; `onward inspect --weights` lists them")
+    return frozen
+
+
+def write_package(source: Source, folder: str | os.PathLike[str]) -> Path:
+    """Write model.py, weights.safetensors and, if it is needed, ops.py: all of them, or nothing."""
+    folder = Path(folder)
+    try:
+        _write(source, folder)
+    except OSError as error:
+        raise OnwardError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    return folder
+
+
+def _write(source: Source, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
+        staged = Path(scratch)
+        (staged / "model.py").write_text(source.model, encoding="utf-8")
+        if source.ops is not None:
+            (staged / "ops.py").write_text(source.ops, encoding="utf-8")
+        with (staged / "weights.safetensors").open("wb") as file:
+            safetensors.write(file, source.tensors, source.dtypes)
+        folder.mkdir(exist_ok=True)
+        (folder / "ops.py").unlink(missing_ok=True)
+        for path in staged.iterdir():
+            path.replace(folder / path.name)

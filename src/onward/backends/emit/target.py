@@ -1,0 +1,52 @@
+"""What the emitter must know of a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit.expr import Binary, Conditional, Expr, Name, Unary, lift
+from onward.registry import Registry
+
+Rule = Callable[..., Any]
+
+
+class Target(Protocol):
+    """How a framework says what all of them have; host numbers are what is computed from shapes and constants."""
+
+    name: str
+    rules: Registry[Rule]
+
+    def tensor(self, items: np.ndarray[Any, Any], dtype: ir.DataType | None) -> Expr:
+        """The expression that makes a tensor of host numbers."""
+        ...
+
+    def dim(self, x: Expr, axis: int) -> Expr:
+        """The size of an axis as a host number."""
+        ...
+
+    def rank(self, x: Expr) -> Expr:
+        """The number of axes as a host number."""
+        ...
+
+    def listed(self, x: Expr) -> Expr:
+        """A one-dimensional tensor as a list of host numbers, or as what stands for one."""
+        ...
+
+    def call(self, function: str, *arguments: Any) -> Expr:
+        """A function of host numbers: Python's `min`, `int` …, `math.floor`, or `and`, `not`, `if` (test, yes, no)."""
+        ...
+
+
+def python_call(function: str, *arguments: Any) -> Expr:
+    """What `Target.call` is where host numbers are Python's own."""
+    if function == "if":
+        return Conditional(*arguments)
+    if function == "not":
+        return Unary("not", *arguments)
+    if function in ("and", "or"):
+        return Binary(function, *arguments)
+    return Name(function)(*map(lift, arguments))
