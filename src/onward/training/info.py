@@ -36,7 +36,7 @@ from onward.training.recipe import (
     write_optimizer,
     write_schedule,
 )
-from onward.training.standard import TRAINING
+from onward.training.standard import TRAINING, uses_training_ops
 from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable
 from onward.training.whole_step import Step, all_names, whole_step
 
@@ -181,14 +181,15 @@ def load(source: Any, *, index: int | None = None, initialize: bool = False) -> 
         )
     if index is not None and not 0 <= index < len(model.training_info):
         raise OnwardError(f"there is no training info {index}; there are {len(model.training_info)}")
-    if problems := check(model):
+    graphs: dict[int, ir.Model] = {}
+    if problems := check(model, graphs):
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise InvalidModelError(problems[0] + more)
     count = len(model.training_info)
     known = {i: recipe for i, recipe in recipes(model.ir.metadata_props).items() if i < count}
     number = index if index is not None else max(known, default=0)
     if number in known:
-        made, files = _ours(model, number, known[number]), _files(known[number])
+        made, files = _ours(model, number, known[number], graphs.get(number)), _files(known[number])
     else:
         made, files = from_others(model, number)
     if initialize:
@@ -201,9 +202,12 @@ def _files(recipe: Recipe) -> dict[str, str]:
     return {file: name for name, file in recipe.state.items()} | {recipe.step: STEP}
 
 
-def _ours(model: Model, index: int, recipe: Recipe) -> Trainable:
+def _ours(model: Model, index: int, recipe: Recipe, known: ir.Model | None) -> Trainable:
+    """`known` is the combined graph, if it is known from a check, in which case so are its types."""
     info = model.training_info[index]
-    whole = standard_ops(combined(model, index))
+    if known is None or uses_training_ops(known.graph):
+        known = standard_ops(known or combined(model, index))
+    whole = known
     weights = whole.graph.initializers
     bound = {entry.key: entry.value for entry in info.update_binding}
     wanted = [*recipe.parameters, *recipe.buffers, *recipe.state.values(), recipe.step]
@@ -250,7 +254,7 @@ def _ours(model: Model, index: int, recipe: Recipe) -> Trainable:
 
 def _array(value: ir.Value) -> Array:
     assert value.const_value is not None
-    return np.array(value.const_value.numpy())
+    return value.const_value.numpy()
 
 
 def _initialize(made: Trainable, model: Model, index: int, files: Mapping[str, str]) -> None:

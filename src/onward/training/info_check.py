@@ -19,15 +19,20 @@ from onward.training.combined import combined, values_of
 from onward.training.standard import uses_training_ops
 
 
-def check(source: Any) -> list[str]:
-    """What is wrong with the training information of a model, one line each; an empty list if nothing is."""
+def check(source: Any, graphs: dict[int, ir.Model] | None = None) -> list[str]:
+    """What is wrong with the training information of a model, one line each; an empty list if nothing is.
+
+    `graphs` is filled with the combined graphs that are looked at, by training info; their types are known, unless
+    they have ops of `ai.onnx.preview.training`.
+    """
     model = load(source)
+    graphs = {} if graphs is None else graphs
     problems = []
     outside = _Names.of(model.ir.graph)
     for index, info in enumerate(model.training_info):
         where = f"training info {index}" if len(model.training_info) > 1 else "training info"
         found = [*_structure(info, outside), *_bindings(info, outside)]
-        found += [] if found else [*_types(model, index)]
+        found += [] if found else [*_types(model, index, graphs)]
         problems += [f"{where}: {problem}" for problem in found]
     return problems
 
@@ -119,7 +124,7 @@ def _bindings(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
                 yield f"{what}: {entry.key!r} is bound to {entry.value!r}, which is no output of the {graph}"
 
 
-def _types(model: Model, index: int) -> Iterator[str]:
+def _types(model: Model, index: int, graphs: dict[int, ir.Model]) -> Iterator[str]:
     """Whether what is bound is of the dtype and shape of what it replaces."""
     info = model.training_info[index]
     known: dict[str, ir.Value] = {}
@@ -133,6 +138,8 @@ def _types(model: Model, index: int) -> Iterator[str]:
         except OnwardError as error:
             yield f"{what}: {error}"
             continue
+        if what == "update":
+            graphs[index] = whole
         found = values_of(whole.graph)
         known = known or (found if what == "update" else values_of(combined(model, index).graph))
         for entry in bindings:
