@@ -8,16 +8,23 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.helper as oh
+import onnx_ir as ir
+import onnxruntime
 import pytest
 from networks import batches, network, onnx_of
 
+from onward.canon.infer import infer
+from onward.model import Model
+from onward.training.build import Builder
 from onward.training.embed import OnnxOptimizer
 from onward.training.flat import Flat
 from onward.training.groups import Group
 from onward.training.kernels import compiler
 from onward.training.kernels.compiler import library, loaded, wanted
+from onward.training.kernels.driver import DOMAIN
 from onward.training.kernels.expressions import PRELUDE
 from onward.training.kernels.optimizer import Kernel
+from onward.training.kernels.selftest import with_kernels
 from onward.training.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Averaged, Clipped, Optimizer, RMSprop
 from onward.training.trainable import Trainable, prepare
 from onward.training.trainer import Trainer
@@ -168,3 +175,120 @@ def test_functions_are_exact_to_a_few_units_in_the_last_place(op_type: str) -> N
     with np.errstate(over="ignore", invalid="ignore"):
         expected = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x.astype(np.float64)})[0].astype(np.float32)
     np.testing.assert_allclose(ours, expected, rtol=6e-7, atol=1e-44)
+
+
+def outputs(model: ir.Model, feeds: dict[str, Array], library: Any = None, threads: int = 1) -> dict[str, Array]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    if library is not None:
+        options.register_custom_ops_library(str(library))
+    session = onnxruntime.InferenceSession(Model(model).to_proto().SerializeToString(), options)
+    names = [value.name for value in session.get_outputs()]
+    given = {value.name: feeds[value.name] for value in session.get_inputs()}
+    return dict(zip(names, session.run(names, given), strict=True))
+
+
+def kinds(model: ir.Model) -> list[str]:
+    return [node.domain or node.op_type for node in model.graph]
+
+
+@needs_compiler
+@pytest.mark.parametrize("spoilt", [False, True], ids=["finite", "not finite"])
+@pytest.mark.parametrize("name", ["mlp", "cnn"])
+def test_gradients_are_those_of_the_graph(name: str, spoilt: bool) -> None:
+    x, y = batches(name, 1)[0]
+    made = prepare(onnx_of(network(name), x))
+    found = with_kernels(made.gradients)
+    assert found is not None and DOMAIN in kinds(found[0]) and DOMAIN not in kinds(made.gradients)
+    assert len(kinds(found[0])) < len(kinds(made.gradients))
+    data = x.numpy().copy()
+    if spoilt and data.dtype == np.float32:
+        data.reshape(-1)[:3] = [np.nan, np.inf, -np.inf]
+    feeds = {**made.parameters, **made.buffers, "x": data, "labels": y.numpy()}
+    expected, ours = outputs(made.gradients, feeds), outputs(found[0], feeds, found[1], threads=2)
+    for key, array in expected.items():
+        scale = np.abs(array[np.isfinite(array)]).max(initial=1e-6)
+        np.testing.assert_allclose(ours[key], array, rtol=1e-5, atol=2e-6 * scale, err_msg=key)
+
+
+def random_graph(seed: int, named: bool) -> tuple[ir.Model, dict[str, Array]]:
+    """Elementwise ops, broadcasting and sums at random; what is large in it is of one shape."""
+    random = np.random.default_rng(seed)
+    graph = ir.Graph([], [], nodes=[], name="random", opset_imports={"": 21})
+    model = ir.Model(graph, ir_version=10)
+    op = Builder(model)
+    sizes = {"a": 3, "b": 130, "c": 67, "d": 1}
+    frame = [["a", "b", "c"], ["b", "c"], ["a", "c", "b", "d"], ["a", "b", "a", "c"]][seed % 4]
+    feeds = {}
+    tensors = []
+    for i in range(6):
+        dims = list(frame) if i < 3 else ["d" if random.random() < 0.5 else dim for dim in frame]
+        dims = dims[int(random.integers(len(dims))) :] if i == 5 else dims
+        shape = [sizes[dim] for dim in dims]
+        declared = [dim if named and sizes[dim] > 1 else sizes[dim] for dim in dims]
+        value = ir.Value(name=f"x{i}", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape(declared))
+        graph.inputs.append(value)
+        feeds[f"x{i}"] = random.normal(size=shape).astype(np.float32)
+        tensors.append(op.tensor(value))
+    last = len(frame) - 1 - (frame[-1] == "d")
+    for _ in range(14):
+        x, y = (tensors[int(random.integers(len(tensors)))] for _ in range(2))
+        kind = int(random.integers(9))
+        if kind < 4:
+            made = [op.Add, op.Sub, op.Mul, op.Max][kind](x, y)
+        elif kind < 6:
+            made = [op.Tanh, op.Sigmoid][kind - 4](x)
+        elif kind == 6:
+            made = op.where(x > y, x, 0.5)
+        elif kind == 7 and x.rank == len(frame):
+            made = op.ReduceMean(x, op.ints([last]), keepdims=1)
+        elif x.rank == len(frame):
+            made = op.sum(x, [[last], [0, last], [0]][int(random.integers(3))], keepdims=True) * 0.01
+        else:
+            made = op.Erf(x)
+        tensors.append(made)
+    for tensor in tensors[-3:]:
+        graph.outputs.append(op.Identity(tensor).value)
+    if len(frame) > 2:
+        graph.outputs.append(op.sum(tensors[0] * tensors[-1], [0, 1], keepdims=False).value)
+        channels = [i for i in range(len(frame)) if i not in (1,)]
+        graph.outputs.append(op.sum(op.sum(tensors[1] * tensors[2], channels[1:], keepdims=False), [0], False).value)
+    infer(model)
+    return model, feeds
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_give_the_same(seed: int) -> None:
+    model, feeds = random_graph(seed, named=seed % 3 == 0)
+    found = with_kernels(model)
+    assert found is not None
+    if seed % 5 == 4:
+        feeds["x0"].reshape(-1)[[0, 7, 200]] = [np.nan, np.inf, -np.inf]
+    expected, ours = outputs(model, feeds), outputs(found[0], feeds, found[1], threads=1 + seed % 2)
+    for key, array in expected.items():
+        scale = np.abs(array[np.isfinite(array)]).max(initial=1)
+        np.testing.assert_allclose(ours[key], array, rtol=1e-5, atol=2e-6 * scale, err_msg=key)
+
+
+@needs_compiler
+def test_sums_do_not_depend_on_the_number_of_threads() -> None:
+    model, feeds = random_graph(0, named=True)
+    found = with_kernels(model)
+    assert found is not None
+    one, two = (outputs(found[0], feeds, found[1], threads) for threads in (1, 2))
+    assert all(np.array_equal(one[key], two[key]) for key in one)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["mlp", "cnn", "lstm"])
+def test_training_goes_the_same_way_with_and_without(name: str) -> None:
+    data = batches(name, 10)
+    made = prepare(onnx_of(network(name), data[0][0]), optimizer=AdamW(lr=1e-2))
+    curves = []
+    for kernels in (True, False):
+        trainer = Trainer(made, threads=2, kernels=kernels)
+        curves.append([trainer.step({"x": x, "labels": y}) for x, y in data])
+    np.testing.assert_allclose(*curves, rtol=1e-5)
+    assert curves[0][-1] != curves[0][0]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 SWITCH = "ONWARD_KERNELS"
 """The environment variable that turns compiled kernels off: 0."""
-FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC", "-w")
+FLAGS = ("-O3", "-march=native", "-fopenmp-simd", "-std=gnu11", "-shared", "-fPIC", "-w")
 EXACT = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """Each operation rounds as the graph's; only error numbers and exceptions of the C library are given up."""
 
@@ -59,6 +59,11 @@ def library(source: str) -> Path | None:
         return path if path.exists() or _compiled(source, path) else None
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def marker(key: str) -> Path:
+    """A file among what is compiled whose existence says something about `key`."""
+    return _folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.works"
 
 
 def loaded(source: str) -> ctypes.CDLL | None:

@@ -113,6 +113,15 @@ def _power(node: ir.Node, given: Sequence[str], kind: str) -> str:
     return f"pow{'f' if kind == 'float' else ''}({given[0]}, {given[1]})"
 
 
+def _gelu(node: ir.Node, given: Sequence[str], kind: str) -> str:
+    approximate = node.attributes.get("approximate")
+    if approximate is not None and approximate.as_string() != "none":
+        raise UnprintableError("an approximate Gelu")
+    half, root = literal(0.5, _real(kind)), literal(math.sqrt(0.5), kind)
+    inner = f"k_erf{'f' if kind == 'float' else ''}({given[0]} * {root})"
+    return f"({half} * {given[0]} * ({inner} + {literal(1, kind)}))"
+
+
 PRINTED: dict[str, Printed] = {
     "Add": _joined("+"),
     "Sub": _joined("-"),
@@ -122,6 +131,8 @@ PRINTED: dict[str, Printed] = {
     "Neg": lambda node, given, kind: f"(-{given[0]})",
     "Abs": _called("fabs"),
     "Sqrt": _called("sqrt"),
+    "Relu": lambda node, given, kind: f"({given[0]} < 0 ? 0 : {given[0]})",
+    "Gelu": _gelu,
     "Reciprocal": lambda node, given, kind: f"(({_real(kind)})1 / {given[0]})",
     "Floor": _called("floor"),
     "Ceil": _called("ceil"),
