@@ -1,0 +1,126 @@
+"""MaxPool with its places as a compiled kernel: ONNX Runtime's own is fast only where no places are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.spec.window import Window, window
+from onward.training.kernels.driver import DOMAIN
+
+BODY = """\
+static void NAME(const Call *c, int64_t begin, int64_t end, char *sums) {
+  enum { H = {H}, W = {W}, OH = {OH}, OW = {OW}, KH = {KH}, KW = {KW}, SH = {SH}, SW = {SW}, DH = {DH}, DW = {DW},
+         PH = {PH}, PW = {PW} };
+  float best[OW];
+  int32_t place[OW], first[OW];
+  for (int ow = 0; ow < OW; ow++)
+    for (first[ow] = ow * SW - PW; first[ow] < 0;) first[ow] += DW;
+  for (int64_t plane = begin; plane < end; plane++) {
+    const float *x = (const float *)c->in[0] + plane * H * W;
+    for (int oh = 0; oh < OH; oh++) {
+      int top = oh * SH - PH;
+      while (top < 0) top += DH;
+      for (int ow = 0; ow < OW; ow++) best[ow] = -INFINITY, place[ow] = top * W + first[ow];
+      for (int h = top; h < H && h <= oh * SH - PH + (KH - 1) * DH; h += DH)
+        for (int b = 0; b < KW; b++) {
+          const int shift = b * DW - PW, rest = W - 1 - shift;
+          const int from = shift < 0 ? (SW - 1 - shift) / SW : 0;
+          const int to = rest < 0 ? 0 : rest / SW + 1 < OW ? rest / SW + 1 : OW;
+          for (int ow = from; ow < to; ow++) {
+            const int32_t at = h * W + shift + ow * SW;
+            const int more = x[at] > best[ow];
+            place[ow] = more ? at : place[ow];
+            best[ow] = more ? x[at] : best[ow];
+          }
+        }
+      float *y = (float *)c->out[0] + (plane * OH + oh) * OW;
+      int64_t *places = (int64_t *)c->out[1] + (plane * OH + oh) * OW;
+      for (int ow = 0; ow < OW; ow++) y[ow] = best[ow], places[ow] = plane * H * W + place[ow];
+    }
+  }
+}
+static int NAME_types[] = {1, 1, 1, 7};
+static int NAME_ranks[] = {4, 2, 4, 4};
+static int NAME_axes[] = {0, 1, 2, 3, 4, 5, 0, 1, 4, 5, 0, 1, 4, 5};
+static int NAME_merged[] = {0, 0, 1, 1, 2, 2};
+static int NAME_order[] = {0, 1, 2};
+static const Kernel NAME_kernel = {"NAME", 2, 2, 0, 6, 1, 3, 0, NAME_types, NAME_ranks, NAME_axes, NAME_merged,
+                                   NAME_order, NAME, 0};
+"""
+"""Axes are batch, channels, those of the input and those of the output; a tensor of zeros brings the last two."""
+NUMBERS = ("H", "W", "OH", "OW", "KH", "KW", "SH", "SW", "DH", "DW", "PH", "PW")
+
+
+def replace_pools(graph: ir.Graph, sources: dict[str, str]) -> bool:
+    """Put kernels in the place of pools whose places are used; their C goes to `sources` by name."""
+    replaced = False
+    for node in [node for node in graph if node.op_type == "MaxPool" and not node.domain]:
+        text = _source(node)
+        if text is None:
+            continue
+        name = f"p{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        sources[name] = text.replace("NAME", name)
+        x, (y, places) = node.inputs[0], node.outputs
+        assert y.shape is not None
+        kernel = ir.Node(DOMAIN, name, [x, _zeros(graph, y.shape)], num_outputs=2, name=node.name)
+        graph.insert_after(node, kernel)
+        for old, new in zip((y, places), kernel.outputs, strict=True):
+            new.name, new.type, new.shape = old.name, old.type, old.shape
+            old.replace_all_uses_with(new, replace_graph_outputs=True)
+            old.name = None
+        graph.remove(node, safe=True)
+        replaced = True
+    return replaced
+
+
+def _source(node: ir.Node) -> str | None:
+    """The C for a pool, if it is one of two axes of known sizes whose places are used."""
+    x = node.inputs[0]
+    if x is None or x.dtype != ir.DataType.FLOAT or x.shape is None or x.shape.rank() != 4 or len(node.outputs) < 2:
+        return None
+    y, places = node.outputs
+    if not (places.uses() or places.is_graph_output()) or y.shape is None or places.shape is None:
+        return None
+    sizes = [n for n in (*x.shape[2:], *y.shape[2:]) if isinstance(n, int)]
+    given = {name: value.value for name, value in node.attributes.items()}
+    if len(sizes) != 4 or min(sizes) < 1 or math.prod(sizes[:2]) >= 1 << 30 or given.get("storage_order", 0):
+        return None
+    strides, dilations, pads = (given.get(key) for key in ("strides", "dilations", "pads"))
+    auto_pad = given.get("auto_pad", "NOTSET")
+    kernel = list(given["kernel_shape"])
+    win = window(kernel, sizes[:2], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad, pool=True)
+    if win.begin is None or not _have_elements(sizes, win, win.begin):
+        return None
+    numbers = [*sizes, *win.kernel, *win.strides, *win.dilations, *win.begin]
+    text = BODY
+    for key, number in zip(NUMBERS, numbers, strict=True):
+        text = text.replace(f"{{{key}}}", str(number))
+    return text
+
+
+def _have_elements(sizes: list[int], win: Window, begin: tuple[int, ...]) -> bool:
+    """Whether every window has an element of the input in it."""
+    for axis, (size, steps) in enumerate(zip(sizes[:2], sizes[2:], strict=True)):
+        taps = np.arange(win.kernel[axis]) * win.dilations[axis] - begin[axis]
+        places = np.arange(steps)[:, None] * win.strides[axis] + taps
+        if not ((places >= 0) & (places < size)).any(axis=1).all():
+            return False
+    return True
+
+
+def _zeros(graph: ir.Graph, shape: ir.Shape) -> ir.Value:
+    """A constant of the sizes of a map."""
+    sizes = [int(n) for n in shape[2:] if isinstance(n, int)]
+    name = "onward_pool_" + "_".join(map(str, sizes))
+    found = graph.initializers.get(name)
+    if found is None:
+        tensor = ir.Tensor(np.zeros(sizes, np.float32), name=name)
+        found = ir.Value(
+            name=name, const_value=tensor, type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape(tuple(sizes))
+        )
+        graph.register_initializer(found)
+    return found

@@ -1,0 +1,90 @@
+"""Compiled pools give what ONNX Runtime's give, bit for bit: the first of the largest elements."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import onnxruntime
+import pytest
+
+from onward.model import Model
+from onward.training.build import Builder
+from onward.training.kernels.compiler import compiler
+from onward.training.kernels.fusion import fused
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+
+POOLS: dict[str, tuple[list[int], dict[str, Any]]] = {
+    "side by side": ([8, 6], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "a rest": ([7, 9], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    "overlapping": ([9, 8], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    "every place": ([5, 7], {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1]}),
+    "gaps between windows": ([9, 10], {"kernel_shape": [2, 2], "strides": [3, 4]}),
+    "dilations": ([9, 9], {"kernel_shape": [2, 3], "dilations": [3, 2], "pads": [1, 1, 1, 2]}),
+    "rounded up": ([8, 7], {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+    "rounded up, with pads": (
+        [7, 8],
+        {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1},
+    ),
+    "same upper": ([8, 7], {"kernel_shape": [3, 2], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+    "same lower": ([8, 7], {"kernel_shape": [3, 2], "strides": [2, 2], "auto_pad": "SAME_LOWER"}),
+    "the whole map": ([4, 4], {"kernel_shape": [4, 4]}),
+    "many places": ([40, 41], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+}
+
+
+def pool(sizes: list[int], attributes: dict[str, Any], dtype: ir.DataType = ir.DataType.FLOAT) -> ir.Model:
+    x = ir.Value(name="x", type=ir.TensorType(dtype), shape=ir.Shape(["n", 3, *sizes]))
+    model = ir.Model(ir.Graph([x], [], nodes=[], name="p", opset_imports={"": 21}), ir_version=10)
+    op = Builder(model)
+    for tensor in op.many("MaxPool", 2, op.tensor(x), **attributes):
+        model.graph.outputs.append(tensor.value)
+    return model
+
+
+def run(model: ir.Model, x: np.ndarray, library: Path | None = None) -> list[np.ndarray]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    if library is not None:
+        options.register_custom_ops_library(str(library))
+    session = onnxruntime.InferenceSession(Model(model).to_proto().SerializeToString(), options)
+    return session.run(None, {"x": x})
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_equal_to_the_op(name: str) -> None:
+    sizes, attributes = POOLS[name]
+    model = pool(sizes, attributes)
+    found = fused(model)
+    assert found is not None and "MaxPool" not in [node.op_type for node in found[0].graph]
+    rng = np.random.default_rng(0)
+    for batch in (1, 37):
+        drawn = rng.normal(size=(batch, 3, *sizes)).astype(np.float32)
+        for x in (drawn, np.round(drawn), np.maximum(drawn, 0), -np.abs(drawn) - 5):
+            for ours, plain in zip(run(found[0], x, found[1]), run(model, x), strict=True):
+                np.testing.assert_array_equal(ours, plain)
+
+
+def test_infinities_have_places_within_their_windows() -> None:
+    sizes, attributes = POOLS["overlapping"]
+    found = fused(pool(sizes, attributes))
+    assert found is not None
+    x = np.full((2, 3, *sizes), -np.inf, np.float32)
+    y, places = run(found[0], x, found[1])
+    assert (y == -np.inf).all() and (places >= 0).all() and (places < x.size).all()
+    x[...] = np.inf
+    assert (run(found[0], x, found[1])[0] == np.inf).all()
+
+
+def test_others_are_left() -> None:
+    sides = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    assert fused(pool([8, 6], sides, ir.DataType.DOUBLE)) is None
+    assert fused(pool([8, 6], {**sides, "storage_order": 1})) is None
+    alone = pool([8, 6], sides)
+    alone.graph.outputs.pop()
+    assert fused(alone) is None
+    unknown = pool([8, 6], sides)
+    unknown.graph.inputs[0].shape = ir.Shape(["n", 3, "h", "w"])
+    unknown.graph.node(0).outputs[0].shape = ir.Shape(["n", 3, None, None])
+    assert fused(unknown) is None
