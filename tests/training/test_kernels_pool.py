@@ -29,6 +29,7 @@ POOLS: dict[str, tuple[list[int], dict[str, Any]]] = {
     ),
     "same upper": ([8, 7], {"kernel_shape": [3, 2], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
     "same lower": ([8, 7], {"kernel_shape": [3, 2], "strides": [2, 2], "auto_pad": "SAME_LOWER"}),
+    "in the middle": ([9, 10], {"kernel_shape": [1, 2], "strides": [3, 4], "auto_pad": "SAME_UPPER"}),
     "the whole map": ([4, 4], {"kernel_shape": [4, 4]}),
     "many places": ([40, 41], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
 }

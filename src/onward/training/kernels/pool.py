@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 
 import numpy as np
 import onnx_ir as ir
@@ -14,29 +13,30 @@ from onward.training.kernels.driver import DOMAIN
 BODY = """\
 static void NAME(const Call *c, int64_t begin, int64_t end, char *sums) {
   enum { H = {H}, W = {W}, OH = {OH}, OW = {OW}, KH = {KH}, KW = {KW}, SH = {SH}, SW = {SW}, DH = {DH}, DW = {DW},
-         PH = {PH}, PW = {PW} };
-  float best[OW];
+         PH = {PH}, PW = {PW}, COLUMNS = (OW - 1) * SW + (KW - 1) * DW + 1 };
+  float line[COLUMNS], best[OW];
   int32_t place[OW], first[OW];
   for (int ow = 0; ow < OW; ow++)
     for (first[ow] = ow * SW - PW; first[ow] < 0;) first[ow] += DW;
+  for (int w = 0; w < COLUMNS; w++) line[w] = -INFINITY;
   for (int64_t plane = begin; plane < end; plane++) {
     const float *x = (const float *)c->in[0] + plane * H * W;
     for (int oh = 0; oh < OH; oh++) {
       int top = oh * SH - PH;
       while (top < 0) top += DH;
       for (int ow = 0; ow < OW; ow++) best[ow] = -INFINITY, place[ow] = top * W + first[ow];
-      for (int h = top; h < H && h <= oh * SH - PH + (KH - 1) * DH; h += DH)
-        for (int b = 0; b < KW; b++) {
-          const int shift = b * DW - PW, rest = W - 1 - shift;
-          const int from = shift < 0 ? (SW - 1 - shift) / SW : 0;
-          const int to = rest < 0 ? 0 : rest / SW + 1 < OW ? rest / SW + 1 : OW;
-          for (int ow = from; ow < to; ow++) {
-            const int32_t at = h * W + shift + ow * SW;
-            const int more = x[at] > best[ow];
-            place[ow] = more ? at : place[ow];
-            best[ow] = more ? x[at] : best[ow];
+      for (int h = top; h < H && h <= oh * SH - PH + (KH - 1) * DH; h += DH) {
+        for (int w = PW < 0 ? -PW : 0; w < W && w + PW < COLUMNS; w++) line[w + PW] = x[h * W + w];
+#pragma GCC unroll 16
+        for (int b = 0; b < KW; b++)
+#pragma omp simd
+          for (int ow = 0; ow < OW; ow++) {
+            const float v = line[ow * SW + b * DW];
+            const int32_t at = h * W + ow * SW + b * DW - PW;
+            place[ow] = v > best[ow] ? at : place[ow];
+            best[ow] = v > best[ow] ? v : best[ow];
           }
-        }
+      }
       float *y = (float *)c->out[0] + (plane * OH + oh) * OW;
       int64_t *places = (int64_t *)c->out[1] + (plane * OH + oh) * OW;
       for (int ow = 0; ow < OW; ow++) y[ow] = best[ow], places[ow] = plane * H * W + place[ow];
@@ -52,6 +52,8 @@ static const Kernel NAME_kernel = {"NAME", 2, 2, 0, 6, 1, 3, 0, NAME_types, NAME
                                    NAME_order, NAME, 0};
 """
 """Axes are batch, channels, those of the input and those of the output; a tensor of zeros brings the last two."""
+LARGEST = 1 << 14
+"""The longest axis: a line of it is held on the stack."""
 NUMBERS = ("H", "W", "OH", "OW", "KH", "KW", "SH", "SW", "DH", "DW", "PH", "PW")
 
 
@@ -87,7 +89,7 @@ def _source(node: ir.Node) -> str | None:
         return None
     sizes = [n for n in (*x.shape[2:], *y.shape[2:]) if isinstance(n, int)]
     given = {name: value.value for name, value in node.attributes.items()}
-    if len(sizes) != 4 or min(sizes) < 1 or math.prod(sizes[:2]) >= 1 << 30 or given.get("storage_order", 0):
+    if len(sizes) != 4 or min(sizes) < 1 or max(sizes) > LARGEST or given.get("storage_order", 0):
         return None
     strides, dilations, pads = (given.get(key) for key in ("strides", "dilations", "pads"))
     auto_pad = given.get("auto_pad", "NOTSET")
