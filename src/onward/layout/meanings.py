@@ -1,0 +1,152 @@
+"""Which tensors are meant channels first, and which channels last.
+
+Convolutions and their like say it of their images, elementwise ops and their like carry it on, a Transpose between the
+two layouts turns it round. A tensor of which nothing says anything counts as channels first,
+and is stored as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from onward.canon.known import Known
+from onward.layout.change import Case, Change, Fixed, constant
+from onward.layout.orders import RANKS, Layout, to_first, to_last
+from onward.layout.roles import images_of
+from onward.layout.rules import RULES
+
+
+def has_layout(value: ir.Value | None) -> bool:
+    return value is not None and value.shape is not None and len(value.shape) in RANKS
+
+
+def main_tensor(node: ir.Node) -> ir.Value | None:
+    """The tensor by whose storage that of the others of a node is given, for nodes that have a rule."""
+    rule = RULES.get(node.op_type) if node.domain == "" else None
+    if rule is None or not node.inputs or not node.outputs:
+        return None
+    candidates = [node.inputs[0]] if rule.main_is_input else [node.outputs[0]]
+    if node.op_type == "Reshape":
+        candidates.append(node.outputs[0])
+    return next((v for v in candidates if has_layout(v)), None)
+
+
+def change_of(node: ir.Node, known: Known, meaning: Layout) -> Change | None:
+    """How a node is written when its main tensor is stored the other way; None where it has to be as it is."""
+    main = main_tensor(node)
+    if main is None:
+        return None
+    try:
+        return RULES[node.op_type].change(Case(node, known, main, meaning))
+    except Fixed:
+        return None
+
+
+def permutation(node: ir.Node) -> tuple[int, ...] | None:
+    """The permutation of a Transpose of a tensor that has a layout, otherwise None."""
+    if node.op_type != "Transpose" or node.domain or not has_layout(node.inputs[0]) or not has_layout(node.outputs[0]):
+        return None
+    x = node.inputs[0]
+    assert x is not None and x.shape is not None
+    perm = node.attributes.get("perm")
+    return tuple(reversed(range(len(x.shape)))) if perm is None else tuple(perm.as_ints())
+
+
+class Meanings:
+    """The meaning of every tensor of a graph that has a layout."""
+
+    def __init__(self, graph: ir.Graph, known: Known) -> None:
+        self._parents: dict[ir.Value, tuple[ir.Value, bool]] = {}
+        """To the parent, and whether it is meant the other way round."""
+        self._said: dict[ir.Value, Layout] = {}
+        for node in graph:
+            for value in _images(node):
+                self._say(value, Layout.FIRST)
+        weak: list[tuple[ir.Value, ir.Value]] = []
+        for node in graph:
+            for a, b in _carried(node, known):
+                if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
+                    self._join(a, b)
+                else:
+                    weak.append((a, b))
+        for node in graph:
+            self._transpose(node)
+        for a, b in weak:
+            self._join(a, b)
+
+    def of(self, value: ir.Value) -> Layout:
+        return self._told(value) or Layout.FIRST
+
+    def is_image(self, value: ir.Value) -> bool:
+        """Whether anything in the graph says where the channels are."""
+        return self._told(value) is not None
+
+    def _told(self, value: ir.Value) -> Layout | None:
+        root, turned = self._root(value)
+        said = self._said.get(root)
+        return said.other if said and turned else said
+
+    def _root(self, value: ir.Value) -> tuple[ir.Value, bool]:
+        path, turned = [], False
+        while value in self._parents:
+            parent, turn = self._parents[value]
+            path.append((value, turned))
+            turned ^= turn
+            value = parent
+        for passed, before in path:
+            self._parents[passed] = value, turned ^ before
+        return value, turned
+
+    def _say(self, value: ir.Value, meaning: Layout) -> bool:
+        """Note a meaning, unless the opposite is known; tells whether it holds."""
+        root, turned = self._root(value)
+        wanted = meaning.other if turned else meaning
+        return self._said.setdefault(root, wanted) is wanted
+
+    def _join(self, a: ir.Value, b: ir.Value, turned: bool = False) -> bool:
+        """Let two tensors be meant alike, or opposite, unless they are known not to be; tells whether it holds."""
+        (root, turn), (other, turn_other) = self._root(a), self._root(b)
+        turned ^= turn ^ turn_other
+        if root is other:
+            return not turned
+        said = self._said.get(root)
+        if said is not None:
+            theirs = said.other if turned else said
+            if self._said.setdefault(other, theirs) is not theirs:
+                return False
+        self._parents[root] = other, turned
+        return True
+
+    def _transpose(self, node: ir.Node) -> None:
+        perm = permutation(node)
+        x = node.inputs[0] if perm else None
+        if perm is None or x is None:
+            return
+        y, rank = node.outputs[0], len(perm)
+        if rank == 3 and perm == to_last(rank):
+            self._join(x, y, turned=True)
+        elif perm in (to_last(rank), to_first(rank)):
+            before = Layout.FIRST if perm == to_last(rank) else Layout.LAST
+            if self._told(x) is not before.other and self._told(y) is not before:
+                self._say(x, before)
+                self._say(y, before.other)
+
+
+def _images(node: ir.Node) -> Iterator[ir.Value]:
+    images = images_of(node)
+    if images is not None:
+        values = [*(node.inputs[i] for i in images.inputs), *(node.outputs[i] for i in images.outputs)]
+        yield from (value for value in values if value is not None and constant(value) is None)
+
+
+def _carried(node: ir.Node, known: Known) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Pairs of tensors that are meant alike."""
+    main = main_tensor(node)
+    change = change_of(node, known, Layout.FIRST) or change_of(node, known, Layout.LAST)
+    if main is None or change is None:
+        return
+    for value in [*(node.inputs[i] for i in change.inputs), *(node.outputs[i] for i in change.outputs)]:
+        if value is not None and value is not main and constant(value) is None:
+            yield main, value
