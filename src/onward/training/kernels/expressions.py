@@ -213,37 +213,40 @@ static inline float k_expf(float x) {
 
 static inline float k_sigmoidf(float x) { return 1.0f / (1.0f + k_expf(-x)); }
 
-static inline float k_tanhf(float x) {
-  const float a = fabsf(x), z = x * x;
-  const float large = 1.0f - 2.0f / (k_expf(2.0f * a) + 1.0f);
-  float p = 0.002103398119599847f;
-  p = FMA(p, z, -0.008131759351614174f);
-  p = FMA(p, z, 0.021680733198684295f);
-  p = FMA(p, z, -0.05394264565562567f);
-  p = FMA(p, z, 0.13333165819928275f);
-  p = FMA(p, z, -0.3333332919224008f);
-  const float small = FMA(p * z, x, x);
-  return a > 0.6f ? copysignf(large, x) : small;
+/* Quotients of polynomials of the square, each fitted to the function over all that matters of it. */
+static inline float bounded(float x, float limit) {
+  x = x > limit ? limit : x;
+  return x < -limit ? -limit : x;
 }
 
-static inline float k_erff(float x) {
-  const float z = x * x;
-  float a = fabsf(x), p = 7.8538473069945e-05f, q = 0.00018882654744973394f;
-  a = a > 4.1f ? 4.1f : a;
-  p = FMA(p, z, -0.0008010189370092205f);
-  p = FMA(p, z, 0.005188327201260496f);
-  p = FMA(p, z, -0.02685381168025492f);
-  p = FMA(p, z, 0.11283585142517086f);
-  p = FMA(p, z, -0.37612625823696066f);
-  p = FMA(p, z, 1.1283791657266329f);
-  q = FMA(q, a, -0.0029724696693125543f);
-  q = FMA(q, a, 0.02194053680673173f);
-  q = FMA(q, a, -0.1033275619957274f);
-  q = FMA(q, a, -0.6378828497922526f);
-  q = FMA(q, a, -1.1272515922134327f);
-  q = FMA(q, a, -0.00030039628808106646f);
-  const float large = 1.0f - k_expf(q);
-  return a > 0.99f ? copysignf(large, x) : p * x;
+static inline float k_tanhf(float given) {
+  const float x = bounded(given, 9.0f), z = x * x;
+  float p = 1.3354769846469512e-08f, q = 7.776604434873703e-07f;
+  p = FMA(p, z, 2.060916644512989e-05f);
+  p = FMA(p, z, 0.003495593472357832f);
+  p = FMA(p, z, 0.13381030205143635f);
+  p = FMA(p, z, 0.9999999794523972f);
+  q = FMA(q, z, 0.0003285643402106958f);
+  q = FMA(q, z, 0.02587700274477603f);
+  q = FMA(q, z, 0.46714345799382906f);
+  q = FMA(q, z, 1.0f);
+  return bounded(x * p / q, 1.0f);
+}
+
+static inline float k_erff(float given) {
+  const float x = bounded(given, 3.9f), z = x * x;
+  float p = 2.0664743881099443e-06f, q = 3.8270078961650896e-05f;
+  p = FMA(p, z, 0.00028506308209010734f);
+  p = FMA(p, z, 0.0037383690044774753f);
+  p = FMA(p, z, 0.05266815590004845f);
+  p = FMA(p, z, 0.18966730309922275f);
+  p = FMA(p, z, 1.1283791476267095f);
+  q = FMA(q, z, 0.0011573823966806284f);
+  q = FMA(q, z, 0.01491432315500499f);
+  q = FMA(q, z, 0.11381916464473867f);
+  q = FMA(q, z, 0.5014210524897473f);
+  q = FMA(q, z, 1.0f);
+  return bounded(x * p / q, 1.0f);
 }
 
 static inline double k_exp(double x) { return exp(x); }
