@@ -155,3 +155,24 @@ def test_a_value_that_others_read_stays() -> None:
     feeds = {name: array.astype(np.float32) for name, array in feeds.items()}
     for ours, plain in zip(session(fast).run(None, feeds), session(model).run(None, feeds), strict=True):
         np.testing.assert_allclose(ours, plain, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients_come_in_the_shape_they_are_computed_in() -> None:
+    """Not so a value that is read elsewhere, nor an output of another name."""
+    x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape([4, 6]))
+    model = ir.Model(ir.Graph([x], [], nodes=[], name="r", opset_imports={"": 21}), ir_version=10)
+    op = Builder(model)
+    for name in ("w.grad", "v.grad", "y"):
+        product = op.tensor(x) * float(len(name))
+        y = op.Identity(op.Reshape(product, op.ints([2, 2, 6])))
+        y.value.name = name
+        model.graph.outputs.append(y.value)
+    twice = op.Exp(op.tensor(model.graph.outputs[1]))
+    twice.value.name = "twice"
+    model.graph.outputs.append(twice.value)
+    fast = fast_conv.fast_convolutions(model)
+    feeds = {"x": np.arange(24, dtype=np.float32).reshape(4, 6)}
+    found, plain = (session(m).run(["w.grad", "v.grad", "y"], feeds) for m in (fast, model))
+    assert [array.shape for array in found] == [(4, 6), (2, 2, 6), (2, 2, 6)]
+    for ours, theirs in zip(found, plain, strict=True):
+        np.testing.assert_array_equal(ours.ravel(), theirs.ravel())

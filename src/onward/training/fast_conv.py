@@ -28,7 +28,10 @@ MANY_PLACES, SOME_CHANNELS = 64, 64
 
 
 def fast_convolutions(model: ir.Model) -> ir.Model:
-    """A copy of a model with other forms of its convolutions, or the model itself where there is none to change."""
+    """A copy of a model with other forms of its convolutions, or the model itself where there is none to change.
+
+    Outputs called `.grad` may be of another shape, with the same numbers in the same order.
+    """
     copy = model.clone()
     graph = copy.graph
     op = Builder(copy)
@@ -37,6 +40,7 @@ def fast_convolutions(model: ir.Model) -> ir.Model:
         if node.domain or node.op_type not in ("Conv", "ConvTranspose"):
             continue
         changed |= _forward(op, node) if node.op_type == "Conv" else _backward(op, node)
+    changed |= _without_last_reshapes(graph)
     if not changed:
         return model
     if block_size():
@@ -44,6 +48,29 @@ def fast_convolutions(model: ir.Model) -> ir.Model:
     graph.sort()
     common.DeduplicateHashedInitializersPass()(copy)
     return copy
+
+
+def _without_last_reshapes(graph: ir.Graph) -> bool:
+    """Let gradients be given in the shape they are computed in: a Reshape at the end would copy them."""
+    changed = False
+    for i, output in enumerate(graph.outputs):
+        source: ir.Value | None = output
+        passed = []
+        while (
+            source is not None and (node := source.producer()) is not None and node.op_type in ("Reshape", "Identity")
+        ):
+            passed.append(node)
+            source = node.inputs[0]
+        if not (output.name or "").endswith(".grad") or not passed or source is None or source.producer() is None:
+            continue
+        alone = all(len(list(node.outputs[0].uses())) <= 1 for node in passed)
+        if alone and not output.uses() and not source.is_graph_output() and source.shape and source.shape.is_static():
+            name, output.name = output.name, None
+            source.name = name
+            graph.outputs[i] = source
+            graph.remove(passed, safe=True)
+            changed = True
+    return changed
 
 
 @dataclass(frozen=True)
@@ -129,27 +156,39 @@ def _is_blocked(sizes: list[int]) -> bool:
 
 
 def _blocked_weights(w: Tensor, block: int, turned: bool = False) -> Tensor:
-    """[outputs, channels, height, width] in blocks of channels and outputs; `turned`: for the way back."""
+    """[outputs, channels, height, width] in blocks of channels and outputs; `turned`: for the way back.
+
+    The kernel that brings channels of images into blocks is made to do most of it: it is much faster than Transpose.
+    """
     op = w.op
     assert w.sizes is not None
     outputs, channels, *kernel = w.sizes
-    perm = [0, 2, 4, 5, 3, 1]
+    taps, rows, columns = math.prod(kernel), outputs // block, channels // block
     if turned:
-        last, first = [n - 1 for n in kernel], [-n - 1 for n in kernel]
-        w = op.Slice(w, last, first, [2, 3], [-1, -1])
-        perm = [2, 0, 4, 5, 1, 3]
-    apart = op.Reshape(w, op.ints([outputs // block, block, channels // block, block, *kernel]))
-    sizes = [channels, outputs] if turned else [outputs, channels]
-    return op.Reshape(op.Transpose(apart, perm=perm), op.ints([*sizes, *kernel]))
+        inner = _in_blocks(w)
+        apart = op.Reshape(inner, op.ints([rows, block, columns, taps, block]))
+        pieces = op.Transpose(apart, perm=[2, 0, 3, 1, 4])
+        back = op.Gather(op.Reshape(pieces, op.ints([rows * columns, taps, -1])), op.ints(range(taps)[::-1]), axis=1)
+        return op.Reshape(back, op.ints([channels, outputs, *kernel]))
+    image = op.Reshape(w, op.ints([rows, block, channels, taps]))
+    inner = _in_blocks(image)
+    apart = op.Reshape(inner, op.ints([rows * columns, block, taps, block]))
+    return op.Reshape(op.Transpose(apart, perm=[0, 2, 1, 3]), op.ints(w.sizes))
 
 
 def _blocked(x: Tensor, weights: Tensor, bias: Tensor | None, **attributes: Any) -> Tensor:
     op = x.op
     assert weights.sizes is not None
     outputs, _, *kernel = weights.sizes
-    inside = op.many("ReorderInput", 1, x, domain=BLOCKED)[0]
+    inside = _in_blocks(x)
     found = op.many("Conv", 1, inside, weights, bias, domain=BLOCKED, kernel_shape=kernel, **attributes)[0]
     return op.many("ReorderOutput", 1, found, domain=BLOCKED, channels=outputs)[0]
+
+
+def _in_blocks(x: Tensor) -> Tensor:
+    found = x.op.many("ReorderInput", 1, x, domain=BLOCKED)[0]
+    found.value.type, found.value.shape = x.value.type, x.value.shape
+    return found
 
 
 def _only_relu(node: ir.Node) -> ir.Node | None:
