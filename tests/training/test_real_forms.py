@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from onward.errors import InvalidDataError
+from onward.training.info import load
 from onward.training.optimizers import SGD
 from onward.training.trainable import prepare
 from onward.training.trainer import Trainer
@@ -87,3 +89,20 @@ def test_a_weight_that_leads_to_another_result_is_no_parameter() -> None:
     model = parser.parse_model(text)
     for output, weight in (("y", "w"), ("z", "v")):
         assert list(prepare(model, loss="mse", output=output).parameters) == [weight]
+
+
+def test_weights_that_are_inputs_as_well(tmp_path: Path) -> None:
+    """As files of old have them: what is trained is fed, what is not stays as it is."""
+    model = linear(["n", 4], helper.make_node("Mul", ["h", "factor"], ["y"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.full(1, 2.0, np.float32), "factor"))
+    for name, shape in (("weight", [4, 3]), ("factor", [1])):
+        model.graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+    trainable = prepare(model, loss="mse", optimizer=SGD(lr=0.05))
+    trainable.save(tmp_path / "trainable.onnx")
+    batch = {"x": normal(5, 4), "labels": normal(5, 3)}
+    curves = []
+    for each in (trainable, load(tmp_path / "trainable.onnx")):
+        trainer = Trainer(each, threads=1)
+        assert trainer.inputs == ["x", "labels"] and list(trainer.parameters) == ["weight"]
+        curves.append([trainer.step(batch) for _ in range(5)])
+    assert curves[0] == curves[1] and curves[0][-1] < curves[0][0]

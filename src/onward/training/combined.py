@@ -14,6 +14,7 @@ from onward.errors import InvalidModelError
 from onward.hub.held import held_by
 from onward.hub.tensors import SparseTensor
 from onward.model import Model, load
+from onward.training.prepare_graph import constant_weights
 from onward.training.standard import expand, uses_training_ops
 
 FIELDS = ("node", "sparse_initializer", "input", "output", "value_info", "quantization_annotation")
@@ -105,6 +106,7 @@ def cut(model: ir.Model, starts: Mapping[str, str], ends: Mapping[str, str], inp
     graph.outputs.extend(value for value, _ in results)
     graph.inputs.extend(value for value, _ in taken)
     common.RemoveUnusedNodesPass()(copy)
+    constant_weights(graph)
     for value in list(graph.inputs):
         if not value.uses() and value.name not in inputs and all(value is not start for start, _ in taken):
             graph.inputs.remove(value)

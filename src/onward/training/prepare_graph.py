@@ -34,6 +34,13 @@ def differentiable(model: Model) -> ir.Model:
     return graph
 
 
+def constant_weights(graph: ir.Graph) -> None:
+    """Weights that are inputs as well, which a caller may give, as files of old have them, are no inputs any more."""
+    for value in list(graph.inputs):
+        if value.name in graph.initializers:
+            graph.inputs.remove(value)
+
+
 def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> tuple[ir.Value, list[ir.Value]]:
     """Replace ops between `wrt` and `y` that have no gradient rule by their definitions, as long as they have one.
 

@@ -24,7 +24,7 @@ from onward.training.losses import LOSSES, Dims, Loss, Penalty, Term, loss_named
 from onward.training.modes import training_mode
 from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, optimizer_named
 from onward.training.parameters import Choice, choose, has_float_weights
-from onward.training.prepare_graph import differentiable, lower_for_gradients
+from onward.training.prepare_graph import constant_weights, differentiable, lower_for_gradients
 from onward.training.schedules import Schedule
 
 LOSS = "onward.loss"
@@ -152,6 +152,7 @@ def prepare(
         raise OnwardError(f"gradients are accumulated over {accumulate} batches: it is at least 1")
     original = load(model)
     graph = differentiable(original)
+    constant_weights(graph.graph)
     if trainable is not None or not has_float_weights(graph.graph):
         common.LiftConstantsToInitializersPass(size_limit=2)(graph)
     buffers = training_mode(graph) if train_mode else {}
