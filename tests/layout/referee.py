@@ -59,28 +59,40 @@ def runnable(made: ir.Model) -> Model:
     """With standard ops, and with every shape as the pass left it checked by inference anew."""
     copy = made.clone()
     to_standard(copy)
-    for node in [node for node in copy.graph if node.domain == "onward"]:
-        _plain_linear(node)
+    _spell_out(copy.graph)
     copy.opset_imports[""] = min(copy.opset_imports[""], NEWEST)
     check_shapes(copy)
     return Model(copy)
 
 
-def _plain_linear(node: ir.Node) -> None:
-    """The one op of canonical form that ONNX lacks and these models have."""
-    assert node.op_type == "Linear" and node.graph is not None
-    x, weight, *bias = node.inputs
+def _spelled_out(node: ir.Node) -> list[ir.Node]:
+    """The ops of canonical form that ONNX Runtime lacks, as far as these models have them."""
+    x, *others = node.inputs
+    if node.op_type == "Swish":
+        scaled = ir.Node("", "Mul", [x, _scalar(node.attributes.get_float("alpha", 1.0))])
+        sigmoid = ir.Node("", "Sigmoid", scaled.outputs)
+        return [scaled.inputs[1].producer(), scaled, sigmoid, ir.Node("", "Mul", [x, sigmoid.outputs[0]])]
+    assert node.op_type == "Linear", node.op_type
+    weight, *bias = others
     made = []
     if not node.attributes.get_int("transposed", 0):
         made.append(ir.Node("", "Transpose", [weight], [ir.AttrInt64s("perm", [1, 0])]))
         weight = made[0].outputs[0]
     made.append(ir.Node("", "MatMul", [x, weight]))
-    if bias:
-        made.append(ir.Node("", "Add", [made[-1].outputs[0], *bias]))
-    made[-1].outputs[0].name, node.outputs[0].name = node.outputs[0].name, None
-    node.graph.insert_before(node, made)
-    node.outputs[0].replace_all_uses_with(made[-1].outputs[0], replace_graph_outputs=True)
-    node.graph.remove(node, safe=True)
+    return [*made, ir.Node("", "Add", [made[-1].outputs[0], *bias])] if bias else made
+
+
+def _scalar(number: float) -> ir.Value:
+    return ir.Node("", "Constant", [], [ir.AttrFloat32("value_float", number)]).outputs[0]
+
+
+def _spell_out(graph: ir.Graph) -> None:
+    for node in [node for node in graph if node.domain == "onward" or node.op_type == "Swish"]:
+        made = _spelled_out(node)
+        made[-1].outputs[0].name, node.outputs[0].name = node.outputs[0].name, None
+        graph.insert_before(node, made)
+        node.outputs[0].replace_all_uses_with(made[-1].outputs[0], replace_graph_outputs=True)
+        graph.remove(node, safe=True)
 
 
 def check_shapes(made: ir.Model) -> None:

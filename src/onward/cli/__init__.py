@@ -15,7 +15,7 @@ LONGEST = 1000
 
 
 def parser() -> argparse.ArgumentParser:
-    from onward.cli import convert, inspect, scoreboard, train, verify
+    from onward.cli import convert, inspect, layout, scoreboard, train, verify
 
     top = argparse.ArgumentParser(
         prog="onward",
@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"onward {__version__}")
     top.add_argument("--traceback", action="store_true", help="on an error, show where in Onward it was raised")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (convert, inspect, verify, train, scoreboard):
+    for command in (convert, inspect, verify, layout, train, scoreboard):
         command.add(commands)
     return top
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from onward.canon.known import Dim, Items
@@ -38,7 +40,14 @@ def _keeps_channels(c: Case, given: list[Dim], result: list[Dim]) -> bool:
         is_copied = copies and items[target] == 0 and axis == target
         return is_copied or (given[axis] is not None and given[axis] == result[target])
 
-    return keeps(0, 0) and keeps(c.channel, into)
+    return (keeps(0, 0) or (items[0] == -1 and _fills(given[1:], result[1:]))) and keeps(c.channel, into)
+
+
+def _fills(given: list[Dim], result: list[Dim]) -> bool:
+    """Whether axes hold the same number of elements, so that what is left over is the same, too."""
+    sizes = [[dim for dim in dims if isinstance(dim, int)] for dims in (given, result)]
+    known = len(sizes[0]) == len(given) and len(sizes[1]) == len(result)
+    return known and math.prod(sizes[0]) == math.prod(sizes[1]) != 0
 
 
 def _items(c: Case) -> Items:

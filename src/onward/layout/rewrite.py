@@ -44,10 +44,10 @@ class Rewriter:
                 if reader.wanted is None:
                     self._taken[reader.node] = layout, self._marked.order(reader.value, layout)
                 reader.node.replace_input_with(reader.i, self._version(value, layout))
-        for node in nodes:
-            self._node(node, self._marked.marks[node])
         for value, layout in self._stored.items():
             value.shape = ir.Shape(arranged(self._dims[value], self._marked.order(value, layout)))
+        for node in nodes:
+            self._node(node, self._marked.marks[node])
         for i, layout in enumerate(outputs):
             self._output(i, layout)
         self._clear()

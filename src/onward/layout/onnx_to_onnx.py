@@ -1,0 +1,95 @@
+"""ONNX → ONNX: the same function with other layouts of its inputs and outputs, and fewer transposes inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from onward.canon.constants import plain_constants
+from onward.canon.infer import infer
+from onward.canon.inline import inline
+from onward.canon.known import Known
+from onward.canon.origin import KEY as ORIGIN
+from onward.canon.upgrade import upgrade
+from onward.canon.walk import all_nodes
+from onward.errors import UnsupportedError
+from onward.layout.channels_last import Moved, relayout
+from onward.layout.meanings import Meanings, has_layout
+from onward.layout.orders import Layout
+from onward.layout.roles import ONNX
+from onward.model import Model
+
+OLDEST = 13
+"""The oldest opset whose ops have the axes where the rules look for them; older models are upgraded."""
+UPGRADED = 21
+
+
+@dataclass(frozen=True)
+class Relaid:
+    model: Model
+    moved: Moved
+    before: int
+    """Transposes in the graph, and in the graphs inside it."""
+    after: int
+
+
+def relaid(
+    model: Model,
+    to: Layout | None,
+    inputs_nhwc: Iterable[str] | None = None,
+    outputs_nhwc: Iterable[str] | None = None,
+) -> Relaid:
+    """A new model of standard ops that computes the same.
+
+    Images with two or three spatial axes are handed over in the layout `to`, or as they are for None. Where names are
+    given, these inputs (or outputs) are handed over channels last, and the others as they are.
+    """
+    if model.training_info:
+        raise UnsupportedError("the model has training info, whose bindings name weights by the layout they have")
+    graph = model.ir.clone()
+    if graph.functions:
+        inline(graph)
+    plain_constants(graph)
+    before = transposes(graph)
+    infer(graph)
+    if graph.opset_imports.get("", OLDEST) < OLDEST:
+        upgrade(graph, UPGRADED)
+        infer(graph)
+    known = Known()
+    for node in graph.graph:
+        known.node(node)
+    meanings = Meanings(graph.graph, known)
+    moved = relayout(
+        graph,
+        ONNX,
+        _wanted(graph.graph.inputs, meanings, to, inputs_nhwc),
+        _wanted(graph.graph.outputs, meanings, to, outputs_nhwc),
+    )
+    for node in all_nodes(graph.graph):
+        node.metadata_props.pop(ORIGIN, None)
+    result = Model(graph, path=model.path, ir_version=model.ir_version, data_files=model.data_files)
+    result.validate()
+    return Relaid(result, moved, before, transposes(graph))
+
+
+def transposes(model: ir.Model) -> int:
+    return sum(node.op_type == "Transpose" and node.domain == "" for node in all_nodes(model.graph))
+
+
+def _wanted(
+    values: Iterable[ir.Value], meanings: Meanings, to: Layout | None, names: Iterable[str] | None
+) -> dict[str, Layout]:
+    if names is not None:
+        return dict.fromkeys(names, Layout.LAST)
+    if to is None:
+        return {}
+    return {value.name or "": to for value in values if _is_image(value, meanings)}
+
+
+def _is_image(value: ir.Value, meanings: Meanings) -> bool:
+    """Whether the graph says where the channels of a value are, and it is no series in time."""
+    if not has_layout(value) or value.is_initializer() or not isinstance(value.type, ir.TensorType):
+        return False
+    return len(value.shape or ()) > 3 and meanings.is_image(value)
