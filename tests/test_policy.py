@@ -34,19 +34,24 @@ MAY_IMPORT = {
     "spec": BASE | {"hub", "model"},
     "passes": BASE | {"hub", "model", "spec", "canon"},
     "canon": BASE | {"hub", "model", "spec", "passes"},
+    "layout": BASE | {"hub", "model", "spec", "canon", "passes", "verification"},
     "backends": set(),
     "backends.emit": BASE | {"hub", "model", "spec", "canon"},
     "backends.coverage": BASE | {"hub", "model", "canon", "backends.torch"},
     "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
     "backends.torch.runtime": set(),
-    "verification": BASE | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"},
+    "backends.tensorflow": BASE
+    | {"hub", "model", "spec", "canon", "passes", "layout", "backends.emit", "backends.coverage"},
+    "backends.tensorflow.runtime": set(),
+    "verification": BASE
+    | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime", "backends.tensorflow"},
     "frontends": BASE | {"model", "training"},
     "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "frontends", "training.export"},
     "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
     "scoreboard": BASE | {"", "hub", "model", "verification"},
     "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
     "cli": BASE
-    | {"", "hub", "model", "canon", "report", "scoreboard", "verification", "training", "training.export"}
+    | {"", "hub", "model", "canon", "layout", "report", "scoreboard", "verification", "training", "training.export"}
     | {"backends.torch", "backends.coverage"},
     "": {"errors", "model", "training", "verification", "frontends", "backends.torch"},
     "__main__": {"cli"},

@@ -174,7 +174,7 @@ def test_what_cannot_be_run_is_one_line(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nothing", "there is no runner 'nothing'; there are onnxruntime, openvino, reference, torch"),
+        ("nothing", "there is no runner 'nothing'; there are onnxruntime, openvino, reference, tensorflow, torch"),
         ("torch:fast", "torch has no mode 'fast'; it has compile, export"),
         ("reference:fast", "reference has no mode 'fast'; it has none"),
         ("onnxruntime:Fast", "ONNX Runtime has no execution provider 'Fast'; it has .*CPUExecutionProvider"),

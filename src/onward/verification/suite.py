@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import io
 import json
 import multiprocessing
@@ -288,10 +289,9 @@ def _explain(name: str, backend: str, unknown: bool) -> None:
     model = forget_shapes(model_of(case)) if unknown else model_of(case)
     print(onnx.printer.to_text(model)[:3000])
     try:
-        if backend == "torch":
-            from onward.backends.torch.convert import generate
-
-            print(generate(load(model)).model)
+        if backend.partition(":")[0] in ("torch", "tensorflow"):
+            source = importlib.import_module(f"onward.backends.{backend.partition(':')[0]}.convert")
+            print(source.generate(load(model)).model)
         prepared = prepare(backend, model)
         for inputs, expected in data_sets(case):
             print("expected", expected, "actual", prepared(list(inputs)))

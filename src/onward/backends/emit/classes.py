@@ -17,7 +17,7 @@ from onward.backends.emit.names import identifier, singular
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
 from onward.backends.emit.statements import Scope, expressions
 from onward.backends.emit.tree import Function, TreeNode
-from onward.backends.emit.weights import Tensor
+from onward.backends.emit.weights import Array, Tensor
 
 
 @dataclass
@@ -83,6 +83,10 @@ class ClassWriter:
         """The line that gives a module a tensor."""
         raise NotImplementedError
 
+    def declare_strings(self, attribute: str, array: Array) -> Pieces:
+        """The line that gives a module an array of strings."""
+        raise NotImplementedError
+
     def child(self, attribute: str, child: TreeNode) -> Pieces:
         """The line that gives a module another one."""
         raise NotImplementedError
@@ -124,8 +128,7 @@ class ClassWriter:
         for attribute, tensor in node.tensors.items():
             plan.init.append(self.declare(attribute, tensor))
         for attribute, array in node.arrays.items():
-            text = render(Name("np").array(array.tolist(), dtype=Name("object")), no_leaf)
-            plan.init.append([f"self.{attribute} = {text}"])
+            plan.init.append(self.declare_strings(attribute, array))
         for attribute, child in node.children.items():
             plan.init.append(self.child(attribute, child))
         if node.forward is not None:

@@ -20,7 +20,7 @@ from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
 from onward.backends.emit.names import has_scope, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Define, Do, Group, Keyword, Scope, Statement
 from onward.backends.emit.target import Target
-from onward.backends.emit.weights import Part, Weights, text
+from onward.backends.emit.weights import Part, Transform, Weights, text
 from onward.canon.origin import origin
 from onward.canon.weight_names import is_automatic
 from onward.errors import ConversionError, OnwardError, UnsupportedError
@@ -71,6 +71,8 @@ class Emitter:
         self.host_dtype: ir.DataType | None = None
         self.producer = ""
         """Who wrote the file: some ops can be said more plainly when it was this very framework."""
+        self.flags: dict[str, Var] = {}
+        """Arguments of the model that are not in the file, such as `training`."""
         self.node: ir.Node = None  # type: ignore[assignment]  # the node whose rule runs
         self._vars: dict[ir.Value, Var] = {}
         self._exprs: dict[ir.Value, Expr] = {}
@@ -179,6 +181,19 @@ class Emitter:
         """
         owned = {a: p if isinstance(p, Part) else Part(p) for a, p in parts.items() if p is not None}
         return self.weights.module(constructor, owned, scope_of(self.node), hint, buffers)
+
+    def arranged(self, x: Expr, transform: Transform, key: str) -> Expr | None:
+        """A constant input in another arrangement, made now; None if it is computed when the model runs.
+
+        `key` names the transform, so that two uses of one weight share it.
+        """
+        value = _value(x)
+        data = self.constant_of(value)
+        if data is None:
+            return None
+        if self.weights.is_named(value):
+            return self.weights.arranged(value, transform, key)
+        return self.constant(np.ascontiguousarray(transform(data)), "constant")
 
     def constant(self, data: Array, hint: str) -> Expr:
         """An array that the rule made, kept as a buffer beside the weights (string arrays: in the source)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -54,8 +54,11 @@ def guarded(step: str) -> Iterator[None]:
         raise ConversionError(f"{step} failed with {problem}; this is a defect of Onward: please report it") from error
 
 
-def emit(graph: ir.Model, target: Target) -> tuple[Emitter, Function]:
-    """The statements of the whole computation, before it is split into modules."""
+def emit(graph: ir.Model, target: Target, flags: Sequence[str] = ()) -> tuple[Emitter, Function]:
+    """The statements of the whole computation, before it is split into modules.
+
+    `flags` are further arguments, such as `training`, which rules find in `Emitter.flags`.
+    """
     emitter = Emitter(target)
     emitter.producer = graph.producer_name or ""
     emitter.weights.population = population(graph.graph)
@@ -67,6 +70,8 @@ def emit(graph: ir.Model, target: Target) -> tuple[Emitter, Function]:
             var = Var(value.name or "input", _kind(value))
             emitter.bind(value, var)
             arguments.append(var)
+    emitter.flags = {name: Var(name, "flag") for name in flags}
+    arguments += emitter.flags.values()
     results = [arg._force() for arg in emitter.graph(graph.graph)]
     drop_unread(emitter.block, results)
     emitter.weights.finish()

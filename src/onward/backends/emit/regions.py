@@ -325,6 +325,9 @@ def chain(
     numbered = node.children and all(part.isdigit() for part in node.children)
     if len(arguments) != 1 or not isinstance(result, Ref) or not numbered or node.tensors or node.arrays:
         return None
+    identity = as_module(Ref(arguments[0]), arguments[0])
+    if identity is None:
+        return None
     members: dict[int, TreeNode] = {}
     current, position = arguments[0], -1
     for statement in body:
@@ -337,8 +340,6 @@ def chain(
     last = max(members)
     if last > MAX_MEMBERS:
         return None
-    identity = as_module(result, current)
-    assert identity is not None
     return {str(i): members.get(i) or _made(node, i, identity) for i in range(last + 1)}
 
 

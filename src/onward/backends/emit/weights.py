@@ -100,6 +100,20 @@ class Weights:
         is_buffer, persistent = self.signature.get(name, (False, True))
         return self._store(tensor.numpy, shape, tensor.dtype, path, not is_buffer, persistent, name)
 
+    def arranged(self, value: ir.Value, transform: Transform, key: str) -> Expr:
+        """A named weight in another arrangement, which it is written in; `key` names the transform."""
+        known = self._by_source.get((value, key))
+        if known is not None:
+            return Weight(known)
+        tensor = ir.convenience.get_const_tensor(value)
+        assert tensor is not None
+        name = value.name or ""
+        path = self._by_source[value, key] = self.claim(path_of(name), named=True)
+        shape = transform(np.broadcast_to(np.zeros((), np.int8), tuple(tensor.shape.numpy()))).shape
+        is_buffer, persistent = self.signature.get(name, (False, True))
+        read = lambda: np.ascontiguousarray(transform(tensor.numpy()))  # noqa: E731
+        return self._store(read, shape, tensor.dtype, path, not is_buffer, persistent, name)
+
     def constant(self, data: Array, scope: Scope, hint: str, parameter: bool = False) -> Expr:
         """An array that a rule made, such as a table of tree nodes."""
         self._keep.append(data)

@@ -7,48 +7,31 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.bodies import (
+    ENDLESS,
+    condition_of,
+    counters,
+    give_types,
+    hint_of,
+    kind_of,
+    passed,
+    row_shape,
+)
 from onward.backends.emit.emitter import Arg, Emitter, Hosted
 from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var, lift, variables
 from onward.backends.emit.host import array
 from onward.backends.emit.statements import Block, read
 from onward.backends.torch.shape import integer, is_string, subscript
 from onward.backends.torch.target import dtype, ops, rule, torch
-from onward.canon.infer import DECLARED
 from onward.canon.infer_bodies import TAKEN
-from onward.canon.weight_names import is_automatic
 from onward.errors import UnsupportedError
 
 DEEPEST = 20
-
-LONGEST = 40
-"""Characters of a name of the file that becomes a variable."""
-
-ENDLESS = 2**31 - 1
-"""A trip count as large as this or larger stands for 'until the condition is false'."""
-
-
-def kind_of(value: ir.Value) -> str:
-    """What a variable for this value holds: a tensor, or some other object."""
-    is_tensor = isinstance(value.type, ir.TensorType) or value.type is None
-    return "tensor" if is_tensor and value.dtype != ir.DataType.STRING else "object"
 
 
 def variable(e: Emitter, *values: ir.Value) -> Var:
     """A variable to be assigned in branches or loops, named after the first value that has a name of its own."""
     return e.fresh(hint_of(*values), kind_of(values[0]))
-
-
-def hint_of(*values: ir.Value) -> str:
-    """The first name that someone chose, unless it is too long to be read with ease."""
-    return next((v.name for v in values if v.name and len(v.name) <= LONGEST and not is_automatic(v.name)), "")
-
-
-def condition_of(e: Emitter, x: Expr | None) -> Any:
-    """A condition as a Python bool if it is known now, otherwise as the expression to test."""
-    if x is None:
-        return True
-    found = e.host(x)
-    return x if found is None else found.reshape(-1)[0]
 
 
 # If
@@ -139,20 +122,9 @@ def stacked(
 
 def _empty_shape(like: ir.Value, axis: int) -> tuple[int, ...]:
     """The shape of what a loop that never runs has collected: a dimension nobody knows is 0."""
-    declared = like.meta.get(DECLARED)
-    shape = like.shape if like.shape is not None else declared if declared is not None else ()
-    known = [d if isinstance(d, int) else 0 for d in shape]
-    if declared is not None and len(declared) == len(known):
-        known = [d or (n if isinstance(n, int) else 0) for d, n in zip(known, declared, strict=True)]
+    known = [d or 0 for d in row_shape(like) or ()]
     known.insert(axis if axis >= 0 else axis + len(known) + 1, 0)
     return tuple(known)
-
-
-def give_types(formals: Sequence[ir.Value], actuals: Sequence[ir.Value | None]) -> None:
-    """Bodies may leave the types of their inputs to be understood from what they are given."""
-    for formal, actual in zip(formals, actuals, strict=True):
-        if formal.type is None and actual is not None:
-            formal.type = actual.type
 
 
 def refuse_depth(e: Emitter) -> None:
@@ -162,27 +134,6 @@ def refuse_depth(e: Emitter) -> None:
         depth, block = depth + 1, block.parent
     if depth >= DEEPEST:
         raise UnsupportedError(f"{e.node.op_type}: it is nested in {depth} others, and Python allows {DEEPEST} at most")
-
-
-def counters(
-    e: Emitter, formals: Sequence[ir.Value], initial: Sequence[Arg], results: Sequence[ir.Value]
-) -> dict[int, int]:
-    """Which parts of a loop's state only count its trips, and where each begins; none that is read after the loop."""
-    found: dict[int, int] = {}
-    for i, (formal, start) in enumerate(zip(formals, initial, strict=True)):
-        node = results[i].producer()
-        if e.used(i) or node is None or node.op_type != "Add" or node.domain or formal not in node.inputs:
-            continue
-        steps = [v for v in node.inputs if v is not None and v is not formal]
-        first = _integer(e, start._value)
-        if first is not None and [_integer(e, v) for v in steps] == [1]:
-            found[i] = first
-    return found
-
-
-def _integer(e: Emitter, value: ir.Value) -> int | None:
-    items = e.host_of(value)
-    return items.item() if items is not None and items.ndim == 0 and type(items.item()) is int else None
 
 
 def carry(
@@ -343,7 +294,7 @@ def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
             items.append(formal)
         else:
             e.bind_same(formal, operand._value)
-    unchanged = {i: sequences[items.index(v)] for i, v in enumerate(map(_passed, body.outputs)) if v in items}
+    unchanged = {i: sequences[items.index(v)] for i, v in enumerate(map(passed, body.outputs)) if v in items}
     if len(unchanged) == len(body.outputs):
         return [unchanged[i] for i in range(len(body.outputs))]
     whole = sequences[0] if len(sequences) == 1 else None
@@ -352,13 +303,6 @@ def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
         lists = collect(e, 0, body.outputs)
         each(e, body, items, whole, sequences, lambda x, i, place: x[place], size, {}, lists)
     return [Ref(lists[i]) if i in lists else None for i in range(len(body.outputs))]
-
-
-def _passed(value: ir.Value) -> ir.Value:
-    """The value that `value` is another name of."""
-    while (node := value.producer()) is not None and node.op_type == "Identity" and node.inputs[0] is not None:
-        value = node.inputs[0]
-    return value
 
 
 def each(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import linecache
-import sys
-import types
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -13,38 +9,21 @@ import ml_dtypes
 import numpy as np
 import torch
 
+from onward.backends.emit.execute import execute
 from onward.backends.torch.target import DTYPES
 
 if TYPE_CHECKING:
+    from onward.backends.emit.package import Source
     from onward.backends.emit.weights import Tensor
-    from onward.backends.torch.convert import Source
-
-_COUNT = itertools.count(1)
 
 
 def run(source: Source) -> torch.nn.Module:
     """Execute the generated modules and fill in the weights."""
-    name = f"onward_generated_{next(_COUNT)}"
-    package = types.ModuleType(name)
-    package.__path__ = []
-    sys.modules[name] = package
-    if source.ops is not None:
-        _execute(f"{name}.ops", source.ops)
-    module = _execute(f"{name}.model", source.model)
+    module = execute(source).model
     with torch.device("meta"), getattr(module, "Uninitialized", nullcontext)():
         model: torch.nn.Module = module.Model()
     module.fill(model, {path: to_tensor(t) for path, t in source.tensors.items()})
     return model.eval()
-
-
-def _execute(name: str, text: str) -> types.ModuleType:
-    module = types.ModuleType(name)
-    module.__file__ = f"<{name}>"
-    module.__package__ = name.rpartition(".")[0]
-    linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
-    sys.modules[name] = module
-    exec(compile(text, module.__file__, "exec"), module.__dict__)
-    return module
 
 
 _REINTERPRET = {

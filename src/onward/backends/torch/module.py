@@ -6,12 +6,12 @@ import itertools
 from dataclasses import dataclass, field
 
 from onward.backends.emit.classes import ClassWriter, Pieces, Plan, Slot, joined, no_leaf, plain_text
-from onward.backends.emit.expr import lift, render
+from onward.backends.emit.expr import Name, lift, render
 from onward.backends.emit.printer import wrap
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import TreeNode
-from onward.backends.emit.weights import Tensor
-from onward.backends.torch.target import DTYPES
+from onward.backends.emit.weights import Array, Tensor
+from onward.backends.torch.target import DTYPES, np_
 
 POSITIONAL = {
     "nn.Conv1d": ("in_channels", "out_channels", "kernel_size"),
@@ -74,6 +74,9 @@ class ModuleWriter(ClassWriter):
             return [f"self.{attribute} = ", *_parameter(tensor)]
         persistent = ")" if tensor.persistent else ", persistent=False)"
         return [f'self.register_buffer("{attribute}", ', *_empty(tensor), persistent]
+
+    def declare_strings(self, attribute: str, array: Array) -> Pieces:
+        return [f"self.{attribute} = {render(np_.array(array.tolist(), dtype=Name('object')), no_leaf)}"]
 
     def child(self, attribute: str, child: TreeNode) -> Pieces:
         if attribute.isdigit():

@@ -1,0 +1,89 @@
+"""ONNX → TensorFlow: the package of source and weights, and the module made by running that very source."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.names import class_names
+from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain, write_package
+from onward.backends.emit.regions import split
+from onward.backends.emit.runtime import load_runtime, sort_imports
+from onward.backends.emit.tree import Function, build_tree
+from onward.backends.emit.weights import Weights
+from onward.backends.tensorflow.module import ModuleWriter
+from onward.backends.tensorflow.target import DTYPES, TARGET
+from onward.canon.pipeline import canonical
+from onward.hub.garbage import no_garbage_collection
+from onward.model import Model, load
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+__all__ = ["Source", "Trainable", "generate", "load_rules", "to_tensorflow", "write_package"]
+
+RUNTIME = "onward.backends.tensorflow.runtime"
+
+IMPORTS = {
+    "math": "import math",
+    "Any": "from typing import Any",
+    "np": "import numpy as np",
+    "tf": "import tensorflow as tf",
+}
+
+LOAD = '''def load(folder: str | Path = Path(__file__).parent) -> Model:
+    """The model with its weights."""
+    return Model(Weights.load(Path(folder) / "weights.safetensors"))
+'''
+
+
+@cache
+def load_rules() -> None:
+    """Import every family, so that its rules are registered; none of them needs TensorFlow itself."""
+    package = importlib.import_module("onward.backends.tensorflow")
+    for info in pkgutil.iter_modules(package.__path__):
+        if not info.ispkg and info.name != "load":
+            importlib.import_module(f"onward.backends.tensorflow.{info.name}")
+
+
+def generate(model: Model, trainable: Trainable = True) -> Source:
+    """The TensorFlow source of a model. `model` is left as it is."""
+    load_rules()
+    with no_garbage_collection():
+        with guarded("bringing the model to canonical form"):
+            graph = canonical(model, TARGET.rules.__contains__)
+        with guarded("choosing TensorFlow's words for its nodes"):
+            emitter, function = emit(graph, TARGET, flags=("training",))
+        freeze = choose(emitter.weights, trainable)
+        with guarded("writing source code"):
+            return _source(model.name, graph, emitter.weights, function, freeze)
+
+
+def _source(name: str, graph: ir.Model, weights: Weights, function: Function, freeze: bool | list[str]) -> Source:
+    """Split the computation into modules and print them."""
+    tree = build_tree(weights)
+    split(tree, function)
+    writer = ModuleWriter(tree, class_names(graph.graph), freeze=freeze)
+    text = f"{writer.write(plain(name))}\n\n\n{LOAD}"
+    helpers = writer.helpers | {"Weights"}
+    ops = load_runtime(RUNTIME).source(helpers, "The weights, and functions that TensorFlow itself does not have.")
+    lines = sort_imports(imports(text, IMPORTS) | {"from pathlib import Path"})
+    lines += ["", f"from .ops import {', '.join(sorted(helpers))}"]
+    source = "\n".join([f'"""{plain(name)}: a TensorFlow model."""', "", *lines]) + f"\n\n\n{text}"
+    return Source(source, ops, {".".join(p): t for p, t in weights.tensors.items()}, DTYPES)
+
+
+def to_tensorflow(source: Any, *, trainable: Trainable = True) -> tf.Module:
+    """A `tf.Module` that computes what the ONNX model computes: the generated source, run in memory.
+
+    `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the variables that a
+    fine-tuning step changes, by patterns such as "head.*"; by default every float weight is one. The module is called
+    with the model's inputs, and `training=True` for batch normalisation and dropout as in training.
+    """
+    from onward.backends.tensorflow.load import run
+
+    return run(generate(load(source), trainable))

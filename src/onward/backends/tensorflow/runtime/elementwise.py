@@ -1,0 +1,45 @@
+"""Elementwise functions whose edge cases differ from TensorFlow's."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def float_remainder(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """The remainder of dividing floats, with the sign of the dividend."""
+    if a.dtype in (tf.float16, tf.bfloat16):
+        return tf.cast(float_remainder(tf.cast(a, tf.float32), tf.cast(b, tf.float32)), a.dtype)
+    return tf.truncatemod(a, b)
+
+
+def float_modulo(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    """The remainder of dividing floats, with the sign of the divisor, of zeros too, and right by infinities."""
+    rest = float_remainder(a, b)
+    rest = tf.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+    return tf.where(rest == 0, tf.where(is_negative(b), -tf.zeros_like(rest), tf.zeros_like(rest)), rest)
+
+
+def is_negative(x: tf.Tensor) -> tf.Tensor:
+    """Whether the sign of a float is minus, as that of -0.0 is."""
+    return (x < 0) | ((x == 0) & (1 / x < 0))
+
+
+def integer_power(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """x ** y of integers; of a negative power the fraction is cut off."""
+    inverse = tf.where(tf.abs(x) == 1, x ** (y & 1), tf.zeros_like(x))
+    return tf.where(y < 0, inverse, x ** tf.maximum(y, 0))
+
+
+def shift_left(x: tf.Tensor, amount: tf.Tensor) -> tf.Tensor:
+    """x << amount, which is 0 from the width of the dtype on."""
+    return tf.where(amount < bit_width(x), tf.bitwise.left_shift(x, amount), tf.zeros_like(x))
+
+
+def shift_right(x: tf.Tensor, amount: tf.Tensor) -> tf.Tensor:
+    """x >> amount, which is 0, or -1 of negative numbers, from the width of the dtype on."""
+    shifted = tf.bitwise.right_shift(x, tf.minimum(amount, bit_width(x) - 1))
+    return shifted if x.dtype.min < 0 else tf.where(amount < bit_width(x), shifted, tf.zeros_like(x))
+
+
+def bit_width(x: tf.Tensor) -> int:
+    """How many bits an integer of this dtype has."""
+    return 8 * np.dtype(x.dtype.as_numpy_dtype).itemsize

@@ -1,0 +1,104 @@
+"""What generated TensorFlow code is made of: the symbols rules write with, dtypes, and the registry of rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit.expr import Expr, Helpers, Name
+from onward.backends.emit.target import Rule
+from onward.registry import Registry
+
+tf = Name("tf")
+np_ = Name("np")
+ops = Helpers()
+
+_D = ir.DataType
+DTYPES: dict[ir.DataType, str] = {
+    _D.FLOAT: "float32",
+    _D.DOUBLE: "float64",
+    _D.FLOAT16: "float16",
+    _D.BFLOAT16: "bfloat16",
+    _D.INT8: "int8",
+    _D.INT16: "int16",
+    _D.INT32: "int32",
+    _D.INT64: "int64",
+    _D.UINT8: "uint8",
+    _D.UINT16: "uint16",
+    _D.UINT32: "uint32",
+    _D.UINT64: "uint64",
+    _D.BOOL: "bool",
+    _D.COMPLEX64: "complex64",
+    _D.COMPLEX128: "complex128",
+    _D.STRING: "string",
+    # TensorFlow has no kernels for these: each value is kept in the smallest type that holds it exactly.
+    _D.INT4: "int8",
+    _D.INT2: "int8",
+    _D.UINT4: "uint8",
+    _D.UINT2: "uint8",
+    _D.FLOAT8E4M3FN: "float32",
+    _D.FLOAT8E4M3FNUZ: "float32",
+    _D.FLOAT8E5M2: "float32",
+    _D.FLOAT8E5M2FNUZ: "float32",
+    _D.FLOAT8E8M0: "float32",
+    _D.FLOAT4E2M1: "float32",
+    _D.FLOAT6E2M3: "float32",
+    _D.FLOAT6E3M2: "float32",
+}
+"""The TensorFlow dtype that carries each ONNX dtype in generated code."""
+
+HOST_FUNCTIONS = {
+    "min": "least",
+    "max": "greatest",
+    "int": "to_int",
+    "float": "to_float",
+    "bool": "to_bool",
+    "math.floor": "floor_number",
+    "math.ceil": "ceil_number",
+    "math.sqrt": "sqrt_number",
+    "and": "both",
+    "or": "either",
+    "not": "negated",
+    "if": "choose",
+}
+"""Helpers for host numbers, which are Python's where they are known when a function is traced, and else scalars."""
+
+
+def dtype(of: ir.DataType | int) -> Expr:
+    """`tf.float32` for FLOAT."""
+    return Name(f"tf.{DTYPES[ir.DataType(of)]}")
+
+
+class TensorFlowTarget:
+    name = "tensorflow"
+    rules: Registry[Rule] = Registry("TensorFlow rule")
+
+    def tensor(self, items: np.ndarray[Any, Any], of: ir.DataType | None) -> Expr:
+        typed = dtype(of or ir.DataType.INT64)
+        if items.size == 0 and items.ndim > 1:
+            return tf.zeros(items.shape, typed)  # nested lists can't tell the shape
+        content = items.tolist() if items.ndim else items.item()
+        if any(isinstance(item, Expr) for item in items.flat):
+            return ops.packed(content, typed)
+        return tf.constant(content, typed)
+
+    def dim(self, x: Expr, axis: int) -> Expr:
+        return ops.size(x, axis)
+
+    def rank(self, x: Expr) -> Expr:
+        return ops.rank(x)
+
+    def listed(self, x: Expr) -> Expr:
+        return x
+
+    def call(self, function: str, *arguments: Any) -> Expr:
+        if function == "abs":
+            return Name("abs")(*arguments)
+        helper: Expr = getattr(ops, HOST_FUNCTIONS[function])
+        return helper(*arguments)
+
+
+TARGET = TensorFlowTarget()
+rule = TARGET.rules.register

@@ -1,0 +1,94 @@
+"""Runs a model as generated TensorFlow source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import RunFailure
+from onward.model import Model
+from onward.verification.runners import Inputs, Outputs, Run, Runner, register
+from onward.verification.runners.narrow import dtype_of
+
+
+def prepare(model: Model, mode: str) -> Run:
+    import tensorflow as tf
+
+    from onward.backends.tensorflow.convert import to_tensorflow
+    from onward.backends.tensorflow.target import DTYPES
+
+    net: Any = to_tensorflow(model)
+    fed = [value for value in model.ir.graph.inputs if not value.is_initializer()]
+    if mode == "function":
+        net = tf.function(net.__call__, input_signature=[_spec(value) for value in fed])
+    outputs = [(value.name or "", dtype_of(value)) for value in model.ir.graph.outputs]
+
+    def run(inputs: Inputs) -> Outputs:
+        if replaced := inputs.keys() - {value.name for value in fed}:
+            raise RunFailure(f"the input {min(replaced)!r} has a default, which the generated module keeps as a weight")
+        found = net(*(_tensor(inputs.get(value.name or ""), DTYPES.get(value.dtype)) for value in fed))  # type: ignore[arg-type]
+        values = found if len(outputs) > 1 else (found,)
+        return {name: _array(value, dtype) for (name, dtype), value in zip(outputs, values, strict=True)}
+
+    return run
+
+
+def _spec(value: ir.Value) -> Any:
+    """What a traced function takes for an input: dimensions that are not known stay open."""
+    import tensorflow as tf
+
+    from onward.backends.tensorflow.target import dtype
+
+    if not isinstance(value.type, ir.TensorType):
+        raise RunFailure(f"a function of TensorFlow takes no {value.type} ({value.name})")
+    dims = None if value.shape is None else [d if isinstance(d, int) else None for d in value.shape]
+    return tf.TensorSpec(dims, getattr(tf, str(dtype(value.type.dtype)._text).removeprefix("tf.")), value.name)
+
+
+def _tensor(value: Any, dtype: str | None) -> Any:
+    """Numpy arrays as tensors; sequences and optionals element by element."""
+    import tensorflow as tf
+
+    if value is None:
+        return None
+    if isinstance(value, list | tuple):
+        return [_tensor(item, dtype) for item in value]
+    if isinstance(value, dict):
+        return {key: v if isinstance(v, str | int | float) else _tensor(v, None) for key, v in value.items()}
+    array = np.asarray(value)
+    if array.dtype.kind in "OUS":
+        return tf.constant(array.tolist(), tf.string, shape=array.shape)
+    kind = None if dtype in (None, "string") else getattr(tf, dtype)
+    return tf.constant(array if kind is None else array.astype(kind.as_numpy_dtype))
+
+
+def _array(value: Any, dtype: np.dtype[Any] | None) -> Any:
+    """The inverse of `_tensor`."""
+    import tensorflow as tf
+
+    if isinstance(value, list | tuple):
+        return [_array(item, dtype) for item in value]
+    if isinstance(value, dict):
+        return {key: _array(item, None) for key, item in value.items()}
+    if isinstance(value, tf.RaggedTensor):
+        return [_array(item, dtype) for item in value]
+    if not tf.is_tensor(value):
+        return value
+    array = np.asarray(value)
+    if value.dtype == tf.string:
+        flat = [text.decode() for text in array.reshape(-1).tolist()]
+        return np.array(flat, object).reshape(array.shape)
+    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+
+
+register(
+    Runner(
+        "tensorflow",
+        "TensorFlow, as generated source",
+        "tensorflow",
+        prepare,
+        {"function": "through tf.function, with unknown dimensions left open"},
+    )
+)
