@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 
-from onward.errors import InvalidDataError
+from onward.errors import InvalidDataError, RunFailure
 from onward.model import Model
+from onward.training.fast_conv import fast_convolutions
+from onward.training.kernels.selftest import with_kernels
+from onward.training.lifetimes import order_nodes
 from onward.verification.runners import failures
 from onward.verification.sizes import NAMELESS
 
@@ -19,9 +26,45 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 Batch = Mapping[str, Any]
 CPU = ("cpu", 0)
+PROVIDERS = ["CPUExecutionProvider"]
+LARGEST_ORDERED = 1 << 28
+"""Bytes of a model, with the weights that it holds as constants, whose nodes are sorted: it goes through a file."""
+LARGEST_FOLDED = 1 << 20
+"""Bytes of a constant that ONNX Runtime may compute beforehand, and then holds."""
 
 
-def open_session(graph: ir.Model, threads: int | None = None) -> onnxruntime.InferenceSession:
+def open_session(
+    graph: ir.Model, threads: int | None = None, *, lean: bool = False, kernels: bool = False
+) -> onnxruntime.InferenceSession:
+    """`lean`: with nodes in an order that holds little at a time. It takes two sessions to open one.
+
+    `kernels`: with convolutions in their fastest forms, and compiled kernels where they can be had.
+    """
+    if kernels:
+        fast = fast_convolutions(graph)
+        for model, library in (with_kernels(fast) or (fast, None), (fast, None)):
+            with contextlib.suppress(RunFailure):
+                return _opened(model, threads, lean, library)
+    return _opened(graph, threads, lean, None)
+
+
+def _opened(graph: ir.Model, threads: int | None, lean: bool, library: Path | None) -> onnxruntime.InferenceSession:
+    import onnxruntime
+
+    with failures("onnxruntime"):
+        model = Model(graph).to_proto().SerializeToString()
+        options = _options(threads, library)
+        ordered = _ordered(model, library) if lean and len(model) < LARGEST_ORDERED else None
+        if ordered is not None:
+            model = ordered
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
+        if lean:
+            options.enable_mem_pattern = False
+        return onnxruntime.InferenceSession(model, options, providers=PROVIDERS)
+
+
+def _options(threads: int | None, library: Path | None) -> onnxruntime.SessionOptions:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -29,9 +72,29 @@ def open_session(graph: ir.Model, threads: int | None = None) -> onnxruntime.Inf
     options.add_session_config_entry("session.force_spinning_stop", "1")
     if threads:
         options.intra_op_num_threads = threads
-    with failures("onnxruntime"):
-        proto = Model(graph).to_proto().SerializeToString()
-        return onnxruntime.InferenceSession(proto, options, providers=["CPUExecutionProvider"])
+    if library is not None:
+        options.register_custom_ops_library(str(library))
+    return options
+
+
+def _ordered(model: bytes, library: Path | None) -> bytes | None:
+    """As ONNX Runtime optimizes it on this machine, its nodes in our order; None if there is no room for a file."""
+    import onnxruntime
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="onward-") as folder:
+            path = Path(folder) / "optimized.onnx"
+            options = _options(1, library)
+            options.optimized_model_filepath = str(path)
+            options.add_session_config_entry(
+                "optimization.constant_folding_max_output_size_in_bytes", str(LARGEST_FOLDED)
+            )
+            onnxruntime.InferenceSession(model, options, providers=PROVIDERS)
+            optimized = onnx.load(path)
+    except Exception:  # if it is the model and not the file, opening the model says so
+        return None
+    order_nodes(optimized.graph)
+    return bytes(optimized.SerializeToString())
 
 
 def bind_input(binding: Any, name: str, array: Array) -> None:
@@ -47,7 +110,7 @@ def bind_output(binding: Any, name: str, array: Array) -> None:
 class Feeds:
     """What a session wants besides weights: data and labels."""
 
-    def __init__(self, session: onnxruntime.InferenceSession, graph: ir.Graph, own: Mapping[str, Any]) -> None:
+    def __init__(self, session: onnxruntime.InferenceSession, graph: ir.Graph, own: Collection[str]) -> None:
         """`graph` is that of the session, which does not tell a scalar from a tensor of unknown rank."""
         self._declared = {value.name: value.type for value in session.get_inputs() if value.name not in own}
         self._dims = {value.name: _dims(value) for value in graph.inputs}

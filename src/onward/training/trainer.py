@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onward.errors import OnwardError, RunFailure
+from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.model import Model
 from onward.training.ctc import CTC
 from onward.training.divergence import DivergedError, diagnosis
 from onward.training.evaluation import COUNTED, RIGHT, evaluation
 from onward.training.flat import Flat
+from onward.training.kernels.compiler import wanted
+from onward.training.scattered import Rows, scatter_in_place
 from onward.training.session import Batch, Feeds, bind_input, bind_output, open_session
 from onward.training.targets import class_labels
-from onward.training.trainable import LOSS, Trainable
+from onward.training.trainable import LOSS, Trainable, check_rate
 from onward.training.update import stepping
 from onward.training.weights import check_homes, with_weights
 from onward.verification.runners import failures
@@ -53,6 +56,7 @@ class Trainer:
         """
         self.trainable = trainable
         self.lr = trainable.optimizer.lr if lr is None else lr
+        check_rate(self.lr)
         self.seed = seed
         self.steps = trainable.step
         self.accumulated = 0
@@ -70,15 +74,23 @@ class Trainer:
         self._buffers = {name: array.copy() for name, array in trainable.buffers.items()}
         self._fresh = {name: array.copy() for name, array in trainable.buffers.items()}
         self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
-        self._session = open_session(trainable.gradients, threads)
-        self._feeds = Feeds(self._session, trainable.gradients.graph, self._weights.views | self._buffers)
+        graph, scattered = scatter_in_place(trainable.gradients)
+        self._session = open_session(graph, threads, lean=True, kernels=wanted(kernels))
+        own = {*self._weights.views, *self._buffers, *(each.start for each in scattered)}
+        self._feeds = Feeds(self._session, trainable.gradients.graph, own)
         self._labels = class_labels(trainable.gradients.graph, trainable.labels)
         self._ctc = ctc_labels(trainable)
         self._loss = np.zeros((), dtype)
         self._random = any(node.op_type in RANDOM for node in trainable.gradients.graph.all_nodes())
         self._binding = self._bound(self._session)
-        for name, view in self._gradients.views.items():
-            bind_output(self._binding, f"{name}.grad", view)
+        outputs = {f"{name}.grad": view for name, view in self._gradients.views.items()}
+        shapes = {value.name: value.shape for value in self._session.get_outputs()}
+        for name, view in outputs.items():
+            known = all(isinstance(size, int) for size in shapes[name])
+            bind_output(self._binding, name, view.reshape(shapes[name]) if known else view)
+        for name, array in self._fresh.items():
+            bind_output(self._binding, f"{name}.next", array)
+        self._rows = Rows(scattered, outputs, self._binding)
         self._evaluation: Any = None
 
     def _slot(self, slot: str) -> Flat:
@@ -141,6 +153,7 @@ class Trainer:
             if self.accumulated < self.trainable.accumulate:
                 return loss
             np.divide(self._sums.buffer, self.accumulated, out=self._gradients.buffer)
+            self._rows.forget()
             self._sums.buffer[...] = 0
             self.accumulated = 0
         self._update(self.rate, self.steps + 1)
@@ -156,13 +169,17 @@ class Trainer:
             bind_output(binding, f"{name}.next", self._fresh[name])
         if self._random:
             self._set_seed()
+        self._rows.clear()
         self._run(self._session, binding, feeds)
+        self._rows.remember()
         loss = float(self._loss)
         if math.isfinite(loss):
             self._buffers, self._fresh = self._fresh, self._buffers
         return loss
 
     def _feed(self, binding: Any, batch: Batch) -> dict[str, Array]:
+        if not isinstance(batch, Mapping):
+            raise InvalidDataError(f"a batch is a dict of arrays by name, {', '.join(map(repr, self.inputs))}")
         feeds = self._feeds.checked(batch)
         self._check_labels(feeds)
         for name, array in feeds.items():
@@ -242,9 +259,9 @@ class Trainer:
 
         return fit(self, data, epochs, batch, **options)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as it was given, with the weights as they are now."""
-        self.tuned().save(path)
+    def save(self, path: str | os.PathLike[str], *, average: bool = False) -> None:
+        """Write the model as it was given, with the weights as they are now, or with their moving averages."""
+        self.tuned(average=average).save(path)
 
     def continued(self) -> Trainable:
         """What is trained, from where it is now: its weights, state and steps."""
@@ -256,9 +273,19 @@ class Trainer:
             step=self.steps,
         )
 
-    def tuned(self) -> Model:
-        """The model as it was given, with the weights as they are now."""
-        return with_weights(self.trainable.original, self.trainable.weights(self.parameters) | self._buffers)
+    def tuned(self, *, average: bool = False) -> Model:
+        """The model as it was given, with the weights as they are now, or with their moving averages."""
+        weights = self.trainable.average(self.state) if average else self.parameters
+        return with_weights(self.trainable.original, self.trainable.weights(weights) | self._buffers)
+
+    def check_finite(self) -> None:
+        """Refuse weights that the last step has ruined: no loss has shown it yet."""
+        for name, array in self.parameters.items():
+            if not np.isfinite(array).all():
+                raise DivergedError(
+                    f"step {self.steps} went too far: the weight {name} has numbers that are not finite. "
+                    f"Try a smaller learning rate than {self.lr:g}, or clipped gradients (clip_norm=1)"
+                )
 
 
 def ctc_labels(trainable: Trainable) -> list[tuple[CTC, int | None]]:
@@ -283,6 +310,8 @@ def batches(data: Mapping[str, Array], size: int, seed: int = 0, shuffle: bool =
 def npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     """The arrays of an .npz file; no pickle is opened."""
     path = Path(path)
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise OnwardError(f"{path}: no .npz file of arrays: numpy.savez writes one")
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
