@@ -47,7 +47,26 @@ def fast_convolutions(model: ir.Model) -> ir.Model:
         copy.opset_imports[BLOCKED] = 1
     graph.sort()
     common.DeduplicateHashedInitializersPass()(copy)
+    _share_columns(graph)
     return copy
+
+
+def _share_columns(graph: ir.Graph) -> None:
+    """What is gathered for a convolution serves the gradient of its weights, too."""
+    found: dict[tuple[Any, ...], ir.Value] = {}
+    for node in list(graph):
+        if node.domain or node.op_type not in ("Reshape", "Pad", "Gather"):
+            continue
+        output = node.outputs[0]
+        key = (
+            node.op_type,
+            *map(id, node.inputs),
+            *(f"{name}={a.value}" for name, a in sorted(node.attributes.items())),
+        )
+        first = found.setdefault(key, output)
+        if first is not output and not output.is_graph_output():
+            output.replace_all_uses_with(first)
+            graph.remove(node, safe=True)
 
 
 def _without_last_reshapes(graph: ir.Graph) -> bool:

@@ -12,6 +12,7 @@ from onward.canon.walk import all_graphs
 from onward.training.kernels.compiler import library
 from onward.training.kernels.driver import DOMAIN, DRIVER
 from onward.training.kernels.expressions import PRELUDE, UnprintableError, ctype
+from onward.training.kernels.gather import replace_gathers
 from onward.training.kernels.loops import Loop, Slot, loop_of
 from onward.training.kernels.pool import replace_pools
 from onward.training.kernels.regions import Region, regions
@@ -25,7 +26,7 @@ def fused(model: ir.Model) -> tuple[ir.Model, Path] | None:
     copy = model.clone()
     sources: dict[str, str] = {}
     for graph in list(all_graphs(copy.graph)):
-        replaced = replace_pools(graph, sources)
+        replaced = replace_pools(graph, sources) | replace_gathers(graph, sources)
         order = {node: i for i, node in enumerate(graph)}
         for region in regions(graph):
             replaced |= _replace(graph, region, sorted(region.nodes, key=order.__getitem__), sources)
