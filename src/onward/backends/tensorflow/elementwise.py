@@ -44,11 +44,11 @@ def _operator(op: str, symbol: str) -> None:
         return Binary(symbol, *operands(e, a, b))
 
 
-for _op, _symbol in {
-    **{"Add": "+", "Sub": "-", "Mul": "*"},
-    **{"Less": "<", "LessOrEqual": "<=", "Greater": ">", "GreaterOrEqual": ">="},
-    **{"And": "&", "Or": "|", "Xor": "^", "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"},
-}.items():
+ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*"}
+COMPARISONS = {"Less": "<", "LessOrEqual": "<=", "Greater": ">", "GreaterOrEqual": ">="}
+LOGIC = {"And": "&", "Or": "|", "Xor": "^"}
+BITS = {f"Bitwise{op}": symbol for op, symbol in LOGIC.items()}
+for _op, _symbol in (ARITHMETIC | COMPARISONS | LOGIC | BITS).items():
     _operator(_op, _symbol)
 
 

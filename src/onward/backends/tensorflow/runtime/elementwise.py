@@ -30,14 +30,21 @@ def integer_power(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def shift_left(x: tf.Tensor, amount: tf.Tensor) -> tf.Tensor:
-    """x << amount, which is 0 from the width of the dtype on."""
-    return tf.where(amount < bit_width(x), tf.bitwise.left_shift(x, amount), tf.zeros_like(x))
+    """x << amount; 0 where that is negative, or the width of the dtype and more."""
+    return tf.where(is_shift(x, amount), tf.bitwise.left_shift(x, amount), tf.zeros_like(x))
 
 
 def shift_right(x: tf.Tensor, amount: tf.Tensor) -> tf.Tensor:
-    """x >> amount, which is 0, or -1 of negative numbers, from the width of the dtype on."""
-    shifted = tf.bitwise.right_shift(x, tf.minimum(amount, bit_width(x) - 1))
-    return shifted if x.dtype.min < 0 else tf.where(amount < bit_width(x), shifted, tf.zeros_like(x))
+    """x >> amount; 0, or -1 of negative numbers, where that is negative, or the width of the dtype and more."""
+    if x.dtype.min == 0:
+        return tf.where(is_shift(x, amount), tf.bitwise.right_shift(x, amount), tf.zeros_like(x))
+    most = tf.constant(bit_width(x) - 1, x.dtype)
+    return tf.bitwise.right_shift(x, tf.where(is_shift(x, amount), amount, most))
+
+
+def is_shift(x: tf.Tensor, amount: tf.Tensor) -> tf.Tensor:
+    """Where a number can be shifted by an amount."""
+    return (amount >= 0) & (amount < bit_width(x))
 
 
 def bit_width(x: tf.Tensor) -> int:
