@@ -50,10 +50,15 @@ class Recurrence:
     batch_first: bool
 
     @property
+    def has_default_activations(self) -> bool:
+        """Whether each direction uses the default activations."""
+        default = tuple(Activation(name) for name in _DEFAULT_ACTIVATIONS[self.kind])
+        return all(used == default for used in self.activations)
+
+    @property
     def is_default(self) -> bool:
         """Whether each direction uses the default activations, unclipped."""
-        default = tuple(Activation(name) for name in _DEFAULT_ACTIVATIONS[self.kind])
-        return self.clip is None and all(used == default for used in self.activations)
+        return self.clip is None and self.has_default_activations
 
 
 def recurrence(

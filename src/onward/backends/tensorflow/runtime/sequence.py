@@ -59,6 +59,7 @@ def split_in_steps(x: tf.Tensor, step: Any, axis: int) -> list[tf.Tensor]:
         raise ValueError("the number of parts that a tensor is split into is not known when it is traced")
     step = int(step)
     parts: list[tf.Tensor] = tf.split(x, [min(step, size - start) for start in range(0, size, step)], axis)
+    return parts
 
 
 def split_by(x: tf.Tensor, sizes: tf.Tensor, axis: int) -> list[tf.Tensor]:
