@@ -1,5 +1,7 @@
 """`import onward` is quick and loads no framework; every module can be imported by itself."""
 
+import importlib.util
+import itertools
 import os
 import pkgutil
 import subprocess
@@ -29,7 +31,7 @@ DIGITS = Path(__file__).parent.parent / "examples/digits/digits.onnx"
 LIMIT = 0.3
 """Seconds of processor time, which other programs on a busy machine do not add to."""
 
-NEED_TORCH = ("onward.backends.torch.load", "onward.backends.torch.runtime.")
+NEED = {name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.") for name in ("torch", "tensorflow")}
 """What runs PyTorch code, or is PyTorch code; everything else does without."""
 
 
@@ -119,10 +121,12 @@ for module in modules:
 def test_each_module_can_be_imported_alone() -> None:
     modules = [info.name for info in pkgutil.walk_packages(onward.__path__, "onward.") if "__main__" not in info.name]
     assert len(modules) > 50
-    need_torch = [name for name in modules if name.startswith(NEED_TORCH)]
-    others = [name for name in modules if name not in need_torch]
+    others = [name for name in modules if not name.startswith(tuple(itertools.chain(*NEED.values())))]
     assert python(ALONE, "onnx,onnx_ir,numpy", ",".join(EXTRAS), *others) == ""
-    assert python(ALONE, "onnx,onnx_ir,numpy,torch", "none", *need_torch) == ""
+    for framework, needing in NEED.items():
+        if importlib.util.find_spec(framework) is not None:
+            names = [name for name in modules if name.startswith(needing)]
+            assert python(ALONE, f"onnx,onnx_ir,numpy,{framework}", "none", *names) == ""
 
 
 def test_package_is_typed() -> None:
