@@ -8,7 +8,9 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 
+from onward.canon.defaults import fill_defaults
 from onward.model import Model
+from onward.training.autodiff import several_gradients
 from onward.training.build import Builder
 from onward.training.kernels.compiler import compiler
 from onward.training.kernels.fusion import fused
@@ -44,13 +46,13 @@ def pool(sizes: list[int], attributes: dict[str, Any], dtype: ir.DataType = ir.D
     return model
 
 
-def run(model: ir.Model, x: np.ndarray, library: Path | None = None) -> list[np.ndarray]:
+def run(model: ir.Model, x: np.ndarray, library: Path | None = None, **more: np.ndarray) -> list[np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     if library is not None:
         options.register_custom_ops_library(str(library))
     session = onnxruntime.InferenceSession(Model(model).to_proto().SerializeToString(), options)
-    return session.run(None, {"x": x})
+    return session.run(None, {"x": x, **more})
 
 
 @pytest.mark.parametrize("name", POOLS)
@@ -89,3 +91,36 @@ def test_others_are_left() -> None:
     unknown.graph.inputs[0].shape = ir.Shape(["n", 3, "h", "w"])
     unknown.graph.node(0).outputs[0].shape = ir.Shape(["n", 3, None, None])
     assert fused(unknown) is None
+
+
+def trained(sizes: list[int], attributes: dict[str, Any]) -> ir.Model:
+    """A pool, and the gradient of its input, from the gradient of its output."""
+    model = pool(sizes, attributes)
+    op = Builder(model)
+    x, y = model.graph.inputs[0], model.graph.outputs[0]
+    g = ir.Value(name="g", type=y.type, shape=y.shape)
+    model.graph.inputs.append(g)
+    fill_defaults(model)
+    (found,) = several_gradients(op, [(y, op.tensor(g))], [x])
+    assert found is not None
+    model.graph.outputs[1] = found.value
+    return model
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_gradients(name: str) -> None:
+    sizes, attributes = POOLS[name]
+    model = trained(sizes, attributes)
+    found = fused(model)
+    assert found is not None
+    names = [node.op_type for node in found[0].graph]
+    taps = zip(attributes["kernel_shape"], attributes.get("strides", (1, 1)), strict=True)
+    if "dilations" not in attributes and np.prod([-(-k // s) for k, s in taps]) <= 4:
+        assert "unpool" in names and "MaxUnpool" not in names and "Slice" not in names
+    rng = np.random.default_rng(0)
+    for batch in (1, 30):
+        x = np.round(rng.normal(size=(batch, 3, *sizes)), 1).astype(np.float32)
+        y = run(pool(sizes, attributes), x)[0]
+        g = rng.normal(size=y.shape).astype(np.float32)
+        ours, plain = (run(m, x, library, g=g)[1] for m, library in (found, (model, None)))
+        np.testing.assert_allclose(ours, plain, rtol=1e-6, atol=1e-6)
