@@ -34,6 +34,7 @@ def to_channels_last(
     are, where the graph means them so already), all others as they are. Types must have been inferred, as they are in
     canonical form; a tensor of unknown rank stays as it is.
     """
+    drop_defaults(model.graph)
     return relayout(model, target, dict.fromkeys(inputs, Layout.LAST), dict.fromkeys(outputs, Layout.LAST))
 
 
@@ -49,6 +50,13 @@ def relayout(model: ir.Model, target: Roles, inputs: dict[str, Layout], outputs:
     moved = Moved(_orders(marked, graph.inputs, inputs), _orders(marked, graph.outputs, outputs))
     Rewriter(model, marked, layouts).run()
     return moved
+
+
+def drop_defaults(graph: ir.Graph) -> None:
+    """Let weights that are listed among the inputs, as old files must, be weights only."""
+    kept = [value for value in graph.inputs if not value.is_initializer()]
+    graph.inputs.clear()
+    graph.inputs.extend(kept)
 
 
 def _orders(marked: Marked, values: Iterable[ir.Value], layouts: Mapping[str, Layout]) -> dict[str, Order]:

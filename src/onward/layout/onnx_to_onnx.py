@@ -15,7 +15,7 @@ from onward.canon.origin import KEY as ORIGIN
 from onward.canon.upgrade import upgrade
 from onward.canon.walk import all_nodes
 from onward.errors import UnsupportedError
-from onward.layout.channels_last import Moved, relayout
+from onward.layout.channels_last import Moved, drop_defaults, relayout
 from onward.layout.meanings import Meanings, has_layout
 from onward.layout.orders import Layout
 from onward.layout.roles import ONNX
@@ -52,6 +52,8 @@ def relaid(
     if graph.functions:
         inline(graph)
     plain_constants(graph)
+    if model.ir_version < 4:
+        drop_defaults(graph.graph)
     before = transposes(graph)
     infer(graph)
     if graph.opset_imports.get("", OLDEST) < OLDEST:
