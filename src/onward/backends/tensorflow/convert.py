@@ -19,6 +19,8 @@ from onward.backends.tensorflow.module import ModuleWriter
 from onward.backends.tensorflow.target import DTYPES, TARGET
 from onward.canon.pipeline import canonical
 from onward.hub.garbage import no_garbage_collection
+from onward.layout.channels_last import to_channels_last
+from onward.layout.roles import DOMAIN, TENSORFLOW
 from onward.model import Model, load
 
 if TYPE_CHECKING:
@@ -50,12 +52,18 @@ def load_rules() -> None:
             importlib.import_module(f"onward.backends.tensorflow.{info.name}")
 
 
+def has_rule(key: str) -> bool:
+    """Whether TensorFlow knows an op, be it for images that are channels last."""
+    return key in TARGET.rules or f"{DOMAIN}::{key}" in TARGET.rules
+
+
 def generate(model: Model, trainable: Trainable = True) -> Source:
     """The TensorFlow source of a model. `model` is left as it is."""
     load_rules()
     with no_garbage_collection():
         with guarded("bringing the model to canonical form"):
-            graph = canonical(model, TARGET.rules.__contains__)
+            graph = canonical(model, has_rule)
+            to_channels_last(graph, TENSORFLOW)
         with guarded("choosing TensorFlow's words for its nodes"):
             emitter, function = emit(graph, TARGET, flags=("training",))
         freeze = choose(emitter.weights, trainable)

@@ -1,0 +1,123 @@
+"""Convolutions of images that are channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.emit.weights import Array
+from onward.backends.tensorflow.target import ops, rule, tf
+from onward.backends.tensorflow.window import is_same, pad_pairs, padded, short, spatial
+from onward.spec.window import Window, window
+
+Ints = Sequence[int]
+
+
+@rule("onward.nhwc::Conv")
+def conv(
+    e: Emitter,
+    x: Expr,
+    w: Expr,
+    b: Expr | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    shape = e.shape(w)
+    sizes = list(kernel_shape or (shape or ())[2:])
+    kernel = [n for n in sizes if n is not None]
+    if not kernel or len(kernel) < len(sizes):
+        given = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "pads": pads, "strides": strides}
+        y = ops.conv_of_unknown_kernel(x, w, **{k: v for k, v in given.items() if v not in (None, "NOTSET", 1)})
+        return y if b is None else y + b
+    win = window(kernel, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    y = _convolution(e, x, w, win, group, auto_pad == "SAME_UPPER")
+    return y if b is None else y + b
+
+
+def _convolution(e: Emitter, x: Expr, w: Expr, win: Window, group: int, upper: bool) -> Expr:
+    rank, shape = len(win.kernel), e.shape(w)
+    padding: Any = "VALID"
+    if is_same(win, upper):
+        padding = "SAME"
+    elif not win.unpadded:
+        explicit = rank == 2 and win.begin is not None and min((*win.begin, *(win.end or ()))) >= 0
+        if explicit and win.begin is not None and win.end is not None:
+            padding = pad_pairs(win.begin, win.end)
+        else:
+            x = padded(x, win)
+    dilated = {} if set(win.dilations) == {1} else {"dilations": short(win.dilations)}
+    if rank == 2 and group > 1 and shape is not None and shape[1] == 1 and shape[0] is not None:
+        weight = e.arranged(w, lambda a: _depthwise(a, group), "depthwise")
+        if weight is not None:
+            steps = [1, *win.strides, 1]
+            if dilated:
+                dilated = {"dilations": list(win.dilations)}
+            if len(set(win.strides)) == 1 and (not dilated or set(win.strides) == {1}):
+                return tf.nn.depthwise_conv2d(x, weight, strides=steps, padding=padding, **dilated)
+    weight = filters(e, w, rank)
+    if rank > 3 or (rank == 3 and group > 1):
+        x = x if padding == "VALID" else padded(x, win)
+        return ops.conv_nd(x, weight, list(win.strides), list(win.dilations), group)
+    function: Expr = getattr(tf.nn, f"conv{rank}d")
+    if rank == 3:
+        dilated = {"dilations": [1, *win.dilations, 1]} if dilated else {}
+        return function(x, weight, strides=[1, *win.strides, 1], padding=padding, **dilated)
+    return function(x, weight, short(win.strides), padding, **dilated)
+
+
+def filters(e: Emitter, w: Expr, rank: int) -> Expr:
+    """The weights in TensorFlow's order: spatial axes, channels in, channels out."""
+    order = (*range(2, rank + 2), 1, 0)
+    arranged = e.arranged(w, lambda a: np.transpose(a, order), "channels last")
+    return tf.transpose(w, order) if arranged is None else arranged
+
+
+def _depthwise(weight: Array, group: int) -> Array:
+    return weight.reshape(group, -1, *weight.shape[2:]).transpose(2, 3, 0, 1)
+
+
+@rule("onward.nhwc::ConvTranspose")
+def conv_transpose(
+    e: Emitter,
+    x: Expr,
+    w: Expr,
+    b: Expr | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    output_padding: Ints | None = None,
+    output_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    rank = (e.rank(x) or 4) - 2
+    weight = filters(e, w, rank)
+    given: dict[str, Any] = {
+        "strides": strides,
+        "pads": pads if auto_pad == "NOTSET" else None,
+        "dilations": dilations,
+        "output_padding": output_padding,
+        "output_shape": output_shape,
+    }
+    arguments: dict[str, Any] = {k: list(v) for k, v in given.items() if v and set(v) != {_unsaid(k)}}
+    if group > 1:
+        arguments["groups"] = group
+    if auto_pad not in ("NOTSET", "VALID"):
+        arguments["auto_pad"] = auto_pad
+    y = ops.conv_transpose(x, weight, **arguments)
+    return y if b is None else y + b
+
+
+def _unsaid(name: str) -> int | None:
+    return {"strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}.get(name)

@@ -1,0 +1,127 @@
+"""Convolutions that TensorFlow itself does not have. Images are channels last; weights are spatial axes, in, out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from onward.backends.tensorflow.runtime.host import greatest, size
+from onward.backends.tensorflow.runtime.window import pad_or_crop, pad_same
+
+
+def dilated_weight(weight: tf.Tensor, dilations: Sequence[int]) -> tf.Tensor:
+    """The weights with zeros in the gaps."""
+    for axis, step in enumerate(dilations):
+        if step > 1:
+            rank = weight.shape.rank
+            apart = tf.expand_dims(weight, axis + 1)
+            apart = tf.pad(apart, [[0, step - 1] if i == axis + 1 else [0, 0] for i in range(rank + 1)])
+            sizes = tf.shape(weight, tf.int64)
+            whole = tf.concat([sizes[:axis], [sizes[axis] * step], sizes[axis + 1 :]], 0)
+            end = sizes[axis] * step - (step - 1)
+            weight = tf.gather(tf.reshape(apart, whole), tf.range(end), axis=axis)
+    return weight
+
+
+def conv_nd(
+    x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], dilations: Sequence[int], groups: int = 1
+) -> tf.Tensor:
+    """A convolution without padding over any number of axes."""
+    rank = len(strides)
+    if groups > 1 and rank != 2:
+        parts = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1), strict=True)
+        return tf.concat([conv_nd(a, w, strides, dilations) for a, w in parts], -1)
+    if rank == 1:
+        return tf.nn.conv1d(x, weight, strides[0], "VALID", dilations=dilations[0])
+    if rank == 2:
+        return tf.nn.conv2d(x, weight, strides, "VALID", dilations=dilations)
+    if rank == 3:
+        return tf.nn.conv3d(x, weight, [1, *strides, 1], "VALID", dilations=[1, *dilations, 1])
+    return _conv_by_slices(x, weight, strides, dilations)
+
+
+def _conv_by_slices(x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], dilations: Sequence[int]) -> tf.Tensor:
+    """The sum over the kernel's first axis of convolutions over the others."""
+    count = weight.shape[0]
+    steps = (size(x, 1) - (count - 1) * dilations[0] - 1) // strides[0] + 1
+    total = None
+    for k in range(count):
+        rows = x[:, k * dilations[0] :: strides[0]][:, :steps]
+        inner = tf.shape(rows, tf.int64)[2:]
+        flat = tf.ensure_shape(tf.reshape(rows, tf.concat([[-1], inner], 0)), [None, *x.shape[2:]])
+        part = conv_nd(flat, weight[k], strides[1:], dilations[1:])
+        total = part if total is None else total + part
+    shape = tf.concat([[size(x, 0), steps], tf.shape(total, tf.int64)[1:]], 0)
+    return tf.reshape(total, shape)
+
+
+def conv_of_unknown_kernel(
+    x: tf.Tensor,
+    weight: tf.Tensor,
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    auto_pad: str = "NOTSET",
+) -> tf.Tensor:
+    """A convolution whose weights, in ONNX's order, are known only when it runs."""
+    rank = x.shape.rank - 2
+    strides, dilations = strides or [1] * rank, dilations or [1] * rank
+    weight = tf.transpose(weight, [*range(2, rank + 2), 1, 0])
+    if auto_pad.startswith("SAME"):
+        spans = [(size(weight, i) - 1) * dilations[i] + 1 for i in range(rank)]
+        x = pad_same(x, spans, strides, lower=auto_pad == "SAME_LOWER")
+    elif pads and auto_pad != "VALID":
+        x = pad_or_crop(x, [[0, 0], *([pads[i], pads[i + rank]] for i in range(rank)), [0, 0]])
+    return conv_nd(x, weight, strides, dilations, group)
+
+
+def conv_transpose(
+    x: tf.Tensor,
+    weight: tf.Tensor,
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    groups: int = 1,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+    auto_pad: str | None = None,
+) -> tf.Tensor:
+    """A transposed convolution, cut or extended to the size that is asked for.
+
+    `weight` is spatial axes, channels out of a group, channels in. `pads` lists what is cut off the beginning of each
+    axis, then what is cut off each end. `output_shape` or `auto_pad` ask for a size instead; "SAME_UPPER" cuts the
+    larger half off the end, else off the start.
+    """
+    rank = x.shape.rank - 2
+    strides, more = strides or [1] * rank, output_padding or [0] * rank
+    if dilations:
+        weight = dilated_weight(weight, dilations)
+    whole = _whole_transpose(x, weight, strides, groups)
+    ends: list[list[Any]] = []
+    for i in range(rank):
+        full = size(whole, i + 1)
+        length = full + more[i]
+        if output_shape or auto_pad:
+            wanted = output_shape[i - rank] if output_shape else size(x, i + 1) * strides[i]
+            cut = greatest(length - wanted, 0)
+            begin = cut // 2 if auto_pad == "SAME_UPPER" else cut - cut // 2
+            length = wanted if output_shape else length - cut
+        else:
+            begin, end = (pads[i], pads[i + rank]) if pads else (0, 0)
+            length = length - begin - end
+        ends.append([-begin, begin + length - full])
+    return pad_or_crop(whole, [[0, 0], *ends, [0, 0]])
+
+
+def _whole_transpose(x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], groups: int) -> tf.Tensor:
+    """All that a transposed convolution reaches."""
+    rank = len(strides)
+    if groups > 1:
+        parts = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1), strict=True)
+        return tf.concat([_whole_transpose(a, w, strides, 1) for a, w in parts], -1)
+    spatial = [(size(x, i + 1) - 1) * strides[i] + size(weight, i) for i in range(rank)]
+    shape = [size(x, 0), *spatial, size(weight, rank)]
+    return tf.nn.conv_transpose(x, weight, shape, strides, "VALID")
