@@ -6,10 +6,16 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime
 import pytest
+import torch
+from networks import onnx_of
+from torch import nn
 
 from onward.model import Model
 from onward.training import fast_conv
 from onward.training.build import Builder
+from onward.training.optimizers import SGD
+from onward.training.trainable import prepare
+from onward.training.trainer import Trainer
 
 Shape = tuple[int, ...]
 
@@ -176,3 +182,25 @@ def test_gradients_come_in_the_shape_they_are_computed_in() -> None:
     assert [array.shape for array in found] == [(4, 6), (2, 2, 6), (2, 2, 6)]
     for ours, theirs in zip(found, plain, strict=True):
         np.testing.assert_array_equal(ours.ravel(), theirs.ravel())
+
+
+def test_a_network_of_all_forms() -> None:
+    """Large and small maps, strides, overlapping pools; batches of several sizes through one trainer."""
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        *(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1), nn.ReLU()),
+        *(nn.MaxPool2d(3, 2, 1), nn.Conv2d(32, 64, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(64), nn.ReLU()),
+        *(nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(64, 512, 3, padding=1), nn.ReLU()),
+        *(nn.Conv2d(512, 384, 1, stride=2), nn.Flatten(), nn.Linear(384, 4)),
+    )
+    made = prepare(onnx_of(net, torch.randn(2, 3, 16, 16)), optimizer=SGD(lr=0.1))
+    plain, fast = (Trainer(made, kernels=kernels, threads=1) for kernels in (False, True))
+    rng = np.random.default_rng(0)
+    for size in (5, 2, 9):
+        batch = {"x": rng.normal(size=(size, 3, 16, 16)).astype(np.float32), "labels": rng.integers(0, 4, size)}
+        assert fast.gradients(batch) == pytest.approx(plain.gradients(batch), rel=1e-5)
+        for name, expected in plain._gradients.views.items():
+            found = fast._gradients.views[name]
+            np.testing.assert_allclose(
+                found, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max() + 1e-8, err_msg=name
+            )

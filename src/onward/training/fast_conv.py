@@ -23,7 +23,7 @@ from onward.training.vjp import arguments
 from onward.training.windows import Ints, beginning, spatial
 
 BLOCKED = "com.microsoft.nchwc"
-MANY_PLACES, SOME_CHANNELS = 64, 64
+MANY_PLACES, SOME_CHANNELS = 64, 32
 """From where on the blocked kernels are faster: places of a map forwards, and channels of both sides backwards."""
 
 
