@@ -34,6 +34,8 @@ class Tensor:
     persistent: bool = True
     """Whether it belongs to the state dict: constants that no one named do not."""
     onnx_name: str = ""
+    running: bool = False
+    """Whether training changes it though it has no gradient."""
 
 
 @dataclass
@@ -113,6 +115,21 @@ class Weights:
         is_buffer, persistent = self.signature.get(name, (False, True))
         read = lambda: np.ascontiguousarray(transform(tensor.numpy()))  # noqa: E731
         return self._store(read, shape, tensor.dtype, path, not is_buffer, persistent, name)
+
+    def running(self, value: ir.Value, owner: ir.Node) -> Expr:
+        """A constant that training changes, such as a running mean; each node has its own."""
+        tensor = ir.convenience.get_const_tensor(value)
+        assert tensor is not None
+        key = f"running {id(owner)}"
+        known = self._by_source.get((value, key))
+        if known is None:
+            self._keep.append(owner)
+            path = self._by_source[value, key] = self.claim(path_of(value.name or "statistic"), named=True)
+            shape = tuple(tensor.shape.numpy())
+            self._store(tensor.numpy, shape, tensor.dtype, path, False, True, value.name or "")
+            self.tensors[path].running = True
+            return Weight(path)
+        return Weight(known)
 
     def constant(self, data: Array, scope: Scope, hint: str, parameter: bool = False) -> Expr:
         """An array that a rule made, such as a table of tree nodes."""

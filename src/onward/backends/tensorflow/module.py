@@ -31,6 +31,8 @@ class ModuleWriter(ClassWriter):
         return "tf.Module"
 
     def declare(self, attribute: str, tensor: Tensor) -> Pieces:
+        if tensor.running:
+            return [f'self.{_attribute(attribute)} = weights.variable("{attribute}", trainable=False)']
         if not tensor.parameter:
             return [f'self.{_attribute(attribute)} = weights.constant("{attribute}")']
         frozen = self.freeze if isinstance(self.freeze, bool) else ".".join(tensor.path) in self.freeze
