@@ -14,6 +14,7 @@ import numpy as np
 
 from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.model import Model
+from onward.training.aside import set_aside
 from onward.training.ctc import CTC
 from onward.training.divergence import DivergedError, diagnosis
 from onward.training.evaluation import COUNTED, RIGHT, evaluation
@@ -68,6 +69,7 @@ class Trainer:
         dtype = dtypes.pop()
         check_homes(trainable.original, [*trainable.weights(trainable.parameters), *trainable.buffers])
         self._weights = Flat.of(trainable.parameters, dtype)
+        set_aside(trainable)
         self._gradients = self._weights.like()
         self._sums = self._weights.like() if trainable.accumulate > 1 else None
         self._state = {slot: self._slot(slot) for slot in trainable.optimizer.states}
