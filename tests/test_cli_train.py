@@ -85,7 +85,7 @@ def test_inspect(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = described("trainable.onnx")
     assert found["parameters"] == {"head.weight": [10, 32], "head.bias": [10]} and found["labels"] == ["labels"]
     assert found["optimizer"]["name"] == "adamw" and found["clip_norm"] == 1 and "Cosine" in found["schedule"]
-    assert found["loss"][0] == "LogSoftmax" and found["ops"]["Conv"] == "rule"
+    assert found["loss"] == "cross_entropy of logits" and found["ops"]["Conv"] == "rule"
     assert {"head.weight", "head.bias"} <= found["bindings"][0]["update"].keys()
     capsys.readouterr()
     assert main(["train", "inspect", "trainable.onnx"]) == 0
@@ -176,3 +176,20 @@ def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert made["history"].evaluations[-1]["accuracy"] > 0.95
     head = tune["head_only"](*tune["load_data"](0), epochs=3, seed=0, out=Path("build/digits"))
     assert head[0] < 0.1 and head[1] > 0.9
+
+
+def test_averages_and_masks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepared("--average", "0.5", "--no-decay", "*.bias", "--lr", "0.01")
+    assert trained("last.onnx", "--seed", "3") == 0
+    assert trained("average.onnx", "--seed", "3", "--averaged") == 0
+    assert not np.allclose(outputs("last.onnx"), outputs("average.onnx"), atol=1e-6)
+    prepared("--no-decay", "vectors", "--set", "weight_decay=0.1")
+    assert trained("average.onnx", "--averaged") == 2
+    assert "there are no averages of weights" in capsys.readouterr().err
+
+
+def test_data_that_are_no_npz(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepared("--trainable", "head.*")
+    assert main(["train", "run", "trainable.onnx", "--data", str(DIGITS), "--out", "tuned.onnx"]) == 2
+    message = capsys.readouterr().err
+    assert "no .npz file of arrays: numpy.savez writes one" in message and "pickle" not in message

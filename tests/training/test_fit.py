@@ -22,7 +22,7 @@ from onward.training.curve import drawn, png, smoothed
 from onward.training.fit import History
 from onward.training.optimizers import SGD, AdamW, Optimizer
 from onward.training.trainable import prepare
-from onward.training.trainer import Trainer
+from onward.training.trainer import DivergedError, Trainer
 
 PARTS = batches("mlp", 6, size=16)
 X, Y = (torch.cat(parts).numpy() for parts in zip(*PARTS, strict=True))
@@ -169,3 +169,19 @@ def test_any_curve_can_be_drawn(losses: list[float]) -> None:
     picture = drawn(losses, [(len(losses), loss) for loss in losses[-1:]])
     assert np.array_equal(decoded(png(picture)), picture)
     assert len(smoothed(losses)) == len(losses) and (not losses or smoothed(losses)[0] == losses[0])
+
+
+def test_ruined_weights_do_not_take_the_place_of_a_good_checkpoint(mlp: bytes, tmp_path: Path) -> None:
+    """The last step of an epoch goes too far: no loss has shown it when the checkpoint is due."""
+    path, size = tmp_path / "checkpoint", len(DATA["labels"])
+
+    def made() -> Trainer:
+        return Trainer(prepare(mlp, schedule=lambda step: np.inf if step == 2 else 1.0), threads=1)
+
+    made().fit(DATA, epochs=1, batch=size, checkpoint=path)
+    before = path.read_bytes()
+    with pytest.raises(DivergedError, match=r"step 2 went too far: the weight .* Try a smaller learning rate"):
+        made().fit(DATA, epochs=2, batch=size, checkpoint=path, resume=True)
+    assert path.read_bytes() == before
+    with pytest.raises(DivergedError, match="step 2 went too far"):
+        made().fit(DATA, epochs=2, batch=size)

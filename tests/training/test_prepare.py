@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from onward.errors import OnwardError
 from onward.training.adapters import lora
 from onward.training.embed import OnnxLoss, OnnxOptimizer
 from onward.training.groups import Group, Rule
-from onward.training.losses import MeanSquaredError, Penalty, Term
-from onward.training.optimizers import SGD, AdamW
+from onward.training.losses import CrossEntropy, MeanSquaredError, Penalty, Term
+from onward.training.optimizers import SGD, Adam, AdamW
 from onward.training.schedules import Cosine, Linear, Steps, Warmup, schedule_named
 from onward.training.trainable import Trainable, prepare
+from onward.training.trainer import Trainer
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(9)
@@ -282,3 +284,91 @@ def test_public_names() -> None:
         assert callable(getattr(onward.training, name)), name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = onward.training.nothing
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"loss": lambda prediction: prediction}, "is no loss: give a name"),
+        ({"loss": CrossEntropy}, "is no loss: give a name"),
+        ({"loss": torch.nn.MSELoss()}, r"MSELoss\(\) is no loss: .*from_torch takes those of torch.nn"),
+        ({"optimizer": AdamW}, "is no optimizer: give a name"),
+        ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=0.1)}, "is no optimizer: .*from_torch takes those"),
+        ({"optimizer": SGD(lr=float("nan"))}, "the learning rate is nan"),
+        ({"optimizer": SGD(lr=-0.1)}, "the learning rate is -0.1"),
+        ({"clip_norm": 0.0}, "clip_norm is 0.0: it is more than 0"),
+        ({"clip_value": -1.0}, "clip_value is -1.0: it is more than 0"),
+        ({"average": 1.0}, "average is 1.0"),
+        ({"lora": 8}, r"lora is 8: write onward.training.lora\(rank=8\)"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(OnwardError, match=problem):
+        prepare(model(), **given)
+
+
+def test_schedules_of_no_steps_are_refused() -> None:
+    for kind in (Steps, Linear, Cosine, Warmup):
+        with pytest.raises(OnwardError, match="the number of steps is at least 1"):
+            kind(0)
+
+
+LATER = torch.optim.lr_scheduler
+
+
+@pytest.mark.parametrize(
+    ("schedule", "theirs"),
+    [
+        (Steps(3, 0.5), lambda o: LATER.StepLR(o, 3, 0.5)),
+        (Linear(8, 0.25), lambda o: LATER.LinearLR(o, 1.0, 0.25, 8)),
+        (Cosine(12, 0.0), lambda o: LATER.CosineAnnealingLR(o, 12)),
+        (Warmup(4), lambda o: LATER.LinearLR(o, 0.25, 1.0, 3)),
+    ],
+    ids=str,
+)
+def test_schedules_are_those_of_torch(schedule: Any, theirs: Callable[[Any], Any]) -> None:
+    """In the trainer, over as many steps as it takes to get to the end."""
+    parameters = {name: torch.nn.Parameter(torch.tensor(array)) for name, array in WEIGHTS.items()}
+    optimizer = torch.optim.Adam(parameters.values(), lr=0.1)
+    later = theirs(optimizer)
+    trainer = Trainer(prepare(model(), optimizer=Adam(lr=0.1), schedule=schedule), threads=1)
+    for batch in (BATCHES * 5)[:12]:
+        assert trainer.rate == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-6)
+        optimizer.zero_grad()
+        loss = plain_loss(parameters, torch.tensor(batch["x"]), torch.tensor(batch["labels"]))
+        loss.backward()
+        optimizer.step()
+        later.step()
+        assert trainer.step(batch) == pytest.approx(loss.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("spared", ["vectors", ["*.bias"]])
+def test_decay_spares_what_torch_would_be_told_to_spare(spared: Any) -> None:
+    made = prepare(model(), optimizer=AdamW(weight_decay=2.0), no_decay=spared)
+
+    def optimizer(w: Weights) -> torch.optim.Optimizer:
+        spared = {"params": [w["a.bias"], w["b.bias"]], "weight_decay": 0.0}
+        return torch.optim.AdamW([spared, {"params": [w["a.weight"], w["b.weight"]]}], lr=0.1, weight_decay=2.0)
+
+    check(made, by_torch(optimizer))
+
+
+def test_averages_are_those_of_torch(tmp_path: Path) -> None:
+    """And they can be saved instead of the weights."""
+    trainer = Trainer(prepare(model(), optimizer=SGD(lr=0.1), average=0.9), threads=1)
+    net = torch.nn.ParameterDict({name.replace(".", "_"): torch.tensor(array) for name, array in WEIGHTS.items()})
+    averaged = torch.optim.swa_utils.AveragedModel(net, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+    averaged.update_parameters(net)  # theirs starts at the first update, ours at the start
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for batch in BATCHES * 3:
+        optimizer.zero_grad()
+        own = {name: net[name.replace(".", "_")] for name in WEIGHTS}
+        plain_loss(own, torch.tensor(batch["x"]), torch.tensor(batch["labels"])).backward()
+        optimizer.step()
+        averaged.update_parameters(net)
+        trainer.step(batch)
+    trainer.save(tmp_path / "average.onnx", average=True)
+    saved = {t.name: numpy_helper.to_array(t) for t in onnx.load(tmp_path / "average.onnx").graph.initializer}
+    for name, array in trainer.parameters.items():
+        np.testing.assert_allclose(saved[name], averaged.module[name.replace(".", "_")].detach(), rtol=1e-4, atol=1e-6)
+        assert np.abs(saved[name] - array).max() > 1e-4

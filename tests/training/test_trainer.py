@@ -255,3 +255,9 @@ def test_weights_that_could_not_be_saved_are_refused_before_training(mlp: bytes)
     trainable.original.ir.graph.initializers["0.weight"].name = "other"
     with pytest.raises(OnwardError, match=r"holds no weight '0\.weight'"):
         Trainer(trainable)
+
+
+def test_a_batch_is_a_dict() -> None:
+    trainer = Trainer(prepare(onnx_of(network("mlp"), torch.randn(4, 12))))
+    with pytest.raises(InvalidDataError, match="a batch is a dict of arrays by name, 'x', 'labels'"):
+        trainer.step((torch.randn(4, 12), torch.zeros(4)))  # type: ignore[arg-type]

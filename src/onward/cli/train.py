@@ -97,6 +97,9 @@ def _add_prepare(actions: Commands) -> None:
     steps.add_argument("--accumulate", type=int, default=1, metavar="N", help="batches whose gradients make one step")
     steps.add_argument("--average", type=float, metavar="X", help="keep a moving average of weights, such as 0.999")
     steps.add_argument(
+        "--no-decay", action="append", metavar="PATTERN", help='no weight decay for weights of such names, or "vectors"'
+    )
+    steps.add_argument(
         "--schedule",
         metavar="NAME:OPTIONS",
         help="of the learning rate: cosine:steps=1000,warmup=100, or steps, linear",
@@ -128,6 +131,7 @@ def prepare(args: argparse.Namespace) -> int:
         clip_value=args.clip_value,
         accumulate=args.accumulate,
         average=args.average,
+        no_decay="vectors" if args.no_decay == ["vectors"] else args.no_decay or (),
         schedule=schedule(args.schedule) if args.schedule else None,
         lora=lora(**_lora(args.lora)) if args.lora else None,
     )
@@ -205,6 +209,7 @@ def _add_run(actions: Commands) -> None:
     command.add_argument(
         "--save-trainable", metavar="FILE", help="the trainable file too, with the state as it is then"
     )
+    command.add_argument("--averaged", action="store_true", help="--out gets the moving average of weights")
     command.add_argument("--lr", type=float, help="another learning rate than the file's")
     command.add_argument("--seed", type=int, default=0, help="for the order of the data and for dropout")
     command.add_argument("--threads", type=int, help="of ONNX Runtime (all cores)")
@@ -225,6 +230,8 @@ def run(args: argparse.Namespace) -> int:
         _check_out(path)
     data, val = npz(args.data), npz(args.val) if args.val else None
     trainable = load(args.model, initialize=args.initialize)
+    if args.averaged:
+        trainable.average()
     trainer = Trainer(trainable, lr=args.lr, threads=args.threads, seed=args.seed)
     history = trainer.fit(
         data,
@@ -239,7 +246,7 @@ def run(args: argparse.Namespace) -> int:
         resume=args.resume,
         progress=False if args.quiet else None,
     )
-    trainer.save(out)
+    trainer.save(out, average=args.averaged)
     if args.save_trainable:
         trainer.continued().save(args.save_trainable)
     history.csv(out.with_suffix(".csv"))

@@ -66,6 +66,8 @@ class _Run:
     """The weights of the best evaluation."""
 
     def save(self, path: Path, trainer: Trainer) -> None:
+        """A checkpoint; the one before stays if the weights are ruined."""
+        trainer.check_finite()
         progress = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -163,6 +165,7 @@ def fit(
                 saved = len(run.history.losses)
         if path is not None and saved != len(run.history.losses):
             run.save(path, trainer)
+    trainer.check_finite()
     if run.kept and run.history.stopped != "interrupted":
         for name, view in (trainer.parameters | trainer.buffers).items():
             view[...] = run.kept[name]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from onward.errors import OnwardError
 from onward.training.by_name import by_name
 
 Schedule = Callable[[int], float]
@@ -28,6 +29,9 @@ class Steps:
     every: int
     factor: float = 0.1
 
+    def __post_init__(self) -> None:
+        _at_least_one(self, self.every)
+
     def __call__(self, step: int) -> float:
         return float(self.factor ** ((step - 1) // self.every))
 
@@ -38,6 +42,9 @@ class Linear:
 
     steps: int
     floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        _at_least_one(self, self.steps)
 
     def __call__(self, step: int) -> float:
         return 1 - (1 - self.floor) * min((step - 1) / self.steps, 1)
@@ -50,6 +57,9 @@ class Cosine:
     steps: int
     floor: float = 0.0
 
+    def __post_init__(self) -> None:
+        _at_least_one(self, self.steps)
+
     def __call__(self, step: int) -> float:
         return self.floor + (1 - self.floor) * (1 + math.cos(math.pi * min((step - 1) / self.steps, 1))) / 2
 
@@ -60,6 +70,9 @@ class Warmup:
 
     steps: int
     then: Schedule = Constant()
+
+    def __post_init__(self) -> None:
+        _at_least_one(self, self.steps)
 
     def __call__(self, step: int) -> float:
         return step / self.steps if step < self.steps else self.then(step - self.steps + 1)
@@ -78,4 +91,11 @@ def schedule_named(name: str, **options: Any) -> Schedule:
     """A schedule by its name, with options by name; `warmup` in front of another one is its option."""
     first = options.pop("warmup", 0)
     made: Schedule = by_name("schedule", SCHEDULES, name, options)
+    if first and not isinstance(first, int):
+        raise OnwardError(f"the schedule {name}: warmup is {first!r}, which is no whole number")
     return Warmup(first, made) if first else made
+
+
+def _at_least_one(schedule: Any, steps: int) -> None:
+    if steps < 1:
+        raise OnwardError(f"{schedule}: the number of steps is at least 1")

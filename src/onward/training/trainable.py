@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -150,6 +151,14 @@ def prepare(
     """
     if accumulate < 1:
         raise OnwardError(f"gradients are accumulated over {accumulate} batches: it is at least 1")
+    for what, limit in (("clip_norm", clip_norm), ("clip_value", clip_value)):
+        if limit is not None and not limit > 0:
+            raise OnwardError(f"{what} is {limit}: it is more than 0")
+    if average is not None and not 0 <= average < 1:
+        raise OnwardError(f"average is {average}: it is the share of the average that stays in a step, from 0 to below 1")
+    if lora is not None and not isinstance(lora, LoRA):
+        raise OnwardError(f"lora is {lora!r}: write onward.training.lora(rank=8)")
+    how = _wrapped(optimizer, clip_value, average)
     original = load(model)
     graph = differentiable(original)
     constant_weights(graph.graph)
@@ -175,7 +184,6 @@ def prepare(
     arrays = {name: take_out(graph.graph, name) for name in [*names, *buffers]}
     keep_outputs(graph, {LOSS, *(f"{name}.grad" for name in names), *buffers.values()})
     common.RemoveUnusedNodesPass()(graph)
-    how = _wrapped(optimizer, clip_value, average)
     parameters = {name: arrays[name] for name in names}
     own = rules(parameters, [group for group in groups if not group.frozen], no_decay, how.weight_decay)
     if all(rule == Rule(1.0, how.weight_decay) for rule in own.values()):
@@ -212,9 +220,20 @@ def _wrapped(optimizer: Any, clip_value: float | None, average: float | None) ->
         how = OnnxOptimizer(optimizer)
     else:
         how = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
+        if isinstance(how, type) or not hasattr(how, "by_element"):
+            raise OnwardError(
+                f"{how!r} is no optimizer: give a name, such as 'adamw', one of onward.training such as AdamW(), "
+                "or an ONNX model; from_torch takes those of torch.optim"
+            )
+    check_rate(how.lr)
     if clip_value is not None:
         how = Clipped(how, clip_value)
     return how if average is None else Averaged(how, average)
+
+
+def check_rate(lr: float) -> None:
+    if not (math.isfinite(lr) and lr >= 0):
+        raise OnwardError(f"the learning rate is {lr}: it is a number from 0 on")
 
 
 def loss_terms(loss: Any) -> list[Term]:
@@ -258,6 +277,11 @@ def _loss(
     said: list[Term] = []
     for term in terms:
         how: Any = loss_named(term.loss) if isinstance(term.loss, str) else term.loss
+        if isinstance(how, type) or not hasattr(how, "build"):
+            raise OnwardError(
+                f"{how!r} is no loss: give a name, such as 'mse', one of onward.training such as CrossEntropy(), "
+                "or an ONNX model; from_torch takes those of torch.nn"
+            )
         prediction = _prediction(op.graph, term.output or output)
         value = how.build(op, op.tensor(prediction), target)
         found.append(value if term.weight == 1 else value * term.weight)

@@ -42,7 +42,7 @@ def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]
     source, text, state = generate(trainable)
     folder = write_package(source, out)
     try:
-        _write(folder, text, state)
+        _write(folder, text.replace("PACKAGE.train", f"{folder.name}.train", 1), state)
     except OSError as error:
         raise OnwardError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return folder
