@@ -155,7 +155,9 @@ def prepare(
         if limit is not None and not limit > 0:
             raise OnwardError(f"{what} is {limit}: it is more than 0")
     if average is not None and not 0 <= average < 1:
-        raise OnwardError(f"average is {average}: it is the share of the average that stays in a step, from 0 to below 1")
+        raise OnwardError(
+            f"average is {average}: it is the share of the average that stays in a step, from 0 to below 1"
+        )
     if lora is not None and not isinstance(lora, LoRA):
         raise OnwardError(f"lora is {lora!r}: write onward.training.lora(rank=8)")
     how = _wrapped(optimizer, clip_value, average)

@@ -58,7 +58,6 @@ class Trainer:
         self.trainable = trainable
         self.lr = trainable.optimizer.lr if lr is None else lr
         check_rate(self.lr)
-        check_rate(self.lr)
         self.seed = seed
         self.steps = trainable.step
         self.accumulated = 0
@@ -181,8 +180,6 @@ class Trainer:
         return loss
 
     def _feed(self, binding: Any, batch: Batch) -> dict[str, Array]:
-        if not isinstance(batch, Mapping):
-            raise InvalidDataError(f"a batch is a dict of arrays by name, {', '.join(map(repr, self.inputs))}")
         if not isinstance(batch, Mapping):
             raise InvalidDataError(f"a batch is a dict of arrays by name, {', '.join(map(repr, self.inputs))}")
         feeds = self._feeds.checked(batch)
