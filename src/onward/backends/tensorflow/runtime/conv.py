@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import greatest, size
+from onward.backends.tensorflow.runtime.host import greatest, packed, size
 from onward.backends.tensorflow.runtime.window import pad_or_crop, pad_same
 
 
@@ -124,4 +124,4 @@ def _whole_transpose(x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], gr
         return tf.concat([_whole_transpose(a, w, strides, 1) for a, w in parts], -1)
     spatial = [(size(x, i + 1) - 1) * strides[i] + size(weight, i) for i in range(rank)]
     shape = [size(x, 0), *spatial, size(weight, rank)]
-    return tf.nn.conv_transpose(x, weight, shape, strides, "VALID")
+    return tf.nn.conv_transpose(x, weight, packed(shape, tf.int32), strides, "VALID")
