@@ -104,6 +104,7 @@ def _add_prepare(actions: Commands) -> None:
         metavar="NAME:OPTIONS",
         help="of the learning rate: cosine:steps=1000,warmup=100, or steps, linear",
     )
+    steps.add_argument("--mixed-precision", metavar="DTYPE", help="float16 or bfloat16: where there are kernels for it")
     form = command.add_argument_group("file")
     form.add_argument("--scratch", action="store_true", help="begin from random weights")
     form.add_argument("--symbolic", action="store_true", help="keep Gradient and the standard's optimizers as ops")
@@ -134,6 +135,7 @@ def prepare(args: argparse.Namespace) -> int:
         no_decay="vectors" if args.no_decay == ["vectors"] else args.no_decay or (),
         schedule=schedule(args.schedule) if args.schedule else None,
         lora=lora(**_lora(args.lora)) if args.lora else None,
+        mixed_precision=args.mixed_precision,
     )
     trainable.save(args.out, symbolic=args.symbolic, scratch=args.scratch)
     count = sum(array.size for array in trainable.parameters.values())

@@ -25,6 +25,7 @@ from onward.training.losses import LOSSES, Dims, Loss, Penalty, Term, loss_named
 from onward.training.modes import training_mode
 from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, optimizer_named
 from onward.training.parameters import Choice, choose, has_float_weights
+from onward.training.precision import refuse_mixed_precision
 from onward.training.prepare_graph import constant_weights, differentiable, lower_for_gradients
 from onward.training.schedules import Schedule
 
@@ -137,6 +138,7 @@ def prepare(
     penalties: Sequence[Penalty] = (),
     schedule: Schedule | None = None,
     lora: LoRA | None = None,
+    mixed_precision: str | None = None,
 ) -> Trainable:
     """Make a model trainable.
 
@@ -148,7 +150,10 @@ def prepare(
     For some parameters `groups` change the learning rate or the weight decay, or freeze them; `no_decay` spares those
     of the names given, or "vectors". Gradients are clipped element by element or by the norm of all, and averaged over
     `accumulate` batches. `average` keeps an exponential moving average of weights. `lora` trains adapters instead.
+    `mixed_precision`, float16 or bfloat16, is refused with the reason: ONNX Runtime has no kernels for it.
     """
+    if mixed_precision is not None:
+        refuse_mixed_precision(mixed_precision)
     if accumulate < 1:
         raise OnwardError(f"gradients are accumulated over {accumulate} batches: it is at least 1")
     for what, limit in (("clip_norm", clip_norm), ("clip_value", clip_value)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onward.errors import InvalidDataError, OnwardError, RunFailure
+from onward.errors import InvalidDataError, OnwardError, RunFailure, UnsupportedError
 from onward.model import Model
 from onward.training.aside import set_aside
 from onward.training.ctc import CTC
@@ -67,6 +67,10 @@ class Trainer:
         if len(dtypes) != 1:
             raise OnwardError(f"parameters of several dtypes are not trained together: {sorted(map(str, dtypes))}")
         dtype = dtypes.pop()
+        if dtype.itemsize < 4:
+            raise UnsupportedError(
+                f"weights of {dtype} are not trained: small steps would be rounded away. Convert the model to float32"
+            )
         check_homes(trainable.original, [*trainable.weights(trainable.parameters), *trainable.buffers])
         self._weights = Flat.of(trainable.parameters, dtype)
         set_aside(trainable)
