@@ -32,6 +32,7 @@ CONSTANTS = {
     "flat": np.array([0, 0, -1], np.int64),
     "grid": np.array([0, 4, 6, 8], np.int64),
     "gates": np.array([0, 4, 1, 1], np.int64),
+    "copied": np.array([0, 0, 1, 1], np.int64),
     "minus": np.array([-1, 4, 48], np.int64),
     "sizes": np.array([2, 4, 9, 10], np.int64),
 }
@@ -51,6 +52,7 @@ BODIES = {
     "squeeze and excite": "g = GlobalAveragePool(a) e = Conv(g, w) s = Sigmoid(e) b = Mul(a, s)",
     "excite by products": "g = ReduceMean<keepdims=0>(a, i23) s = Sigmoid(g) u = Unsqueeze(s, i23) b = Mul(a, u)",
     "excite by reshape": "g = GlobalAveragePool(a) f = Flatten(g) s = Tanh(f) u = Reshape(s, gates) b = Mul(a, u)",
+    "excite by copied sizes": "g = GlobalAveragePool(a) f = Flatten(g) u = Reshape(f, copied) b = Mul(a, u)",
     "concat": "d = Concat<axis=1>(a, nchw) b = Conv(d, w8)",
     "concat from behind": "d = Concat<axis=-3>(a, a) b = Conv(d, w8)",
     "split": "p, q = Split<axis=1, num_outputs=2>(a) b = Concat<axis=1>(q, p)",
@@ -61,18 +63,21 @@ BODIES = {
     "pad an axis": "b = Pad(a, pads2, half, m1)",
     "reduce": "b = ReduceMax(a, i2)",
     "softmax": "b = Softmax<axis=1>(a)",
+    "softmax over the last axis": "b = Softmax(a)",
     "argmax": "m = ArgMax<axis=1>(a) f = Cast<to=1>(m) b = Mul(a, f)",
     "cumsum": "b = CumSum(a, scalar1)",
     "gather": "b = Gather<axis=-2>(a, two)",
     "tile": "b = Tile(a, tiles)",
     "expand": "g = GlobalMaxPool(a) b = Expand(g, sizes)",
-    "quantized by channel": "q = QuantizeLinear<axis=1>(a, scale4, zero4) b = DequantizeLinear<axis=1>(q, scale4, zero4)",
+    "quantized by channel": "q = QuantizeLinear<axis=1>(a, scale4, zero4) "
+    "b = DequantizeLinear<axis=1>(q, scale4, zero4)",
     "squeezed and back": "g = ReduceMean(a, i2) f = Squeeze(g, i2) e = Conv(f, w3) b = Unsqueeze(e, i2)",
     "flattened and back": "f = Reshape(a, flat) e = Conv(f, w3) b = Reshape(e, grid)",
     "flattened, batch left over": "f = Reshape(a, minus) e = Conv(f, w3) b = Reshape(e, grid)",
     "tokens": "f = Reshape(a, flat) t = Transpose<perm=[0,2,1]>(f) n = LayerNormalization(t, scale4) "
     "u = Transpose<perm=[0,2,1]>(n) b = Reshape(u, grid)",
-    "there and back": "t = Transpose<perm=[0,2,3,1]>(a) n = LayerNormalization(t, scale4) b = Transpose<perm=[0,3,1,2]>(n)",
+    "there and back": "t = Transpose<perm=[0,2,3,1]>(a) n = LayerNormalization(t, scale4) "
+    "b = Transpose<perm=[0,3,1,2]>(n)",
     "resize to a computed size": "s = Shape<start=0, end=2>(a) d = Concat<axis=0>(s, two) b = Resize(a, , , d)",
     "reshape to a computed shape": "s = Shape(a) n = Gather(s, flat1) d = Concat<axis=0>(n, four, m1) "
     "f = Reshape(a, d) e = Conv(f, w3) h = Shape<start=1>(a) k = Concat<axis=0>(n, h) b = Reshape(e, k)",

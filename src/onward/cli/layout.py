@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,16 +78,15 @@ def compare(model: Model, result: Relaid, seed: int = 0) -> Report:
     """Run both on ONNX Runtime, on the same inputs, each in the layout it takes."""
     import numpy as np
 
-    from onward.verification.runners import failures, prepare
+    from onward.verification.runners import prepare
     from onward.verification.sides import Side
     from onward.verification.verify import verify
 
-    with failures("ONNX Runtime"):
-        execute = prepare("onnxruntime", result.model)
+    execute = cache(lambda: prepare("onnxruntime", result.model))  # within the verification: it may be refused
 
     def moved(inputs: Inputs) -> Outputs:
         given = {name: np.transpose(x, order) for name, order in result.moved.inputs.items() for x in [inputs[name]]}
-        outputs = dict(execute({**inputs, **{name: np.ascontiguousarray(x) for name, x in given.items()}}))
+        outputs = dict(execute()({**inputs, **{name: np.ascontiguousarray(x) for name, x in given.items()}}))
         for name, order in result.moved.outputs.items():
             outputs[name] = np.ascontiguousarray(np.transpose(outputs[name], np.argsort(order)))
         return outputs
