@@ -1,0 +1,247 @@
+"""Training beside onnxruntime-training 1.19.2, the one tool that trained from ONNX files, in an environment of its own.
+
+    python -m venv ort && ort/bin/pip install onnxruntime-training-cpu==1.19.2 onnx==1.16.2 "numpy<2" torch
+    python benchmarks/ort_training.py --python ort/bin/python             everything; writes docs/training_rival.md
+    python benchmarks/ort_training.py --python ort/bin/python --only steps --seconds 5
+
+It needs other versions than Onward, so both are compared by their ratio to PyTorch, which runs in turns with each in
+its own environment: the same networks, the same data, as many threads. The real models are given to it with constants
+made initializers, and with the names of what Onward trains in them.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import machine
+import torch
+import zoo_training
+from networks import NETWORKS, Bert
+from onnx_ir.passes import common
+from rich.console import Console
+from rich.table import Table
+from zoo_fetch import Entry, entries, fetch
+
+import onward
+from onward import training
+from onward.errors import OnwardError
+from onward.model import Model
+from training import OPTIMIZERS, measured
+
+PAGE = Path(__file__).parent.parent / "docs" / "training_rival.md"
+WORKER = Path(__file__).with_name("ort_worker.py")
+TIMEOUT = 300
+ROUNDS = 3
+
+
+@dataclass
+class Found:
+    """What is known so far; a part that was not asked for is empty."""
+
+    versions: dict[str, str] = field(default_factory=dict)
+    steps: list[list[str]] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
+    """Model to why no training graph was generated; '' if one was."""
+    ours: int = 0
+    prepare: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Tool to seconds, of the clock and of the processor."""
+
+
+class Rival:
+    def __init__(self, python: str) -> None:
+        self.python = python
+
+    def __call__(self, *command: str) -> dict[str, Any]:
+        """The answer of the worker, or what it said at last."""
+        environment = os.environ | {"PYTHONPATH": str(WORKER.parent)}
+        done = subprocess.run(
+            [self.python, str(WORKER), *command], capture_output=True, text=True, timeout=TIMEOUT, env=environment
+        )
+        if done.returncode:
+            raise OnwardError(reason(done.stderr) or f"the process ended with {done.returncode}")
+        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return answer
+
+
+def reason(text: str) -> str:
+    """The last line of a traceback that says something."""
+    lines = [line.strip() for line in text.splitlines() if "Error" in line and "[I:" not in line]
+    return lines[-1] if lines else ""
+
+
+def steps(rival: Rival, threads: int, seconds: float) -> list[list[str]]:
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="onward-rival-") as folder:
+        for name in NETWORKS:
+            for optimizer in OPTIMIZERS:
+                *_, wall, _, processor, apart = measured(name, optimizer, threads, seconds, Path(folder))
+                try:
+                    theirs = rival("steps", name, optimizer, str(threads), str(seconds))
+                    other = [f"{theirs['wall']:.2f}", f"{theirs['cpu']:.2f}", f"{theirs['apart']:.0e}"]
+                except (OnwardError, subprocess.TimeoutExpired) as error:
+                    other = ["fails", "fails", " ".join(str(error).split())]
+                rows.append([name, optimizer, wall, other[0], processor, other[1], apart, other[2]])
+                print(*rows[-1], file=sys.stderr)
+    return rows
+
+
+def lifted(model: Model) -> Model:
+    """With constants as initializers, which is what it trains."""
+    graph = model.ir.clone()
+    common.LiftConstantsToInitializersPass(size_limit=2)(graph)
+    return Model(graph, [], None, model.ir_version)
+
+
+def zoo(rival: Rival, found: Found) -> None:
+    chosen = [entry for entry in entries() if not zoo_training.is_quantised(onward.load(entry.path))]
+    with tempfile.TemporaryDirectory(prefix="onward-rival-") as folder:
+        for entry in chosen:
+            prepared = trainable(entry)
+            if prepared is None:
+                continue
+            found.ours += 1
+            output, names = prepared
+            path = Path(folder) / "model.onnx"
+            lifted(onward.load(entry.path)).save(path)
+            try:
+                rival("zoo", str(path), output, json.dumps(names))
+                found.models[entry.name] = ""
+            except (OnwardError, subprocess.TimeoutExpired) as error:
+                found.models[entry.name] = " ".join(str(error).split())[:300]
+            print(entry.name, found.models[entry.name] or "ok", file=sys.stderr)
+
+
+def trainable(entry: Entry) -> tuple[str, list[str]] | None:
+    """The output and the weights that Onward trains by it; None if no weight can be."""
+    for objective in zoo_training.objectives(onward.load(entry.path)):
+        try:
+            made = training.prepare(entry.path, "mse", output=objective.output)
+            return objective.output, list(made.parameters)
+        except OnwardError:
+            continue
+    return None
+
+
+def bert(path: Path) -> None:
+    """BERT-base of 110 M parameters, at the opset that onnxruntime-training takes."""
+    torch.manual_seed(0)
+    net = Bert(30522, 768, 12, 128)
+    x = torch.randint(0, 30522, (8, 128))
+    torch.onnx.export(
+        net, (x,), str(path), input_names=["x"], output_names=["y"], dynamo=False, opset_version=14,
+        training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+    )  # fmt: skip
+
+
+def prepare(rival: Rival) -> dict[str, tuple[float, float]]:
+    times: dict[str, list[tuple[float, float]]] = {"onward": [], "saved": [], "onnxruntime-training": []}
+    with tempfile.TemporaryDirectory(prefix="onward-rival-") as folder:
+        path = Path(folder) / "bert.onnx"
+        bert(path)
+        for _ in range(ROUNDS):
+            began, used = time.perf_counter(), time.process_time()
+            made = training.prepare(path)
+            times["onward"].append((time.perf_counter() - began, time.process_time() - used))
+            made.save(Path(folder) / "trainable.onnx")
+            times["saved"].append((time.perf_counter() - began, time.process_time() - used))
+            del made
+            theirs = rival("prepare", str(path))
+            times["onnxruntime-training"].append((theirs["wall"], theirs["cpu"]))
+    return {who: tuple(map(statistics.median, zip(*each, strict=True))) for who, each in times.items()}  # type: ignore[misc]
+
+
+HEADINGS = ["network", "optimizer", "onward", "ort-training", "onward, CPU", "ort-training, CPU", "apart", "its apart"]
+
+
+def page(found: Found, threads: int) -> str:
+    versions = " · ".join(f"{name} {version}" for name, version in found.versions.items())
+    good = [name for name, why in found.models.items() if not why]
+    lines = [
+        "# Training beside onnxruntime-training",
+        "",
+        *(__doc__ or "").split("\n\n")[-1].splitlines(),
+        "Made by `benchmarks/ort_training.py`.",
+        "",
+        machine.describe("onward", "onnxruntime", "torch") + f" · the other environment: {versions}",
+        "",
+        "## Time per step ÷ PyTorch eager",
+        "",
+        f"{threads} threads; medians of pairs in turns; the second pair of columns is processor time. *Apart* is the",
+        "largest relative difference of losses to PyTorch's over 10 steps (50 for onnxruntime-training).",
+        "",
+        "| " + " | ".join(HEADINGS) + " |",
+        "|" + "---|" * len(HEADINGS),
+        *("| " + " | ".join(row) + " |" for row in found.steps),
+        "",
+        "## Real models made trainable",
+        "",
+        f"Of the float models of `zoo.csv` that have weights to train, `prepare` takes **{found.ours}**, and",
+        f"`generate_artifacts` **{len(good)}**. What stops it elsewhere:",
+        "",
+        *(f"- `{name}`: {why}" for name, why in found.models.items() if why),
+        "",
+        "## Preparing a BERT of 110 M parameters",
+        "",
+        f"Medians of {ROUNDS} rounds in turns.",
+        "",
+        "| | seconds | of processor time |",
+        "|---|---|---|",
+        *(f"| {_words(who)} | {wall:.1f} | {cpu:.1f} |" for who, (wall, cpu) in found.prepare.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _words(who: str) -> str:
+    return {
+        "onward": "`onward.training.prepare`",
+        "saved": "and saved with its optimizer's state, 1.3 GB",
+        "onnxruntime-training": "`generate_artifacts`, which writes 0.9 GB of files",
+    }[who]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", required=True, help="of the environment that has onnxruntime-training")
+    parser.add_argument("--only", choices=["steps", "zoo", "prepare"])
+    parser.add_argument(
+        "--results", type=Path, help="a file that keeps parts, measured one after another, for the page"
+    )
+    parser.add_argument("--seconds", type=float, default=10, help="for each row")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    rival = Rival(args.python)
+    torch.set_num_threads(args.threads)
+    if args.only != "steps" and (missing := fetch(entries())):
+        sys.exit(f"could not be fetched: {', '.join(missing)}")
+    found = Found(rival("versions")["versions"])
+    if args.results and args.results.exists():
+        found = Found(**json.loads(args.results.read_text()))
+    if args.only in (None, "prepare"):
+        found.prepare = prepare(rival)
+        print(found.prepare)
+    if args.only in (None, "zoo"):
+        found.models, found.ours = {}, 0
+        zoo(rival, found)
+    if args.only in (None, "steps"):
+        found.steps = steps(rival, args.threads, args.seconds)
+        table = Table(*HEADINGS)
+        for row in found.steps:
+            table.add_row(*row)
+        Console(width=140).print(table)
+    if args.results:
+        args.results.write_text(json.dumps(asdict(found)))
+    if found.steps and found.models and found.prepare:
+        PAGE.write_text(page(found, args.threads), encoding="utf-8")
+        print(f"wrote {PAGE}")
+
+
+if __name__ == "__main__":
+    main()
