@@ -157,7 +157,7 @@ def test_bad_input_is_one_line(case: str, folder: Path, capsys: pytest.CaptureFi
 
 def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs/training.md").read_text()
-    (script, *commands), (program,) = (
+    (script, *commands), (program, from_torch) = (
         re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0].splitlines(),
         re.findall(r"```python\n(.*?)```", text, re.DOTALL),
     )
@@ -174,6 +174,10 @@ def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     made: dict[str, object] = {}
     exec(program, made)
     assert made["history"].evaluations[-1]["accuracy"] > 0.95
+    exec(from_torch, made)
+    assert made["trainable"].optimizer.name == "adamw" and not made["model"].training_info
+    train = [sys.executable, "-m", "build.digits.net.train", "build/digits/train.npz"]
+    assert "epoch 1: loss" in subprocess.run(train, check=True, capture_output=True, text=True).stdout
     head = tune["head_only"](*tune["load_data"](0), epochs=3, seed=0, out=Path("build/digits"))
     assert head[0] < 0.1 and head[1] > 0.9
 
