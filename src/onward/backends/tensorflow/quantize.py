@@ -1,0 +1,192 @@
+"""Quantization, and products of quantized tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Arg, Emitter, Unpack
+from onward.backends.emit.expr import Binary, Expr
+from onward.backends.tensorflow.cast import small_float
+from onward.backends.tensorflow.target import dtype, ops, rule, tf
+from onward.spec.cast import INTEGER_RANGES, SMALL_FLOATS
+from onward.spec.quantize import EXACT, largest_distance, largest_sum
+
+_D = ir.DataType
+Ints = Sequence[int]
+
+
+@rule("QuantizeLinear")
+def quantize(
+    e: Emitter,
+    x: Expr,
+    scale: Expr,
+    zero_point: Expr | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+) -> Expr:
+    target = (e.dtype(zero_point) if zero_point is not None else None) or _D(output_dtype or _D.UINT8)
+    division = _D(precision) if precision else e.dtype(scale) or _D.FLOAT
+    if not division.is_floating_point() or division == _D.FLOAT8E8M0:
+        division = _D.FLOAT
+    divisor = spread(e, x, scale, axis, block_size)
+    if isinstance(divisor, Expr) and e.dtype(scale) != division:
+        divisor = tf.cast(divisor, dtype(division))
+    ratio = x if e.dtype(x) == division else tf.cast(x, dtype(division))
+    if isinstance(divisor, Expr) or divisor != 1:
+        ratio = ratio / divisor
+    offset = _zero_points(e, x, zero_point, axis, block_size)
+    if target in SMALL_FLOATS:
+        return small_float(ratio if offset is None else ratio + offset, target, bool(saturate))
+    whole = tf.round(ratio)
+    if division != _D.FLOAT and division != _D.DOUBLE:
+        whole = tf.cast(whole, tf.float32)
+    moved = whole if offset is None else whole + offset
+    return tf.cast(tf.clip_by_value(moved, *INTEGER_RANGES[target]), dtype(target))
+
+
+@rule("DequantizeLinear")
+def dequantize(
+    e: Emitter,
+    x: Expr,
+    scale: Expr,
+    zero_point: Expr | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Expr:
+    target = _D(output_dtype) if output_dtype else e.dtype(scale) or _D.FLOAT
+    factor = spread(e, x, scale, axis, block_size)
+    if isinstance(factor, Expr) and e.dtype(scale) != _D.FLOAT:
+        factor = tf.cast(factor, tf.float32)
+    offset = _zero_points(e, x, zero_point, axis, block_size)
+    values = tf.cast(x, tf.float32)
+    product = Binary("*", values if offset is None else values - offset, factor)
+    return product if target == _D.FLOAT else tf.cast(product, dtype(target))
+
+
+def _zero_points(e: Emitter, x: Expr, zero_point: Expr | None, axis: int, block_size: int) -> Any:
+    """What is added to or taken from float32 numbers; None for nothing."""
+    if zero_point is None or _is_zero(e, zero_point):
+        return None
+    points = spread(e, x, zero_point, axis, block_size)
+    return tf.cast(points, tf.float32) if isinstance(points, Expr) else points
+
+
+def spread(e: Emitter, x: Expr, parameter: Any, axis: int, block_size: int = 0) -> Any:
+    """A scale or zero point, given per tensor, per slice along `axis` or per block, so that it broadcasts with `x`."""
+    number = e.scalar(parameter, e.rank(x))
+    if number is not None:
+        return number
+    rank, own, shape = e.rank(x), e.rank(parameter), e.shape(parameter)
+    if own == 0 or (rank and shape == (1,)):
+        return parameter
+    if block_size and own != 1:
+        return ops.per_block(parameter, x, axis, block_size)
+    if not rank or own is None or block_size or shape is None or shape[0] is None:
+        return ops.per_axis(parameter, x, axis, **({"block_size": block_size} if block_size else {}))
+    after = rank - 1 - axis % rank
+    return tf.reshape(parameter, [-1, *[1] * after]) if after else parameter
+
+
+def _is_zero(e: Emitter, zero_point: Expr | None) -> bool:
+    """Whether there is no zero point, or nothing but zeros."""
+    value = e.const(zero_point)
+    return zero_point is None or (value is not None and not value.astype(np.float32).any())
+
+
+@rule("DynamicQuantizeLinear")
+def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:
+    return Unpack(ops.dynamic_quantize(x))
+
+
+@rule("MatMulInteger")
+def integer_matmul(
+    e: Emitter, a: Expr, b: Expr, a_zero_point: Expr | None = None, b_zero_point: Expr | None = None
+) -> Expr:
+    rows = _offset(e, a_zero_point)
+    if isinstance(rows, Arg) and e.rank(rows) != 0 and e.shape(rows) != (1,):
+        rows = ops.per_row(a_zero_point)
+    given = _given(a_zero_point=rows, b_zero_point=_offset(e, b_zero_point))
+    size = (e.shape(b) or (None,))[-2:][0]
+    return ops.quantized_matmul(a, b, **given, **_width(e, a, a_zero_point, b, b_zero_point, (-2,), size))
+
+
+@rule("onward.nhwc::ConvInteger")
+def integer_conv(
+    e: Emitter,
+    x: Expr,
+    w: Expr,
+    x_zero_point: Expr | None = None,
+    w_zero_point: Expr | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    shape = e.shape(w)
+    sizes = None if shape is None or None in shape[1:] else [n for n in shape[1:] if n is not None]
+    axes = tuple(range(1, len(shape or ())))
+    return ops.quantized_conv(
+        x,
+        w,
+        **_given(
+            x_zero_point=_offset(e, x_zero_point),
+            w_zero_point=_offset(e, w_zero_point),
+            strides=list(strides) if strides and set(strides) != {1} else None,
+            pads=list(pads) if pads and set(pads) != {0} else None,
+            dilations=list(dilations) if dilations and set(dilations) != {1} else None,
+            group=None if group == 1 else group,
+            auto_pad=None if auto_pad == "NOTSET" else auto_pad,
+        ),
+        **_width(e, x, x_zero_point, w, w_zero_point, axes, None if sizes is None else math.prod(sizes)),
+    )
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _offset(e: Emitter, zero_point: Expr | None) -> Any:
+    """A zero point as a number where it is a known one, None where it is zero."""
+    if zero_point is None or _is_zero(e, zero_point):
+        return None
+    number = e.scalar(zero_point, 1)
+    return zero_point if number is None else number
+
+
+def _width(
+    e: Emitter,
+    x: Expr,
+    x_zero_point: Expr | None,
+    w: Expr,
+    w_zero_point: Expr | None,
+    axes: tuple[int, ...],
+    terms: int | None,
+) -> dict[str, Any]:
+    """The float dtype in which the sums are exact: single precision where that is certain, else the default, double."""
+    distance = largest_distance(e.dtype(x), _known(e, x_zero_point))
+    weight, zero = e.const(w), _known(e, w_zero_point)
+    if weight is not None and zero is not None and weight.ndim >= len(axes):
+        if axes != (-2,) and zero.ndim:
+            zero = zero.reshape(-1, *[1] * (weight.ndim - 1))
+        bound: int | None = largest_sum(distance, weight, zero, axes)
+    else:
+        bound = None if terms is None else terms * distance * largest_distance(e.dtype(w), zero)
+    return {"dtype": tf.float32} if bound is not None and bound <= EXACT else {}
+
+
+def _known(e: Emitter, zero_point: Expr | None) -> Any:
+    return np.zeros((), np.int8) if zero_point is None else e.const(zero_point)
