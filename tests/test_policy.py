@@ -52,8 +52,8 @@ MAY_IMPORT = {
     "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
     "cli": BASE
     | {"", "hub", "model", "canon", "layout", "report", "scoreboard", "verification", "training", "training.export"}
-    | {"backends.torch", "backends.coverage"},
-    "": {"errors", "model", "training", "verification", "frontends", "backends.torch"},
+    | {"backends.emit", "backends.torch", "backends.tensorflow", "backends.coverage"},
+    "": {"errors", "model", "training", "verification", "frontends", "backends.torch", "backends.tensorflow"},
     "__main__": {"cli"},
 }
 """Which part of the package may import which; every part may import itself."""

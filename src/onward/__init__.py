@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from onward import training
+    from onward.backends.tensorflow.convert import to_tensorflow
     from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
     from onward.frontends.torch import from_torch
@@ -17,11 +18,12 @@ _HOMES = {
     "OnwardError": "onward.errors",
     "from_torch": "onward.frontends.torch",
     "load": "onward.model",
+    "to_tensorflow": "onward.backends.tensorflow.convert",
     "to_torch": "onward.backends.torch.convert",
     "verify": "onward.verification.verify",
 }
 
-__all__ = ["Model", "OnwardError", "from_torch", "load", "to_torch", "training", "verify"]
+__all__ = ["Model", "OnwardError", "from_torch", "load", "to_tensorflow", "to_torch", "training", "verify"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from onward.cli.targets import TARGETS
 from onward.errors import ConversionError, OnwardError, RunFailure, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
-    from onward.backends.torch.convert import Source
     from onward.model import Model
     from onward.verification.results import Report
-    from onward.verification.runners import Inputs, Outputs
+    from onward.verification.runners import Inputs, Outputs, Run
 
 STEPS = ("reading", "generating source", "verifying", "writing")
 REFEREES = ("onnxruntime", "reference")
@@ -31,7 +32,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         epilog="example: onward convert model.onnx --to torch --out resnet/",
     )
     command.add_argument("model", help="the .onnx file")
-    command.add_argument("--to", required=True, choices=["torch"], help="the framework to convert to")
+    command.add_argument(
+        "--to", required=True, choices=list(TARGETS), help="the framework, or the format, to convert to"
+    )
     command.add_argument("--out", required=True, metavar="FOLDER", help="where the package is written")
     command.add_argument(
         "--trainable",
@@ -54,21 +57,20 @@ def run(args: argparse.Namespace) -> None:
     from onward.model import load
 
     console = Console(stderr=True)
+    target = TARGETS[args.to]
     check_output(Path(args.out))
-    require_torch()
-    from onward.backends.torch.convert import generate, write_package
-
+    require(target.package)
     with step(console, 1):
         model = load(args.model)
     with step(console, 2):
-        source = generate(model, args.trainable or True)
+        source = target.generate(model, args.trainable or True)
     if not args.no_verify:
         with step(console, 3):
-            words = checked(model, source, args)
+            words = checked(model, target.runner(model, source), args)
         console.print(words, highlight=False, soft_wrap=True)
     with step(console, 4):
-        folder = write_package(source, args.out)
-    names = ", ".join(sorted(p.name for p in folder.iterdir() if p.is_file()))
+        folder = target.write(model, source, Path(args.out))
+    names = ", ".join(sorted(p.name for p in folder.iterdir()))
     console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False, soft_wrap=True)
 
 
@@ -79,11 +81,11 @@ def check_output(folder: Path) -> None:
             raise OnwardError(f"{place} is a file; --out names a folder")
 
 
-def require_torch() -> None:
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise OnwardError("PyTorch is not installed: pip install 'onward[torch]'") from error
+def require(package: str) -> None:
+    """Fail with a word on how to install a framework where it is missing."""
+    if importlib.util.find_spec(package) is None:
+        title = {"torch": "PyTorch", "tensorflow": "TensorFlow"}[package]
+        raise OnwardError(f"{title} is not installed: pip install 'onward[{package}]'")
 
 
 @contextmanager
@@ -103,35 +105,30 @@ def step(console: object, number: int) -> Iterator[None]:
         raise ConversionError(f"{title}: {problem} (a defect of Onward; `onward --traceback …` shows where)") from error
 
 
-def checked(model: Model, source: Source, args: argparse.Namespace) -> str:
+def checked(model: Model, run: Run, args: argparse.Namespace) -> str:
     """How original and result compare, in a sentence."""
     from onward.verification.runners import find
 
     if args.verify_on:
         find(args.verify_on)
     try:
-        report = verify(model, source, args.verify_on, args.seed)
+        report = verify(model, run, args.verify_on, args.seed)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
     return verdict(report, args.keep)
 
 
-def verify(model: Model, source: Source, on: str | None, seed: int) -> Report:
+def verify(model: Model, run: Run, on: str | None, seed: int) -> Report:
     """Run original and result on the same inputs."""
-    from onward.backends.torch.load import run as execute
     from onward.verification.runners import failures
-    from onward.verification.runners.torch import run_module
     from onward.verification.sides import Side
     from onward.verification.verify import verify as compare
 
-    net = execute(source)
-    names = [value.name or "" for value in model.ir.graph.outputs]
+    def guarded(inputs: Inputs) -> Outputs:
+        with failures("the result"):
+            return run(inputs)
 
-    def run(inputs: Inputs) -> Outputs:
-        with failures("PyTorch"):
-            return run_module(net, inputs, names)
-
-    result = Side("the result", run)
+    result = Side("the result", guarded)
     referees = [on] if on else REFEREES
     for number, referee in enumerate(referees, 1):
         try:

@@ -27,21 +27,22 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--to", required=True, choices=["torch"], help="the framework to go on in")
     command.add_argument("--out", required=True, metavar="FOLDER", help="where the package is written")
     command.add_argument("--checkpoint", metavar="FILE", help="go on from where `onward train run` came")
+    command.add_argument("--index", type=int, metavar="N", help="which training info, if the file has several")
     command.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from onward.cli.convert import check_output, require_torch
+    from onward.cli.convert import check_output, require
     from onward.training.export import to_torch_package
     from onward.training.info import load
 
     check_output(Path(args.out))
-    require_torch()
+    require("torch")
     console = Console(stderr=True)
     with console.status("writing the training as PyTorch source"):
-        folder = to_torch_package(_continued(load(args.model), args.checkpoint), args.out)
+        folder = to_torch_package(_continued(load(args.model, index=args.index), args.checkpoint), args.out)
     names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
     console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False, soft_wrap=True)
 

@@ -31,6 +31,7 @@ def conv(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Expr:
+    b = without_zeros(e, b)
     shape = e.shape(w)
     sizes = list(kernel_shape or (shape or ())[2:])
     kernel = [n for n in sizes if n is not None]
@@ -41,6 +42,12 @@ def conv(
     win = window(kernel, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     y = _convolution(e, x, w, win, group, auto_pad == "SAME_UPPER")
     return y if b is None else y + b
+
+
+def without_zeros(e: Emitter, b: Expr | None) -> Expr | None:
+    """No bias where an exporter wrote zeros for none."""
+    value = e.const(b)
+    return b if b is None or value is None or value.any() or e.is_weight(b) else None
 
 
 def _convolution(e: Emitter, x: Expr, w: Expr, win: Window, group: int, upper: bool) -> Expr:
@@ -101,6 +108,7 @@ def conv_transpose(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Expr:
+    b = without_zeros(e, b)
     rank = (e.rank(x) or 4) - 2
     weight = filters(e, w, rank)
     given: dict[str, Any] = {

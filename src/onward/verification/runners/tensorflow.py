@@ -14,16 +14,22 @@ from onward.verification.runners.narrow import dtype_of
 
 
 def prepare(model: Model, mode: str) -> Run:
+    from onward.backends.tensorflow.convert import to_tensorflow
+
+    return runner_of(to_tensorflow(model), model.ir.graph, traced=mode == "function")
+
+
+def runner_of(net: Any, graph: ir.Graph, traced: bool = False) -> Run:
+    """Runs a generated module on numpy inputs by name."""
     import tensorflow as tf
 
-    from onward.backends.tensorflow.convert import to_tensorflow
+    from onward.backends.tensorflow.saved_model import signature_of
     from onward.backends.tensorflow.target import DTYPES
 
-    net: Any = to_tensorflow(model)
-    fed = [value for value in model.ir.graph.inputs if not value.is_initializer()]
-    if mode == "function":
-        net = tf.function(net.__call__, input_signature=[_spec(value) for value in fed])
-    outputs = [(value.name or "", dtype_of(value)) for value in model.ir.graph.outputs]
+    fed = [value for value in graph.inputs if not value.is_initializer()]
+    outputs = [(value.name or "", dtype_of(value)) for value in graph.outputs]
+    if traced:
+        net = tf.function(net.__call__, autograph=False, input_signature=[signature_of(value) for value in fed])
 
     def run(inputs: Inputs) -> Outputs:
         if replaced := inputs.keys() - {value.name for value in fed}:
@@ -33,18 +39,6 @@ def prepare(model: Model, mode: str) -> Run:
         return {name: _array(value, dtype) for (name, dtype), value in zip(outputs, values, strict=True)}
 
     return run
-
-
-def _spec(value: ir.Value) -> Any:
-    """What a traced function takes for an input: dimensions that are not known stay open."""
-    import tensorflow as tf
-
-    from onward.backends.tensorflow.target import dtype
-
-    if not isinstance(value.type, ir.TensorType):
-        raise RunFailure(f"a function of TensorFlow takes no {value.type} ({value.name})")
-    dims = None if value.shape is None else [d if isinstance(d, int) else None for d in value.shape]
-    return tf.TensorSpec(dims, getattr(tf, str(dtype(value.type.dtype)._text).removeprefix("tf.")), value.name)
 
 
 def _tensor(value: Any, dtype: str | None) -> Any:

@@ -1,0 +1,55 @@
+"""A generated module as a SavedModel: a folder that runs without Python, with the ONNX file's names."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+
+from onward.backends.tensorflow.target import DTYPES
+from onward.errors import OnwardError, UnsupportedError
+
+if TYPE_CHECKING:
+    from onward.backends.emit.package import Source
+
+SIGNATURE = "serving_default"
+
+
+def write_saved_model(source: Source, graph: ir.Graph, folder: Path) -> Path:
+    """Trace the module of a generated source, and save it. `graph` tells the names and types of inputs and outputs."""
+    import tensorflow as tf
+
+    from onward.backends.tensorflow.load import run
+
+    net: Any = run(source)
+    inputs = [value for value in graph.inputs if not value.is_initializer()]
+    names = [value.name or "" for value in graph.outputs]
+
+    def serve(*arguments: Any) -> dict[str, Any]:
+        found = net(*arguments)
+        return dict(zip(names, found if len(names) > 1 else [found], strict=True))
+
+    net.serve = tf.function(serve, autograph=False, input_signature=[signature_of(value) for value in inputs])
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
+        staged = Path(scratch) / folder.name
+        tf.saved_model.save(net, str(staged), signatures={SIGNATURE: net.serve})
+        if folder.exists():
+            if not (folder / "saved_model.pb").is_file():
+                raise OnwardError(f"{folder} exists and is no SavedModel; give another --out")
+            shutil.rmtree(folder)
+        staged.rename(folder)
+    return folder
+
+
+def signature_of(value: ir.Value) -> Any:
+    """What a traced function takes for an input: dimensions that are not known stay open."""
+    import tensorflow as tf
+
+    if not isinstance(value.type, ir.TensorType):
+        raise UnsupportedError(f"a function of TensorFlow takes tensors, not a {value.type} ({value.name!r})")
+    dims = None if value.shape is None else [d if isinstance(d, int) else None for d in value.shape]
+    return tf.TensorSpec(dims, getattr(tf, DTYPES[value.type.dtype]), name=value.name)
