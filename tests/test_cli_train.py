@@ -197,3 +197,21 @@ def test_data_that_are_no_npz(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["train", "run", "trainable.onnx", "--data", str(DIGITS), "--out", "tuned.onnx"]) == 2
     message = capsys.readouterr().err
     assert "no .npz file of arrays: numpy.savez writes one" in message and "pickle" not in message
+
+
+def test_one_of_several_trainings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepared("--trainable", "head.*", "--optimizer", "sgd")
+    assert main(["train", "prepare", "trainable.onnx", "--trainable", "stem.*", "--out", "both.onnx"]) == 0
+    given = ["--data", "data.npz", "--batch", "16", "--out", "tuned.onnx"]
+    changed = []
+    for index in ("0", "1"):
+        assert main(["train", "run", "both.onnx", *given, "--index", index]) == 0
+        before, after = (
+            {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+            for path in (DIGITS, "tuned.onnx")
+        )
+        names = {n for n, array in before.items() if "running" not in n and not np.array_equal(array, after[n])}
+        changed.append({name.partition(".")[0] for name in names})
+    assert changed == [{"head"}, {"stem"}]
+    assert main(["train", "run", "both.onnx", *given, "--index", "2"]) == 2
+    assert "there is no training info 2; there are 2" in capsys.readouterr().err

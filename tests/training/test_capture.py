@@ -155,3 +155,14 @@ def test_what_has_no_counterpart_is_refused() -> None:
         mixed = network("cnn")
         mixed[1].eval()
         from_torch(mixed, torch.randn(4, 2, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [(F.cross_entropy, nn.CrossEntropyLoss()), (F.mse_loss, nn.MSELoss()), (F.ctc_loss, nn.CTCLoss())],
+)
+def test_functions_are_losses(function: Any, kind: nn.Module) -> None:
+    net = nn.Unflatten(1, (2, 2)) if function is F.ctc_loss else nn.Identity()
+    net = nn.Sequential(nn.Linear(4, 4), net)
+    losses = [from_torch(net, torch.randn(3, 4), loss).loss for loss in (function, kind)]
+    assert losses[0] == losses[1] is not None

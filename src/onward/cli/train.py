@@ -220,6 +220,7 @@ def _add_run(actions: Commands) -> None:
     command.add_argument("--every", type=int, metavar="N", help="write it every N batches, not only after epochs")
     command.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
     command.add_argument("--initialize", action="store_true", help="begin with the file's initialization")
+    command.add_argument("--index", type=int, metavar="N", help="which training info, if the file has several")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
@@ -231,7 +232,7 @@ def run(args: argparse.Namespace) -> int:
     for path in filter(None, (args.out, args.save_trainable, args.checkpoint)):
         _check_out(path)
     data, val = npz(args.data), npz(args.val) if args.val else None
-    trainable = load(args.model, initialize=args.initialize)
+    trainable = load(args.model, index=args.index, initialize=args.initialize)
     if args.averaged:
         trainable.average()
     trainer = Trainer(trainable, lr=args.lr, threads=args.threads, seed=args.seed)

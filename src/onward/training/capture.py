@@ -48,9 +48,10 @@ def from_torch(
     """A PyTorch module as a trainable model whose next steps are those that PyTorch would make.
 
     `args` are inputs such as the module is called with; their first axis is the batch unless `dynamic_batch` is off.
-    `loss` is a loss of `torch.nn`, or whatever `prepare` takes. Of a `torch.optim` optimizer the parameters, their
-    groups and the state are taken over; else what requires a gradient is trained. The module's mode, `train()` or
-    `eval()`, says how batch normalisation and dropout behave; it is left as it is. `options` are those of `prepare`.
+    `loss` is a loss of `torch.nn` or `torch.nn.functional`, or whatever `prepare` takes. Of a `torch.optim` optimizer
+    the parameters, their groups and the state are taken over; else what requires a gradient is trained. The module's
+    mode, `train()` or `eval()`, says how batch normalisation and dropout behave; it is left as it is. `options` are
+    those of `prepare`.
     """
     import torch
 
@@ -124,9 +125,22 @@ def _check_statistics(module: torch.nn.Module, made: Trainable) -> None:
 
 
 def _loss(loss: Any) -> Any:
-    """A loss of `torch.nn` as one of Onward's; others as they are."""
+    """A loss of `torch.nn`, or a function of `torch.nn.functional`, as one of Onward's; others as they are."""
     from torch import nn
+    from torch.nn import functional
 
+    functions: dict[Any, type[nn.Module]] = {
+        functional.cross_entropy: nn.CrossEntropyLoss,
+        functional.nll_loss: nn.NLLLoss,
+        functional.binary_cross_entropy_with_logits: nn.BCEWithLogitsLoss,
+        functional.mse_loss: nn.MSELoss,
+        functional.l1_loss: nn.L1Loss,
+        functional.huber_loss: nn.HuberLoss,
+        functional.smooth_l1_loss: nn.SmoothL1Loss,
+        functional.ctc_loss: nn.CTCLoss,
+    }
+    if callable(loss) and loss in functions:
+        loss = functions[loss]()
     if not isinstance(loss, nn.Module):
         return loss
     reduction: Any = getattr(loss, "reduction", "mean")
