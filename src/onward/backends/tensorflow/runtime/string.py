@@ -14,11 +14,14 @@ def split_text(x: tf.Tensor, delimiter: str | None, limit: int = -1) -> tuple[tf
     """
     texts = tf.reshape(x if delimiter else tf.strings.strip(x), [-1])
     parts = tf.strings.split(texts, delimiter, limit) if limit else tf.RaggedTensor.from_tensor(texts[:, tf.newaxis])
-    counts = tf.where(texts == "", tf.zeros([], tf.int64), parts.row_lengths())
+    rows = parts.to_tensor("", shape=[None, None])
+    if delimiter:
+        counts = tf.where(texts == "", tf.zeros([], tf.int64), parts.row_lengths())
+    else:
+        counts = tf.reduce_sum(tf.cast(rows != "", tf.int64), 1)
     width = tf.reduce_max(tf.concat([counts, [0]], 0))
-    rows = parts.to_tensor("", shape=[None, None])[:, :width]
     shape = tf.shape(x, tf.int64)
-    return tf.reshape(rows, tf.concat([shape, [width]], 0)), tf.reshape(counts, shape)
+    return tf.reshape(rows[:, :width], tf.concat([shape, [width]], 0)), tf.reshape(counts, shape)
 
 
 def normalize_text(x: tf.Tensor, case: str | None, stop_words: list[str], case_sensitive: bool) -> tf.Tensor:
