@@ -19,7 +19,7 @@ from onward.training.ctc import CTC
 from onward.training.divergence import DivergedError, diagnosis
 from onward.training.evaluation import COUNTED, RIGHT, evaluation
 from onward.training.flat import Flat
-from onward.training.kernels.compiler import wanted
+from onward.training.kernels.compiler import chosen
 from onward.training.scattered import Rows, scatter_in_place
 from onward.training.session import Batch, Feeds, bind_input, bind_output, open_session
 from onward.training.targets import class_labels
@@ -52,8 +52,9 @@ class Trainer:
     ) -> None:
         """`seed` is for dropout: the mask of each step follows from it and from the number of the step.
 
-        `kernels`: whether parts of a step are compiled where there is a C compiler; by default unless the environment
-        variable ONWARD_KERNELS is 0.
+        `kernels`: whether a step runs in faster forms than its graph says: convolutions in those that suit their
+        sizes, and parts compiled where there is a C compiler; by default unless the environment variable
+        ONWARD_KERNELS is 0.
         """
         self.trainable = trainable
         self.lr = trainable.optimizer.lr if lr is None else lr
@@ -81,7 +82,7 @@ class Trainer:
         self._fresh = {name: array.copy() for name, array in trainable.buffers.items()}
         self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
         graph, scattered = scatter_in_place(trainable.gradients)
-        self._session = open_session(graph, threads, lean=True, kernels=wanted(kernels))
+        self._session = open_session(graph, threads, lean=True, kernels=chosen(kernels))
         own = {*self._weights.views, *self._buffers, *(each.start for each in scattered)}
         self._feeds = Feeds(self._session, trainable.gradients.graph, own)
         self._labels = class_labels(trainable.gradients.graph, trainable.labels)

@@ -19,11 +19,16 @@ EXACT = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """Each operation rounds as the graph's; only error numbers and exceptions of the C library are given up."""
 
 
-def wanted(choice: bool | None) -> bool:
-    """Whether kernels are to be used: as chosen, or by the environment; never without a compiler."""
+def chosen(choice: bool | None) -> bool:
+    """Whether a step may run in faster forms than its graph says: as chosen, or by the environment."""
     if choice is None:
-        choice = os.environ.get(SWITCH, "1").lower() not in ("0", "false", "off", "no")
-    return choice and compiler() is not None
+        return os.environ.get(SWITCH, "1").lower() not in ("0", "false", "off", "no")
+    return choice
+
+
+def wanted(choice: bool | None) -> bool:
+    """Whether kernels are to be used; never without a compiler."""
+    return chosen(choice) and compiler() is not None
 
 
 @cache
