@@ -43,6 +43,8 @@ def several_gradients(op: Builder, ends: Sequence[tuple[ir.Value, Tensor]], wrt:
     fill_nodes(nodes, op.model.opset_imports)
     for node in reversed(nodes):
         tape.back(node)
+    if tape.has_replaced:
+        op.graph.sort()
     return [tape.gradient(value) for value in wrt]
 
 
@@ -53,9 +55,16 @@ class Tape:
         self.op = op
         self.reached = reached
         """The values that depend on what the derivatives are taken with respect to."""
+        self.has_replaced = False
+        """Whether forward nodes now depend on nodes behind them."""
         self._found: dict[ir.Value, list[Tensor]] = {}
 
     def add(self, value: ir.Value, gradient: Tensor) -> None:
+        """A gradient has the dimensions of its value, also where inference did not find them."""
+        own, known = gradient.value.shape, value.shape
+        if own is not None and known is not None and own.rank() == known.rank():
+            pairs = zip(own, known, strict=True)
+            gradient.value.shape = ir.Shape([b if not isinstance(a, int) and a.value is None else a for a, b in pairs])
         self._found.setdefault(value, []).append(gradient)
 
     def gradient(self, value: ir.Value) -> Tensor | None:
@@ -110,6 +119,18 @@ class Context:
                 output.name = output.name or self.op.names.value(f"{node.name or node.op_type}_output")
             self.op.inference.node(node)
         return self.output(index)
+
+    @property
+    def can_replace(self) -> bool:
+        """Whether the outputs may be computed by other nodes."""
+        here = self.node.graph is self.op.graph
+        return here and not any(output.is_graph_output() for output in self.node.outputs)
+
+    def replace(self, index: int, tensor: Tensor) -> None:
+        """Compute an output by other nodes, which keep what the gradient needs."""
+        if index < len(self.node.outputs):
+            self.node.outputs[index].replace_all_uses_with(tensor.value)
+            self.tape.has_replaced = True
 
     def gradient(self, index: int) -> Tensor | None:
         """The gradient of an output; None where nothing depends on it."""
