@@ -11,6 +11,8 @@ from onward.errors import UnsupportedError
 from onward.spec.cast import SMALL_FLOATS, SMALL_INTEGERS
 
 _D = ir.DataType
+FLOAT8 = {of for of in SMALL_FLOATS if of != _D.FLOAT4E2M1} | {_D.FLOAT8E8M0}
+"""Formats whose values float32 holds, but not as their bits."""
 
 
 @rule("Cast")
@@ -69,7 +71,7 @@ def bit_cast(e: Emitter, x: Expr, *, to: int) -> Expr:
     source, target = e.dtype(x), _D(to)
     if source == target:
         return x
-    if any(kind in SMALL_FLOATS and kind != _D.FLOAT4E2M1 or kind == _D.FLOAT8E8M0 for kind in (source, target)):
+    if any(kind in FLOAT8 for kind in (source, target)):
         raise UnsupportedError(f"TensorFlow keeps no bits of {source} and {target}: BitCast is not possible")
     small = SMALL_INTEGERS.keys() | {_D.FLOAT4E2M1}
     if source not in small and target not in small:

@@ -1,4 +1,4 @@
-"""Ops that rearrange elements: reshaping, transposing, broadcasting, joining; and tensors made of nothing but a shape."""
+"""Ops that rearrange elements: reshaping, transposing, broadcasting, joining; and tensors made of a shape alone."""
 
 from __future__ import annotations
 

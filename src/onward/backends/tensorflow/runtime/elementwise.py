@@ -1,6 +1,5 @@
 """Elementwise functions whose edge cases differ from TensorFlow's."""
 
-import numpy as np
 import tensorflow as tf
 
 
@@ -49,4 +48,4 @@ def is_shift(x: tf.Tensor, amount: tf.Tensor) -> tf.Tensor:
 
 def bit_width(x: tf.Tensor) -> int:
     """How many bits an integer of this dtype has."""
-    return 8 * np.dtype(x.dtype.as_numpy_dtype).itemsize
+    return 8 * int(x.dtype.size)

@@ -1,0 +1,88 @@
+"""Fourier transforms and windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.tensorflow.dtypes import scalar
+from onward.backends.tensorflow.target import dtype, ops, rule
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+@rule("DFT")
+def dft(
+    e: Emitter,
+    x: Expr,
+    dft_length: Expr | None = None,
+    axis: Expr | None = None,
+    *,
+    inverse: int = 0,
+    onesided: int = 0,
+) -> Expr:
+    along = -2 if axis is None else scalar(e, axis)
+    options = _given(
+        length=None if dft_length is None else scalar(e, dft_length),
+        axis=None if isinstance(along, int) and along == -2 else along,
+        inverse=True if inverse else None,
+        onesided=True if onesided else None,
+    )
+    return ops.dft(x, **options)
+
+
+@rule("STFT")
+def stft(
+    e: Emitter,
+    signal: Expr,
+    frame_step: Expr,
+    window: Expr | None = None,
+    frame_length: Expr | None = None,
+    *,
+    onesided: int = 1,
+) -> Expr:
+    options = _given(
+        window=window,
+        frame_length=None if frame_length is None else scalar(e, frame_length),
+        onesided=None if onesided else False,
+    )
+    return ops.stft(signal, scalar(e, frame_step), **options)
+
+
+def _window(op: str, *coefficients: float) -> None:
+    """A window that is a sum of cosines: its coefficients."""
+
+    @rule(op)
+    def apply(e: Emitter, size: Expr, *, output_datatype: int = 1, periodic: int = 1) -> Expr:
+        options = _given(
+            periodic=None if periodic else False,
+            dtype=None if output_datatype == ir.DataType.FLOAT else dtype(output_datatype),
+        )
+        return ops.cosine_window(scalar(e, size), list(coefficients), **options)
+
+
+_window("HannWindow", 0.5, -0.5)
+_window("HammingWindow", 25 / 46, -21 / 46)
+_window("BlackmanWindow", 0.42, -0.5, 0.08)
+
+
+@rule("MelWeightMatrix")
+def mel_weight_matrix(
+    e: Emitter,
+    num_mel_bins: Expr,
+    dft_length: Expr,
+    sample_rate: Expr,
+    lower_edge_hertz: Expr,
+    upper_edge_hertz: Expr,
+    *,
+    output_datatype: int = 1,
+) -> Expr:
+    counts = (scalar(e, x) for x in (num_mel_bins, dft_length, sample_rate))
+    edges = (scalar(e, x, ir.DataType.DOUBLE) for x in (lower_edge_hertz, upper_edge_hertz))
+    kind = {} if output_datatype == ir.DataType.FLOAT else {"dtype": dtype(output_datatype)}
+    return ops.mel_weight_matrix(*counts, *edges, **kind)
