@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +13,13 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from onward.cli.targets import TARGETS
+from onward.cli.targets import TARGETS, Target
 from onward.errors import ConversionError, OnwardError, RunFailure, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from onward.backends.emit.package import Source
     from onward.model import Model
     from onward.verification.results import Report
     from onward.verification.runners import Inputs, Outputs, Run
@@ -35,13 +40,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "--to", required=True, choices=list(TARGETS), help="the framework, or the format, to convert to"
     )
-    command.add_argument("--out", required=True, metavar="FOLDER", help="where the package is written")
+    command.add_argument("--out", required=True, metavar="PATH", help="the folder, or for tflite the file, to write")
     command.add_argument(
         "--trainable",
         action="append",
         metavar="PATTERN",
         help="only weights whose name matches are trained, such as 'head.*' (may be given more than once)",
     )
+    command.add_argument(
+        "--quantize", choices=["float16", "dynamic", "int8"], help="tflite: smaller numbers; int8 needs --calibrate"
+    )
+    command.add_argument("--calibrate", metavar="DATA", help="tflite: inputs (.npz, a folder, …) to calibrate int8 by")
     command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
     command.add_argument(
         "--verify-on", metavar="RUNNER", help="what runs the original: onnxruntime, or reference where it cannot"
@@ -57,28 +66,71 @@ def run(args: argparse.Namespace) -> None:
     from onward.model import load
 
     console = Console(stderr=True)
-    target = TARGETS[args.to]
-    check_output(Path(args.out))
+    target, out = TARGETS[args.to], Path(args.out)
+    check_output(out, target.is_file)
+    check_options(args)
     require(target.package)
     with step(console, 1):
         model = load(args.model)
     with step(console, 2):
         source = target.generate(model, args.trainable or True)
-    if not args.no_verify:
-        with step(console, 3):
-            words = checked(model, target.runner(model, source), args)
-        console.print(words, highlight=False, soft_wrap=True)
+    if target.runner is not None:
+        if not args.no_verify:
+            with step(console, 3):
+                words = checked(model, target.runner(model, source), args)
+            console.print(words, highlight=False, soft_wrap=True)
+        with step(console, 4):
+            target.write(model, source, out, args)
+    else:
+        written_first(console, target, model, source, args)
+    console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
+
+
+def written_first(console: Console, target: Target, model: Model, source: Source, args: argparse.Namespace) -> None:
+    """What is written is run beside the original, and takes its place only then."""
+    from onward.verification.artifacts import open_artifact
+
+    out = Path(args.out)
     with step(console, 4):
-        folder = target.write(model, source, Path(args.out))
-    names = ", ".join(sorted(p.name for p in folder.iterdir()))
-    console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False, soft_wrap=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
+        staged = Path(scratch) / out.name
+        with step(console, 4):
+            target.write(model, source, staged, args)
+        if not args.no_verify:
+            with step(console, 3):
+                words = checked(model, open_artifact(staged).run, args)
+            console.print(words, highlight=False, soft_wrap=True)
+        with step(console, 4):
+            if out.is_dir():
+                shutil.rmtree(out)
+            staged.rename(out)
 
 
-def check_output(folder: Path) -> None:
+def described(out: Path) -> str:
+    if out.is_file():
+        return f"{out} ({out.stat().st_size:,} bytes)"
+    return f"{out}/ ({', '.join(sorted(p.name for p in out.iterdir()))})"
+
+
+def check_output(out: Path, is_file: bool = False) -> None:
     """Fail before the work is done, not after."""
-    for place in (folder, *folder.parents):
+    if is_file and out.is_dir():
+        raise OnwardError(f"{out} is a folder; --out names a file")
+    for place in (*([] if is_file else [out]), *out.parents):
         if place.exists() and not place.is_dir():
-            raise OnwardError(f"{place} is a file; --out names a folder")
+            raise OnwardError(f"{place} is a file; --out names a {'file in a folder' if is_file else 'folder'}")
+
+
+def check_options(args: argparse.Namespace) -> None:
+    if args.to != "tflite" and (args.quantize or args.calibrate):
+        raise OnwardError("--quantize and --calibrate are for --to tflite")
+    if args.quantize == "int8" and args.calibrate is None:
+        raise OnwardError("--quantize int8 needs calibration data: give --calibrate data.npz")
+    out = Path(args.out)
+    replaced = out.is_dir() and any(out.iterdir()) and not (out / "saved_model.pb").is_file()
+    if args.to == "savedmodel" and replaced:
+        raise OnwardError(f"{args.out} is a folder of something else; give another --out")
 
 
 def require(package: str) -> None:
@@ -115,7 +167,7 @@ def checked(model: Model, run: Run, args: argparse.Namespace) -> str:
         report = verify(model, run, args.verify_on, args.seed)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
-    return verdict(report, args.keep)
+    return verdict(report, args.keep, args.quantize)
 
 
 def verify(model: Model, run: Run, on: str | None, seed: int) -> Report:
@@ -139,11 +191,11 @@ def verify(model: Model, run: Run, on: str | None, seed: int) -> Report:
     raise AssertionError("unreachable")
 
 
-def verdict(report: Report, keep: bool) -> str:
-    """A sentence that says how original and result compare; raises where they differ."""
+def verdict(report: Report, keep: bool, quantized: str | None = None) -> str:
+    """A sentence on how original and result compare; raises where they differ, but for what quantization does."""
     worst, side = report.worst, report.sides[0]
+    sets = f"{len(side.trials)} set{'s' if len(side.trials) > 1 else ''} of inputs"
     if report.status == "same" and worst is not None:
-        sets = f"{len(side.trials)} set{'s' if len(side.trials) > 1 else ''} of inputs"
         return (
             f"[green]verified:[/] worst error {worst.metrics.worst:.1e}, allowed {worst.tolerance.worst:.1e}"
             f" ({worst.tolerance.why}), over {sets} against {report.source}"
@@ -151,6 +203,11 @@ def verdict(report: Report, keep: bool) -> str:
     if report.status == "failed":
         failure = side.failure or next(trial.failure for trial in side.trials if trial.failure)
         problem = f"the result does not run: {failure}"
+    elif quantized is not None and worst is not None:
+        return (
+            f"[yellow]not the same, by {quantized}:[/] worst error {worst.metrics.worst:.1e}, overall"
+            f" {worst.metrics.overall:.1e}, over {sets} against {report.source}; check what it means for your data"
+        )
     else:
         problem = f"the result differs from {report.source}: {worst.name}: {worst.reason}" if worst else "it differs"
     if not keep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +22,10 @@ class Target:
     """What has to be installed, as it is imported."""
     generate: Callable[[Model, Any], Source]
     """The source code of a model, given which weights are trainable."""
-    runner: Callable[[Model, Source], Run]
-    """A function that runs the result on arrays by name."""
-    write: Callable[[Model, Source, Path], Path]
+    write: Callable[[Model, Source, Path, argparse.Namespace], Path]
+    runner: Callable[[Model, Source], Run] | None = None
+    """A function that runs the result on arrays by name, before it is written; None where what is written is run."""
+    is_file: bool = False
 
 
 def _torch(model: Model, trainable: Any) -> Source:
@@ -58,27 +60,29 @@ def _run_tensorflow(model: Model, source: Source) -> Run:
     return runner_of(execute(source), model.ir.graph)
 
 
-def _run_traced(model: Model, source: Source) -> Run:
-    from onward.backends.tensorflow.load import run as execute
-    from onward.verification.runners.tensorflow import runner_of
-
-    return runner_of(execute(source), model.ir.graph, traced=True)
-
-
-def _package(model: Model, source: Source, folder: Path) -> Path:
+def _package(model: Model, source: Source, folder: Path, args: argparse.Namespace) -> Path:
     from onward.backends.emit.package import write_package
 
     return write_package(source, folder)
 
 
-def _saved_model(model: Model, source: Source, folder: Path) -> Path:
+def _saved_model(model: Model, source: Source, folder: Path, args: argparse.Namespace) -> Path:
     from onward.backends.tensorflow.saved_model import write_saved_model
 
     return write_saved_model(source, model.ir.graph, folder)
 
 
+def _tflite(model: Model, source: Source, path: Path, args: argparse.Namespace) -> Path:
+    from onward.backends.tensorflow.tflite import write_tflite
+    from onward.verification.data import data_sets
+
+    samples = None if args.calibrate is None else [data.inputs for data in data_sets(model, inputs=args.calibrate)]
+    return write_tflite(source, model.ir.graph, path, args.quantize, samples)
+
+
 TARGETS = {
-    "torch": Target("torch", _torch, _run_torch, _package),
-    "tensorflow": Target("tensorflow", _tensorflow, _run_tensorflow, _package),
-    "savedmodel": Target("tensorflow", _tensorflow, _run_traced, _saved_model),
+    "torch": Target("torch", _torch, _package, _run_torch),
+    "tensorflow": Target("tensorflow", _tensorflow, _package, _run_tensorflow),
+    "savedmodel": Target("tensorflow", _tensorflow, _saved_model),
+    "tflite": Target("tensorflow", _tensorflow, _tflite, is_file=True),
 }

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
 from onward.backends.tensorflow.target import DTYPES
-from onward.errors import OnwardError, UnsupportedError
+from onward.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
@@ -22,27 +20,27 @@ def write_saved_model(source: Source, graph: ir.Graph, folder: Path) -> Path:
     """Trace the module of a generated source, and save it. `graph` tells the names and types of inputs and outputs."""
     import tensorflow as tf
 
+    net, serve = traced(source, graph)
+    net.serve = serve
+    tf.saved_model.save(net, str(folder), signatures={SIGNATURE: serve})
+    return folder
+
+
+def traced(source: Source, graph: ir.Graph) -> tuple[Any, Any]:
+    """The module of a generated source, and the function that calls it, with inputs and outputs by name."""
+    import tensorflow as tf
+
     from onward.backends.tensorflow.load import run
 
     net: Any = run(source)
-    inputs = [value for value in graph.inputs if not value.is_initializer()]
     names = [value.name or "" for value in graph.outputs]
 
     def serve(*arguments: Any) -> dict[str, Any]:
         found = net(*arguments)
         return dict(zip(names, found if len(names) > 1 else [found], strict=True))
 
-    net.serve = tf.function(serve, autograph=False, input_signature=[signature_of(value) for value in inputs])
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
-        staged = Path(scratch) / folder.name
-        tf.saved_model.save(net, str(staged), signatures={SIGNATURE: net.serve})
-        if folder.exists():
-            if not (folder / "saved_model.pb").is_file():
-                raise OnwardError(f"{folder} exists and is no SavedModel; give another --out")
-            shutil.rmtree(folder)
-        staged.rename(folder)
-    return folder
+    specs = [signature_of(value) for value in graph.inputs if not value.is_initializer()]
+    return net, tf.function(serve, autograph=False, input_signature=specs)
 
 
 def signature_of(value: ir.Value) -> Any:
