@@ -269,6 +269,27 @@ class Graph:
             out = tuple(int(s) for s in self.rng.permutation(shape))
             self.add("Reshape", [x, self.ints(*out)], out)
 
+    def shuffle(self) -> None:
+        """Splits an axis, transposes, and merges what is then next to each other."""
+        x = self.pick(3, 4)
+        if x is None:
+            return
+        shape = self.shapes[x]
+        axis = self.number(0, len(shape))
+        part = 2 if shape[axis] % 2 == 0 else 1
+        longer = (*shape[:axis], part, shape[axis] // part, *shape[axis + 1 :])
+        perm = [int(i) for i in self.rng.permutation(len(longer))] if self.number(0, 2) else list(range(len(longer)))
+        if perm == sorted(perm):
+            perm[axis], perm[axis + 1] = perm[axis + 1], perm[axis]
+        moved = [longer[i] for i in perm]
+        at = self.number(0, len(moved) - 1) if self.number(0, 2) else axis
+        shorter = (*moved[:at], moved[at] * moved[at + 1], *moved[at + 2 :])
+        first = self.add("Reshape", [x, self.ints(*longer)], longer)
+        second = self.add("Transpose", [first], tuple(moved), perm=perm)
+        self.add("Reshape", [second, self.ints(*shorter)], shorter)
+        if self.number(0, 5):
+            del self.shapes[first], self.shapes[second]
+
     def computed_reshape(self) -> None:
         """To a shape that is computed from that of the tensor."""
         if x := self.pick(4):
@@ -365,5 +386,5 @@ STEPS: list[Callable[[Graph], None]] = [
     *(Graph.resize, Graph.where, Graph.transpose, Graph.concat, Graph.split, Graph.slice, Graph.pad, Graph.reduce),
     *(Graph.softmax, Graph.squeeze, Graph.unsqueeze, Graph.gather, Graph.expand, Graph.tile, Graph.reshape),
     *(Graph.computed_reshape, Graph.computed_resize, Graph.quantize, Graph.cumulative, Graph.arg, Graph.matmul),
-    Graph.layer_norm,
+    *(Graph.layer_norm, Graph.shuffle, Graph.shuffle),
 ]

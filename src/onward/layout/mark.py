@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from onward.canon.known import Known
 from onward.layout.change import Aligned, Change, constant, is_plain
+from onward.layout.groups import merge, only_reader, split
 from onward.layout.meanings import Meanings, change_of, has_layout, main_tensor, permutation
 from onward.layout.orders import Layout, Order, between, order_of
 from onward.layout.partition import Partition, Side, cost_of
@@ -29,6 +30,8 @@ class Mark:
     """Of a Transpose."""
     takes_any: bool = False
     """Whether the first input may be stored either way, whatever the outputs are."""
+    loose: Order | None = None
+    """Of a Reshape next to a Transpose: the order of the tensor between the two, where `change` applies."""
 
 
 class Reader(NamedTuple):
@@ -54,7 +57,16 @@ class Marked:
         self.meanings = Meanings(graph, known)
         self.same: dict[ir.Value, ir.Value] = {}
         """Results of transposes between the layouts, and the tensor that each is in memory, if stored in one layout."""
-        self.marks = {node: mark for node in graph if (mark := self._mark(node, roles, known))}
+        self.loose: dict[ir.Value, ir.Node] = {}
+        """Tensors between a Reshape and a Transpose, which may be stored in any order, and the Reshape."""
+        self.marks: dict[ir.Node, Mark] = {}
+        for node in graph:
+            if node.op_type == "Transpose" and node.domain == "":
+                self._loosen(node, known)
+        for node in graph:
+            mark = self.marks.get(node) or self._mark(node, roles, known)
+            if mark is not None:
+                self.marks[node] = mark
 
     def _mark(self, node: ir.Node, roles: Roles, known: Known) -> Mark | None:
         images = images_of(node)
@@ -71,6 +83,36 @@ class Marked:
         if change is None or not self._fits(node, change, meaning):
             return None
         return Mark(meaning, change, takes_any=change.takes_any)
+
+    def _loosen(self, node: ir.Node, known: Known) -> None:
+        """Mark a Transpose and the Reshapes next to it, of which no rule knows how to take either layout."""
+        x, y = node.inputs[0], node.outputs[0]
+        if x is None or x.shape is None or y.shape is None or constant(x) is not None:
+            return
+        before, after = x.producer(), only_reader(y, self.graph)
+        if self._is_stuck(before, known) and before is not None and only_reader(x, self.graph) is node:
+            source = before.inputs[0]
+            meaning = Layout.FIRST if source is None else self.meanings.of(source)
+            grouped = split(before, known, meaning)
+            if grouped is not None:
+                self.loose[x] = before
+                self.marks[before] = Mark(meaning, grouped[0], takes_any=True, loose=grouped[1])
+        if self._is_stuck(after, known) and after is not None and after.inputs[0] is y:
+            meaning = self.meanings.of(after.outputs[0])
+            grouped = merge(after, known, meaning)
+            if grouped is not None:
+                self.loose[y] = after
+                self.marks[after] = Mark(meaning, grouped[0], loose=grouped[1])
+        if x in self.loose or y in self.loose:
+            perm = node.attributes.get("perm")
+            order = tuple(reversed(range(len(x.shape)))) if perm is None else tuple(perm.as_ints())
+            self.marks[node] = Mark(self.meanings.of(y), perm=order, takes_any=True)
+
+    def _is_stuck(self, node: ir.Node | None, known: Known) -> bool:
+        if node is None or node.op_type != "Reshape" or node.domain or node.graph is not self.graph:
+            return False
+        main = main_tensor(node)
+        return node not in self.marks and (main is None or change_of(node, known, self.meanings.of(main)) is None)
 
     def _transpose(self, node: ir.Node, perm: Order) -> Mark | None:
         """A Transpose between the layouts only gives a tensor another meaning; any other takes and gives either."""
@@ -130,7 +172,7 @@ class Marked:
         made = (value for node in self.graph for value in node.outputs)
         found: dict[ir.Value, list[Reader]] = {}
         for value in [*self.graph.inputs, *made]:
-            if has_layout(value) and constant(value) is None:
+            if has_layout(value) and value not in self.loose and constant(value) is None:
                 found.setdefault(self.original(value), []).extend(self._readers(value))
         return found
 

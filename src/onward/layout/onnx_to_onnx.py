@@ -48,17 +48,8 @@ def relaid(
     """
     if model.training_info:
         raise UnsupportedError("the model has training info, whose bindings name weights by the layout they have")
-    graph = model.ir.clone()
-    if graph.functions:
-        inline(graph)
-    plain_constants(graph)
-    if model.ir_version < 4:
-        drop_defaults(graph.graph)
+    graph = prepared(model)
     before = transposes(graph)
-    infer(graph)
-    if graph.opset_imports.get("", OLDEST) < OLDEST:
-        upgrade(graph, UPGRADED)
-        infer(graph)
     known = Known()
     for node in graph.graph:
         known.node(node)
@@ -74,6 +65,21 @@ def relaid(
     result = Model(graph, path=model.path, ir_version=model.ir_version, data_files=model.data_files)
     result.validate()
     return Relaid(result, moved, before, transposes(graph))
+
+
+def prepared(model: Model) -> ir.Model:
+    """A copy that the pass can take, of an opset that ONNX Runtime runs: typed, without functions, not too old."""
+    graph = model.ir.clone()
+    if graph.functions:
+        inline(graph)
+    plain_constants(graph)
+    if model.ir_version < 4:
+        drop_defaults(graph.graph)
+    infer(graph)
+    if graph.opset_imports.get("", OLDEST) < OLDEST:
+        upgrade(graph, UPGRADED)
+        infer(graph)
+    return graph
 
 
 def transposes(model: ir.Model) -> int:

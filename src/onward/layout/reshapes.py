@@ -17,9 +17,11 @@ def reshape(c: Case) -> Change:
         return _from_other_rank(c, result)
     if len(result) in RANKS and _keeps_channels(c, given, result):
         order = order_of(len(result), c.meaning, c.meaning.other)
-        return Change({0: c.order}, {0: order}, operands={1: _arranged(c, given, order)})
+        return Change({0: c.order}, {0: order}, operands={1: arranged_shape(c, given, c.order, order)})
     if moves_nothing(given, c.order):
-        return Change({0: c.order}, operands={1: _arranged(c, given, identity(len(result)))}, takes_any=True)
+        return Change(
+            {0: c.order}, operands={1: arranged_shape(c, given, c.order, identity(len(result)))}, takes_any=True
+        )
     raise Fixed
 
 
@@ -40,10 +42,10 @@ def _keeps_channels(c: Case, given: list[Dim], result: list[Dim]) -> bool:
         is_copied = copies and items[target] == 0 and axis == target
         return is_copied or (given[axis] is not None and given[axis] == result[target])
 
-    return (keeps(0, 0) or (items[0] == -1 and _fills(given[1:], result[1:]))) and keeps(c.channel, into)
+    return (keeps(0, 0) or (items[0] == -1 and fills(given[1:], result[1:]))) and keeps(c.channel, into)
 
 
-def _fills(given: list[Dim], result: list[Dim]) -> bool:
+def fills(given: list[Dim], result: list[Dim]) -> bool:
     """Whether axes hold the same number of elements, so that what is left over is the same, too."""
     sizes = [[dim for dim in dims if isinstance(dim, int)] for dims in (given, result)]
     known = len(sizes[0]) == len(given) and len(sizes[1]) == len(result)
@@ -58,14 +60,17 @@ def _items(c: Case) -> Items:
     return items
 
 
-def _arranged(c: Case, given: list[Dim], order: Order) -> np.ndarray | Picked:
-    """The shape asked for, in the order of the stored result: a zero, which copies, may copy from elsewhere now."""
+def arranged_shape(c: Case, given: list[Dim], stored: Order, order: Order) -> np.ndarray | Picked:
+    """The shape asked for, in the order of the stored result; a zero, which copies, may copy from elsewhere now.
+
+    `given` are the dimensions of the tensor that is reshaped, `stored` is its order.
+    """
     items = list(_items(c))
     copies = not c.node.attributes.get_int("allowzero", 0)
     wanted = [items[axis] for axis in order]
     is_constant = constant(c.input(1)) is not None
     for place, axis in enumerate(order):
-        if wanted[place] == 0 and copies and (place >= c.rank or c.order[place] != axis):
+        if wanted[place] == 0 and copies and (place >= len(stored) or stored[place] != axis):
             dim = given[axis]
             if not is_constant or not isinstance(dim, int) or dim == 0:
                 raise Fixed
