@@ -185,3 +185,13 @@ def test_ruined_weights_do_not_take_the_place_of_a_good_checkpoint(mlp: bytes, t
     assert path.read_bytes() == before
     with pytest.raises(DivergedError, match="step 2 went too far"):
         made().fit(DATA, epochs=2, batch=size)
+
+
+def test_what_was_learnt_before_a_bad_batch_is_kept(mlp: bytes, tmp_path: Path) -> None:
+    """Training that goes on from there with whole data is as if nothing had happened."""
+    whole = trainer(mlp).fit(PARTS, epochs=2)
+    bad = [*PARTS[:4], (PARTS[4][0][:, :5], PARTS[4][1]), *PARTS[5:]]
+    with pytest.raises(InvalidDataError, match=r"'x' is of shape \[16, 5\], but a step takes"):
+        trainer(mlp).fit(bad, epochs=2, checkpoint=tmp_path / "checkpoint")
+    later = trainer(mlp).fit(PARTS, epochs=2, checkpoint=tmp_path / "checkpoint", resume=True)
+    assert later.losses == whole.losses

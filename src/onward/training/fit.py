@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from onward.errors import InvalidDataError, OnwardError
+from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.training import checkpoint as checkpoints
 from onward.training.curve import write_csv, write_png
 from onward.training.data import arrays_of, batches_in, epoch_of, rows
@@ -131,7 +131,7 @@ def fit(
             rows(arrays)
             trainer.check(arrays, batch)
     saved, each = len(run.history.losses), batches_in(data, trainer.inputs, batch, drop_last)
-    with _interrupts() as interrupted, _bar(progress, each, epochs, run) as shown:
+    with _kept(run, path, trainer), _interrupts() as interrupted, _bar(progress, each, epochs, run) as shown:
         while run.epoch < epochs and run.history.stopped == "finished":
             if patience is not None and run.waited >= patience:
                 run.history.stopped = "early"
@@ -200,6 +200,17 @@ def _evaluate(trainer: Trainer, val: Any, batch: int, run: _Run, keep: bool) -> 
         run.best, run.waited = found["loss"], 0
         if keep:
             run.kept = {name: array.copy() for name, array in (trainer.parameters | trainer.buffers).items()}
+
+
+@contextmanager
+def _kept(run: _Run, path: Path | None, trainer: Trainer) -> Iterator[None]:
+    """What was learnt before a batch that cannot be trained on goes into the checkpoint."""
+    try:
+        yield
+    except (InvalidDataError, RunFailure):
+        if path is not None and run.history.losses:
+            run.save(path, trainer)
+        raise
 
 
 @contextmanager
