@@ -121,6 +121,12 @@ def integer_matmul(
     return ops.quantized_matmul(a, b, **given, **_width(e, a, a_zero_point, b, b_zero_point, (-2,), size))
 
 
+@rule("ConvInteger")
+def integer_conv_first(e: Emitter, *inputs: Expr, **attributes: Any) -> Expr:
+    """Only where not even the rank was known when the layout was chosen."""
+    return ops.channels_first(integer_conv(e, *inputs, turn=True, **attributes))
+
+
 @rule("onward.nhwc::ConvInteger")
 def integer_conv(
     e: Emitter,
@@ -135,12 +141,13 @@ def integer_conv(
     kernel_shape: Ints | None = None,
     pads: Ints | None = None,
     strides: Ints | None = None,
+    turn: bool = False,
 ) -> Expr:
     shape = e.shape(w)
     sizes = None if shape is None or None in shape[1:] else [n for n in shape[1:] if n is not None]
     axes = tuple(range(1, len(shape or ())))
     return ops.quantized_conv(
-        x,
+        ops.channels_last(x) if turn else x,
         w,
         **_given(
             x_zero_point=_offset(e, x_zero_point),

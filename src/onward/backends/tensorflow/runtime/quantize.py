@@ -63,3 +63,13 @@ def quantized_conv(
         w_zero_point = tf.reshape(w_zero_point, [-1, *[1] * (weight.shape.rank - 1)])
     kernel = without(weight, w_zero_point, dtype)
     return tf.cast(conv_of_unknown_kernel(without(x, x_zero_point, dtype), kernel, **window), tf.int32)
+
+
+def channels_last(x: tf.Tensor) -> tf.Tensor:
+    """Images whose channels stand before their spatial axes, with the channels behind."""
+    return tf.transpose(x, [0, *range(2, x.shape.rank), 1])
+
+
+def channels_first(x: tf.Tensor) -> tf.Tensor:
+    """The inverse of `channels_last`."""
+    return tf.transpose(x, [0, x.shape.rank - 1, *range(1, x.shape.rank - 1)])
