@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gradient_checks import check_model, single
+from onnx import helper
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 TIME, BATCH, SIZE, HIDDEN = 3, 2, 2, 2
@@ -75,6 +76,26 @@ def test_without_bias_the_final_state_only(kind: str) -> None:
 def test_batch_first(kind: str) -> None:
     """ONNX Runtime has no kernel for this layout."""
     check(kind, inputs(kind, batch_first=True, optional="bhcl"), layout=1, runtime=False, second=False)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize(("optional", "asked"), [("b", "y"), ("bhc", "yhc"), ("h", "c")])
+def test_gates_are_kept_where_only_other_nodes_read_an_lstm(direction: str, optional: str, asked: str) -> None:
+    given = inputs("LSTM", optional=optional)
+    model = single("LSTM", given, outputs=3, hidden_size=HIDDEN, direction=direction)
+    layer = model.graph.node[0]
+    for place, letter in enumerate("yhc"):
+        name = layer.output[place]
+        if letter in asked:
+            layer.output[place] = f"{name}_inside"
+            model.graph.node.append(helper.make_node("Tanh", [f"{name}_inside"], [name]))
+        else:
+            layer.output[place] = ""
+    kept = [value for value in model.graph.output if any(value.name in node.output for node in model.graph.node)]
+    del model.graph.output[:]
+    model.graph.output.extend(kept)
+    present = {name: array for name, array in given.items() if not name.startswith("_")}
+    check_model(model, present, second=asked == "y")
 
 
 def test_reset_after() -> None:

@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gradient_checks import check_op
+from gradient_checks import check_model, check_op
+from onnx import TensorProto, helper, numpy_helper
+
+from onward.training import gradient
 
 Arrays = dict[str, np.ndarray]
 
@@ -59,3 +62,24 @@ def test_split() -> None:
 def test_range() -> None:
     inputs = {"start": np.asarray(1.0), "limit": np.asarray(4.2), "delta": np.asarray(0.5)}
     check_op("Range", inputs, wrt=["start", "delta"])
+
+
+def test_bounds_that_follow_from_sizes() -> None:
+    """As exporters cut the gates of recurrent layers: the slice is known, and its gradient is a padding."""
+    x, h = normal(6, 2), normal(3, 2)
+    nodes = [
+        helper.make_node("Shape", ["h"], ["size"], start=1),
+        helper.make_node("Mul", ["size", "two"], ["end"]),
+        helper.make_node("Slice", ["x", "size", "end", "axis"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "bounds",
+        [helper.make_tensor_value_info(name, TensorProto.DOUBLE, array.shape) for name, array in (("x", x), ("h", h))],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(np.asarray(2), "two"), numpy_helper.from_array(np.asarray([0]), "axis")],
+    )
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+    check_model(model, {"x": x, "h": h}, wrt=["x"])
+    kinds = {node.op_type for node in gradient(model, of="y", wrt=["x"]).ir.graph}
+    assert "Pad" in kinds and "ScatterElements" not in kinds

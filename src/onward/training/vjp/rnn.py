@@ -2,7 +2,7 @@
 
 The states of all steps are known from the forward run (an LSTM's cells are run through again), so gates and slopes of
 all steps are computed at once; only the gradients of the states go from step to step, by a Scan, and the gradients of
-the weights are one product over all steps.
+the weights are one product over all steps. A plain LSTM runs forward as a Scan that keeps its gates and cells instead.
 """
 
 from __future__ import annotations
@@ -60,6 +60,13 @@ class _Layer:
         self.lengths = None if lengths is None else lengths.cast(ir.DataType.INT64)
         time = self.op.Squeeze(self.op.Shape(self.x, start=0, end=1), self.op.ints([0]))
         self.at = self.op.Reshape(self.op.Range(self.op.index(0), time, self.op.index(1)), self.op.ints([-1, 1, 1]))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is an LSTM of one direction as frameworks have it."""
+        usual = [function.name for function in self.spec.activations[0]] == ["sigmoid", "tanh", "tanh"]
+        special = self.lengths is not None or self.p is not None or self.input_forget or self.spec.clip is not None
+        return self.count == 1 and usual and not special and not self.spec.batch_first and self.c.can_replace
 
     def _time_first(self, tensor: Any) -> Any:
         """From the layout with the batch first, or back to it (states); the order of the axes by their number."""
@@ -277,16 +284,22 @@ def _long(d: _Direction) -> dict[str, Tensor]:
     op, coupled = d.op, d.layer.input_forget
     first, second = d.biases()
     bias = None if first is None or second is None else first + second
-    in_i, in_o, in_f, in_g = op.many("Split", 4, d.projected(d.before, d.r, d.w, bias), axis=1, num_outputs=4)
     peeps = None if d.p is None else op.many("Split", 3, d.p, axis=0, num_outputs=3)
-    g, g_slope = d.activate(1, in_g)
-    cells = _cells(d, in_i, in_f, g, peeps)
-    cell, before = flat(cells), flat(d.shifted(cells, d.c0))
-    if peeps is not None:
-        in_i, in_o, in_f = in_i + peeps[0] * before, in_o + peeps[1] * cell, in_f + peeps[2] * before
-    (i, i_slope), (o, o_slope) = d.activate(0, in_i), d.activate(0, in_o)
-    f, f_slope = (1 - i, op.zeros_like(i)) if coupled else d.activate(0, in_f)
-    end, end_slope = activation(op, d.activations[2], cell)
+    if d.layer.is_plain:
+        i, o, f, g, end, cells = _kept(d, bias)
+        before = flat(d.shifted(cells, d.c0))
+        i_slope, o_slope, f_slope = (gate * (1 - gate) for gate in (i, o, f))
+        g_slope, end_slope = 1 - g * g, 1 - end * end
+    else:
+        in_i, in_o, in_f, in_g = op.many("Split", 4, d.projected(d.before, d.r, d.w, bias), axis=1, num_outputs=4)
+        g, g_slope = d.activate(1, in_g)
+        cells = _cells(d, in_i, in_f, g, peeps)
+        cell, before = flat(cells), flat(d.shifted(cells, d.c0))
+        if peeps is not None:
+            in_i, in_o, in_f = in_i + peeps[0] * before, in_o + peeps[1] * cell, in_f + peeps[2] * before
+        (i, i_slope), (o, o_slope) = d.activate(0, in_i), d.activate(0, in_o)
+        f, f_slope = (1 - i, op.zeros_like(i)) if coupled else d.activate(0, in_f)
+        end, end_slope = activation(op, d.activations[2], cell)
     of_i = (g - before if coupled else g) * i_slope
     of_o, of_f, of_g = end * o_slope, before * f_slope, i * g_slope
     through, keep = o * end_slope, f
@@ -307,9 +320,30 @@ def _long(d: _Direction) -> dict[str, Tensor]:
     found["c"] = c
     if peeps is not None:
         di, do, df, _ = op.many("Split", 4, flat(slopes), axis=1, num_outputs=4)
-        parts = [di * before, do * cell, df * before]
+        parts = [di * before, do * flat(cells), df * before]
         found["p"] = op.Concat(*(op.sum(part, [0], keepdims=False) for part in parts), axis=0)
     return found
+
+
+def _kept(d: _Direction, bias: Tensor | None) -> list[Tensor]:
+    """Run forward in place of the node: the gates i, o, f, the candidate g and what it gives, flat, and the cells."""
+    op, recurrent = d.op, d.op.transpose(d.r, [1, 0])
+
+    def step(states: Sequence[Tensor], rows: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        gates = op.many("Split", 4, op.Gemm(states[0], recurrent, rows[0]), axis=1, num_outputs=4)
+        i, o, f = map(op.Sigmoid, gates[:3])
+        g = op.Tanh(gates[3])
+        cell = f * states[1] + i * g
+        end = op.Tanh(cell)
+        h = o * end
+        return [h, cell], [h, cell, i, o, f, g, end]
+
+    inputs = d.steps(op.Gemm(flat(d.x), d.w, bias, transB=1))
+    h, c, y, cells, *kept = scan(op, step, [d.h0, d.c0], [inputs], backwards=d.backwards)
+    for place, tensor, axis in ((0, y, 1), (1, h, 0), (2, c, 0)):
+        d.layer.c.replace(place, op.Unsqueeze(tensor, op.ints([axis])))
+    d.before = d.shifted(y, d.h0)
+    return [*map(flat, kept), cells]
 
 
 def _cells(d: _Direction, in_i: Tensor, in_f: Tensor, g: Tensor, peeps: Sequence[Tensor] | None) -> Tensor:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from onward.training.autodiff import Context
 from onward.training.build import Builder, Tensor
@@ -51,7 +54,7 @@ def slice_(
 def _padded(
     c: Context, g: Tensor, x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor | None, steps: Tensor | None
 ) -> Tensor | None:
-    given = [None if t is None else constant_of(t) for t in (starts, ends, axes, steps)]
+    given = [None if t is None else numbers_of(t) for t in (starts, ends, axes, steps)]
     if x.dims is None or given[0] is None or given[1] is None:
         return None
     if (axes is not None and given[2] is None) or (steps is not None and given[3] is None):
@@ -67,6 +70,28 @@ def _padded(
         begin, end, _ = slice(first, last).indices(size)
         before[axis], after[axis] = begin, size - max(begin, end)
     return c.op.Pad(g, c.op.ints(before + after))
+
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}
+
+
+def numbers_of(tensor: Tensor) -> Any:
+    """The elements of a list of integers, if they are constant, sizes that are known, or computed from such."""
+    found = constant_of(tensor)
+    node = tensor.value.producer()
+    if found is not None or node is None or tensor.rank != 1:
+        return found
+    if node.op_type == "Shape":
+        assert node.inputs[0] is not None
+        sizes = tensor.op.tensor(node.inputs[0]).dims
+        start, end = (node.attributes.get(name) for name in ("start", "end"))
+        part = (sizes or [None])[start.as_int() if start else 0 : end.as_int() if end else None]
+        return np.asarray(part, np.int64) if all(isinstance(size, int) for size in part) else None
+    if node.op_type not in ARITHMETIC:
+        return None
+    sides = [tensor.op.tensor(value) for value in node.inputs if value is not None]
+    known = [constant_of(side) if side.rank == 0 else numbers_of(side) for side in sides]
+    return None if any(side is None for side in known) else ARITHMETIC[node.op_type](*known)
 
 
 def _scattered(
