@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from onward.training.kernels.compiler import marker
+from onward.training.kernels import compiler
 from onward.training.kernels.fusion import fused
 
 OLDEST = (1, 18)
@@ -19,7 +19,7 @@ OLDEST = (1, 18)
 
 def with_kernels(model: ir.Model) -> tuple[ir.Model, Path] | None:
     """A model that runs on compiled kernels, and their library; None where it has to run as it is."""
-    return fused(model) if works() else None
+    return fused(model) if compiler.compiler() is not None and works() else None
 
 
 @cache
@@ -31,7 +31,7 @@ def works() -> bool:
     found = fused(sample()) if version >= OLDEST else None
     if found is None:
         return False
-    mark = marker(f"{found[1].name} {onnxruntime.__version__} {onnxruntime.__file__} {sys.version}")
+    mark = compiler.marker(f"{found[1].name} {onnxruntime.__version__} {onnxruntime.__file__} {sys.version}")
     if not mark.exists():
         command = [sys.executable, "-c", f"from {__name__} import main; main()"]
         done = subprocess.run(command, capture_output=True, timeout=300, check=False)
