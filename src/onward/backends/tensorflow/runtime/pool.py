@@ -204,8 +204,10 @@ def max_unpool_nd(
     begin, end = (pads[:rank], pads[rank:]) if pads else ([0] * rank, [0] * rank)
     sizes = [(size(x, i + 1) - 1) * stride[i] - begin[i] - end[i] + kernel[i] for i in range(rank)]
     first = packed([size(x, 0), size(x, rank + 1), *sizes], tf.int64)
-    places = tf.reshape(indices, [-1, 1])
-    flat = tf.scatter_nd(places, tf.reshape(x, [-1]), [tf.reduce_prod(first)])
+    order = [0, rank + 1, *range(1, rank + 1)]  # of two elements with one place, the last one stays
+    places = tf.reshape(tf.transpose(indices, order), [-1, 1])
+    empty = tf.zeros([tf.reduce_prod(first)], x.dtype)
+    flat = tf.tensor_scatter_nd_update(empty, places, tf.reshape(tf.transpose(x, order), [-1]))
     y = tf.transpose(tf.reshape(flat, first), [0, *range(2, rank + 2), 1])
     if output_shape is None:
         return y
