@@ -9,6 +9,7 @@ others the mean squared error (random numbers as large as the output). Inputs ar
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -192,6 +193,7 @@ def page(rows: list[Row]) -> str:
     floats, others = ([row for row in rows if row.quantised == kind] for kind in (False, True))
     reached = [row for row in floats if not row.why.startswith("OnwardError: the loss depends on no weight")]
     good = [row for row in rows if row.tuned]
+    load = os.getloadavg()[2]
     lower = sum(row.tuned is not None and row.tuned.losses[-1] < row.tuned.losses[0] for row in good)
     verified = sum(row.tuned is not None and row.tuned.verified == "same" for row in good)
     lines = [
@@ -207,6 +209,7 @@ def page(rows: list[Row]) -> str:
         "",
         *(__doc__ or "").strip().split("\n\n")[-1].splitlines(),
         "Made by `benchmarks/zoo_training.py`.",
+        f"Times are of the clock, with ONNX Runtime's own kernels; the machine's load was {load:.1f} meanwhile.",
         "",
         machine.describe("onward", "onnxruntime", "torch"),
         "",
