@@ -60,7 +60,7 @@ def runnable(made: ir.Model) -> Model:
     copy = made.clone()
     to_standard(copy)
     _spell_out(copy.graph)
-    copy.opset_imports[""] = min(copy.opset_imports[""], NEWEST)
+    copy.opset_imports[""] = min(copy.opset_imports.get("", NEWEST), NEWEST)
     check_shapes(copy)
     return Model(copy)
 

@@ -18,6 +18,9 @@ from onward.layout.mark import Mark, Marked, aligned_order, stored_permutation
 from onward.layout.orders import Layout, Order, arranged, between, identity, moves_nothing, to_last
 from onward.layout.roles import DOMAIN
 
+OPSET = 21
+"""Of standard ops in a model that had none."""
+
 
 class Rewriter:
     def __init__(self, model: ir.Model, marked: Marked, layouts: Mapping[ir.Node, Layout]) -> None:
@@ -84,6 +87,7 @@ class Rewriter:
         name: str,
     ) -> ir.Value:
         """What a new node behind the one that makes `value` makes of it."""
+        self._opsets.setdefault("", OPSET)
         attrs = [ir.convenience.convert_attribute(key, item) for key, item in attributes.items()]
         producer = value.producer()
         node = ir.Node("", op_type, [value, *operands], attrs, name=self._names.node(f"{name}/{op_type}"))
