@@ -19,7 +19,7 @@ def couple_pairs(pairs: tf.Tensor) -> tf.Tensor:
     q = tf.linalg.diag(tf.reduce_sum(r * r, 1)) - tf.linalg.matrix_transpose(r) * r
 
     def body(_: Any, p: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        qp = tf.linalg.matvec(q, p)
+        qp = tf.reduce_sum(q * p[:, tf.newaxis], 2)
         pqp = tf.reduce_sum(p * qp, 1)
         active = tf.reduce_max(tf.abs(qp - pqp[:, tf.newaxis]), 1) >= 0.005 / count
         new = p
