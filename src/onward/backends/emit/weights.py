@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -130,6 +131,25 @@ class Weights:
             self.tensors[path].running = True
             return Weight(path)
         return Weight(known)
+
+    def owned(self, parts: dict[str, ir.Value], scope: Scope, hint: str) -> dict[str, Expr]:
+        """Weights of a layer that no one named, as parameters beside each other: `lstm.weight`, `lstm.bias`."""
+        prefix, named = self._module_path({a: Part(v) for a, v in parts.items()}, scope, hint)
+        if prefix != scope:
+            prefix = next(
+                p for n in itertools.count() if (p := _numbered(prefix, n)) not in self._prefixes | self._taken
+            )
+        found: dict[str, Expr] = {}
+        for attribute, value in parts.items():
+            path = self._by_source.get((value, ""))
+            if path is None:
+                tensor = ir.convenience.get_const_tensor(value)
+                assert tensor is not None
+                path = self._by_source[value, ""] = self.claim((*prefix, attribute), named=named)
+                shape = tuple(tensor.shape.numpy())
+                self._store(tensor.numpy, shape, tensor.dtype, path, True, True, value.name or "")
+            found[attribute] = Weight(path)
+        return found
 
     def constant(self, data: Array, scope: Scope, hint: str, parameter: bool = False) -> Expr:
         """An array that a rule made, such as a table of tree nodes."""
@@ -283,6 +303,11 @@ class Weights:
         for i in range(1, len(path)):
             self._prefixes.add(path[:i])
         return path
+
+
+def _numbered(path: Scope, n: int) -> Scope:
+    """`lstm`, `lstm_2`, `lstm_3` …"""
+    return (*path[:-1], f"{path[-1]}_{n + 1}") if n else path
 
 
 def text(data: Array) -> Array:

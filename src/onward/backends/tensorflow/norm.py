@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter, Unpack
 from onward.backends.emit.expr import Expr, Ref
+from onward.backends.tensorflow.owned import owned
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
 from onward.layout.roles import DOMAIN
 
@@ -53,23 +54,33 @@ def batch_norm(
 ) -> Any:
     if e.rank(x) == 2:
         channels = {}
+    same = {e.dtype(t) for t in (x, scale, bias, mean, var)}
+    weight, offset = owned(e, "bn", weight=scale, bias=bias)
     options = _changing(momentum=(momentum, 0.9)) | _eps(epsilon) | channels
     if training_mode:
-        return list(e.unpack(ops.batch_norm_train(x, scale, bias, mean, var, **options), 3))
+        return list(e.unpack(ops.batch_norm_train(x, weight, offset, mean, var, **options), 3))
     if e.const(mean) is not None and e.const(var) is not None:
         running = [e.weights.running(statistic._value, e.node) for statistic in (mean, var)]
-        return ops.batch_norm(x, scale, bias, *running, Ref(e.flags["training"]), **options)
-    same = {e.dtype(t) for t in (x, scale, bias, mean, var)}
+        return ops.batch_norm(x, weight, offset, *running, Ref(e.flags["training"]), **options)
     if not channels and same <= {ir.DataType.FLOAT, ir.DataType.DOUBLE} and len(same) == 1:
-        return tf.nn.batch_normalization(x, mean, var, bias, scale, epsilon)
-    return ops.normalized_by(x, scale, bias, mean, var, epsilon, channels.get("axis", -1))
+        return tf.nn.batch_normalization(x, mean, var, offset, weight, epsilon)
+    return ops.normalized_by(x, weight, offset, mean, var, epsilon, channels.get("axis", -1))
+
+
+def _parts(e: Emitter, **parts: Expr) -> list[Expr | None]:
+    """The weight and bias of a layer; those that do nothing and that no one named are no parameters."""
+    neutral = {"weight": 1, "bias": 0}
+    made_up = [
+        (c := e.const(x)) is not None and not e.is_weight(x) and (c == neutral[a]).all() for a, x in parts.items()
+    ]
+    return list(parts.values()) if all(made_up) else owned(e, "norm", **parts)
 
 
 @_both("InstanceNormalization")
 def instance_norm(
     e: Emitter, channels: dict[str, int], x: Expr, scale: Expr, bias: Expr, *, epsilon: float = 1e-5
 ) -> Expr:
-    return ops.instance_norm(x, scale, bias, **_eps(epsilon), **channels)
+    return ops.instance_norm(x, *_parts(e, weight=scale, bias=bias), **_eps(epsilon), **channels)
 
 
 @_both("GroupNormalization")
@@ -84,7 +95,7 @@ def group_norm(
     epsilon: float = 1e-5,
     stash_type: int = 1,
 ) -> Expr:
-    return ops.group_norm(x, scale, bias, num_groups, **_eps(epsilon), **channels)
+    return ops.group_norm(x, *_parts(e, weight=scale, bias=bias), num_groups, **_eps(epsilon), **channels)
 
 
 @_both("LRN")
@@ -116,7 +127,8 @@ def layer_norm(
     epsilon: float = 1e-5,
     stash_type: int = 1,
 ) -> Any:
-    given = [x, scale] if bias is None else [x, scale, bias]
+    parts = {"weight": scale} if bias is None else {"weight": scale, "bias": bias}
+    given = [x, *_parts(e, **parts)]
     options = _changing(axis=(axis, -1)) | _eps(epsilon)
     if e.used(1) or e.used(2):
         kind = {} if stash_type == ir.DataType.FLOAT else {"dtype": dtype(stash_type)}
@@ -126,7 +138,7 @@ def layer_norm(
 
 @rule("RMSNormalization")
 def rms_norm(e: Emitter, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Expr:
-    return ops.rms_norm(x, scale, **_changing(axis=(axis, -1)), **_eps(epsilon))
+    return ops.rms_norm(x, *_parts(e, weight=scale), **_changing(axis=(axis, -1)), **_eps(epsilon))
 
 
 @rule("LpNormalization")

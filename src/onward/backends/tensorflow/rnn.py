@@ -6,6 +6,7 @@ from typing import Any
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.tensorflow.owned import owned
 from onward.backends.tensorflow.target import ops, rule, tf
 from onward.spec.rnn import GATES, Activation, Recurrence, recurrence
 
@@ -25,7 +26,8 @@ def _activation(of: Activation) -> Expr:
 
 def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **options: bool) -> list[Expr | None]:
     """Call the helper that walks over time, with only those options that are not its defaults."""
-    given = list(inputs)
+    x, w, r, b, *others = inputs
+    given = [x, *owned(e, meaning.kind.lower(), weight=w, recurrent_weight=r, bias=b), *others]
     while given[-1] is None:
         given.pop()
     keywords: dict[str, Any] = {}
@@ -123,6 +125,10 @@ def _stacked(kind: str) -> None:
     ) -> list[Expr | None]:
         initial, tensors = list(inputs[:states]), list(inputs[states:])
         size = 4 if bias else 2
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[:size]
+        suffixes = [f"_l{i}{end}" for i in range(num_layers) for end in ("", "_reverse")[: 1 + bidirectional]]
+        parts = dict(zip((n + s for s in suffixes for n in names), tensors, strict=True))
+        tensors = owned(e, kind.lower(), **parts)
         weights = [tuple(tensors[i : i + size]) for i in range(0, len(tensors), size)]
         given = [lengths, *initial]
         while given and given[-1] is None:
