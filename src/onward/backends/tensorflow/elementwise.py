@@ -72,6 +72,8 @@ def modulo(e: Emitter, a: Expr, b: Expr, *, fmod: int = 0) -> Expr:
 def power(e: Emitter, x: Expr, y: Expr) -> Expr:
     number, of = literal(e, y, x), dtype_of(e, x)
     if is_float(e, x):
+        if isinstance(number, float) and abs(number) == 0.5 and e.producer != "pytorch":
+            return ops.root(x) if number > 0 else Binary("/", 1, ops.root(x))
         if isinstance(number, float) and number.is_integer():
             number = int(number)
         return x ** (cast(e, y, of) if number is None else number)
@@ -204,4 +206,6 @@ def is_infinite(e: Emitter, x: Expr, *, detect_negative: int = 1, detect_positiv
 
 @rule("Where")
 def where(e: Emitter, test: Expr, yes: Expr, no: Expr) -> Expr:
-    return tf.where(test, *operands(e, yes, no))
+    a, b = operands(e, yes, no)
+    # The first operand decides on the dtype: a lone number there would be single precision.
+    return tf.where(test, a if e.dtype(yes) == _D.FLOAT else yes, b)

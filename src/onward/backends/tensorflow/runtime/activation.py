@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from onward.backends.tensorflow.runtime.host import packed
+
 
 def scaled_elu(x: tf.Tensor, alpha: float, width: float = 1.0) -> tf.Tensor:
     """x above zero, alpha · (exp(x / width) - 1) below."""
@@ -39,7 +41,7 @@ def dropout_with_mask(x: tf.Tensor, rate: Any, training: Any, seed: int | None =
         drawn = tf.constant(np.random.RandomState(seed).uniform(size=x.shape))
     else:
         drawn = tf.random.stateless_uniform(tf.shape(x), [seed, 0], dtype=tf.float64)
-    rate = tf.cast(rate, tf.float64)
+    rate = packed(rate, tf.float64)
     kept = (drawn >= rate) | tf.logical_not(tf.cast(training, tf.bool))
     scale = tf.cast(tf.where(tf.cast(training, tf.bool), 1 / (1 - rate), 1), x.dtype)
     return tf.where(kept, x * scale, tf.zeros_like(x)), kept

@@ -81,6 +81,18 @@ def parse_numbers(strings: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     strings = tf.strings.strip(strings)
     if dtype.is_floating:
         return tf.cast(tf.strings.to_number(strings, tf.float64), dtype)
+    if dtype == tf.uint64:
+        strings = tf.strings.regex_replace(strings, r"^\+", "")
+        is_long = tf.strings.regex_full_match(strings, r"\d{10,}")
+        long = tf.where(is_long, strings, "0000000000")
+        head, tail = tf.strings.substr(long, 0, tf.strings.length(long) - 9), tf.strings.substr(long, -9, 9)
+        high, low = (tf.cast(tf.strings.to_number(part, tf.int64), tf.uint64) for part in (head, tail))
+        return tf.where(is_long, high * 10**9 + low, parse_integers(tf.where(is_long, "0", strings), dtype))
+    return parse_integers(strings, dtype)
+
+
+def parse_integers(strings: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Numbers that fit 64 bits with a sign, without their fraction."""
     is_whole = tf.strings.regex_full_match(strings, r"[+-]?\d+")
     whole = tf.strings.to_number(tf.where(is_whole, strings, "0"), tf.int64)
     rest = tf.strings.to_number(tf.where(is_whole, "0", strings), tf.float64)

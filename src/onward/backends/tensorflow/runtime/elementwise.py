@@ -22,6 +22,11 @@ def is_negative(x: tf.Tensor) -> tf.Tensor:
     return (x < 0) | ((x == 0) & (1 / x < 0))
 
 
+def root(x: tf.Tensor) -> tf.Tensor:
+    """x ** 0.5 for every x, where TensorFlow's optimizer would take `tf.sqrt`: it differs at -0.0 and at -infinity."""
+    return tf.where(x == -float("inf"), -x, tf.abs(tf.sqrt(x)))
+
+
 def integer_power(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """x ** y of integers; of a negative power the fraction is cut off."""
     inverse = tf.where(tf.abs(x) == 1, x ** (y & 1), tf.zeros_like(x))

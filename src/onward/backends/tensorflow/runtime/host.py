@@ -29,7 +29,7 @@ def packed(items: Any, dtype: tf.DType) -> tf.Tensor:
     """A tensor of numbers in nested lists, some of which may be scalar tensors."""
     if isinstance(items, list):
         return tf.stack([packed(item, dtype) for item in items]) if items else tf.zeros([0], dtype)
-    return tf.cast(items, dtype)
+    return tf.cast(items, dtype) if tf.is_tensor(items) else tf.constant(items, dtype)
 
 
 def least(*items: Any) -> Any:
@@ -56,7 +56,8 @@ def choose(test: Any, yes: Any, no: Any) -> Any:
         return yes if test else no
     if is_number(yes, no):
         return tf.where(test, *(tf.constant(v, tf.float64 if isinstance(v, float) else tf.int64) for v in (yes, no)))
-    return tf.where(test, yes, no)
+    dtype = yes.dtype if tf.is_tensor(yes) else no.dtype
+    return tf.where(test, packed(yes, dtype), packed(no, dtype))
 
 
 def both(a: Any, b: Any) -> Any:

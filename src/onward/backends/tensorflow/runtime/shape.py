@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import greatest, least, size
+from onward.backends.tensorflow.runtime.host import greatest, least, packed, size
 
 
 def reshape(x: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
@@ -54,14 +54,14 @@ def split_evenly(x: tf.Tensor, count: int, axis: int) -> list[tf.Tensor]:
 
 def integer_range(start: Any, limit: Any, delta: Any) -> tf.Tensor:
     """start, start + delta, … before `limit`, as int64; empty where `limit` lies the other way."""
-    start, limit, delta = (tf.cast(v, tf.int64) for v in (start, limit, delta))
+    start, limit, delta = (packed(v, tf.int64) for v in (start, limit, delta))
     count = tf.maximum((limit - start + delta - tf.sign(delta)) // delta, 0)
     return start + tf.range(count) * delta
 
 
 def float_range(start: Any, limit: Any, delta: Any, dtype: tf.DType) -> tf.Tensor:
     """start, start + delta, … before `limit`; in half precision each is rounded once."""
-    start, limit, delta = (tf.cast(tf.cast(v, dtype), tf.float64) for v in (start, limit, delta))
+    start, limit, delta = (tf.cast(packed(v, dtype), tf.float64) for v in (start, limit, delta))
     count = tf.maximum(tf.math.ceil((limit - start) / delta), 0)
     precision = tf.float64 if dtype == tf.float64 else tf.float32
     steps = tf.cast(tf.range(tf.cast(count, tf.int64)), precision)

@@ -5,15 +5,19 @@ from typing import Any
 
 import tensorflow as tf
 
+from onward.backends.tensorflow.runtime.host import is_number, packed
 
-def to_complex(x: tf.Tensor) -> tf.Tensor:
+
+def to_complex(x: tf.Tensor, may_be_real: bool = True) -> tf.Tensor:
     """The last axis, of one (real) or two elements, as one number: real where it is known to be.
 
-    Where it is not known when this is traced, in double precision, in which a real signal comes out as one.
+    One that may be real is in double precision, so that its spectrum comes out as that of a real signal.
     """
-    parts = x.shape[-1]
-    if x.dtype not in (tf.float32, tf.float64) or parts is None:
-        x = tf.cast(x, tf.float32 if parts else tf.float64)
+    parts = None if x.shape.rank is None else x.shape[-1]
+    if parts is None and may_be_real:
+        x = tf.cast(x, tf.float64)
+    elif x.dtype not in (tf.float32, tf.float64):
+        x = tf.cast(x, tf.float32)
     return x[..., 0] if parts == 1 else tf.complex(x[..., 0], tf.reduce_sum(x[..., 1:], -1))
 
 
@@ -41,7 +45,7 @@ def spectrum(x: tf.Tensor, size: Any, onesided: bool) -> tf.Tensor:
 
 def dft(x: tf.Tensor, length: Any = None, axis: Any = -2, inverse: bool = False, onesided: bool = False) -> tf.Tensor:
     """The discrete Fourier transform along an axis of `x`, whose last axis holds real and imaginary parts."""
-    signal, rank = to_complex(x), tf.rank(x)
+    signal, rank = to_complex(x, not inverse), tf.rank(x)
     axis = tf.cast(axis, tf.int32) % rank
     order = tf.range(rank - 1)
     swapped = tf.where(order == axis, rank - 2, tf.where(order == rank - 2, axis, order))
@@ -104,7 +108,9 @@ def mel_weight_matrix(
 ) -> tf.Tensor:
     """The matrix that turns a spectrum of dft_length // 2 + 1 frequencies into one of `mel_bins` triangles."""
     bins, length = tf.cast(mel_bins, tf.int64), tf.cast(dft_length, tf.int64)
-    rate, low, high = (tf.cast(v, tf.float64) for v in (sample_rate, lower_hertz, upper_hertz))
+    rate, low, high = (
+        packed(float(v) if is_number(v) else v, tf.float64) for v in (sample_rate, lower_hertz, upper_hertz)
+    )
     low, high = (2595 * tf.math.log(1 + hertz / 700) / math.log(10) for hertz in (low, high))
     mel = low + tf.cast(tf.range(bins + 2), tf.float64) * (high - low) / tf.cast(bins + 2, tf.float64)
     hertz = 700 * (tf.pow(tf.constant(10.0, tf.float64), mel / 2595) - 1)
