@@ -324,7 +324,7 @@ LATER = torch.optim.lr_scheduler
         (Cosine(12, 0.0), lambda o: LATER.CosineAnnealingLR(o, 12)),
         (Warmup(4), lambda o: LATER.LinearLR(o, 0.25, 1.0, 3)),
     ],
-    ids=str,
+    ids=["steps", "linear", "cosine", "warmup"],
 )
 def test_schedules_are_those_of_torch(schedule: Any, theirs: Callable[[Any], Any]) -> None:
     """In the trainer, over as many steps as it takes to get to the end."""
