@@ -36,7 +36,7 @@ def export(net: nn.Module, batch: Batch, path: Path) -> None:
 
 
 def generate(path: Path, trained: list[str], optimizer: str, folder: Path) -> None:
-    """By the path, which takes half the time that it does with the model in memory."""
+    """The model is given by its path."""
     held = {tensor.name for tensor in onnx.load(path, load_external_data=False).graph.initializer}
     artifacts.generate_artifacts(
         str(path),
