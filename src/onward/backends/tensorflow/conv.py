@@ -111,14 +111,13 @@ def conv_transpose(
     b = without_zeros(e, b)
     rank = (e.rank(x) or 4) - 2
     weight = filters(e, w, rank)
-    given: dict[str, Any] = {
-        "strides": strides,
-        "pads": pads if auto_pad == "NOTSET" else None,
-        "dilations": dilations,
-        "output_padding": output_padding,
-        "output_shape": output_shape,
-    }
-    arguments: dict[str, Any] = {k: list(v) for k, v in given.items() if v and set(v) != {_unsaid(k)}}
+    arguments = _lists(
+        strides=strides,
+        pads=pads if auto_pad == "NOTSET" else None,
+        dilations=dilations,
+        output_padding=output_padding,
+        output_shape=output_shape,
+    )
     if group > 1:
         arguments["groups"] = group
     if auto_pad not in ("NOTSET", "VALID"):
@@ -129,3 +128,49 @@ def conv_transpose(
 
 def _unsaid(name: str) -> int | None:
     return {"strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}.get(name)
+
+
+@rule("onward.nhwc::DeformConv")
+def deform_conv(
+    e: Emitter,
+    x: Expr,
+    w: Expr,
+    offset: Expr,
+    b: Expr | None = None,
+    mask: Expr | None = None,
+    *,
+    dilations: Ints | None = None,
+    group: int = 1,
+    kernel_shape: Ints | None = None,
+    offset_group: int = 1,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    rank = e.rank(w)
+    assert rank is not None
+    given: dict[str, Any] = {} if mask is None else {"mask": mask}
+    given |= _lists(strides=strides, pads=pads, dilations=dilations)
+    given |= {k: n for k, n in {"groups": group, "offset_groups": offset_group}.items() if n != 1}
+    y = ops.deform_conv(x, filters(e, w, rank - 2), offset, **given)
+    b = without_zeros(e, b)
+    return y if b is None else y + b
+
+
+@rule("Col2Im")
+def col2im(
+    e: Emitter,
+    x: Expr,
+    image_shape: Expr,
+    block_shape: Expr,
+    *,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr:
+    given = _lists(strides=strides, pads=pads, dilations=dilations)
+    return ops.col2im(x, e.numbers(image_shape), e.numbers(block_shape), **given)
+
+
+def _lists(**given: Ints | None) -> dict[str, Any]:
+    """Those of the helpers' arguments that say something."""
+    return {k: list(v) for k, v in given.items() if v and set(v) != {_unsaid(k)}}

@@ -100,6 +100,12 @@ def global_lp_pool(e: Emitter, x: Expr, *, p: int = 2) -> Expr:
     return ops.lp_norm(x, _axes(e, x), p)
 
 
+@rule("MaxUnpool")
+def max_unpool_first(e: Emitter, x: Expr, indices: Expr, *more: Expr | None, **attributes: Any) -> Expr:
+    """Where the rank of the result is not known, the image has no layout."""
+    return ops.channels_first(max_unpool(e, ops.channels_last(x), ops.channels_last(indices), *more, **attributes))
+
+
 @rule("onward.nhwc::MaxUnpool")
 def max_unpool(
     e: Emitter,

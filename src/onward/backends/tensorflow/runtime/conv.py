@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from onward.backends.tensorflow.runtime.host import greatest, packed, size
+from onward.backends.tensorflow.runtime.sample import sample_linear
 from onward.backends.tensorflow.runtime.window import pad_or_crop, pad_same
 
 
@@ -125,3 +126,75 @@ def _whole_transpose(x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], gr
     spatial = [(size(x, i + 1) - 1) * strides[i] + size(weight, i) for i in range(rank)]
     shape = [size(x, 0), *spatial, size(weight, rank)]
     return tf.nn.conv_transpose(x, weight, packed(shape, tf.int32), strides, "VALID")
+
+
+def deform_conv(
+    x: tf.Tensor,
+    weight: tf.Tensor,
+    offset: tf.Tensor,
+    mask: tf.Tensor | None = None,
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    groups: int = 1,
+    offset_groups: int = 1,
+) -> tf.Tensor:
+    """A convolution whose taps are moved by `offset` and weighted by `mask`, with linear interpolation.
+
+    The channels of `offset` are, for each group and each tap, the distance along every axis.
+    """
+    rank = x.shape.rank - 2
+    kernel, steps = tf.shape(weight, tf.int64)[:rank], tf.shape(offset, tf.int64)[1:-1]
+    strides, pads, dilations = strides or [1] * rank, pads or [0] * 2 * rank, dilations or [1] * rank
+    taps, batch, kind = tf.reduce_prod(kernel), size(x, 0), tf.float64 if x.dtype == tf.float64 else tf.float32
+    starts = [tf.range(steps[i]) * strides[i] - pads[i] for i in range(rank)]
+    places = [tf.range(kernel[i]) * dilations[i] for i in range(rank)]
+    fixed = [
+        tf.cast(tf.reshape(start, [-1, 1]) + tf.reshape(place, [-1]), kind)
+        for start, place in zip(tf.meshgrid(*starts, indexing="ij"), tf.meshgrid(*places, indexing="ij"), strict=True)
+    ]
+    masks = [None] * offset_groups if mask is None else tf.split(mask, offset_groups, -1)
+    parts = []
+    for image, moved, weights in zip(
+        tf.split(x, offset_groups, -1), tf.split(offset, offset_groups, -1), masks, strict=True
+    ):
+        moved = tf.cast(tf.reshape(moved, [batch, -1, taps, rank]), kind)
+        coordinates = [tf.reshape(moved[..., i] + fixed[i], [batch, -1]) for i in range(rank)]
+        values = sample_linear(image, coordinates)
+        parts.append(values if weights is None else values * tf.reshape(weights, [batch, -1, 1]))
+    columns = tf.concat(parts, -1)
+    found = [
+        tf.reshape(part, [-1, taps * size(part, -1)]) @ tf.reshape(w, [-1, size(w, -1)])
+        for part, w in zip(tf.split(columns, groups, -1), tf.split(weight, groups, -1), strict=True)
+    ]
+    return tf.reshape(tf.concat(found, -1), [batch, *(size(offset, i + 1) for i in range(rank)), size(weight, -1)])
+
+
+def col2im(
+    x: tf.Tensor,
+    image: Any,
+    block: Any,
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+) -> tf.Tensor:
+    """Add the columns of `x`, one per position of a block, back into an image (channels first) over any axes.
+
+    `pads` lists the amounts before each axis, then those after each.
+    """
+    image, block = packed(image, tf.int64), packed(block, tf.int64)
+    step, gap = (tf.constant(n or [1], tf.int64) for n in (strides, dilations))
+    begin, end = tf.split(tf.constant(pads or [0, 0], tf.int64), 2)
+    counts = (image + begin + end - (block - 1) * gap - 1) // step + 1
+    taps = tf.unravel_index(tf.range(tf.reduce_prod(block)), block) * gap[:, None]
+    starts = tf.unravel_index(tf.range(tf.reduce_prod(counts)), counts) * step[:, None] - begin[:, None]
+    places = taps[:, :, None] + starts[:, None, :]
+    limits = image[:, None, None]
+    inside = tf.reduce_all((places >= 0) & (places < limits), 0)
+    weights = tf.math.cumprod(image, exclusive=True, reverse=True)
+    index = tf.reduce_sum(places * weights[:, None, None], 0)
+    index = tf.reshape(tf.where(inside, index, -1), [-1])  # a sum leaves out what has no place
+    batch, channels = size(x, 0), size(x, 1) // tf.reduce_prod(block)
+    values = tf.transpose(tf.reshape(x, [batch * channels, -1]))
+    y = tf.transpose(tf.math.unsorted_segment_sum(values, index, tf.reduce_prod(image)))
+    return tf.reshape(y, tf.concat([packed([batch, channels], tf.int64), image], 0))
