@@ -31,6 +31,8 @@ def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, trans
 
 def _product(e: Emitter, x: Expr, weight: Expr, turn: bool) -> Expr:
     """`x @ weight`, or with the weight's transpose, which is made now if nothing else reads the weight."""
+    if e.rank(x) in (None, 1):
+        return ops.matmul(x, tf.transpose(weight) if turn else weight)
     if not turn:
         return x @ weight
     if isinstance(weight, Arg) and len(weight._value.uses()) == 1:

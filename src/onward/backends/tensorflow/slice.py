@@ -72,12 +72,12 @@ def _fill(e: Emitter, x: Expr, value: Expr) -> dict[str, Any]:
 
 
 def _tf_can(e: Emitter, x: Expr, mode: str, each: list[list[Any]]) -> bool:
-    """Whether `tf.pad` takes this: it cuts nothing off, and reflects less than there is."""
+    """Whether `tf.pad` takes this: it cuts nothing off, and reflects less than there is of at most five axes."""
     if any(not isinstance(n, int) or n < 0 for pair in each for n in pair):
         return False
     shape = e.shape(x) or ()
     inside = all(not max(pair) or (size or 0) > max(pair) for pair, size in zip(each, shape, strict=True))
-    return mode == "constant" or (mode == "reflect" and inside)
+    return mode == "constant" or (mode == "reflect" and inside and len(each) <= 5)
 
 
 @rule("CenterCropPad")

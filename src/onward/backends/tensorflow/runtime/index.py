@@ -16,14 +16,32 @@ def gather(x: tf.Tensor, indices: tf.Tensor, axis: int = 0) -> tf.Tensor:
     return tf.gather(x, from_front(indices, tf.shape(x, tf.int64)[axis]), axis=axis)
 
 
+def row_numbers(indices: tf.Tensor, sizes: tf.Tensor) -> tf.Tensor:
+    """Which element of an array of these sizes the last axis means; one past the end, which is refused, if none."""
+    indices = from_front(indices, sizes)
+    strides = tf.math.cumprod(sizes, exclusive=True, reverse=True)
+    inside = tf.reduce_all((indices >= 0) & (indices < sizes), -1)
+    return tf.where(inside, tf.reduce_sum(indices * strides, -1), tf.reduce_prod(sizes))
+
+
 def gather_nd(x: tf.Tensor, indices: tf.Tensor, batch_dims: int = 0) -> tf.Tensor:
     """`tf.gather_nd`, with indices from the end as well."""
-    sizes = tf.shape(x, tf.int64)[batch_dims:][: tf.shape(indices)[-1]]
-    return tf.gather_nd(x, from_front(indices, sizes), batch_dims=batch_dims)
+    shape, depth = tf.shape(x, tf.int64), tf.shape(indices)[-1]
+    sizes = shape[batch_dims:][:depth]
+    if batch_dims == 0:
+        return tf.gather_nd(x, from_front(indices, sizes))
+    count = tf.reduce_prod(shape[:batch_dims])
+    row = tf.reshape(row_numbers(indices, sizes), [count, -1])
+    rows = tf.reshape(x, tf.concat([[count, tf.reduce_prod(sizes)], shape[batch_dims:][depth:]], 0))
+    found = tf.gather(rows, row, axis=1, batch_dims=1)
+    return tf.reshape(found, tf.concat([tf.shape(indices, tf.int64)[:-1], shape[batch_dims:][depth:]], 0))
 
 
 def element_places(x: tf.Tensor, indices: tf.Tensor, axis: int) -> tf.Tensor:
-    """The number in `x` of each element that `indices` chooses along an axis; elsewhere it is at its own place."""
+    """The number in `x` of each element that `indices` chooses along an axis; elsewhere it is at its own place.
+
+    An index out of range gives a number past the end, which is refused.
+    """
     shape, wanted = tf.shape(x, tf.int64), tf.shape(indices, tf.int64)
     chosen, rank = from_front(indices, shape[axis]), indices.shape.rank
     if rank is None:
@@ -31,12 +49,13 @@ def element_places(x: tf.Tensor, indices: tf.Tensor, axis: int) -> tf.Tensor:
         own = tf.reshape(tf.range(tf.size(indices, tf.int64)), wanted)[..., None] // strides % wanted
         is_axis = tf.range(tf.rank(x)) == axis % tf.rank(x)
         strides = tf.math.cumprod(shape, exclusive=True, reverse=True)
-        return tf.reduce_sum(tf.where(is_axis, chosen[..., None], own) * strides, -1)
-    place = tf.zeros_like(chosen)
-    for i in range(rank):
-        own = tf.reshape(tf.range(wanted[i]), [-1] + [1] * (rank - 1 - i))
-        place = place * shape[i] + (chosen if i == axis % rank else own)
-    return place
+        place = tf.reduce_sum(tf.where(is_axis, chosen[..., None], own) * strides, -1)
+    else:
+        place = tf.zeros_like(chosen)
+        for i in range(rank):
+            own = tf.reshape(tf.range(wanted[i]), [-1] + [1] * (rank - 1 - i))
+            place = place * shape[i] + (chosen if i == axis % rank else own)
+    return tf.where((chosen >= 0) & (chosen < shape[axis]), place, tf.size(x, tf.int64))
 
 
 def gather_elements(x: tf.Tensor, indices: tf.Tensor, axis: int) -> tf.Tensor:
@@ -56,8 +75,7 @@ def scatter_elements(
 def scatter_nd(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, reduction: str = "none") -> tf.Tensor:
     """A copy of x in which updates[i] is at, or combined with, x[*indices[i]]."""
     shape, depth = tf.shape(x, tf.int64), tf.shape(indices)[-1]
-    strides = tf.math.cumprod(shape[:depth], exclusive=True, reverse=True)
-    row = tf.reduce_sum(from_front(indices, shape[:depth]) * strides, -1)
+    row = row_numbers(indices, shape[:depth])
     rows = tf.concat([[tf.reduce_prod(shape[:depth])], shape[depth:]], 0)
     new = tf.reshape(updates, tf.concat([[tf.size(row, tf.int64)], shape[depth:]], 0))
     return tf.reshape(combine_rows(tf.reshape(x, rows), tf.reshape(row, [-1]), new, reduction), shape)
@@ -110,11 +128,12 @@ def unique(x: tf.Tensor, ascending: bool = True) -> tuple[tf.Tensor, tf.Tensor, 
 
 def unique_slices(x: tf.Tensor, axis: int, ascending: bool = True) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """`unique` of the slices along an axis."""
-    axis = axis % x.shape.rank
-    values, inverse, counts = tf.raw_ops.UniqueWithCountsV2(x=x, axis=[axis], out_idx=tf.int64)
+    every = tf.range(tf.rank(x))
+    along = every[axis]
+    values, inverse, counts = tf.raw_ops.UniqueWithCountsV2(x=x, axis=[along], out_idx=tf.int64)
     order = None
     if ascending:
-        first = [axis, *(i for i in range(x.shape.rank) if i != axis)]
+        first = tf.concat([[along], tf.boolean_mask(every, every != along)], 0)
         order = row_order(tf.reshape(tf.transpose(values, first), [tf.shape(values)[axis], -1]))
     return distinct(values, inverse, counts, order, axis)
 
@@ -154,6 +173,5 @@ def letters(strings: tf.Tensor) -> tf.Tensor:
 def top_k(x: tf.Tensor, k: Any, axis: int, largest: bool = True) -> tuple[tf.Tensor, tf.Tensor]:
     """The k largest or smallest elements in order, and their indices; of equal elements the first comes first."""
     order = tf.argsort(x, axis, "DESCENDING" if largest else "ASCENDING", stable=True)
-    axis = axis % x.shape.rank
-    chosen = tf.cast(order[(slice(None),) * axis + (slice(k),)], tf.int64)
+    chosen = tf.gather(tf.cast(order, tf.int64), tf.range(tf.cast(k, tf.int64)), axis=axis)
     return gather_elements(x, chosen, axis), chosen

@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import greatest, packed, size
+from onward.backends.tensorflow.runtime.host import greatest, packed
 
 
 def whole_numbers(items: Any) -> tf.Tensor:
@@ -36,11 +36,19 @@ def pad(x: tf.Tensor, widths: Any, mode: str = "constant", value: Any = None, ax
     """Add to the begin and the end of each axis, or cut from it where negative. `widths`: all begins, then all ends."""
     before, after = tf.unstack(tf.reshape(whole_numbers(widths), [2, -1]))
     before, after = on_axes(x, before, axes, 0), on_axes(x, after, axes, 0)
+    before, after = clamped_sides(tf.shape(x, tf.int64), before, after)
     if mode == "constant":
-        before, after = clamped_sides(tf.shape(x, tf.int64), before, after)
         return pad_constant(x, before, after, value)
+
+    def along_axis(axis: Any, x: tf.Tensor) -> tuple[Any, tf.Tensor]:
+        index = border_index(tf.shape(x, tf.int64)[axis], before[axis], after[axis], mode)
+        return axis + 1, tf.gather(x, index, axis=axis)
+
+    if x.shape.rank is None:
+        count, shapes = tf.rank(x), (tf.TensorShape([]), tf.TensorShape(None))
+        return tf.while_loop(lambda axis, _: axis < count, along_axis, (0, x), shape_invariants=shapes)[1]
     for axis in range(x.shape.rank):
-        x = tf.gather(x, border_index(size(x, axis), before[axis], after[axis], mode), axis=axis)
+        x = along_axis(axis, x)[1]
     return x
 
 
@@ -57,6 +65,7 @@ def pad_constant(x: tf.Tensor, before: tf.Tensor, after: tf.Tensor, value: Any =
 def clamped_sides(shape: tf.Tensor, before: tf.Tensor, after: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """What to add to both ends of axes, where it may be to cut more than there is and to add it at the other end."""
     total = shape + before + after
+    tf.debugging.assert_non_negative(total, "padding cuts more than the elements of an axis")
     early, late = before < -shape, after < -shape
     return (
         tf.where(early, -shape, tf.where(late, total, before)),
@@ -69,10 +78,12 @@ def border_index(length: Any, before: Any, after: Any, mode: str) -> tf.Tensor:
     first = greatest(-before, 0)
     length = length - greatest(-after, 0) - first
     place = tf.range(-greatest(before, 0), length + greatest(after, 0), dtype=tf.int64)
+    fits = (length > 0) | (tf.size(place) == 0)
+    tf.debugging.Assert(fits, [f"an axis without elements cannot be padded in mode {mode!r}"])
     if mode == "edge":
         place = tf.clip_by_value(place, 0, length - 1)
     elif mode == "wrap":
-        place = place % length
+        place = place % greatest(length, 1)
     else:
         place = length - 1 - tf.abs(place % greatest(2 * length - 2, 1) - (length - 1))
     return place + first
