@@ -1,0 +1,15 @@
+"""Where TensorFlow's support of an op ends, in words: for the coverage page and `onward inspect`."""
+
+from onward.backends.coverage import Limit
+
+PARTIAL = {
+    "ImageDecoder": Limit("BMP, JPEG, PNG and WebP"),
+    "Loop": Limit("when traced, a sequence grows only in loops whose number of trips is known then"),
+    "SplitToSequence": Limit("when traced, only into a number of parts that is known then"),
+    "ai.onnx.ml::TreeEnsembleClassifier": Limit("not two classes of which some leaves score one only"),
+    "ai.onnx.ml::ZipMap": Limit("when traced, only of a number of rows that is known then"),
+}
+"""Ops with a rule that refuses some of what ONNX allows."""
+
+UNSUPPORTED: dict[str, str] = {}
+"""Ops without a rule, where there is more to say than that."""
