@@ -51,6 +51,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--quantize", choices=["float16", "dynamic", "int8"], help="tflite: smaller numbers; int8 needs --calibrate"
     )
     command.add_argument("--calibrate", metavar="DATA", help="tflite: inputs (.npz, a folder, …) to calibrate int8 by")
+    for side in ("input", "output"):
+        command.add_argument(
+            f"--{side}s-nhwc",
+            action="append",
+            metavar="NAME",
+            help=f"TensorFlow: an {side} to hand over channels last (may be repeated)",
+        )
     command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
     command.add_argument(
         "--verify-on", metavar="RUNNER", help="what runs the original: onnxruntime, or reference where it cannot"
@@ -73,16 +80,21 @@ def run(args: argparse.Namespace) -> None:
     with step(console, 1):
         model = load(args.model)
     with step(console, 2):
-        source = target.generate(model, args.trainable or True)
+        source = target.generate(model, args)
     if target.runner is not None:
         if not args.no_verify:
             with step(console, 3):
-                words = checked(model, target.runner(model, source), args)
+                words = checked(model, source, target.runner(model, source), args)
             console.print(words, highlight=False, soft_wrap=True)
         with step(console, 4):
             target.write(model, source, out, args)
     else:
         written_first(console, target, model, source, args)
+    for kind, orders in (("input", source.input_orders), ("output", source.output_orders)):
+        for name, order in orders.items():
+            console.print(
+                f"{kind} {escape(name)}: its axes are {escape(str(list(order)))} of those it had", highlight=False
+            )
     console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
 
 
@@ -99,7 +111,7 @@ def written_first(console: Console, target: Target, model: Model, source: Source
             target.write(model, source, staged, args)
         if not args.no_verify:
             with step(console, 3):
-                words = checked(model, open_artifact(staged).run, args)
+                words = checked(model, source, open_artifact(staged).run, args)
             console.print(words, highlight=False, soft_wrap=True)
         with step(console, 4):
             if out.is_dir():
@@ -125,6 +137,10 @@ def check_output(out: Path, is_file: bool = False) -> None:
 def check_options(args: argparse.Namespace) -> None:
     if args.to != "tflite" and (args.quantize or args.calibrate):
         raise OnwardError("--quantize and --calibrate are for --to tflite")
+    if args.to == "torch" and (args.inputs_nhwc or args.outputs_nhwc):
+        raise OnwardError(
+            "--inputs-nhwc and --outputs-nhwc are for TensorFlow; `onward layout` moves axes in ONNX files"
+        )
     if args.quantize == "int8" and args.calibrate is None:
         raise OnwardError("--quantize int8 needs calibration data: give --calibrate data.npz")
     out = Path(args.out)
@@ -157,10 +173,12 @@ def step(console: object, number: int) -> Iterator[None]:
         raise ConversionError(f"{title}: {problem} (a defect of Onward; `onward --traceback …` shows where)") from error
 
 
-def checked(model: Model, run: Run, args: argparse.Namespace) -> str:
+def checked(model: Model, source: Source, run: Run, args: argparse.Namespace) -> str:
     """How original and result compare, in a sentence."""
+    from onward.cli.layout import reordered
     from onward.verification.runners import find
 
+    run = reordered(run, source.input_orders, source.output_orders)
     if args.verify_on:
         find(args.verify_on)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from onward.layout.onnx_to_onnx import Relaid
     from onward.model import Model
     from onward.verification.results import Report
-    from onward.verification.runners import Inputs, Outputs
+    from onward.verification.runners import Inputs, Outputs, Run
 
 EPILOG = """examples:
   onward layout model.onnx --to nhwc --out nhwc.onnx                       images in and out channels last
@@ -76,22 +77,28 @@ def run(args: argparse.Namespace) -> None:
 
 def compare(model: Model, result: Relaid, seed: int = 0) -> Report:
     """Run both on ONNX Runtime, on the same inputs, each in the layout it takes."""
-    import numpy as np
-
     from onward.verification.runners import prepare
     from onward.verification.sides import Side
     from onward.verification.verify import verify
 
     execute = cache(lambda: prepare("onnxruntime", result.model))  # within the verification: it may be refused
 
-    def moved(inputs: Inputs) -> Outputs:
-        given = {name: np.transpose(x, order) for name, order in result.moved.inputs.items() for x in [inputs[name]]}
-        outputs = dict(execute()({**inputs, **{name: np.ascontiguousarray(x) for name, x in given.items()}}))
-        for name, order in result.moved.outputs.items():
-            outputs[name] = np.ascontiguousarray(np.transpose(outputs[name], np.argsort(order)))
-        return outputs
+    run = reordered(lambda inputs: execute()(inputs), result.moved.inputs, result.moved.outputs)
+    return verify(model, Side("the result", run), source="onnxruntime", seed=seed)
 
-    return verify(model, Side("the result", moved), source="onnxruntime", seed=seed)
+
+def reordered(run: Run, inputs: Mapping[str, tuple[int, ...]], outputs: Mapping[str, tuple[int, ...]]) -> Run:
+    """Run on inputs, and to outputs, as the original has them, a model that has the axes of some in another order."""
+    import numpy as np
+
+    def moved(given: Inputs) -> Outputs:
+        fed = {name: np.ascontiguousarray(np.transpose(given[name], order)) for name, order in inputs.items()}
+        found = dict(run({**given, **fed}))
+        for name, order in outputs.items():
+            found[name] = np.ascontiguousarray(np.transpose(found[name], np.argsort(order)))
+        return found
+
+    return moved
 
 
 def verdict(report: Report) -> str:

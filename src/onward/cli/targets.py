@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
@@ -20,18 +20,18 @@ class Target:
 
     package: str
     """What has to be installed, as it is imported."""
-    generate: Callable[[Model, Any], Source]
-    """The source code of a model, given which weights are trainable."""
+    generate: Callable[[Model, argparse.Namespace], Source]
+    """The source code of a model."""
     write: Callable[[Model, Source, Path, argparse.Namespace], Path]
     runner: Callable[[Model, Source], Run] | None = None
     """A function that runs the result on arrays by name, before it is written; None where what is written is run."""
     is_file: bool = False
 
 
-def _torch(model: Model, trainable: Any) -> Source:
+def _torch(model: Model, args: argparse.Namespace) -> Source:
     from onward.backends.torch.convert import generate
 
-    return generate(model, trainable)
+    return generate(model, args.trainable or True)
 
 
 def _run_torch(model: Model, source: Source) -> Run:
@@ -47,10 +47,10 @@ def _run_torch(model: Model, source: Source) -> Run:
     return run
 
 
-def _tensorflow(model: Model, trainable: Any) -> Source:
+def _tensorflow(model: Model, args: argparse.Namespace) -> Source:
     from onward.backends.tensorflow.convert import generate
 
-    return generate(model, trainable)
+    return generate(model, args.trainable or True, args.inputs_nhwc or (), args.outputs_nhwc or ())
 
 
 def _run_tensorflow(model: Model, source: Source) -> Run:

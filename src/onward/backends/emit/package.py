@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -40,6 +40,9 @@ class Source:
     tensors: dict[str, Tensor]
     dtypes: Mapping[ir.DataType, str]
     """The framework's names of the dtypes that carry those of ONNX."""
+    input_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """For an input that is handed over in another layout than the file's, which of its axes is at each place."""
+    output_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @contextmanager

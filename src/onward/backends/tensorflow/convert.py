@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -57,18 +59,21 @@ def has_rule(key: str) -> bool:
     return key in TARGET.rules or f"{DOMAIN}::{key}" in TARGET.rules
 
 
-def generate(model: Model, trainable: Trainable = True) -> Source:
-    """The TensorFlow source of a model. `model` is left as it is."""
+def generate(
+    model: Model, trainable: Trainable = True, inputs_nhwc: Iterable[str] = (), outputs_nhwc: Iterable[str] = ()
+) -> Source:
+    """The TensorFlow source of a model, the inputs and outputs named so channels last. `model` is left as it is."""
     load_rules()
     with no_garbage_collection():
         with guarded("bringing the model to canonical form"):
             graph = canonical(model, has_rule)
-            to_channels_last(graph, TENSORFLOW)
+            moved = to_channels_last(graph, TENSORFLOW, set(inputs_nhwc), set(outputs_nhwc))
         with guarded("choosing TensorFlow's words for its nodes"):
             emitter, function = emit(graph, TARGET, flags=("training",))
         freeze = choose(emitter.weights, trainable)
         with guarded("writing source code"):
-            return _source(model.name, graph, emitter.weights, function, freeze)
+            source = _source(model.name, graph, emitter.weights, function, freeze)
+    return replace(source, input_orders=moved.inputs, output_orders=moved.outputs)
 
 
 def _source(name: str, graph: ir.Model, weights: Weights, function: Function, freeze: bool | list[str]) -> Source:
@@ -85,13 +90,20 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, fr
     return Source(source, ops, {".".join(p): t for p, t in weights.tensors.items()}, DTYPES)
 
 
-def to_tensorflow(source: Any, *, trainable: Trainable = True) -> tf.Module:
+def to_tensorflow(
+    source: Any,
+    *,
+    trainable: Trainable = True,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+) -> tf.Module:
     """A `tf.Module` that computes what the ONNX model computes: the generated source, run in memory.
 
     `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the variables that a
     fine-tuning step changes, by patterns such as "head.*"; by default every float weight is one. The module is called
-    with the model's inputs, and `training=True` for batch normalisation and dropout as in training.
+    with the model's inputs, and `training=True` for batch normalisation and dropout as in training. Inputs and outputs
+    named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last, all others as in the file.
     """
     from onward.backends.tensorflow.load import run
 
-    return run(generate(load(source), trainable))
+    return run(generate(load(source), trainable, inputs_nhwc, outputs_nhwc))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +40,18 @@ def traced(source: Source, graph: ir.Graph) -> tuple[Any, Any]:
         found = net(*arguments)
         return dict(zip(names, found if len(names) > 1 else [found], strict=True))
 
-    specs = [signature_of(value) for value in graph.inputs if not value.is_initializer()]
+    fed = [value for value in graph.inputs if not value.is_initializer()]
+    specs = [signature_of(value, source.input_orders.get(value.name or "")) for value in fed]
     return net, tf.function(serve, autograph=False, input_signature=specs)
 
 
-def signature_of(value: ir.Value) -> Any:
-    """What a traced function takes for an input: dimensions that are not known stay open."""
+def signature_of(value: ir.Value, order: Sequence[int] | None = None) -> Any:
+    """What a traced function takes for an input, its axes in this order: dimensions that are not known stay open."""
     import tensorflow as tf
 
     if not isinstance(value.type, ir.TensorType):
         raise UnsupportedError(f"a function of TensorFlow takes tensors, not a {value.type} ({value.name!r})")
     dims = None if value.shape is None else [d if isinstance(d, int) else None for d in value.shape]
+    if dims is not None and order is not None:
+        dims = [dims[axis] for axis in order]
     return tf.TensorSpec(dims, getattr(tf, DTYPES[value.type.dtype]), name=value.name)

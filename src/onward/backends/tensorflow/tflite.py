@@ -30,7 +30,10 @@ def write_tflite(
     quantize: str | None = None,
     samples: Iterable[Sample] | None = None,
 ) -> Path:
-    """Trace the module of a generated source, and convert it. `samples` are sets of inputs to calibrate `int8` by."""
+    """Trace the module of a generated source, and convert it.
+
+    `samples` are sets of inputs to calibrate `int8` by, in the layout of the ONNX file.
+    """
     content = convert(source, graph, quantize, samples)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -48,6 +51,7 @@ def convert(
 
     net, serve = traced(source, graph)
     builtin = tf.lite.OpsSet.TFLITE_BUILTINS_INT8 if quantize == "int8" else tf.lite.OpsSet.TFLITE_BUILTINS
+    kept = [_moved(sample, source) for sample in samples or ()]
     failure: Exception | None = None
     for further in ([], [tf.lite.OpsSet.SELECT_TF_OPS]):  # the second needs the larger runtime
         converter = tf.lite.TFLiteConverter.from_concrete_functions([serve.get_concrete_function()], net)
@@ -57,11 +61,16 @@ def convert(
         if quantize == "float16":
             converter.target_spec.supported_types = [tf.float16]
         if quantize == "int8":
-            kept = list(samples or ())
-            converter.representative_dataset = lambda kept=kept: ((SIGNATURE, dict(sample)) for sample in kept)
+            converter.representative_dataset = lambda: ((SIGNATURE, sample) for sample in kept)
         try:
             return bytes(converter.convert())
         except Exception as error:
             failure = failure or error
     problem = " ".join(str(failure).split())[:300]
     raise ConversionError(f"TensorFlow's converter to TensorFlow Lite refuses the model: {problem}") from failure
+
+
+def _moved(sample: Sample, source: Source) -> dict[str, Any]:
+    """A set of inputs in the layout that the generated model takes."""
+    orders = source.input_orders
+    return {name: np.transpose(x, orders[name]) if name in orders else x for name, x in sample.items()}
