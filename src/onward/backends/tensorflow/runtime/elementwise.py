@@ -1,5 +1,8 @@
 """Elementwise functions whose edge cases differ from TensorFlow's."""
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 
 
@@ -7,7 +10,18 @@ def float_remainder(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     """The remainder of dividing floats, with the sign of the dividend."""
     if a.dtype in (tf.float16, tf.bfloat16):
         return tf.cast(float_remainder(tf.cast(a, tf.float32), tf.cast(b, tf.float32)), a.dtype)
-    return tf.truncatemod(a, b)
+    shape = tf.broadcast_dynamic_shape(tf.shape(a), tf.shape(b))
+    return tf.custom_gradient(truncated_remainder)(tf.broadcast_to(a, shape), tf.broadcast_to(b, shape))
+
+
+def truncated_remainder(a: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
+    """`tf.truncatemod` of two tensors of one shape, and the gradient that it lacks."""
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        quotient = a / b
+        return upstream, -upstream * tf.where(quotient < 0, tf.math.ceil(quotient), tf.floor(quotient))
+
+    return tf.truncatemod(a, b), gradient
 
 
 def float_modulo(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
