@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from onward.canon.walk import inner_graphs
+from onward.canon.names import Names
+from onward.canon.walk import all_graphs, inner_graphs
 from onward.errors import OnwardError, UnsupportedError
 from onward.layout.change import is_plain
 from onward.layout.mark import Marked
@@ -32,7 +33,8 @@ def to_channels_last(
 
     They become ops of the domain `onward.nhwc`. Inputs and outputs named here are handed over channels last (as they
     are, where the graph means them so already), all others as they are. Types must have been inferred, as they are in
-    canonical form; a tensor of unknown rank stays as it is.
+    canonical form; a tensor of unknown rank stays as it is. So do the inputs and outputs of each body (of an If, a Loop
+    or a Scan) and what it reads from outside: bodies are treated one by one.
     """
     drop_defaults(model.graph)
     return relayout(model, target, dict.fromkeys(inputs, Layout.LAST), dict.fromkeys(outputs, Layout.LAST))
@@ -43,13 +45,20 @@ def relayout(model: ir.Model, target: Roles, inputs: dict[str, Layout], outputs:
     graph = model.graph
     _check_names(graph.inputs, inputs, "input")
     _check_names(graph.outputs, outputs, "output")
-    _check_bodies(graph)
+    graphs, names = list(all_graphs(graph)), Names(model)
+    for each in graphs:
+        _check_bodies(each)
+    for body in reversed(graphs[1:]):
+        _rewrite(model, Marked(body, target, {}, {}), names)
     marked = Marked(graph, target, inputs, outputs)
-    preferred = Layout.LAST if target.channels_last else Layout.FIRST
-    layouts = marked.partition(preferred)
     moved = Moved(_orders(marked, graph.inputs, inputs), _orders(marked, graph.outputs, outputs))
-    Rewriter(model, marked, layouts).run()
+    _rewrite(model, marked, names)
     return moved
+
+
+def _rewrite(model: ir.Model, marked: Marked, names: Names) -> None:
+    preferred = Layout.LAST if marked.roles.channels_last else Layout.FIRST
+    Rewriter(model, marked, marked.partition(preferred), names).run()
 
 
 def drop_defaults(graph: ir.Graph) -> None:
@@ -88,7 +97,7 @@ def _check_bodies(graph: ir.Graph) -> None:
         for body in inner_graphs(node):
             for value in body.outputs:
                 producer = value.producer()
-                if producer is not None and producer.graph is graph:
+                if producer is not None and producer.graph is not body:
                     raise UnsupportedError(
                         f"{node.op_type} {node.name!r}: a body gives out {value.name!r}, which is computed outside it"
                     )

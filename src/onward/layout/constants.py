@@ -59,5 +59,5 @@ class Constants:
     def remove_replaced(self) -> None:
         """Drop the initializers whose place was taken, and which nobody else reads."""
         for value in self._replaced:
-            if value.is_initializer() and not value.uses() and not value.is_graph_output():
-                self._graph.initializers.pop(value.name or "")
+            if value.is_initializer() and not value.uses() and not value.is_graph_output() and value.graph is not None:
+                value.graph.initializers.pop(value.name or "")

@@ -49,6 +49,7 @@ class Marked:
 
     def __init__(self, graph: ir.Graph, roles: Roles, inputs: dict[str, Layout], outputs: dict[str, Layout]) -> None:
         self.graph = graph
+        self.roles = roles
         self.inputs = inputs
         self.outputs = outputs
         known = Known()
@@ -64,14 +65,14 @@ class Marked:
             if node.op_type == "Transpose" and node.domain == "":
                 self._loosen(node, known)
         for node in graph:
-            mark = self.marks.get(node) or self._mark(node, roles, known)
+            mark = self.marks.get(node) or self._mark(node, known)
             if mark is not None:
                 self.marks[node] = mark
 
-    def _mark(self, node: ir.Node, roles: Roles, known: Known) -> Mark | None:
+    def _mark(self, node: ir.Node, known: Known) -> Mark | None:
         images = images_of(node)
         if images is not None:
-            return Mark(Layout.FIRST, images=images) if node.op_type in roles.channels_last else None
+            return Mark(Layout.FIRST, images=images) if node.op_type in self.roles.channels_last else None
         perm = permutation(node)
         if perm is not None:
             return self._transpose(node, perm)
@@ -168,17 +169,22 @@ class Marked:
         return node
 
     def readers(self) -> dict[ir.Value, list[Reader]]:
-        """Every tensor with a layout that the graph makes or is given, and who reads it, under whichever name."""
+        """Every tensor with a layout that the graph makes, is given or takes from the graphs around it, and who reads
+        it, under whichever name.
+        """
         made = (value for node in self.graph for value in node.outputs)
+        own = dict.fromkeys([*self.graph.inputs, *made])
+        read = (value for node in self.graph for value in node.inputs if value is not None)
         found: dict[ir.Value, list[Reader]] = {}
-        for value in [*self.graph.inputs, *made]:
+        for value in own | dict.fromkeys(read):
             if has_layout(value) and value not in self.loose and constant(value) is None:
-                found.setdefault(self.original(value), []).extend(self._readers(value))
+                found.setdefault(self.original(value), []).extend(self._readers(value, is_own=value in own))
         return found
 
-    def _readers(self, value: ir.Value) -> Iterator[Reader]:
+    def _readers(self, value: ir.Value, is_own: bool) -> Iterator[Reader]:
+        """Of a value from outside only those in this graph: any others read it as it is, and as it stays."""
         for node, i in value.uses():
-            if node.outputs[0] not in self.same:
+            if node.outputs[0] not in self.same and (is_own or node.graph is self.graph):
                 yield Reader(value, node, i, self.wanted(value, node, i))
 
     def given_out(self, value: ir.Value) -> Layout:

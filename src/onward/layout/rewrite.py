@@ -23,13 +23,13 @@ OPSET = 21
 
 
 class Rewriter:
-    def __init__(self, model: ir.Model, marked: Marked, layouts: Mapping[ir.Node, Layout]) -> None:
+    def __init__(self, model: ir.Model, marked: Marked, layouts: Mapping[ir.Node, Layout], names: Names) -> None:
         self._opsets = model.opset_imports
         self._graph = marked.graph
         self._marked = marked
         self._layouts = layouts
-        self._names = Names(model)
-        self._constants = Constants(marked.graph, self._names)
+        self._names = names
+        self._constants = Constants(model.graph, names)
         self._readers = marked.readers()
         self._stored = {value: self._decided(marked.made(value)) for value in self._readers}
         self._dims: dict[ir.Value, list[Dim]] = {value: dims_of(value) or [] for value in self._readers}
@@ -222,7 +222,8 @@ class Rewriter:
         value, name = self._graph.outputs[i], self._graph.outputs[i].name
         if value.is_graph_input():
             raise UnsupportedError(f"{name!r} is an input and an output of the model, which cannot differ in layout")
-        if version.is_graph_input() or version.is_graph_output() or version.is_initializer():
+        producer = version.producer()
+        if producer is None or producer.graph is not self._graph or version.is_graph_output():
             version = self._after(version, "Identity", [], {}, dims_of(version) or [], f"{version.name}_same")
         self._graph.outputs[i] = version
         value.name = self._names.value(f"{name}_inner")

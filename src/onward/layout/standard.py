@@ -6,14 +6,17 @@ import onnx_ir as ir
 
 from onward.canon.names import Names
 from onward.canon.origin import copy_origin
+from onward.canon.walk import all_nodes
 from onward.layout.orders import arranged, to_first, to_last
 from onward.layout.roles import DOMAIN, IMAGE_OPS
 
 
 def to_standard(model: ir.Model) -> None:
     """Replace each op of the domain, in place, by a Transpose of each image, the op, and a Transpose of its result."""
-    names, graph = Names(model), model.graph
-    for node in [node for node in graph if node.domain == DOMAIN]:
+    names = Names(model)
+    for node in [node for node in all_nodes(model.graph) if node.domain == DOMAIN]:
+        graph = node.graph
+        assert graph is not None
         node.domain = ""
         for i in IMAGE_OPS[node.op_type].inputs:
             image = node.inputs[i] if i < len(node.inputs) else None
