@@ -20,6 +20,7 @@ from onward.backends.emit.bodies import (
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, Ref, Var, lift
 from onward.backends.emit.host import array
+from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
 from onward.canon.infer_bodies import TAKEN
 
@@ -140,7 +141,7 @@ def loop(
     for i, first in counted.items():
         e.bind_host(formals[i], array([Ref(index) + first if first else Ref(index)], ()))
     options: dict[str, Any] = {}
-    limit = None if trip_count is None else scalar_number(e, trip_count)
+    limit = None if trip_count is None else scalar(e, trip_count)
     if isinstance(limit, Expr) or (limit is not None and limit < ENDLESS):
         options["count"] = limit
     start = condition_of(e, condition)
@@ -155,15 +156,6 @@ def loop(
     options |= _shapes([formals[i] for i in states], [initial[i] for i in states]) | rows
     call = ops.loop(function, [initial[i] for i in states], **options)
     return _finals(e, call, results, initial, states, used)
-
-
-def scalar_number(e: Emitter, x: Expr, hint: str = "n") -> Any:
-    """An input that holds one integer, as a host number."""
-    found = e.scalar(x, 1)
-    if found is not None:
-        return found
-    number = x if e.rank(x) == 0 else tf.reshape(x, [])
-    return e.let_host(number if e.dtype(x) == ir.DataType.INT64 else tf.cast(number, tf.int64), hint)
 
 
 @rule("Scan")

@@ -5,7 +5,7 @@ from onward.backends.coverage import Limit
 PARTIAL = {
     "ImageDecoder": Limit("BMP, JPEG, PNG and WebP"),
     "Loop": Limit("when traced, a sequence grows only in loops whose number of trips is known then"),
-    "SplitToSequence": Limit("when traced, only into a number of parts that is known then"),
+    "SplitToSequence": Limit("when traced, all parts together only where their number is known then"),
     "ai.onnx.ml::TreeEnsembleClassifier": Limit("not two classes of which some leaves score one only"),
     "ai.onnx.ml::ZipMap": Limit("when traced, only of a number of rows that is known then"),
 }

@@ -6,10 +6,10 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Emitter, Hosted
+from onward.backends.emit.emitter import Arg, Emitter, Hosted
 from onward.backends.emit.expr import Binary, Expr, Literal, Name, Star, lift
 from onward.backends.emit.host import array
-from onward.backends.tensorflow.control_flow import scalar_number
+from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import ops, rule, tf
 
 
@@ -31,7 +31,7 @@ def sequence_construct(e: Emitter, *items: Expr) -> Expr:
 def sequence_insert(e: Emitter, sequence: Expr, item: Expr, position: Expr | None = None) -> Expr:
     if position is None:
         return _list(Star(sequence), item)
-    place = scalar_number(e, position)
+    place = scalar(e, position)
     if not isinstance(place, Expr) and place == 0:
         return _list(item, Star(sequence))
     return ops.sequence_insert(sequence, item, place)
@@ -39,7 +39,7 @@ def sequence_insert(e: Emitter, sequence: Expr, item: Expr, position: Expr | Non
 
 @rule("SequenceErase")
 def sequence_erase(e: Emitter, sequence: Expr, position: Expr | None = None) -> Expr:
-    place = -1 if position is None else scalar_number(e, position)
+    place = -1 if position is None else scalar(e, position)
     if not isinstance(place, Expr) and place in (0, -1):
         return sequence[1:] if place == 0 else sequence[:-1]
     return ops.sequence_erase(sequence, place)
@@ -47,12 +47,18 @@ def sequence_erase(e: Emitter, sequence: Expr, position: Expr | None = None) -> 
 
 @rule("SequenceAt")
 def sequence_at(e: Emitter, sequence: Expr, position: Expr) -> Expr:
-    place = scalar_number(e, position)
+    place = scalar(e, position)
+    split = _split_of(e, sequence)
+    if split is not None:
+        return ops.part_at(*split, place, **({} if _keeps_axis(sequence) else {"keepdims": False}))
     return ops.sequence_at(sequence, place) if isinstance(place, Expr) else sequence[place]
 
 
 @rule("SequenceLength")
 def sequence_length(e: Emitter, sequence: Expr) -> Hosted:
+    split = _split_of(e, sequence)
+    if split is not None:
+        return Hosted(array([e.let_host(ops.part_count(*split), "n", nonnegative=True)], ()))
     return Hosted(array([e.let_host(Name("len")(sequence), "n", nonnegative=True)], ()))
 
 
@@ -68,8 +74,33 @@ def split_to_sequence(e: Emitter, x: Expr, sizes: Expr | None = None, *, axis: i
     if e.rank(sizes) == 1:
         return tf.split(x, e.numbers(sizes), axis)
     if e.rank(sizes) == 0:
-        return ops.split_in_steps(x, scalar_number(e, sizes), axis)
+        return ops.split_in_steps(x, scalar(e, sizes), axis)
     return ops.split_by(x, sizes, axis)
+
+
+def _split_of(e: Emitter, sequence: Expr) -> list[Any] | None:
+    """The tensor, its axis and the size of the parts (a number or a vector) of a sequence that was made by splitting,
+
+    where the number of parts is not known now: one of them can be had without all the others.
+    """
+    node = sequence._value.producer() if isinstance(sequence, Arg) else None
+    if node is None or node.op_type != "SplitToSequence" or node.domain:
+        return None
+    x, sizes = e.arg(node.inputs[0]), e.arg(node.inputs[1]) if len(node.inputs) > 1 else None
+    shape, axis = None if x is None else e.shape(x), node.attributes.get_int("axis", 0)
+    if x is None or shape is None:
+        return None
+    if sizes is not None and e.rank(sizes) == 1:
+        known = (e.shape(sizes) or (None,))[0] is not None
+        return None if known else [x, axis, sizes]
+    step = 1 if sizes is None else scalar(e, sizes) if e.rank(sizes) == 0 else None
+    known = shape[axis] is not None and not isinstance(step, Expr)
+    return None if step is None or known else [x, axis, step]
+
+
+def _keeps_axis(sequence: Expr) -> bool:
+    node = sequence._value.producer() if isinstance(sequence, Arg) else None
+    return node is None or len(node.inputs) > 1 or bool(node.attributes.get_int("keepdims", 1))
 
 
 @rule("Optional")
