@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass
 
 from onward.backends.emit.classes import ClassWriter, Pieces, joined, no_leaf, plain_text
@@ -15,7 +16,27 @@ RESERVED = frozenset({"self", "tf", "np", "math", "Any", "Path", "load", "Weight
 SHORTEST_RUN = 3
 """Two equal members of a list are written out; more are a comprehension."""
 PLACE = "\0"
-"""Stands for the number of a list's member."""
+"""Stands for the number of a list's member, once for each list around it."""
+COUNTERS = "ijk"
+"""What counts the members of a list, of a list inside it, and so on."""
+
+# fmt: off
+OWN = frozenset([
+    "_TF_MODULE_IGNORED_PROPERTIES", "_add_trackable_child", "_add_variable_with_custom_getter", "_checkpoint_adapter",
+    "_checkpoint_dependencies", "_copy_trackable_to_cpu", "_deferred_dependencies", "_delete_tracking",
+    "_deserialization_dependencies", "_deserialize_from_proto", "_export_to_saved_model_graph", "_flatten",
+    "_gather_saveables_for_checkpoint", "_handle_deferred_dependencies", "_lookup_dependency",
+    "_maybe_initialize_trackable", "_name", "_name_based_attribute_restore", "_name_based_restores", "_name_scope",
+    "_no_dependency", "_object_identifier", "_preload_simple_restoration", "_restore_from_tensors",
+    "_self_name_based_restores", "_self_saveable_object_factories", "_self_setattr_tracking",
+    "_self_unconditional_checkpoint_dependencies", "_self_unconditional_deferred_dependencies",
+    "_self_unconditional_dependency_names", "_self_update_uid", "_serialize_to_proto", "_serialize_to_tensors",
+    "_setattr_tracking", "_tf_api_names", "_tf_api_names_v1", "_track_trackable", "_trackable_children",
+    "_unconditional_checkpoint_dependencies", "_unconditional_dependency_names", "_update_uid", "name", "name_scope",
+    "non_trainable_variables", "submodules", "trainable_variables", "variables", "with_name_scope",
+])
+# fmt: on
+"""What every `tf.Module` has already."""
 
 
 @dataclass
@@ -64,36 +85,41 @@ class ModuleWriter(ClassWriter):
             here = child
         return text
 
-    def _construct(self, node: TreeNode, place: str) -> Pieces:
-        """The expression that makes a child, whose weights are at `place`."""
+    def _construct(self, node: TreeNode, place: str, depth: int = 0) -> Pieces:
+        """The expression that makes a child, whose weights are at `place`; `depth` counts the lists around it."""
         if self.is_class(node):
-            return self.slotted(self._constructors[node.path], _at(place))
+            return self.slotted(self._constructors[node.path], f'weights.at("{place}")')
         if not node.is_numbered:
-            members = [[f'"{n}": ', *self._construct(c, f"{place}.{n}")] for n, c in node.children.items()]
+            members = [[f'"{n}": ', *self._construct(c, f"{place}.{n}", depth)] for n, c in node.children.items()]
             return ["{", *joined(members), "}"]
-        items = [self._construct(node.children[str(i)], f"{place}.{PLACE}") for i in range(len(node.children))]
+        number = PLACE * (depth + 1)
+        each = [
+            self._construct(node.children[str(i)], f"{place}.<{number}>", depth + 1) for i in range(len(node.children))
+        ]
         parts: list[Pieces] = []
-        for _, group in itertools.groupby(enumerate(items), key=lambda item: plain_text(item[1])):
+        for _, group in itertools.groupby(enumerate(each), key=lambda item: plain_text(item[1])):
             run = list(group)
             first, last = run[0][0], run[-1][0] + 1
-            if len(run) < SHORTEST_RUN:
-                parts += [_numbered(item, str(i)) for i, item in run]
+            if len(run) < SHORTEST_RUN or depth >= len(COUNTERS):
+                parts += [_numbered(item, number, str(i)) for i, item in run]
                 continue
             bounds = str(last) if first == 0 else f"{first}, {last}"
-            made: Pieces = [*_numbered(run[0][1], "{i}"), f" for i in range({bounds})"]
-            parts.append(made if len(run) == len(items) else ["*(", *made, ")"])
+            counter = COUNTERS[depth]
+            made = [*_numbered(run[0][1], number, f"{{{counter}}}"), f" for {counter} in range({bounds})"]
+            parts.append(made if len(run) == len(each) else ["*(", *made, ")"])
         return ["[", *joined(parts), "]"]
 
 
 def _attribute(part: str) -> str:
-    return f"p{part}" if part.isdigit() else part
+    """The attribute of a part of a path: the same, unless it is a number or `tf.Module` has it; never that of another."""
+    if part.isdigit():
+        return f"p{part}"
+    return f"{part}_" if part.rstrip("_") in OWN or re.fullmatch(r"p\d+_*", part) else part
 
 
-def _at(place: str) -> str:
-    return f'weights.at("{place}")'
-
-
-def _numbered(pieces: Pieces, number: str) -> Pieces:
+def _numbered(pieces: Pieces, place: str, number: str) -> Pieces:
     """With the number of a member in its place."""
-    text = [p.replace(PLACE, number) if isinstance(p, str) else p for p in pieces]
-    return [p.replace('at("', 'at(f"', 1) if isinstance(p, str) and number == "{i}" else p for p in text]
+    text = [p.replace(f"<{place}>", number) if isinstance(p, str) else p for p in pieces]
+    if not number.isdigit():
+        text = [p.replace('at("', 'at(f"') if isinstance(p, str) else p for p in text]
+    return text
