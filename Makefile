@@ -12,7 +12,7 @@ $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet "$(TORCH)"
-	$(BIN)/pip install --quiet --editable ".[torch,dev]"
+	$(BIN)/pip install --quiet --editable ".[torch,tensorflow,dev]"
 	touch $@
 
 demo: setup
