@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx_ir as ir
 
-from onward.canon.walk import all_graphs
+from onward.canon.walk import all_graphs, all_nodes
 from onward.training.kernels.compiler import library
 from onward.training.kernels.driver import DOMAIN, DRIVER
 from onward.training.kernels.expressions import PRELUDE, UnprintableError, ctype
@@ -19,10 +19,16 @@ from onward.training.kernels.regions import Region, regions
 
 MOST_TENSORS = 64
 MOST_AXES = 8
+MOST_NODES = 5000
+"""Of a model: finding its regions takes longer than they save where most of its nodes are small."""
+MOST_KERNELS = 300
+"""More would take the compiler minutes."""
 
 
 def fused(model: ir.Model) -> tuple[ir.Model, Path] | None:
     """A copy of a model with regions as nodes of our own, and the library to register; None where there are none."""
+    if sum(1 for _ in all_nodes(model.graph)) > MOST_NODES:
+        return None
     copy = model.clone()
     sources: dict[str, str] = {}
     for graph in list(all_graphs(copy.graph)):
@@ -34,7 +40,7 @@ def fused(model: ir.Model) -> tuple[ir.Model, Path] | None:
             graph.sort()
             for name in [name for name, value in graph.initializers.items() if not value.uses()]:
                 graph.initializers.pop(name)
-    if not sources:
+    if not sources or len(sources) > MOST_KERNELS:
         return None
     copy.opset_imports[DOMAIN] = 1
     path = library(whole_source(sources))
