@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "layout": BASE | {"hub", "model", "spec", "canon", "passes", "verification"},
     "backends": set(),
     "backends.emit": BASE | {"hub", "model", "spec", "canon"},
-    "backends.coverage": BASE | {"hub", "model", "canon", "backends.torch"},
+    "backends.coverage": BASE | {"hub", "model", "canon", "backends.torch", "backends.tensorflow"},
     "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
     "backends.torch.runtime": set(),
     "backends.tensorflow": BASE

@@ -79,7 +79,7 @@ def test_a_users_rule_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unknown_backend() -> None:
-    with pytest.raises(ValueError, match="no backend is called 'abacus'; there are torch"):
+    with pytest.raises(ValueError, match="no backend is called 'abacus'; there are tensorflow, torch"):
         status("Relu", "abacus")
 
 

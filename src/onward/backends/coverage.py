@@ -80,6 +80,15 @@ def _torch() -> Backend:
     return Backend(TARGET.rules.__contains__, PARTIAL, UNSUPPORTED)
 
 
+@BACKENDS.register("tensorflow")
+def _tensorflow() -> Backend:
+    from onward.backends.tensorflow.convert import has_rule, load_rules
+    from onward.backends.tensorflow.limits import PARTIAL, UNSUPPORTED
+
+    load_rules()
+    return Backend(has_rule, PARTIAL, UNSUPPORTED)
+
+
 @cache
 def backend_of(name: str) -> Backend:
     load = BACKENDS.get(name)

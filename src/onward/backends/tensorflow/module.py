@@ -111,7 +111,7 @@ class ModuleWriter(ClassWriter):
 
 
 def _attribute(part: str) -> str:
-    """The attribute of a part of a path: the same, unless it is a number or `tf.Module` has it; never that of another."""
+    """The attribute of a part of a path: the same, unless it is a number or one of `tf.Module`; each has its own."""
     if part.isdigit():
         return f"p{part}"
     return f"{part}_" if part.rstrip("_") in OWN or re.fullmatch(r"p\d+_*", part) else part

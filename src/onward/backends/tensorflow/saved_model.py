@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +41,25 @@ def traced(source: Source, graph: ir.Graph) -> tuple[Any, Any]:
         found = net(*arguments)
         return dict(zip(names, found if len(names) > 1 else [found], strict=True))
 
-    fed = [value for value in graph.inputs if not value.is_initializer()]
-    specs = [signature_of(value, source.input_orders.get(value.name or "")) for value in fed]
+    fed = {value.name or "": value for value in graph.inputs if not value.is_initializer()}
+    arguments = argument_names(fed)
+    specs = [signature_of(fed[name], arguments[name], source.input_orders.get(name)) for name in fed]
     return net, tf.function(serve, autograph=False, input_signature=specs)
 
 
-def signature_of(value: ir.Value, order: Sequence[int] | None = None) -> Any:
+def argument_names(names: Iterable[str]) -> dict[str, str]:
+    """What a signature calls each input: its name, as far as TensorFlow can take it."""
+    found: dict[str, str] = {}
+    for name in names:
+        text = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        text = text if text[:1].isalpha() and text != "self" else f"arg_{text}"
+        while text in found.values():
+            text += "_"
+        found[name] = text
+    return found
+
+
+def signature_of(value: ir.Value, name: str | None = None, order: Sequence[int] | None = None) -> Any:
     """What a traced function takes for an input, its axes in this order: dimensions that are not known stay open."""
     import tensorflow as tf
 
@@ -54,4 +68,4 @@ def signature_of(value: ir.Value, order: Sequence[int] | None = None) -> Any:
     dims = None if value.shape is None else [d if isinstance(d, int) else None for d in value.shape]
     if dims is not None and order is not None:
         dims = [dims[axis] for axis in order]
-    return tf.TensorSpec(dims, getattr(tf, DTYPES[value.type.dtype]), name=value.name)
+    return tf.TensorSpec(dims, getattr(tf, DTYPES[value.type.dtype]), name=name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.tensorflow.saved_model import SIGNATURE, traced
+from onward.backends.tensorflow.saved_model import SIGNATURE, argument_names, traced
 from onward.errors import ConversionError, OnwardError
 
 if TYPE_CHECKING:
@@ -71,6 +71,6 @@ def convert(
 
 
 def _moved(sample: Sample, source: Source) -> dict[str, Any]:
-    """A set of inputs in the layout that the generated model takes."""
-    orders = source.input_orders
-    return {name: np.transpose(x, orders[name]) if name in orders else x for name, x in sample.items()}
+    """A set of inputs under the names, and in the layout, that the generated model takes."""
+    orders, names = source.input_orders, argument_names(sample)
+    return {names[name]: np.transpose(x, orders[name]) if name in orders else x for name, x in sample.items()}
