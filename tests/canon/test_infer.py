@@ -103,6 +103,42 @@ def test_both_branches_of_an_if_count() -> None:
     assert shape(found["y"]) == [None, 3]
 
 
+@pytest.mark.parametrize(
+    ("op", "of_x", "of_result"),
+    [
+        ("Conv(x, w)", [None] * 3, [None, 6, None]),
+        ("Conv(z, x)", [None] * 3, [None] * 3),
+        ("ConvTranspose(x, w)", [None] * 3, [None] * 3),
+        ("MaxPool<kernel_shape = [2, 2]>(x)", [None] * 4, [None] * 4),
+        ("Conv(x, u)", None, None),
+    ],
+)
+def test_a_window_gives_its_rank_to_tensors_of_unknown_rank(
+    op: str, of_x: list[None] | None, of_result: list[int | None] | None
+) -> None:
+    found = inferred(
+        f"""g (bool c, float[2, 4, 5] z, float[6, 4, 3] w) => (float[] y) {{
+            u = If(c) <then_branch = a () => (float p) {{ p = Relu(z) }},
+                       else_branch = b () => (float q) {{ q = ReduceSum<keepdims = 0>(z) }}>
+            x = Abs(u)  y = {op}
+        }}"""
+    )
+    assert found["u"].shape is None or op == "Conv(x, u)"
+    assert (shape(found["x"]), shape(found["y"])) == (of_x, of_result)
+
+
+def test_a_rank_that_holds_in_one_branch_only_is_not_believed() -> None:
+    found = inferred(
+        """g (bool c, float[2, 4, 5] z, float[6, 4, 3] w) => (float[] y) {
+            u = If(c) <then_branch = a () => (float p) { p = Relu(z) },
+                       else_branch = b () => (float q) { q = ReduceSum<keepdims = 0>(z) }>
+            y = If(c) <then_branch = d () => (float r) { r = Conv(u, w) },
+                       else_branch = e () => (float s) { s = Relu(u) }>
+        }"""
+    )
+    assert found["u"].shape is None and shape(found["r"]) == [None, 6, None]
+
+
 def test_attention_of_unknown_length_has_no_made_up_sizes() -> None:
     found = inferred(
         "g (float[2, 3, 4, 8] q, float[2, 3, N, 8] k, float[2, 3, N, 8] v) => (float[] y, float[] s)"

@@ -30,6 +30,9 @@ _SIMPLE = {ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING
 _LISTS = {ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS}
 _NUMBERS = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.BOOL}
 
+_WINDOWS = {"Conv": 2, "ConvTranspose": 2, "MaxPool": 1, "AveragePool": 1, "LpPool": 1}
+"""How many inputs of each op are, like its result, of two dimensions more than its kernel."""
+
 
 def infer(model: ir.Model, answers: "Answers | None" = None) -> "Inference":
     """Set the type and shape of every value of `model` that follow from its inputs and weights, in place.
@@ -180,18 +183,8 @@ class Inference:
 
     def _refine(self, node: ir.Node, kinds: list[Kind]) -> None:
         """Add the dimensions that follow from numbers of which only some are known, and ranks from weights."""
-        if node.op_type in ("Conv", "ConvTranspose") and kinds[0].dims is None:
-            weight = node.inputs[1]
-            if weight is not None and weight.shape is not None:
-                channels = weight.shape[0] if node.op_type == "Conv" else None
-                spatial = (None,) * (len(weight.shape) - 2)
-                known = channels if isinstance(channels, int) else None
-                kinds[0] = Kind(kinds[0].type or weight.type, (None, known, *spatial))
-            return
-        if node.op_type in ("MaxPool", "AveragePool", "LpPool") and kinds[0].dims is None:
-            kernel, x = node.attributes.get("kernel_shape"), node.inputs[0]
-            if kernel is not None and x is not None:
-                kinds[0] = Kind(kinds[0].type or x.type, (None,) * (2 + len(kernel.as_ints())))
+        if node.op_type in _WINDOWS and kinds[0].dims is None:
+            kinds[0] = _window(node, kinds[0])
             return
         shape = self._known.shape(node)
         if shape is None or not kinds or kinds[0].type is None:
@@ -200,6 +193,23 @@ class Inference:
         if len(inferred) == len(shape):
             better = tuple(_better(a, b) for a, b in zip(shape, inferred, strict=True))
             kinds[0] = Kind(kinds[0].type, better)
+
+
+def _window(node: ir.Node, kind: Kind) -> Kind:
+    """The rank of a convolution or a pooling, from any of its tensors or its kernel; its tensors are of it as well."""
+    tensors = [value for value in node.inputs[: _WINDOWS[node.op_type]] if value is not None]
+    kernel = node.attributes.get("kernel_shape")
+    ranks = [len(value.shape) for value in tensors if value.shape is not None]
+    ranks += [] if kernel is None else [2 + len(kernel.as_ints())]
+    if not ranks:
+        return kind
+    for value in tensors:
+        producer = value.producer()
+        if value.shape is None and producer is not None and producer.graph is node.graph:
+            value.shape = ir.Shape([None] * ranks[0])
+    filters = tensors[1].shape if node.op_type == "Conv" else None
+    channels = filters[0] if filters is not None and isinstance(filters[0], int) else None
+    return Kind(kind.type or tensors[0].type, (None, channels, *[None] * (ranks[0] - 2)))
 
 
 def _is_static(node: ir.Node) -> bool:
