@@ -62,8 +62,8 @@ def scatter_nd(e: Emitter, x: Expr, indices: Expr, updates: Expr, *, reduction: 
 def _reduction(e: Emitter, x: Expr, reduction: str) -> dict[str, str]:
     if reduction == "none":
         return {}
-    if e.dtype(x) in (_D.BOOL, _D.STRING):
-        raise UnsupportedError(f"TensorFlow cannot scatter {e.dtype(x)} with the reduction {reduction!r}")
+    if e.dtype(x) == _D.STRING:
+        raise UnsupportedError(f"strings cannot be combined by the reduction {reduction!r}")
     return {"reduction": reduction}
 
 
@@ -94,8 +94,6 @@ def unique(e: Emitter, x: Expr, *, axis: int | None = None, sorted: int = 1) -> 
     options = {} if sorted else {"ascending": False}
     if axis is None:
         return tuple(e.unpack(ops.unique(x, **options), 4))
-    if e.dtype(x) == _D.STRING:
-        raise UnsupportedError("TensorFlow cannot sort rows of strings")
     return tuple(e.unpack(ops.unique_slices(x, axis, **options), 4))
 
 

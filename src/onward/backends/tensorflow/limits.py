@@ -3,6 +3,7 @@
 from onward.backends.coverage import Limit
 
 PARTIAL = {
+    "BitCast": Limit("not from or to floats of 6 and 8 bits, of which the values are kept and not the bits"),
     "ImageDecoder": Limit("BMP, JPEG, PNG and WebP"),
     "Loop": Limit("when traced, a sequence grows only in loops whose number of trips is known then"),
     "SplitToSequence": Limit("when traced, all parts together only where their number is known then"),

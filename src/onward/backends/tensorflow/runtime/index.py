@@ -82,7 +82,10 @@ def scatter_nd(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, reduction: 
 
 
 def combine_rows(x: tf.Tensor, places: tf.Tensor, updates: tf.Tensor, reduction: str) -> tf.Tensor:
-    """A copy of x with rows replaced, or combined by "add", "mul", "max" or "min"."""
+    """A copy of x with rows replaced, or combined by "add", "mul", "max" or "min"; truth values by "or" and "and"."""
+    if x.dtype == tf.bool and reduction != "none":
+        larger = "max" if reduction in ("add", "max") else "min"
+        return tf.cast(combine_rows(tf.cast(x, tf.int32), places, tf.cast(updates, tf.int32), larger), tf.bool)
     if reduction == "mul":
         return x * tf.math.unsorted_segment_prod(updates, places, tf.shape(x, tf.int64)[0])
     functions = {
@@ -128,6 +131,10 @@ def unique(x: tf.Tensor, ascending: bool = True) -> tuple[tf.Tensor, tf.Tensor, 
 
 def unique_slices(x: tf.Tensor, axis: int, ascending: bool = True) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """`unique` of the slices along an axis."""
+    if x.dtype == tf.string:
+        words, _, codes, _ = unique(x)
+        values, *places = unique_slices(tf.reshape(codes, tf.shape(x)), axis, ascending)
+        return tf.gather(words, values), *places
     every = tf.range(tf.rank(x))
     along = every[axis]
     values, inverse, counts = tf.raw_ops.UniqueWithCountsV2(x=x, axis=[along], out_idx=tf.int64)
