@@ -92,7 +92,7 @@ def _idiom(e: Emitter, x: Expr, scales: Expr | None, sizes: Expr | None, **how: 
         return None
     lengths = shape[1:3]
     target = _targets(e, x, lengths, _scales(e, scales), _sizes(e, sizes), how.get("axes"))
-    if target is None:
+    if target is None or 0 in (n for n in (*lengths, *target) if isinstance(n, int)):
         return None
     mode, coordinates = how.get("mode", "nearest"), how.get("coordinate_transformation_mode", "half_pixel")
     known = [isinstance(n, int) for n in (*lengths, *target)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,20 +54,11 @@ def lowest(dtype: tf.DType) -> Any:
     return tf.constant(-float("inf"), dtype) if dtype.is_floating else tf.constant(dtype.min, dtype)
 
 
-def taps(
-    x: tf.Tensor, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
-) -> list[tuple[tuple[int, ...], tf.Tensor]]:
-    """For each place in a window, the elements that stand there in all windows."""
-    found: list[tuple[tuple[int, ...], tf.Tensor]] = [((), x)]
-    for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True), 1):
-        steps = (size(x, axis) - (k - 1) * d - 1) // s + 1
-        before = (slice(None),) * axis
-        found = [
-            ((*place, i), part[(*before, slice(i * d, i * d + (steps - 1) * s + 1, s))])
-            for place, part in found
-            for i in range(k)
-        ]
-    return found
+def taps(x: tf.Tensor, axis: int, k: int, s: int, d: int) -> list[tf.Tensor]:
+    """For each of `k` places in a window along an axis, the elements that stand there in all windows."""
+    steps = (size(x, axis) - (k - 1) * d - 1) // s + 1
+    before = (slice(None),) * axis
+    return [x[(*before, slice(i * d, i * d + (steps - 1) * s + 1, s))] for i in range(k)]
 
 
 def surrounded(x: tf.Tensor, amounts: Sequence[tuple[Any, Any]], fill: Any = 0) -> tf.Tensor:
@@ -85,10 +77,9 @@ def max_pool_nd(
     """The maximum of each window; `stride` is 1 where not given. See `pool_pads` for `pads`."""
     stride, dilation = stride or [1] * len(kernel), dilation or [1] * len(kernel)
     amounts = pool_pads(x, kernel, stride, dilation, pads, ceil_mode)
-    parts = taps(surrounded(x, amounts, lowest(x.dtype)), kernel, stride, dilation)
-    y = parts[0][1]
-    for _, part in parts[1:]:
-        y = tf.maximum(y, part)
+    y = surrounded(x, amounts, lowest(x.dtype))
+    for axis, window in enumerate(zip(kernel, stride, dilation, strict=True), 1):
+        y = functools.reduce(tf.maximum, taps(y, axis, *window))
     return y
 
 
@@ -108,11 +99,7 @@ def max_pool_indices(
     rank = len(kernel)
     stride, dilation = stride or [1] * rank, dilation or [1] * rank
     amounts = pool_pads(x, kernel, stride, dilation, pads, ceil_mode)
-    parts = taps(surrounded(x, amounts, lowest(x.dtype)), kernel, stride, dilation)
-    y, best = parts[0][1], tf.zeros_like(parts[0][1], tf.int64)
-    for i, (_, part) in enumerate(parts[1:], 1):
-        better = part > y
-        y, best = tf.where(better, part, y), tf.where(better, tf.constant(i, tf.int64), best)
+    y = surrounded(x, amounts, lowest(x.dtype))
     strides: list[Any] = [1] * rank
     for i in range(1, rank) if column_major else reversed(range(rank - 1)):
         strides[i] = strides[i - 1] * size(x, i) if column_major else strides[i + 1] * size(x, i + 2)
@@ -120,17 +107,25 @@ def max_pool_indices(
     batch, channels = size(x, 0), size(x, rank + 1)
     planes = tf.reshape(tf.range(batch * channels, dtype=tf.int64), [batch, *[1] * rank, channels])
     index = planes * tf.cast(plane, tf.int64)
-    for i in reversed(range(rank)):
-        tap, best = best % kernel[i], best // kernel[i]
-        steps = tf.range(size(y, i + 1), dtype=tf.int64) * stride[i] - tf.cast(amounts[i][0], tf.int64)
-        steps = tf.reshape(steps, [1] * (i + 1) + [-1] + [1] * (rank - i))
-        index = index + (steps + tap * dilation[i]) * tf.cast(strides[i], tf.int64)
+    for i in range(rank):
+        places = tf.range(size(y, i + 1), dtype=tf.int64) - tf.cast(amounts[i][0], tf.int64)
+        places = places * tf.cast(strides[i], tf.int64)
+        index = index + tf.reshape(places, [1] * (i + 1) + [-1] + [1] * (rank - i))
+    for i in reversed(range(rank)):  # so that of equal elements the first one is found
+        window = kernel[i], stride[i], dilation[i]
+        parts, found = taps(y, i + 1, *window), taps(index, i + 1, *window)
+        y, index = parts[0], found[0]
+        for part, place in zip(parts[1:], found[1:], strict=True):
+            better = part > y
+            y, index = tf.where(better, part, y), tf.where(better, place, index)
     return y, index
 
 
 def sum_pool(x: tf.Tensor, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> tf.Tensor:
     """The sum of each window."""
-    return tf.add_n([part for _, part in taps(x, kernel, stride, dilation)])
+    for axis, window in enumerate(zip(kernel, stride, dilation, strict=True), 1):
+        x = tf.add_n(taps(x, axis, *window))
+    return x
 
 
 def avg_pool_nd(

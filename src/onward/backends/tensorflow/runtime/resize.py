@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from onward.backends.tensorflow.runtime.host import float32, greatest, is_number, least, size
+from onward.backends.tensorflow.runtime.host import choose, float32, float_divide, greatest, is_number, least, size
 
 
 def resize(
@@ -106,7 +106,9 @@ def resize_targets(x: tf.Tensor, axes: Sequence[int], size: Any, scales: Any, po
             found.append((int(product // 1) if is_number(product) else tf.cast(tf.floor(product), tf.int64), scale))
         return found
     wanted = [_number(size, i, int) for i in range(len(lengths))]
-    ratios = [float32(_double(t) / _double(n)) for t, n in zip(wanted, lengths, strict=True)]
+    if any(is_number(t, n) and t and not n for t, n in zip(wanted, lengths, strict=True)):
+        raise ValueError(f"axes of the lengths {lengths} cannot be resized to {wanted}")
+    ratios = [choose(t == n, 1.0, float32(float_divide(t, n))) for t, n in zip(wanted, lengths, strict=True)]
     if policy == "stretch":
         return list(zip(wanted, ratios, strict=True))
     scale = least(*ratios) if policy == "not_larger" else greatest(*ratios)
@@ -196,7 +198,7 @@ def antialias_taps(
     places: tf.Tensor, limit: tf.Tensor, scale: Any, mode: str, a: float, exclude_outside: bool
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The elements that shrink into each place, and their weights."""
-    reach = (1.0 if mode == "linear" else 2.0) * greatest(1 / scale, 1.0)
+    reach = (1.0 if mode == "linear" else 2.0) * greatest(choose(scale > 0, float_divide(1, scale), 1.0), 1.0)
     count = tf.cast(2 * tf.math.ceil(tf.cast(reach, tf.float64)) + 2, tf.int64)
     centre = places + 0.5
     wide = tf.cast(reach, tf.float32)
