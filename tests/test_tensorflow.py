@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -101,6 +102,13 @@ def test_a_traced_function_takes_any_batch() -> None:
     for size in (1, 7):
         images = digits()[1][:size]
         np.testing.assert_allclose(traced(images), original(DIGITS, images), rtol=1e-4, atol=1e-4)
+
+
+def test_the_page_shows_real_code() -> None:
+    blocks = re.findall(r"```python\n(class .*?)```", (ROOT / "docs/tensorflow.md").read_text(), re.DOTALL)
+    classes = [text.strip() for block in blocks for text in block.split("\n\n\n")]
+    made = generate(load(DIGITS)).model
+    assert len(classes) == 2 and all(text in made for text in classes)
 
 
 # Training
