@@ -1,9 +1,10 @@
-"""Real pretrained models, converted to PyTorch and compared with ONNX Runtime.
+"""Real pretrained models, converted to PyTorch or TensorFlow and compared with ONNX Runtime.
 
 python benchmarks/zoo.py                 fetch the models of zoo.csv
 python benchmarks/zoo.py --run           and convert, run and compare each; writes docs/zoo.md
 python benchmarks/zoo.py --run silero    only those with `silero` in their name; writes nothing
 python benchmarks/zoo.py --run --peers   with onnx2torch and onnx2pytorch on the same inputs
+python benchmarks/zoo.py --run --backend tensorflow   the same for TensorFlow; writes nothing
 """
 
 import argparse
@@ -13,7 +14,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import or_
 from pathlib import Path
@@ -34,12 +35,14 @@ import onward
 from onward.verification.compare import Error, Outputs, compare, differences, floor, measure
 from onward.verification.data import Inputs, input_sets
 from onward.verification.noise import jittered
+from onward.verification.runners import Run, prepare
 from onward.verification.runners.torch import to_framework, to_numpy
 
 PAGE = Path(__file__).parent.parent / "docs" / "zoo.md"
 SETS = 2
 """How many sets of inputs, of different sizes where the model has dynamic ones, each model is tried on."""
 JITTERS = 2
+Converter = Callable[[Path], Run]
 UNKNOWN = Error(float("nan"), float("nan"))
 
 
@@ -90,31 +93,43 @@ def reference(path: Path) -> Reference:
     return made
 
 
-def run_module(net: torch.nn.Module, inputs: Inputs, names: Iterable[str]) -> Outputs:
-    with torch.inference_mode():
-        outputs = net(*(to_framework(value) for value in inputs.values()))
-    names = list(names)
-    values = outputs if len(names) > 1 and isinstance(outputs, list | tuple) else [outputs]
-    return dict(zip(names, map(to_numpy, values), strict=True))
+def module(convert: Callable[[Path], torch.nn.Module]) -> Converter:
+    """Of a converter to PyTorch: outputs go by the names and the order that the model has them in."""
+
+    def opened(path: Path) -> Run:
+        net = convert(path).eval()
+        names = [output.name or "" for output in onward.load(path).ir.graph.outputs]
+
+        def run(inputs: Inputs) -> Outputs:
+            with torch.inference_mode():
+                outputs = net(*(to_framework(value) for value in inputs.values()))
+            values = outputs if len(names) > 1 and isinstance(outputs, list | tuple) else [outputs]
+            return dict(zip(names, map(to_numpy, values), strict=True))
+
+        return run
+
+    return opened
 
 
-CONVERTERS: dict[str, Callable[[Path], torch.nn.Module]] = {
-    "onward": lambda path: onward.to_torch(path),
-    "onnx2torch": peers.onnx2torch,
-    "onnx2pytorch": peers.onnx2pytorch,
-}
+def runner(name: str) -> Converter:
+    """Of a runner by its name, such as `tensorflow`."""
+    return lambda path: prepare(name, onward.load(path))
 
 
-def judge(path: Path, convert: Callable[[Path], torch.nn.Module], against: Reference) -> Result:
+BACKENDS = {"torch": module(onward.to_torch), "tensorflow": runner("tensorflow")}
+PEERS = {"onnx2torch": module(peers.onnx2torch), "onnx2pytorch": module(peers.onnx2pytorch)}
+
+
+def judge(path: Path, convert: Converter, against: Reference) -> Result:
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            net = convert(path).eval()
+            run = convert(path)
             seconds = time.perf_counter() - start
             error = Error()
             for inputs, expected in zip(against.inputs, against.outputs, strict=True):
-                actual = run_module(net, inputs, expected)
+                actual = run(inputs)
                 error = functools.reduce(or_, measure(expected, actual).values(), error)
                 if wrong := differences(compare(expected, actual, against.noise)):
                     return Result("different", wrong[0], error, seconds)
@@ -129,11 +144,11 @@ class Row(NamedTuple):
     results: dict[str, Result]
 
 
-def evaluate(chosen: list[Entry], converters: list[str]) -> list[Row]:
+def evaluate(chosen: list[Entry], converters: dict[str, Converter]) -> list[Row]:
     rows = []
     for entry in track(chosen, "converting", console=Console(stderr=True)):
         truth = reference(entry.path)
-        results = {name: judge(entry.path, CONVERTERS[name], truth) for name in converters}
+        results = {name: judge(entry.path, convert, truth) for name, convert in converters.items()}
         rows.append(Row(entry, functools.reduce(or_, truth.noise.values()), results))
     return rows
 
@@ -208,8 +223,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="parts of model names; all models by default")
     parser.add_argument("--run", action="store_true", help="convert, run and compare")
     parser.add_argument("--peers", action="store_true", help="with the other converters")
+    parser.add_argument("--backend", choices=BACKENDS, default="torch", help="what to convert to")
     parser.add_argument("--traceback", action="store_true", help="show where a conversion fails")
     args = parser.parse_args()
+    if args.peers and args.backend != "torch":
+        parser.error("the other converters make PyTorch modules")
 
     chosen = [e for e in entries() if not args.names or any(name in e.name for name in args.names)]
     console = Console()
@@ -223,10 +241,10 @@ def main() -> None:
     if args.traceback:
         for entry in chosen:
             try:
-                onward.to_torch(entry.path)
+                BACKENDS[args.backend](entry.path)
             except Exception:
                 traceback.print_exc()
-    rows = evaluate(chosen, list(CONVERTERS) if args.peers else ["onward"])
+    rows = evaluate(chosen, {"onward": BACKENDS[args.backend], **(PEERS if args.peers else {})})
     show(rows, console)
     if args.peers and not args.names:
         PAGE.parent.mkdir(exist_ok=True)
