@@ -20,7 +20,7 @@ from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
 from onward.backends.emit.names import has_scope, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Define, Do, Group, Keyword, Scope, Statement
 from onward.backends.emit.target import Target
-from onward.backends.emit.weights import Part, Transform, Weights, text
+from onward.backends.emit.weights import Part, Weights, text
 from onward.canon.origin import origin
 from onward.canon.weight_names import is_automatic
 from onward.errors import ConversionError, OnwardError, UnsupportedError
@@ -181,19 +181,6 @@ class Emitter:
         """
         owned = {a: p if isinstance(p, Part) else Part(p) for a, p in parts.items() if p is not None}
         return self.weights.module(constructor, owned, scope_of(self.node), hint, buffers)
-
-    def arranged(self, x: Expr, transform: Transform, key: str) -> Expr | None:
-        """A constant input in another arrangement, made now; None if it is computed when the model runs.
-
-        `key` names the transform, so that two uses of one weight share it.
-        """
-        value = _value(x)
-        data = self.constant_of(value)
-        if data is None:
-            return None
-        if self.weights.is_named(value):
-            return self.weights.arranged(value, transform, key)
-        return self.constant(np.ascontiguousarray(transform(data)), "constant")
 
     def constant(self, data: Array, hint: str) -> Expr:
         """An array that the rule made, kept as a buffer beside the weights (string arrays: in the source)."""

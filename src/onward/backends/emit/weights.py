@@ -112,9 +112,8 @@ class Weights:
         assert tensor is not None
         name = value.name or ""
         path = self._by_source[value, key] = self.claim(path_of(name), named=True)
-        shape = transform(np.broadcast_to(np.zeros((), np.int8), tuple(tensor.shape.numpy()))).shape
+        read, shape = _arrangement(tensor, transform)
         is_buffer, persistent = self.signature.get(name, (False, True))
-        read = lambda: np.ascontiguousarray(transform(tensor.numpy()))  # noqa: E731
         return self._store(read, shape, tensor.dtype, path, not is_buffer, persistent, name)
 
     def running(self, value: ir.Value, owner: ir.Node) -> Expr:
@@ -132,22 +131,22 @@ class Weights:
             return Weight(path)
         return Weight(known)
 
-    def owned(self, parts: dict[str, ir.Value], scope: Scope, hint: str) -> dict[str, Expr]:
+    def owned(self, parts: dict[str, Part], scope: Scope, hint: str) -> dict[str, Expr]:
         """Weights of a layer that no one named, as parameters beside each other: `lstm.weight`, `lstm.bias`."""
-        prefix, named = self._module_path({a: Part(v) for a, v in parts.items()}, scope, hint)
+        prefix, named = self._module_path(parts, scope, hint)
         if prefix != scope:
             prefix = next(
                 p for n in itertools.count() if (p := _numbered(prefix, n)) not in self._prefixes | self._taken
             )
         found: dict[str, Expr] = {}
-        for attribute, value in parts.items():
-            path = self._by_source.get((value, ""))
+        for attribute, part in parts.items():
+            path = self._by_source.get((part.source, part.key))
             if path is None:
-                tensor = ir.convenience.get_const_tensor(value)
+                tensor = ir.convenience.get_const_tensor(part.source)
                 assert tensor is not None
-                path = self._by_source[value, ""] = self.claim((*prefix, attribute), named=named)
-                shape = tuple(tensor.shape.numpy())
-                self._store(tensor.numpy, shape, tensor.dtype, path, True, True, value.name or "")
+                path = self._by_source[part.source, part.key] = self.claim((*prefix, attribute), named=named)
+                read, shape = _arrangement(tensor, part.transform)
+                self._store(read, shape, tensor.dtype, path, True, True, part.source.name or "")
             found[attribute] = Weight(path)
         return found
 
@@ -322,6 +321,15 @@ def text(data: Array) -> Array:
 def _ir_value(source: Any) -> ir.Value | None:
     found = getattr(source, "_value", None) if isinstance(source, Expr) else source
     return found if isinstance(found, ir.Value) else None
+
+
+def _arrangement(tensor: ir.TensorProtocol, transform: Transform | None) -> tuple[Callable[[], Array], tuple[int, ...]]:
+    """How a tensor is read in another arrangement, and its shape there."""
+    shape = tuple(tensor.shape.numpy())
+    if transform is None:
+        return tensor.numpy, shape
+    found = transform(np.broadcast_to(np.zeros((), np.int8), shape)).shape
+    return lambda: np.ascontiguousarray(transform(tensor.numpy())), found
 
 
 def _key(part: Part) -> tuple[Any, str]:

@@ -10,6 +10,7 @@ import numpy as np
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Array
+from onward.backends.tensorflow.owned import Arrangement, owned
 from onward.backends.tensorflow.target import ops, rule, tf
 from onward.backends.tensorflow.window import is_same, pad_pairs, padded, short, spatial
 from onward.spec.window import Window, window
@@ -40,8 +41,7 @@ def conv(
         y = ops.conv_of_unknown_kernel(x, w, **{k: v for k, v in given.items() if v not in (None, "NOTSET", 1)})
         return y if b is None else y + b
     win = window(kernel, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
-    y = _convolution(e, x, w, win, group, auto_pad == "SAME_UPPER")
-    return y if b is None else y + b
+    return _convolution(e, x, w, b, win, group, auto_pad == "SAME_UPPER")
 
 
 def without_zeros(e: Emitter, b: Expr | None) -> Expr | None:
@@ -50,7 +50,7 @@ def without_zeros(e: Emitter, b: Expr | None) -> Expr | None:
     return b if b is None or value is None or value.any() or e.is_weight(b) else None
 
 
-def _convolution(e: Emitter, x: Expr, w: Expr, win: Window, group: int, upper: bool) -> Expr:
+def _convolution(e: Emitter, x: Expr, w: Expr, b: Expr | None, win: Window, group: int, upper: bool) -> Expr:
     rank, shape = len(win.kernel), e.shape(w)
     padding: Any = "VALID"
     if is_same(win, upper):
@@ -62,15 +62,20 @@ def _convolution(e: Emitter, x: Expr, w: Expr, win: Window, group: int, upper: b
         else:
             x = padded(x, win)
     dilated = {} if set(win.dilations) == {1} else {"dilations": short(win.dilations)}
-    if rank == 2 and group > 1 and shape is not None and shape[1] == 1 and shape[0] is not None:
-        weight = e.arranged(w, lambda a: _depthwise(a, group), "depthwise")
-        if weight is not None:
-            steps = [1, *win.strides, 1]
-            if dilated:
-                dilated = {"dilations": list(win.dilations)}
-            if len(set(win.strides)) == 1 and (not dilated or set(win.strides) == {1}):
-                return tf.nn.depthwise_conv2d(x, weight, strides=steps, padding=padding, **dilated)
-    weight = filters(e, w, rank)
+    depthwise = rank == 2 and group > 1 and shape is not None and shape[1] == 1 and e.const(w) is not None
+    if depthwise and len(set(win.strides)) == 1 and (not dilated or set(win.strides) == {1}):
+        arranged: dict[str, Arrangement] = {"weight": (lambda a: _depthwise(a, group), "depthwise")}
+        weight, b = owned(e, "conv", arranged, weight=w, bias=b)
+        gaps = {"dilations": list(win.dilations)} if dilated else {}
+        y = tf.nn.depthwise_conv2d(x, weight, strides=[1, *win.strides, 1], padding=padding, **gaps)
+        return y if b is None else y + b
+    weight, b = filters(e, w, b, rank)
+    y = _call(x, weight, win, group, padding, dilated)
+    return y if b is None else y + b
+
+
+def _call(x: Expr, weight: Expr, win: Window, group: int, padding: Any, dilated: dict[str, Any]) -> Expr:
+    rank = len(win.kernel)
     if rank > 3 or (rank == 3 and group > 1):
         x = x if padding == "VALID" else padded(x, win)
         return ops.conv_nd(x, weight, list(win.strides), list(win.dilations), group)
@@ -81,11 +86,12 @@ def _convolution(e: Emitter, x: Expr, w: Expr, win: Window, group: int, upper: b
     return function(x, weight, short(win.strides), padding, **dilated)
 
 
-def filters(e: Emitter, w: Expr, rank: int) -> Expr:
-    """The weights in TensorFlow's order: spatial axes, channels in, channels out."""
+def filters(e: Emitter, w: Expr, b: Expr | None, rank: int) -> tuple[Expr, Expr | None]:
+    """The weights in TensorFlow's order: spatial axes, channels in, channels out; and the bias."""
     order = (*range(2, rank + 2), 1, 0)
-    arranged = e.arranged(w, lambda a: np.transpose(a, order), "channels last")
-    return tf.transpose(w, order) if arranged is None else arranged
+    arranged: dict[str, Arrangement] = {"weight": (lambda a: np.transpose(a, order), "channels last")}
+    weight, bias = owned(e, "conv", arranged, weight=w, bias=b)
+    return tf.transpose(w, order) if weight is None else weight, bias
 
 
 def _depthwise(weight: Array, group: int) -> Array:
@@ -110,7 +116,7 @@ def conv_transpose(
 ) -> Expr:
     b = without_zeros(e, b)
     rank = (e.rank(x) or 4) - 2
-    weight = filters(e, w, rank)
+    weight, b = filters(e, w, b, rank)
     arguments = _lists(
         strides=strides,
         pads=pads if auto_pad == "NOTSET" else None,
@@ -151,8 +157,8 @@ def deform_conv(
     given: dict[str, Any] = {} if mask is None else {"mask": mask}
     given |= _lists(strides=strides, pads=pads, dilations=dilations)
     given |= {k: n for k, n in {"groups": group, "offset_groups": offset_group}.items() if n != 1}
-    y = ops.deform_conv(x, filters(e, w, rank - 2), offset, **given)
-    b = without_zeros(e, b)
+    weight, b = filters(e, w, without_zeros(e, b), rank - 2)
+    y = ops.deform_conv(x, weight, offset, **given)
     return y if b is None else y + b
 
 

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, lift
 from onward.backends.tensorflow.dtypes import dtype_of, is_float
+from onward.backends.tensorflow.owned import Arrangement, owned
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
 
 _D = ir.DataType
@@ -18,28 +19,27 @@ NARROW = {_D.INT8, _D.UINT8, _D.INT16, _D.UINT16, _D.UINT32, _D.UINT64}
 """Integers that TensorFlow cannot multiply as matrices."""
 
 
-def transposed(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return a.T
-
-
 @rule("onward::Linear")
 def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, transposed: int = 0) -> Expr:
     """The weight is (out, in), or (in, out) where it is transposed."""
-    product = _product(e, x, weight, not transposed)
-    return product if bias is None else product + bias
+    weight, turn, kept = _layer(e, x, weight, bias, not transposed)
+    product = _product(e, x, weight, turn)
+    return product if kept is None else product + kept
+
+
+def _layer(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, turn: bool) -> tuple[Expr, bool, Expr | None]:
+    """The weights of a layer, and whether one still has to be transposed: it is now, if nothing else reads it."""
+    alone = isinstance(weight, Arg) and len(weight._value.uses()) == 1 and e.rank(x) not in (None, 1)
+    now: dict[str, Arrangement] = {"weight": (np.transpose, "T")} if turn and alone else {}
+    found, kept = owned(e, "linear", now, weight=weight, bias=bias)
+    return (weight, turn, kept) if found is None else (found, turn and not now, kept)
 
 
 def _product(e: Emitter, x: Expr, weight: Expr, turn: bool) -> Expr:
-    """`x @ weight`, or with the weight's transpose, which is made now if nothing else reads the weight."""
+    """`x @ weight`, or with the weight's transpose."""
     if e.rank(x) in (None, 1):
         return ops.matmul(x, tf.transpose(weight) if turn else weight)
-    if not turn:
-        return x @ weight
-    if isinstance(weight, Arg) and len(weight._value.uses()) == 1:
-        kept = e.arranged(weight, transposed, "T")
-        if kept is not None:
-            return x @ kept
-    return tf.matmul(x, weight, transpose_b=True)
+    return tf.matmul(x, weight, transpose_b=True) if turn else x @ weight
 
 
 @rule("MatMul")
@@ -80,7 +80,8 @@ def gemm(
         if c is not None and (e.shape(c) or ())[:1] == (1,) and e.rank(c) == 2:
             c = c[0]  # TensorFlow's optimizer takes a (1, n) matrix for a bias here, and then refuses it
     else:
-        product = _product(e, a, b, bool(transB))
+        weight, turn, c = _layer(e, a, b, c, bool(transB)) if e.const(b) is not None else (b, bool(transB), c)
+        product = _product(e, a, weight, turn)
     scaled = product if alpha == 1 else alpha * product
     if c is None or beta == 0:
         return scaled

@@ -73,7 +73,7 @@ def _parts(e: Emitter, **parts: Expr) -> list[Expr | None]:
     made_up = [
         (c := e.const(x)) is not None and not e.is_weight(x) and (c == neutral[a]).all() for a, x in parts.items()
     ]
-    return list(parts.values()) if all(made_up) else owned(e, "norm", **parts)
+    return list(parts.values()) if all(made_up) else owned(e, "norm", None, **parts)
 
 
 @_both("InstanceNormalization")

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.names import scope_of
+from onward.backends.emit.weights import Part, Transform
+
+Arrangement = tuple[Transform, str]
+"""How a weight is rearranged, and what that is called, so that two uses of one weight share it."""
 
 
-def owned(e: Emitter, hint: str, **parts: Expr | None) -> list[Expr | None]:
-    """The inputs of a layer; constants without a name become its parameters, such as `lstm.weight`."""
+def owned(
+    e: Emitter, hint: str, arranged: Mapping[str, Arrangement] | None = None, **parts: Expr | None
+) -> list[Expr | None]:
+    """The inputs of a layer; constants without a name become its parameters, such as `lstm.weight`.
+
+    Those to be `arranged` are written in another arrangement; None for one that is computed when the model runs.
+    """
+    arranged = arranged or {}
+    constants = {a: x._value for a, x in parts.items() if isinstance(x, Arg) and e.const(x) is not None}
     unnamed = {
-        attribute: x._value
-        for attribute, x in parts.items()
-        if isinstance(x, Arg) and e.const(x) is not None and not e.weights.is_named(x._value)
+        attribute: Part(value, *arranged.get(attribute, (None, "")))
+        for attribute, value in constants.items()
+        if not e.weights.is_named(value)
     }
     found = e.weights.owned(unnamed, scope_of(e.node), hint) if unnamed else {}
-    return [found.get(attribute, x) for attribute, x in parts.items()]
+    for attribute in arranged.keys() - found.keys():
+        if attribute in constants:
+            found[attribute] = e.weights.arranged(constants[attribute], *arranged[attribute])
+    return [found.get(a, None if a in arranged else x) for a, x in parts.items()]

@@ -128,7 +128,7 @@ def _stacked(kind: str) -> None:
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[:size]
         suffixes = [f"_l{i}{end}" for i in range(num_layers) for end in ("", "_reverse")[: 1 + bidirectional]]
         parts = dict(zip((n + s for s in suffixes for n in names), tensors, strict=True))
-        tensors = owned(e, kind.lower(), **parts)
+        tensors = owned(e, kind.lower(), None, **parts)
         weights = [tuple(tensors[i : i + size]) for i in range(0, len(tensors), size)]
         given = [lengths, *initial]
         while given and given[-1] is None:
