@@ -67,6 +67,8 @@ def _convolution(e: Emitter, x: Expr, w: Expr, b: Expr | None, win: Window, grou
         arranged: dict[str, Arrangement] = {"weight": (lambda a: _depthwise(a, group), "depthwise")}
         weight, b = owned(e, "conv", arranged, weight=w, bias=b)
         gaps = {"dilations": list(win.dilations)} if dilated else {}
+        if isinstance(padding, list):  # traced, TensorFlow fuses bias and activation into it, and then aborts
+            x, padding = padded(x, win), "VALID"
         y = tf.nn.depthwise_conv2d(x, weight, strides=[1, *win.strides, 1], padding=padding, **gaps)
         return y if b is None else y + b
     weight, b = filters(e, w, b, rank)
