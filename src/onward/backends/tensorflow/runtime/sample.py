@@ -239,7 +239,7 @@ def non_max_suppression(
         return tf.pad(kept, [[0, most - tf.size(kept)]], constant_values=-1)
 
     rows = tf.range(tf.cast(size(scores, 0), tf.int64) * classes)
-    kept = tf.map_fn(best, rows, fn_output_signature=tf.TensorSpec([None], tf.int32))
+    kept = tf.map_fn(best, rows, fn_output_signature=tf.TensorSpec([tf.get_static_value(most)], tf.int32))
     found = tf.where(kept >= 0)
     box = tf.cast(tf.gather_nd(kept, found), tf.int64)
     return tf.stack([found[:, 0] // classes, found[:, 0] % classes, box], 1)
