@@ -104,6 +104,18 @@ def test_a_traced_function_takes_any_batch() -> None:
         np.testing.assert_allclose(traced(images), original(DIGITS, images), rtol=1e-4, atol=1e-4)
 
 
+def test_a_traced_depthwise_convolution_with_padding_and_bias() -> None:
+    """With explicit padding, TensorFlow aborts the process when it fuses these."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 20]> g (float[n, 4, h, w] x) => (float[n, 4, i, j] y) {
+            a = Conv<group = 4, strides = [2, 2], pads = [1, 1, 1, 1]>(x, weight, bias)  y = Relu(a)
+        }"""
+    )
+    weights = {"weight": np.linspace(-1, 1, 36).reshape(4, 1, 3, 3), "bias": np.linspace(-1, 1, 4)}
+    model.graph.initializer.extend(numpy_helper.from_array(v.astype(np.float32), k) for k, v in weights.items())
+    assert onward.verify(model, against="tensorflow:function").ok
+
+
 def test_the_page_shows_real_code() -> None:
     blocks = re.findall(r"```python\n(class .*?)```", (ROOT / "docs/tensorflow.md").read_text(), re.DOTALL)
     classes = [text.strip() for block in blocks for text in block.split("\n\n\n")]
@@ -237,6 +249,7 @@ def test_names_that_become_equal_stay_apart(names: tuple[str, str]) -> None:
     model = named("x", "y", *names)
     feed = np.random.default_rng(1).standard_normal((2, 4)).astype(np.float32)
     net = onward.to_tensorflow(model)
+    assert len(net.trainable_variables) == 2
     np.testing.assert_allclose(net(feed), original(model, feed), rtol=1e-5, atol=1e-6)
 
 
