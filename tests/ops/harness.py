@@ -138,6 +138,8 @@ def compare(found: Sequence[Any], wanted: Sequence[Any], rtol: float | None = No
             compare(actual, right, rtol, atol)
             continue
         right = np.asarray(right)
+        if right.dtype.kind in "OU":  # strings
+            actual, right = np.asarray(actual, object), right.astype(object)
         assert actual.dtype == right.dtype, f"output {index}"
         assert actual.shape == right.shape, f"output {index}"
         tolerance = TOLERANCE.get(right.dtype)

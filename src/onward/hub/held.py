@@ -78,7 +78,7 @@ def raw(tensor: ir.TensorProtocol) -> memoryview:
     if tensor.dtype.bitwidth >= 8 and sys.byteorder == "little":
         array = tensor.numpy()
         if array.flags.c_contiguous and array.nbytes == tensor.nbytes:
-            return memoryview(array.reshape(-1).view(np.uint8))
+            return array.reshape(-1).view(np.uint8).data
     return memoryview(tensor.tobytes())
 
 
