@@ -117,10 +117,11 @@ def check(
     rtol: float | None = None,
     atol: float | None = None,
     unknown: bool = True,
+    backends: Sequence[str] = BACKENDS,
 ) -> None:
     """Compare the converted model with ONNX Runtime (or with `expected`), also with all shapes forgotten."""
     wanted = prepare("onnxruntime", model)(list(inputs)) if expected is None else expected
-    for backend in BACKENDS:
+    for backend in backends:
         for variant in [model, forget_shapes(model)] if unknown else [model]:
             try:
                 found = prepare(backend, variant)(list(inputs))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import check, finish, source, to_torch
+from harness import BACKENDS, check, finish, source, to_torch
 from onnx import TensorProto, helper
 
 from onward.backends.torch.runtime.image import decode_rgb
@@ -56,6 +56,10 @@ def test_pixels_are_those_of_pillow(name: str) -> None:
     assert hashlib.sha256(pixels.tobytes()).hexdigest().startswith(digest)
 
 
+UNREAD = ("jp2", "tif", "ppm")
+"""What TensorFlow's own decoder, which its generated code calls, refuses when it sees it."""
+
+
 @pytest.mark.parametrize("kind", ["jpg", "jp2", "webp", "png", "tif", "bmp", "ppm"])
 @pytest.mark.parametrize("pixel_format", ["RGB", "BGR", "Grayscale"])
 def test_pixel_formats(kind: str, pixel_format: str) -> None:
@@ -65,12 +69,12 @@ def test_pixel_formats(kind: str, pixel_format: str) -> None:
     luma = rgb.astype(np.int64) @ [19595, 38470, 7471] + 32768 >> 16
     wanted = {"RGB": rgb, "BGR": rgb[:, :, ::-1], "Grayscale": luma.astype(np.uint8)[:, :, None]}[pixel_format]
     model, inputs = decoder(data, pixel_format=pixel_format)
-    check(model, inputs, expected=[wanted])
+    check(model, inputs, expected=[wanted], backends=["torch"] if kind in UNREAD else BACKENDS)
 
 
 def test_default_is_rgb_and_the_code_is_a_call() -> None:
     model, inputs = decoder(samples()["pnm_p6.ppm"])
-    check(model, inputs, expected=[decode_rgb(samples()["pnm_p6.ppm"])])
+    check(model, inputs, expected=[decode_rgb(samples()["pnm_p6.ppm"])], backends=["torch"])
     assert 'decode_image(data, "RGB")' in source(model) or "decode_image(data, 'RGB')" in source(model)
 
 
