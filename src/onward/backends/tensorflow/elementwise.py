@@ -10,7 +10,7 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Binary, Expr
 from onward.backends.tensorflow.dtypes import FLOATS, UNSIGNED, cast, dtype_of, is_float
-from onward.backends.tensorflow.target import dtype, ops, rule, tf
+from onward.backends.tensorflow.target import dtype, is_minus_zero, ops, rule, tf
 
 _D = ir.DataType
 
@@ -18,7 +18,7 @@ _D = ir.DataType
 def literal(e: Emitter, x: Expr, other: Expr) -> Any:
     """The input as a number that is known now, None where it is a tensor beside `other`."""
     number = e.scalar(x, e.rank(other))
-    return None if isinstance(number, Expr) else number
+    return None if isinstance(number, Expr) or is_minus_zero(number) else number
 
 
 def operands(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,11 @@ def dtype(of: ir.DataType | int) -> Expr:
     return Name(f"tf.{DTYPES[ir.DataType(of)]}")
 
 
+def is_minus_zero(number: Any) -> bool:
+    """Whether a number is one that TensorFlow may convert to 0.0, since it remembers by value what it converted."""
+    return isinstance(number, float) and number == 0 and math.copysign(1, number) < 0
+
+
 class TensorFlowTarget:
     name = "tensorflow"
     rules: Registry[Rule] = Registry("TensorFlow rule")
@@ -80,6 +86,8 @@ class TensorFlowTarget:
         if items.size == 0 and items.ndim > 1:
             return tf.zeros(items.shape, typed)  # nested lists can't tell the shape
         content = items.tolist() if items.ndim else items.item()
+        if is_minus_zero(content):
+            return -tf.zeros([], typed)
         if any(isinstance(item, Expr) for item in items.flat):
             return ops.packed(content, typed)
         return tf.constant(content, typed)
