@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 import onnx_ir as ir
@@ -43,6 +46,15 @@ class Source:
     input_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """For an input that is handed over in another layout than the file's, which of its axes is at each place."""
     output_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@cache
+def load_rules(backend: str) -> None:
+    """Import every family of a backend, so that its rules are registered; none of them needs the framework itself."""
+    package = importlib.import_module(f"onward.backends.{backend}")
+    for info in pkgutil.iter_modules(package.__path__):
+        if not info.ispkg and info.name != "load":
+            importlib.import_module(f"onward.backends.{backend}.{info.name}")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import numpy as np
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.emit.facts import without_zeros
 from onward.backends.emit.weights import Array
 from onward.backends.tensorflow.owned import Arrangement, owned
 from onward.backends.tensorflow.target import ops, rule, tf
@@ -42,12 +43,6 @@ def conv(
         return y if b is None else y + b
     win = window(kernel, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     return _convolution(e, x, w, b, win, group, auto_pad == "SAME_UPPER")
-
-
-def without_zeros(e: Emitter, b: Expr | None) -> Expr | None:
-    """No bias where an exporter wrote zeros for none."""
-    value = e.const(b)
-    return b if b is None or value is None or value.any() or e.is_weight(b) else None
 
 
 def _convolution(e: Emitter, x: Expr, w: Expr, b: Expr | None, win: Window, group: int, upper: bool) -> Expr:

@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter, Unpack
 from onward.backends.emit.expr import Binary, Expr
+from onward.backends.emit.facts import is_exact_in_single, is_zero, offset
 from onward.backends.tensorflow.cast import small_float
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
 from onward.spec.cast import INTEGER_RANGES, SMALL_FLOATS
-from onward.spec.quantize import EXACT, largest_distance, largest_sum
 
 _D = ir.DataType
 Ints = Sequence[int]
@@ -76,7 +75,7 @@ def dequantize(
 
 def _zero_points(e: Emitter, x: Expr, zero_point: Expr | None, axis: int, block_size: int) -> Any:
     """What is added to or taken from float32 numbers; None for nothing."""
-    if zero_point is None or _is_zero(e, zero_point):
+    if zero_point is None or is_zero(e, zero_point):
         return None
     points = spread(e, x, zero_point, axis, block_size)
     return tf.cast(points, tf.float32) if isinstance(points, Expr) else points
@@ -98,12 +97,6 @@ def spread(e: Emitter, x: Expr, parameter: Any, axis: int, block_size: int = 0) 
     return tf.reshape(parameter, [-1, *[1] * after]) if after else parameter
 
 
-def _is_zero(e: Emitter, zero_point: Expr | None) -> bool:
-    """Whether there is no zero point, or nothing but zeros."""
-    value = e.const(zero_point)
-    return zero_point is None or (value is not None and not value.astype(np.float32).any())
-
-
 @rule("DynamicQuantizeLinear")
 def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:
     return Unpack(ops.dynamic_quantize(x))
@@ -113,10 +106,10 @@ def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:
 def integer_matmul(
     e: Emitter, a: Expr, b: Expr, a_zero_point: Expr | None = None, b_zero_point: Expr | None = None
 ) -> Expr:
-    rows = _offset(e, a_zero_point)
+    rows = offset(e, a_zero_point)
     if isinstance(rows, Arg) and e.rank(rows) != 0 and e.shape(rows) != (1,):
         rows = ops.per_row(a_zero_point)
-    given = _given(a_zero_point=rows, b_zero_point=_offset(e, b_zero_point))
+    given = _given(a_zero_point=rows, b_zero_point=offset(e, b_zero_point))
     size = (e.shape(b) or (None,))[-2:][0]
     return ops.quantized_matmul(a, b, **given, **_width(e, a, a_zero_point, b, b_zero_point, (-2,), size))
 
@@ -150,8 +143,8 @@ def integer_conv(
         ops.channels_last(x) if turn else x,
         w,
         **_given(
-            x_zero_point=_offset(e, x_zero_point),
-            w_zero_point=_offset(e, w_zero_point),
+            x_zero_point=offset(e, x_zero_point),
+            w_zero_point=offset(e, w_zero_point),
             strides=list(strides) if strides and set(strides) != {1} else None,
             pads=list(pads) if pads and set(pads) != {0} else None,
             dilations=list(dilations) if dilations and set(dilations) != {1} else None,
@@ -166,34 +159,6 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _offset(e: Emitter, zero_point: Expr | None) -> Any:
-    """A zero point as a number where it is a known one, None where it is zero."""
-    if zero_point is None or _is_zero(e, zero_point):
-        return None
-    number = e.scalar(zero_point, 1)
-    return zero_point if number is None else number
-
-
-def _width(
-    e: Emitter,
-    x: Expr,
-    x_zero_point: Expr | None,
-    w: Expr,
-    w_zero_point: Expr | None,
-    axes: tuple[int, ...],
-    terms: int | None,
-) -> dict[str, Any]:
+def _width(e: Emitter, *operands: Any) -> dict[str, Any]:
     """The float dtype in which the sums are exact: single precision where that is certain, else the default, double."""
-    distance = largest_distance(e.dtype(x), _known(e, x_zero_point))
-    weight, zero = e.const(w), _known(e, w_zero_point)
-    if weight is not None and zero is not None and weight.ndim >= len(axes):
-        if axes != (-2,) and zero.ndim:
-            zero = zero.reshape(-1, *[1] * (weight.ndim - 1))
-        bound: int | None = largest_sum(distance, weight, zero, axes)
-    else:
-        bound = None if terms is None else terms * distance * largest_distance(e.dtype(w), zero)
-    return {"dtype": tf.float32} if bound is not None and bound <= EXACT else {}
-
-
-def _known(e: Emitter, zero_point: Expr | None) -> Any:
-    return np.zeros((), np.int8) if zero_point is None else e.const(zero_point)
+    return {"dtype": tf.float32} if is_exact_in_single(e, *operands) else {}

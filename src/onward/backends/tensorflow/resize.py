@@ -9,7 +9,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter, exact
-from onward.backends.emit.expr import Expr, Ref
+from onward.backends.emit.expr import Expr
+from onward.backends.emit.facts import is_dim
 from onward.backends.tensorflow.target import ops, rule, tf
 from onward.spec.resize import nearest_index, spread, target_length
 
@@ -120,19 +121,10 @@ def _targets(
         return targets if exactly else None
     if isinstance(sizes, list):
         full = spread(4, axes, sizes, [None] * 4)
-        if not all(n is None or _is_dim(e, x, axis, n) for axis, n in ((0, full[0]), (3, full[1]))):
+        if not all(n is None or is_dim(e, x, axis, n) for axis, n in ((0, full[0]), (3, full[1]))):
             return None
         return [e.dim(x, axis) if n is None else n for axis, n in zip((1, 2), full[2:], strict=True)]
     return None
-
-
-def _is_dim(e: Emitter, x: Expr, axis: int, n: Any) -> bool:
-    """Whether `n` is surely the length of an axis of `x`."""
-    shape = e.shape(x)
-    if not isinstance(n, Expr):
-        return shape is not None and shape[axis] == n
-    dim = e.dim(x, axis)
-    return isinstance(n, Ref) and isinstance(dim, Ref) and n._var is dim._var
 
 
 def _copies_alike(length: int, target: int, coordinates: str, rounding: str) -> bool:

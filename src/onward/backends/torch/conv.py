@@ -7,6 +7,7 @@ from typing import Any
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.emit.facts import without_zeros
 from onward.backends.torch.target import F, nn, ops, rule
 from onward.backends.torch.window import options, padded, short, spatial, typed
 from onward.spec.window import Transposed, transposed, window
@@ -28,7 +29,7 @@ def conv(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Expr:
-    b = _bias(e, b)
+    b = without_zeros(e, b)
     kernel = _kernel(e, x, w, kernel_shape, needed=auto_pad.startswith("SAME"))
     if kernel is None or len(kernel) > 3:
         padding = auto_pad.lower() if auto_pad.startswith("SAME") else None if auto_pad == "VALID" else pads
@@ -62,7 +63,7 @@ def conv_transpose(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Expr:
-    b = _bias(e, b)
+    b = without_zeros(e, b)
     kernel = _kernel(e, x, w, kernel_shape, needed=bool(output_shape) or auto_pad.startswith("SAME"))
     spec = None
     if kernel is not None and len(kernel) <= 3:
@@ -170,14 +171,6 @@ def _kernel(e: Emitter, x: Expr, w: Expr, given: Ints | None, needed: bool) -> t
         return None
     rank = e.rank(w) or e.rank(x)
     return None if rank is None else (0,) * (rank - 2)
-
-
-def _bias(e: Emitter, b: Expr | None) -> Expr | None:
-    """No bias where an exporter wrote zeros for none."""
-    value = e.const(b)
-    if b is None or value is None or value.any() or e.is_weight(b):
-        return b
-    return None
 
 
 def _layer(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
 from onward.backends.emit.names import class_names
 from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain, write_package
+from onward.backends.emit.package import load_rules as load_families
 from onward.backends.emit.regions import split
 from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.tree import Function, build_tree
@@ -41,13 +39,9 @@ IMPORTS = {
 }
 
 
-@cache
 def load_rules() -> None:
-    """Import every family, so that its rules are registered; none of them needs PyTorch itself."""
-    package = importlib.import_module("onward.backends.torch")
-    for info in pkgutil.iter_modules(package.__path__):
-        if not info.ispkg and info.name != "load":
-            importlib.import_module(f"onward.backends.torch.{info.name}")
+    """Register the rules of every family."""
+    load_families("torch")
 
 
 def generate(model: Model, trainable: Trainable = True) -> Source:

@@ -6,17 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter, Unpack
 from onward.backends.emit.expr import Binary, Expr
+from onward.backends.emit.facts import is_exact_in_single, is_zero, offset
 from onward.backends.torch.cast import small_float
 from onward.backends.torch.dtypes import FLOAT8
 from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.backends.torch.window import options
 from onward.spec.cast import INTEGER_RANGES, SMALL_FLOATS
-from onward.spec.quantize import EXACT, largest_distance, largest_sum
 
 _D = ir.DataType
 Ints = Sequence[int]
@@ -77,7 +76,7 @@ def dequantize(
 
 def _zero_points(e: Emitter, x: Expr, zero_point: Expr | None, axis: int, block_size: int) -> Any:
     """What is added to or taken from float32 numbers; None for nothing."""
-    if _is_zero(e, zero_point) or zero_point is None:
+    if is_zero(e, zero_point) or zero_point is None:
         return None
     points = spread(e, x, zero_point, axis, block_size)
     return points.to(torch.float32) if e.dtype(zero_point) in FLOAT8 else points
@@ -99,12 +98,6 @@ def spread(e: Emitter, x: Expr, parameter: Any, axis: int, block_size: int = 0) 
     return parameter.reshape(-1, *[1] * after) if after else parameter
 
 
-def _is_zero(e: Emitter, zero_point: Expr | None) -> bool:
-    """Whether there is no zero point, or nothing but zeros."""
-    value = e.const(zero_point)
-    return zero_point is None or (value is not None and not value.astype(np.float32).any())
-
-
 @rule("DynamicQuantizeLinear")
 def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:
     return Unpack(ops.dynamic_quantize(x))
@@ -114,10 +107,10 @@ def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:
 def integer_matmul(
     e: Emitter, a: Expr, b: Expr, a_zero_point: Expr | None = None, b_zero_point: Expr | None = None
 ) -> Expr:
-    rows = _offset(e, a_zero_point)
+    rows = offset(e, a_zero_point)
     if isinstance(rows, Arg) and e.rank(rows) != 0 and e.shape(rows) != (1,):
         rows = ops.per_row(a_zero_point)
-    given = options(a_zero_point=rows, b_zero_point=_offset(e, b_zero_point))
+    given = options(a_zero_point=rows, b_zero_point=offset(e, b_zero_point))
     size = (e.shape(b) or (None,))[-2:][0]
     return ops.quantized_matmul(a, b, **given, **_width(e, a, a_zero_point, b, b_zero_point, (-2,), size))
 
@@ -144,8 +137,8 @@ def integer_conv(
         x,
         w,
         **options(
-            x_zero_point=_offset(e, x_zero_point),
-            w_zero_point=_offset(e, w_zero_point),
+            x_zero_point=offset(e, x_zero_point),
+            w_zero_point=offset(e, w_zero_point),
             stride=strides if strides and set(strides) != {1} else None,
             padding=padding if padding and set(padding) != {0} else None,
             dilation=dilations if dilations and set(dilations) != {1} else None,
@@ -163,34 +156,6 @@ def integer_conv(
     )
 
 
-def _offset(e: Emitter, zero_point: Expr | None) -> Any:
-    """A zero point as a number where it is a known one, None where it is zero."""
-    if zero_point is None or _is_zero(e, zero_point):
-        return None
-    number = e.scalar(zero_point, 1)
-    return zero_point if number is None else number
-
-
-def _width(
-    e: Emitter,
-    x: Expr,
-    x_zero_point: Expr | None,
-    w: Expr,
-    w_zero_point: Expr | None,
-    axes: tuple[int, ...],
-    terms: int | None,
-) -> dict[str, Any]:
+def _width(e: Emitter, *operands: Any) -> dict[str, Any]:
     """The float dtype in which the sums are exact: single precision where that is certain, else the default, double."""
-    distance = largest_distance(e.dtype(x), _known(e, x_zero_point))
-    weight, zero = e.const(w), _known(e, w_zero_point)
-    if weight is not None and zero is not None and weight.ndim >= len(axes):
-        if axes != (-2,) and zero.ndim:
-            zero = zero.reshape(-1, *[1] * (weight.ndim - 1))
-        bound: int | None = largest_sum(distance, weight, zero, axes)
-    else:
-        bound = None if terms is None else terms * distance * largest_distance(e.dtype(w), zero)
-    return {"dtype": torch.float32} if bound is not None and bound <= EXACT else {}
-
-
-def _known(e: Emitter, zero_point: Expr | None) -> Any:
-    return np.zeros((), np.int8) if zero_point is None else e.const(zero_point)
+    return {"dtype": torch.float32} if is_exact_in_single(e, *operands) else {}

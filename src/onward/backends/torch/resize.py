@@ -10,7 +10,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter, exact
-from onward.backends.emit.expr import Expr, Ref
+from onward.backends.emit.expr import Expr
+from onward.backends.emit.facts import is_dim
 from onward.backends.torch.target import F, ops, rule
 from onward.backends.torch.window import short
 from onward.spec.resize import is_whole, lengths_agree, nearest_index, spread, stays, target_length
@@ -129,19 +130,10 @@ def _spatial(e: Emitter, x: Expr, axes: Sequence[int] | None, scales: Any, sizes
             return None
         return _Spatial(shape[2:], tuple(map(float, full[2:])), None)
     full = spread(rank, axes, sizes, [None] * rank)
-    if not all(n is None or _is_dim(e, x, i, n) for i, n in enumerate(full[:2])):
+    if not all(n is None or is_dim(e, x, i, n) for i, n in enumerate(full[:2])):
         return None
     kept = tuple(e.dim(x, i) if n is None else n for i, n in enumerate(full[2:], 2))
     return _Spatial(shape[2:], None, kept)
-
-
-def _is_dim(e: Emitter, x: Expr, axis: int, n: Any) -> bool:
-    """Whether `n` is surely the length of an axis of `x`."""
-    shape = e.shape(x)
-    if not isinstance(n, Expr):
-        return shape is not None and shape[axis] == n
-    dim = e.dim(x, axis)
-    return isinstance(n, Ref) and isinstance(dim, Ref) and n._var is dim._var
 
 
 def _interpolate(e: Emitter, x: Expr, spatial: _Spatial, method: _Method) -> Expr | None:

@@ -1,0 +1,65 @@
+"""What rules of several backends ask about their inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr, Ref
+from onward.spec.quantize import EXACT, largest_distance, largest_sum
+
+
+def is_dim(e: Emitter, x: Expr, axis: int, n: Any) -> bool:
+    """Whether `n` is surely the length of an axis of `x`."""
+    shape = e.shape(x)
+    if not isinstance(n, Expr):
+        return shape is not None and shape[axis] == n
+    dim = e.dim(x, axis)
+    return isinstance(n, Ref) and isinstance(dim, Ref) and n._var is dim._var
+
+
+def without_zeros(e: Emitter, bias: Expr | None) -> Expr | None:
+    """No bias where an exporter wrote zeros for none."""
+    value = e.const(bias)
+    return bias if bias is None or value is None or value.any() or e.is_weight(bias) else None
+
+
+def is_zero(e: Emitter, zero_point: Expr | None) -> bool:
+    """Whether there is no zero point, or nothing but zeros."""
+    value = e.const(zero_point)
+    return zero_point is None or (value is not None and not value.astype(np.float32).any())
+
+
+def offset(e: Emitter, zero_point: Expr | None) -> Any:
+    """A zero point as a number where it is a known one, None where it is zero."""
+    if zero_point is None or is_zero(e, zero_point):
+        return None
+    number = e.scalar(zero_point, 1)
+    return zero_point if number is None else number
+
+
+def is_exact_in_single(
+    e: Emitter,
+    x: Expr,
+    x_zero_point: Expr | None,
+    w: Expr,
+    w_zero_point: Expr | None,
+    axes: tuple[int, ...],
+    terms: int | None,
+) -> bool:
+    """Whether the sums of products of 8-bit integers are certain to be exact in single precision."""
+    distance = largest_distance(e.dtype(x), _known(e, x_zero_point))
+    weight, zero = e.const(w), _known(e, w_zero_point)
+    if weight is not None and zero is not None and weight.ndim >= len(axes):
+        if axes != (-2,) and zero.ndim:
+            zero = zero.reshape(-1, *[1] * (weight.ndim - 1))
+        bound: int | None = largest_sum(distance, weight, zero, axes)
+    else:
+        bound = None if terms is None else terms * distance * largest_distance(e.dtype(w), zero)
+    return bound is not None and bound <= EXACT
+
+
+def _known(e: Emitter, zero_point: Expr | None) -> Any:
+    return np.zeros((), np.int8) if zero_point is None else e.const(zero_point)
