@@ -1,10 +1,27 @@
 """What tests in any folder may use."""
 
+import sys
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 from browser import Browser, find
+
+STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
+
+
+@pytest.fixture(autouse=True)
+def drawn_anew(request: pytest.FixtureRequest) -> None:
+    """Whatever ran before it, a test draws the same numbers: those of its module's generators, NumPy's and PyTorch's."""
+    for drawn in vars(request.module).values():
+        if isinstance(drawn, np.random.Generator):
+            _, start = STARTS.setdefault(id(drawn), (drawn, drawn.bit_generator.state))
+            drawn.bit_generator.state = start
+    np.random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture(scope="session")
