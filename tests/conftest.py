@@ -14,7 +14,7 @@ STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
 
 @pytest.fixture(autouse=True)
 def drawn_anew(request: pytest.FixtureRequest) -> None:
-    """Whatever ran before it, a test draws the same numbers: those of its module's generators, NumPy's and PyTorch's."""
+    """Whatever ran before it, a test draws the same numbers, of its module's generators, NumPy's and PyTorch's."""
     for drawn in vars(request.module).values():
         if isinstance(drawn, np.random.Generator):
             _, start = STARTS.setdefault(id(drawn), (drawn, drawn.bit_generator.state))
