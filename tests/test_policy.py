@@ -43,8 +43,11 @@ MAY_IMPORT = {
     "backends.tensorflow": BASE
     | {"hub", "model", "spec", "canon", "passes", "layout", "backends.emit", "backends.coverage"},
     "backends.tensorflow.runtime": set(),
+    "backends.keras": BASE
+    | {"hub", "model", "spec", "canon", "passes", "layout", "backends.emit", "backends.tensorflow"},
     "verification": BASE
-    | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime", "backends.tensorflow"},
+    | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"}
+    | {"backends.tensorflow", "backends.keras"},
     "frontends": BASE | {"model", "training"},
     "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "frontends", "training.export"},
     "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
@@ -52,8 +55,9 @@ MAY_IMPORT = {
     "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
     "cli": BASE
     | {"", "hub", "model", "canon", "layout", "report", "scoreboard", "verification", "training", "training.export"}
-    | {"backends.emit", "backends.torch", "backends.tensorflow", "backends.coverage"},
-    "": {"errors", "model", "training", "verification", "frontends", "backends.torch", "backends.tensorflow"},
+    | {"backends.emit", "backends.torch", "backends.tensorflow", "backends.keras", "backends.coverage"},
+    "": {"errors", "model", "training", "verification", "frontends"}
+    | {"backends.torch", "backends.tensorflow", "backends.keras"},
     "__main__": {"cli"},
 }
 """Which part of the package may import which; every part may import itself."""

@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from onward import training
+    from onward.backends.keras.convert import to_keras
     from onward.backends.tensorflow.convert import to_tensorflow
     from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
@@ -18,12 +19,13 @@ _HOMES = {
     "OnwardError": "onward.errors",
     "from_torch": "onward.frontends.torch",
     "load": "onward.model",
+    "to_keras": "onward.backends.keras.convert",
     "to_tensorflow": "onward.backends.tensorflow.convert",
     "to_torch": "onward.backends.torch.convert",
     "verify": "onward.verification.verify",
 }
 
-__all__ = ["Model", "OnwardError", "from_torch", "load", "to_tensorflow", "to_torch", "training", "verify"]
+__all__ = ["Model", "OnwardError", "from_torch", "load", "to_keras", "to_tensorflow", "to_torch", "training", "verify"]
 
 
 def __getattr__(name: str) -> Any:

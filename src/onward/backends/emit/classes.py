@@ -68,6 +68,10 @@ class ClassWriter:
     """Names of the generated module that no variable may hide."""
     call = "__call__"
     """The method that computes."""
+    decorators: tuple[str, ...] = ()
+    """What stands above every class."""
+    init_call = "super().__init__()"
+    """How an `__init__` begins."""
     init_arguments: tuple[str, ...] = ()
     """Parameters of every `__init__`."""
     positional: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -154,7 +158,7 @@ class ClassWriter:
         if first.forward:
             body += ["", *first.forward]
         header = f"class {name}({self.base(first.node)}):"
-        self.classes.append("\n".join([header, *("    " + b if b else "" for b in body)]))
+        self.classes.append("\n".join([*self.decorators, header, *("    " + b if b else "" for b in body)]))
         for i, plan in enumerate(plans):
             arguments: dict[str, Expr] = {p: Literal(column[i]) for column, p in parameters.items()}
             positional = len(arguments) <= 3
@@ -164,7 +168,7 @@ class ClassWriter:
         self._parameters[name] = tuple(parameters.values())
 
     def _init_lines(self, plan: Plan, columns: list[Any], parameters: dict[tuple[Any, ...], str]) -> list[str]:
-        lines = [] if plan.node.sequential else ["super().__init__()"]
+        lines = [] if plan.node.sequential else [self.init_call]
         remaining = iter(columns)
         for pieces in plan.init:
             text = ""

@@ -27,10 +27,14 @@ def execute(source: Source) -> types.ModuleType:
 
 
 def _module(name: str, text: str) -> types.ModuleType:
-    module = types.ModuleType(name)
-    module.__file__ = f"<{name}>"
-    module.__package__ = name.rpartition(".")[0]
-    linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
-    sys.modules[name] = module
-    exec(compile(text, module.__file__, "exec", dont_inherit=True), module.__dict__)
+    module = sys.modules[name] = types.ModuleType(name)
+    run_in(module, text)
     return module
+
+
+def run_in(module: types.ModuleType, text: str) -> None:
+    """Let a new module be what its source makes of it."""
+    module.__file__ = f"<{module.__name__}>"
+    module.__package__ = module.__name__.rpartition(".")[0]
+    linecache.cache[module.__file__] = (len(text), None, text.splitlines(True), module.__file__)
+    exec(compile(text, module.__file__, "exec", dont_inherit=True), module.__dict__)

@@ -29,6 +29,13 @@ class Runtime:
 
     def source(self, wanted: set[str], header: str) -> str:
         """A module with the wanted helpers, what they need, and the imports they need."""
+        imports, definitions = self.chosen(wanted)
+        lines = sort_imports(imports)
+        gap = "\n\n\n" if definitions[0].startswith(("def ", "class ", "@")) else "\n\n"
+        return "\n".join([f'"""{header}"""', "", *lines]) + gap + "\n\n\n".join(definitions) + "\n"
+
+    def chosen(self, wanted: set[str]) -> tuple[set[str], list[str]]:
+        """The imports that the wanted helpers need, and the text of each of these and of what they need."""
         chosen: dict[str, Definition] = {}
         queue = sorted(wanted)
         imports: set[str] = set()
@@ -42,11 +49,7 @@ class Runtime:
                     queue.append(need)
                 elif need in self.imports:
                     imports.add(self.imports[need])
-        ordered = sorted(chosen.values(), key=lambda d: d.position)
-        lines = sort_imports(imports)
-        gap = "\n\n\n" if ordered[0].source.startswith(("def ", "class ", "@")) else "\n\n"
-        body = "\n\n\n".join(d.source for d in ordered)
-        return "\n".join([f'"""{header}"""', "", *lines]) + f"{gap}{body}\n"
+        return imports, [d.source for d in sorted(chosen.values(), key=lambda d: d.position)]
 
 
 def sort_imports(imports: set[str]) -> list[str]:

@@ -59,7 +59,7 @@ def _convolution(e: Emitter, x: Expr, w: Expr, b: Expr | None, win: Window, grou
     dilated = {} if set(win.dilations) == {1} else {"dilations": short(win.dilations)}
     depthwise = rank == 2 and group > 1 and shape is not None and shape[1] == 1 and e.const(w) is not None
     if depthwise and len(set(win.strides)) == 1 and (not dilated or set(win.strides) == {1}):
-        arranged: dict[str, Arrangement] = {"weight": (lambda a: _depthwise(a, group), "depthwise")}
+        arranged: dict[str, Arrangement] = {"weight": (lambda a: depthwise_filters(a, group), "depthwise")}
         weight, b = owned(e, "conv", arranged, weight=w, bias=b)
         gaps = {"dilations": list(win.dilations)} if dilated else {}
         if isinstance(padding, list):  # traced, TensorFlow fuses bias and activation into it, and then aborts
@@ -91,7 +91,7 @@ def filters(e: Emitter, w: Expr, b: Expr | None, rank: int) -> tuple[Expr, Expr 
     return tf.transpose(w, order) if weight is None else weight, bias
 
 
-def _depthwise(weight: Array, group: int) -> Array:
+def depthwise_filters(weight: Array, group: int) -> Array:
     return weight.reshape(group, -1, *weight.shape[2:]).transpose(2, 3, 0, 1)
 
 

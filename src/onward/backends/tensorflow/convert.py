@@ -19,7 +19,7 @@ from onward.backends.tensorflow.module import ModuleWriter
 from onward.backends.tensorflow.target import DTYPES, TARGET
 from onward.canon.pipeline import canonical
 from onward.hub.garbage import no_garbage_collection
-from onward.layout.channels_last import to_channels_last
+from onward.layout.channels_last import Moved, to_channels_last
 from onward.layout.roles import DOMAIN, TENSORFLOW
 from onward.model import Model, load
 
@@ -53,15 +53,22 @@ def has_rule(key: str) -> bool:
     return key in TARGET.rules or f"{DOMAIN}::{key}" in TARGET.rules
 
 
+def channels_last(
+    model: Model, inputs_nhwc: Iterable[str] = (), outputs_nhwc: Iterable[str] = ()
+) -> tuple[ir.Model, Moved]:
+    """A model as TensorFlow's rules take it: in canonical form, with its images channels last."""
+    with guarded("bringing the model to canonical form"):
+        graph = canonical(model, has_rule)
+        return graph, to_channels_last(graph, TENSORFLOW, set(inputs_nhwc), set(outputs_nhwc))
+
+
 def generate(
     model: Model, trainable: Trainable = True, inputs_nhwc: Iterable[str] = (), outputs_nhwc: Iterable[str] = ()
 ) -> Source:
     """The TensorFlow source of a model, the inputs and outputs named so channels last. `model` is left as it is."""
     load_rules()
     with no_garbage_collection():
-        with guarded("bringing the model to canonical form"):
-            graph = canonical(model, has_rule)
-            moved = to_channels_last(graph, TENSORFLOW, set(inputs_nhwc), set(outputs_nhwc))
+        graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
         with guarded("choosing TensorFlow's words for its nodes"):
             emitter, function = emit(graph, TARGET, flags=("training",))
         freeze = choose(emitter.weights, trainable)

@@ -30,11 +30,11 @@ def max_pool(
     storage_order: int = 0,
     strides: Ints | None = None,
 ) -> Any:
-    win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
+    win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
     general = _general(win, ceil_mode)
     if e.used(1):
         return Unpack(ops.max_pool_indices(x, **general, **({"column_major": True} if storage_order else {})))
-    padding = _padding(win, auto_pad, ceil_mode)
+    padding = pool_padding(win, auto_pad, ceil_mode)
     rank = len(kernel_shape)
     if padding is None or set(win.dilations) != {1} or rank > 3 or e.dtype(x) not in _FLOATS:
         return ops.max_pool_nd(x, **general)
@@ -57,8 +57,8 @@ def avg_pool(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Expr:
-    win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
-    padding = _padding(win, auto_pad, ceil_mode)
+    win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
+    padding = pool_padding(win, auto_pad, ceil_mode)
     rank = len(kernel_shape)
     plain = isinstance(padding, str) and (padding == "VALID" or not count_include_pad)
     if not plain or set(win.dilations) != {1} or rank > 3 or e.dtype(x) not in _FLOATS:
@@ -81,7 +81,7 @@ def lp_pool(
     pads: Ints | None = None,
     strides: Ints | None = None,
 ) -> Expr:
-    win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
+    win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
     return ops.lp_pool_nd(x, **_general(win, ceil_mode), **({} if p == 2 else {"p": p}))
 
 
@@ -128,14 +128,14 @@ def _axes(e: Emitter, x: Expr) -> list[int]:
     return list(range(1, rank - 1))
 
 
-def _window(
+def pool_window(
     e: Emitter, x: Expr, kernel: Ints, strides: Ints | None, pads: Ints | None, dilations: Ints | None, auto_pad: str
 ) -> Window:
     sizes = spatial(e, x)
     return window(kernel, sizes, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad, pool=True)
 
 
-def _padding(win: Window, auto_pad: str, ceil_mode: int) -> Any:
+def pool_padding(win: Window, auto_pad: str, ceil_mode: int) -> Any:
     """What TensorFlow's pools take: its words, or the amounts, as the maximum over two axes takes them; else None."""
     wide = any(s > k for s, k in zip(win.strides, win.kernel, strict=True))
     if ceil_mode and not (set(win.strides) == {1} or auto_pad.startswith("SAME")):

@@ -1,0 +1,150 @@
+"""ONNX → Keras: the source of a functional model, and the model made by running that very source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Ref, Var
+from onward.backends.emit.names import class_names, identifier
+from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain
+from onward.backends.emit.package import load_rules as load_families
+from onward.backends.emit.runtime import load_runtime, sort_imports
+from onward.backends.emit.statements import Assign
+from onward.backends.emit.target import Target
+from onward.backends.emit.tree import Function, TreeNode
+from onward.backends.emit.weights import Tensor
+from onward.backends.keras.module import RESERVED, Builder, Freeze, LayerWriter, Names
+from onward.backends.keras.parts import Piece, Tangled, cut
+from onward.backends.keras.target import TARGET
+from onward.backends.tensorflow.convert import RUNTIME, channels_last
+from onward.backends.tensorflow.convert import load_rules as load_tensorflow
+from onward.backends.tensorflow.saved_model import argument_names
+from onward.backends.tensorflow.target import DTYPES
+from onward.backends.tensorflow.target import TARGET as TENSORFLOW
+from onward.errors import UnsupportedError
+from onward.hub.garbage import no_garbage_collection
+from onward.layout.channels_last import Moved
+from onward.model import Model, load
+
+if TYPE_CHECKING:
+    import keras
+
+MARK = "a Keras model, converted from ONNX."
+"""What the first line of every generated source ends with."""
+
+IMPORTS = {
+    "math": "import math",
+    "Any": "from typing import Any",
+    "np": "import numpy as np",
+    "tf": "import tensorflow as tf",
+    "keras": "import keras",
+    "layers": "from keras import layers",
+}
+
+
+@dataclass(frozen=True)
+class KerasSource(Source):
+    """The source of a model, with the weights of each of its layers in the order in which Keras has them."""
+
+    layers: Mapping[str, list[Tensor]] = field(default_factory=dict)
+
+
+def load_rules() -> None:
+    """Register the rules of every family."""
+    load_tensorflow()
+    load_families("keras")
+
+
+def generate(
+    model: Model, trainable: Trainable = True, inputs_nhwc: Iterable[str] = (), outputs_nhwc: Iterable[str] = ()
+) -> KerasSource:
+    """The Keras source of a model, the inputs and outputs named so channels last. `model` is left as it is."""
+    load_rules()
+    with no_garbage_collection():
+        graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
+        _check(graph.graph)
+        with guarded("choosing Keras' layers for its nodes"):
+            try:
+                emitter, function, pieces = _pieces(graph, TARGET)
+            except Tangled:
+                emitter, function, pieces = _pieces(graph, TENSORFLOW)
+        freeze = choose(emitter.weights, trainable)
+        with guarded("writing source code"):
+            return _source(model.name, graph.graph, emitter, function, pieces, freeze, moved)
+
+
+def _check(graph: ir.Graph) -> None:
+    """A functional model takes and gives tensors, whose rank it must know."""
+    for kind, values in (("input", graph.inputs), ("output", graph.outputs)):
+        for value in values:
+            if not isinstance(value.type, ir.TensorType):
+                raise UnsupportedError(f"a Keras model has tensors, and its {kind} {value.name!r} is a {value.type}")
+    for value in graph.inputs:
+        if value.shape is None:
+            raise UnsupportedError(f"a Keras model must know the rank of its inputs, and {value.name!r} has none")
+
+
+def _pieces(graph: ir.Model, target: Target) -> tuple[Emitter, Function, list[Piece]]:
+    emitter, function = emit(graph, target, flags=("training",))
+    for i, (value, result) in enumerate(zip(graph.graph.outputs, function.results, strict=True)):
+        if not isinstance(result, Ref) or result._var.kind == "host":
+            var = Var(value.name or "", "tensor")
+            function.block.body.append(Assign([var], result))
+            function.results[i] = Ref(var)
+    return emitter, function, cut(function, emitter.weights)
+
+
+def _source(
+    name: str, graph: ir.Graph, emitter: Emitter, function: Function, pieces: list[Piece], freeze: Freeze, moved: Moved
+) -> KerasSource:
+    inputs = argument_names(value.name or "" for value in graph.inputs)
+    builder = Builder(emitter.weights, Names(inputs.values()), freeze)
+    arguments = function.arguments[: len(graph.inputs)]
+    for var, value in zip(arguments, graph.inputs, strict=True):
+        builder.input(var, value, inputs[value.name or ""], moved.inputs.get(value.name or ""))
+    results = {value.name or "": _var(result) for value, result in zip(graph.outputs, function.results, strict=True)}
+    runtime = load_runtime(RUNTIME)
+    writer = LayerWriter(
+        TreeNode(()), class_names(graph), freeze=freeze, reserved=RESERVED | runtime.definitions.keys()
+    )
+    builder.pieces(pieces, writer, dict(zip(results.values(), argument_names(results).values(), strict=True)))
+    title = identifier(plain(name), "model")
+    used, helpers = runtime.chosen(writer.helpers)
+    body = "\n\n\n".join([*helpers, *writer.classes, builder.text(arguments, results, title)]) + "\n"
+    if writer.classes:
+        package = f"{title}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"
+        body = f'PACKAGE = "{package}"\n"""Under this name Keras finds the layers, and no others."""\n\n\n{body}'
+    lines = sort_imports(used | imports(body, IMPORTS))
+    text = "\n".join([f'"""{title}: {MARK}"""', "", *lines, "", *([] if writer.classes else [""]), body])
+    tensors = {f"{layer}/{i}": t for layer, own in builder.layers.items() for i, t in enumerate(own)}
+    return KerasSource(text, None, tensors, DTYPES, moved.inputs, moved.outputs, builder.layers)
+
+
+def _var(result: Any) -> Var:
+    assert isinstance(result, Ref)
+    return result._var
+
+
+def to_keras(
+    source: Any,
+    *,
+    trainable: Trainable = True,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+) -> keras.Model:
+    """A functional Keras model that computes what the ONNX model computes: the generated source, run in memory.
+
+    `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the weights that `fit`
+    changes, by patterns such as "head.*"; by default every float weight is one. Several inputs are a list, or a dict by
+    name; several outputs a dict by name. Those named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last,
+    all others as in the file.
+    """
+    from onward.backends.keras.load import run
+
+    return run(generate(load(source), trainable, inputs_nhwc, outputs_nhwc))

@@ -1,0 +1,43 @@
+"""Linear layers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.emit.weights import Part
+from onward.backends.keras.target import applied, made, owning, owns, rule
+
+
+@rule("onward::Linear")
+def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, transposed: int = 0) -> Expr | None:
+    """The weight is (out, in), or (in, out) where it is transposed."""
+    return _dense(e, x, weight, bias, not transposed)
+
+
+@rule("Gemm")
+def gemm(
+    e: Emitter,
+    a: Expr,
+    b: Expr,
+    c: Expr | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Expr | None:
+    return _dense(e, a, b, c, bool(transB)) if (alpha, beta, transA) == (1, 1, 0) else None
+
+
+def _dense(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, turned: bool) -> Expr | None:
+    shape, matrix = e.shape(x), e.const(weight)
+    if shape is None or len(shape) < 2 or shape[-1] is None or matrix is None or not owns(e, weight, bias):
+        return None
+    outputs = matrix.shape[0 if turned else 1]
+    if matrix.ndim != 2 or (bias is not None and e.shape(bias) != (outputs,)):
+        return None
+    layer = made(e, x, "Dense", outputs, **({"use_bias": False} if bias is None else {}))
+    kernel = Part(weight, np.transpose, "T") if turned else Part(weight)
+    return applied(owning(e, layer, "linear", weight=kernel, bias=bias), x)
