@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx_ir as ir
@@ -12,11 +14,48 @@ from onward.model import Model
 from onward.verification.runners import Inputs, Outputs, Run, Runner, register
 from onward.verification.runners.narrow import dtype_of
 
+if TYPE_CHECKING:
+    from onward.backends.emit.package import Source
+
+
+MODES = {
+    "function": "through tf.function, with unknown dimensions left open",
+    "savedmodel": "as a SavedModel, written and opened again",
+    "tflite": "as a TensorFlow Lite file, written and opened again",
+}
+
 
 def prepare(model: Model, mode: str) -> Run:
-    from onward.backends.tensorflow.convert import to_tensorflow
+    from onward.backends.tensorflow.convert import generate
+    from onward.backends.tensorflow.load import run
 
-    return runner_of(to_tensorflow(model), model.ir.graph, traced=mode == "function")
+    source = generate(model)
+    if mode in ("savedmodel", "tflite"):
+        return written(source, model.ir.graph, mode)
+    return runner_of(run(source), model.ir.graph, traced=mode == "function")
+
+
+def written(source: Source, graph: ir.Graph, mode: str) -> Run:
+    """Runs what is written for a source, under the names and in the dtypes of the ONNX file."""
+    from onward.backends.tensorflow.saved_model import write_saved_model
+    from onward.backends.tensorflow.tflite import write_tflite
+    from onward.verification.artifacts import open_artifact
+
+    write = write_saved_model if mode == "savedmodel" else write_tflite
+    with tempfile.TemporaryDirectory() as folder:
+        opened = open_artifact(write(source, graph, Path(folder) / "model"))
+    outputs = [(value.name or "", dtype_of(value)) for value in graph.outputs]
+
+    def run(inputs: Inputs) -> Outputs:
+        found = opened.run(inputs)
+        return {name: _carried(found[name], dtype) for name, dtype in outputs}
+
+    return run
+
+
+def _carried(array: Any, dtype: np.dtype[Any] | None) -> Any:
+    """An output in the dtype of the file, of which it may be carried by another."""
+    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
 
 
 def runner_of(net: Any, graph: ir.Graph, traced: bool = False) -> Run:
@@ -34,23 +73,23 @@ def runner_of(net: Any, graph: ir.Graph, traced: bool = False) -> Run:
     def run(inputs: Inputs) -> Outputs:
         if replaced := inputs.keys() - {value.name for value in fed}:
             raise RunFailure(f"the input {min(replaced)!r} has a default, which the generated module keeps as a weight")
-        found = net(*(_tensor(inputs.get(value.name or ""), DTYPES.get(value.dtype)) for value in fed))  # type: ignore[arg-type]
+        found = net(*(to_tensor(inputs.get(value.name or ""), DTYPES.get(value.dtype)) for value in fed))  # type: ignore[arg-type]
         values = found if len(outputs) > 1 else (found,)
-        return {name: _array(value, dtype) for (name, dtype), value in zip(outputs, values, strict=True)}
+        return {name: from_tensor(value, dtype) for (name, dtype), value in zip(outputs, values, strict=True)}
 
     return run
 
 
-def _tensor(value: Any, dtype: str | None) -> Any:
+def to_tensor(value: Any, dtype: str | None) -> Any:
     """Numpy arrays as tensors; sequences and optionals element by element."""
     import tensorflow as tf
 
     if value is None:
         return None
     if isinstance(value, list | tuple):
-        return [_tensor(item, dtype) for item in value]
+        return [to_tensor(item, dtype) for item in value]
     if isinstance(value, dict):
-        return {key: v if isinstance(v, str | int | float) else _tensor(v, None) for key, v in value.items()}
+        return {key: v if isinstance(v, str | int | float) else to_tensor(v, None) for key, v in value.items()}
     array = np.asarray(value)
     if array.dtype.kind in "OUS":
         return tf.constant(array.tolist(), tf.string, shape=array.shape)
@@ -58,23 +97,23 @@ def _tensor(value: Any, dtype: str | None) -> Any:
     return tf.constant(array if kind is None else array.astype(kind.as_numpy_dtype))
 
 
-def _array(value: Any, dtype: np.dtype[Any] | None) -> Any:
-    """The inverse of `_tensor`."""
+def from_tensor(value: Any, dtype: np.dtype[Any] | None) -> Any:
+    """The inverse of `to_tensor`."""
     import tensorflow as tf
 
     if isinstance(value, list | tuple):
-        return [_array(item, dtype) for item in value]
+        return [from_tensor(item, dtype) for item in value]
     if isinstance(value, dict):
-        return {key: _array(item, None) for key, item in value.items()}
+        return {key: from_tensor(item, None) for key, item in value.items()}
     if isinstance(value, tf.RaggedTensor):
-        return [_array(item, dtype) for item in value]
+        return [from_tensor(item, dtype) for item in value]
     if not tf.is_tensor(value):
         return value
     array = np.asarray(value)
     if value.dtype == tf.string:
         flat = [text.decode() for text in array.reshape(-1).tolist()]
         return np.array(flat, object).reshape(array.shape)
-    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+    return _carried(array, dtype)
 
 
 register(
@@ -83,6 +122,6 @@ register(
         "TensorFlow, as generated source",
         "tensorflow",
         prepare,
-        {"function": "through tf.function, with unknown dimensions left open"},
+        MODES,
     )
 )
