@@ -14,9 +14,12 @@ from onward.canon.walk import all_graphs, inner_graphs
 from onward.errors import UnsupportedError
 from onward.training.broadcast import unbroadcast
 from onward.training.build import Builder, Tensor
-from onward.training.vjp import NO_GRADIENT, RULES, arguments, load_rules
+from onward.training.levels import carriers, is_float, is_narrow, same_kind
+from onward.training.vjp import RULES, arguments, load_rules
 
 Values = Sequence[ir.Value]
+NUMBER = ir.DataType.FLOAT
+"""What integers that stand for real numbers are computed with, and their gradients."""
 
 
 class MissingGradient(UnsupportedError):
@@ -61,6 +64,8 @@ class Tape:
 
     def add(self, value: ir.Value, gradient: Tensor) -> None:
         """A gradient has the dimensions of its value, also where inference did not find them."""
+        if is_narrow(value):
+            gradient = gradient.cast(NUMBER)
         own, known = gradient.value.shape, value.shape
         if own is not None and known is not None and own.rank() == known.rank():
             pairs = zip(own, known, strict=True)
@@ -84,13 +89,14 @@ class Tape:
         assert rule is not None, "see require_rules"
         outer, self.op.scope = self.op.scope, f"{node.name or node.op_type}/grad/"
         inputs = [None if value is None else self.op.tensor(value) for value in node.inputs]
-        context = Context(self.op, node, self)
-        found = rule.apply(context, self.gradient(node.outputs[0]), *inputs, **arguments(node))
+        context = Context(self.op, node, self, rule.of_levels)
+        given = inputs if rule.of_levels else context.as_numbers(inputs)
+        found = rule.apply(context, self.gradient(node.outputs[0]), *given, **arguments(node))
         self.op.scope = outer
         if found is None or isinstance(found, Tensor):
             found = [found]
         for tensor, gradient in zip(inputs, found, strict=False):
-            if tensor is not None and gradient is not None and is_real(tensor.value):
+            if tensor is not None and gradient is not None and tensor.value in self.reached:
                 self.add(tensor.value, unbroadcast(gradient, tensor) if rule.broadcasts else gradient)
 
 
@@ -101,6 +107,13 @@ class Context:
     op: Builder
     node: ir.Node
     tape: Tape
+    of_levels: bool = False
+    """Integers are seen as they are, not as the numbers that they are."""
+
+    def as_numbers(self, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """What the node takes, integers that stand for real numbers, and those beside them, as such."""
+        kinds = same_kind(self.node) if is_narrow(self.node.outputs[0]) else [False] * len(inputs)
+        return [x.cast(NUMBER) if x is not None and same else x for x, same in zip(inputs, kinds, strict=True)]
 
     @property
     def y(self) -> Tensor:
@@ -108,7 +121,10 @@ class Context:
         return self.output(0)
 
     def output(self, index: int) -> Tensor:
-        return self.op.tensor(self.node.outputs[index])
+        found = self.op.tensor(self.node.outputs[index])
+        return (
+            found.cast(NUMBER) if not self.of_levels and self.wants(found.value) and is_narrow(found.value) else found
+        )
 
     def optional_output(self, index: int) -> Tensor:
         """An output that the op can give; the node is made to give it, if it did not yet."""
@@ -142,7 +158,7 @@ class Context:
 
     def wants(self, value: ir.Value) -> bool:
         """Whether the gradient of a value, one that a body captures perhaps, is of any use."""
-        return value in self.tape.reached and is_real(value)
+        return value in self.tape.reached
 
     def capture(self, value: ir.Value, gradient: Tensor) -> None:
         """Give the gradient of a value that a body of the node reads from outside."""
@@ -166,14 +182,12 @@ def on_the_way(graph: ir.Graph, ends: Iterable[ir.Value], wrt: Values) -> list[i
 
 def dependents_of(graph: ir.Graph, wrt: Values) -> tuple[set[ir.Value], list[ir.Node]]:
     """The values of a graph that depend on `wrt` by a way that has a derivative, and the nodes they come from."""
-    reached = set(wrt)
+    reached = {value for value in wrt if is_float(value)}
     nodes = []
     for node in graph:
-        if key_of(node) not in NO_GRADIENT and any(v in reached for v in reads(node)):
-            real = [output for output in node.outputs if is_real(output)]
-            reached.update(real)
-            if real:
-                nodes.append(node)
+        if found := carriers(node, [value for value in reads(node) if value in reached]):
+            reached.update(found)
+            nodes.append(node)
     return reached, nodes
 
 
@@ -205,42 +219,6 @@ def captured(graph: ir.Graph) -> list[ir.Value]:
     read = [value for g in graphs for node in g for value in node.inputs if value is not None]
     read += [value for g in graphs for value in g.outputs]
     return [value for value in dict.fromkeys(read) if value not in own]
-
-
-QUANTISED = frozenset(
-    getattr(ir.DataType, name)
-    for name in ("INT2", "UINT2", "INT4", "UINT4", "INT8", "UINT8", "INT16", "UINT16")
-    if hasattr(ir.DataType, name)
-)
-ROUNDS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv"})
-SUMS = frozenset({"MatMulInteger", "ConvInteger"})
-MOVES = frozenset({"Identity", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze"})
-
-
-def is_real(value: ir.Value) -> bool:
-    """Whether a value can carry a gradient: a real number, what a quantised one stands for, or sums of these."""
-    if value.dtype is None or value.dtype.is_floating_point():
-        return True
-    if value.dtype == ir.DataType.INT32:
-        node = unmoved(value).producer()
-        return node is not None and node.op_type in SUMS
-    return value.dtype in QUANTISED and quantiser(value) is not None
-
-
-def quantiser(value: ir.Value) -> ir.Node | None:
-    """The node that an integer was rounded by, if it is the result of that."""
-    value = unmoved(value)
-    node = value.producer()
-    return node if node is not None and node.op_type in ROUNDS and value.index() == 0 else None
-
-
-def unmoved(value: ir.Value) -> ir.Value:
-    """A value as it was before it was only moved."""
-    node = value.producer()
-    while node is not None and node.op_type in MOVES and node.inputs[0] is not None:
-        value = node.inputs[0]
-        node = value.producer()
-    return value
 
 
 def dependents(graph: ir.Graph, start: ir.Value) -> dict[ir.Node, ir.Node | None]:

@@ -70,6 +70,7 @@ def _options(threads: int | None, library: Path | None) -> onnxruntime.SessionOp
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.add_session_config_entry("session.disable_quant_qdq", "1")  # its fused kernels round otherwise, some fail
     if threads:
         options.intra_op_num_threads = threads
     if library is not None:

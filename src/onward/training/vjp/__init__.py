@@ -27,6 +27,8 @@ class Rule:
     apply: Callable[..., Gradients]
     broadcasts: bool
     """Its inputs are broadcast: each gradient is summed to the shape of its input afterwards."""
+    of_levels: bool = False
+    """It takes quantised integers as they are; other rules see them as real numbers."""
 
 
 RULES: Registry[Rule] = Registry("gradient rule")
@@ -34,11 +36,13 @@ NO_GRADIENT: dict[str, str] = {}
 """Ops whose derivative is zero wherever it exists, or whose outputs are no real numbers, each with the reason."""
 
 
-def vjp(*ops: str, broadcasts: bool = False) -> Callable[[Callable[..., Gradients]], Callable[..., Gradients]]:
+def vjp(
+    *ops: str, broadcasts: bool = False, of_levels: bool = False
+) -> Callable[[Callable[..., Gradients]], Callable[..., Gradients]]:
     """Files a rule for the ops named; outside the default domain as `domain::Op`."""
 
     def file(apply: Callable[..., Gradients]) -> Callable[..., Gradients]:
-        RULES.register(*ops)(Rule(apply, broadcasts))
+        RULES.register(*ops)(Rule(apply, broadcasts, of_levels))
         return apply
 
     return file

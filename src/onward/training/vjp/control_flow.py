@@ -16,19 +16,21 @@ import onnx_ir as ir
 
 from onward.canon.upgrade.rewrite import put
 from onward.canon.walk import all_graphs
-from onward.training.autodiff import Context, captured, dependents_of, is_real, reads, several_gradients
+from onward.training.autodiff import Context, captured, dependents_of, reads, several_gradients
 from onward.training.build import Builder, Tensor
+from onward.training.levels import is_narrow
 from onward.training.scan import give
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.elementwise import constant_of
 
 
-@vjp("If")
+@vjp("If", of_levels=True)
 def if_(c: Context, g: Tensor | None, condition: Tensor, *, then_branch: ir.Graph, else_branch: ir.Graph) -> Gradients:
     branches = (then_branch, else_branch)
     given = {i: slope for i in range(len(c.node.outputs)) if (slope := c.gradient(i)) is not None}
     wrt = [value for value in dict.fromkeys(v for b in branches for v in captured(b)) if c.wants(value)]
     refuse_sequences(c, [*wrt, *(c.node.outputs[i] for i in given)])
+    refuse_levels(c, [*wrt, *(c.node.outputs[i] for i in given)])
     slopes = [_branch(c.op, branch, given, wrt) for branch in branches]
     found = c.op.many("If", len(wrt), condition, then_branch=slopes[0], else_branch=slopes[1])
     for value, gradient in zip(wrt, found, strict=True):
@@ -60,7 +62,7 @@ class Row:
     direction: int = 0
 
 
-@vjp("Loop")
+@vjp("Loop", of_levels=True)
 def loop(
     c: Context, g: Tensor | None, trips: Tensor | None, condition: Tensor | None, *states: Tensor, body: ir.Graph
 ) -> Gradients:
@@ -70,7 +72,7 @@ def loop(
     return [None, None, *found]
 
 
-@vjp("Scan")
+@vjp("Scan", of_levels=True)
 def scan(
     c: Context,
     g: Tensor | None,
@@ -118,6 +120,9 @@ class _Rounds:
         self.wanted_rows = [i for i, row in enumerate(rows) if c.wants(row.tensor.value)]
         self.wanted_states = sorted(self._wanted_states() & self._needed_states())
         refuse_sequences(c, [*body.inputs, *body.outputs, *self.captured])
+        made_here = [output for i, output in enumerate(c.node.outputs) if c.gradient(i) is not None]
+        carried = [body.inputs[head + i] for i in self.wanted_states]
+        refuse_levels(c, [*made_here, *carried, *self.captured, *(rows[i].tensor.value for i in self.wanted_rows)])
 
     def _needed_states(self) -> set[int]:
         """States that something depends on that has a gradient, after any number of rounds."""
@@ -140,7 +145,7 @@ class _Rounds:
         while True:
             reached, _ = dependents_of(self.body, [*start, *(self.body.inputs[self.head + i] for i in wanted)])
             after = self.body.outputs[self.flags : self.flags + len(self.states)]
-            more = wanted | {i for i, value in enumerate(after) if value in reached and is_real(value)}
+            more = wanted | {i for i, value in enumerate(after) if value in reached}
             if more == wanted:
                 return wanted
             wanted = more
@@ -270,3 +275,9 @@ def remove_unused(graph: ir.Graph) -> None:
 def refuse_sequences(c: Context, values: Sequence[ir.Value]) -> None:
     if any(value.type is not None and not isinstance(value.type, ir.TensorType) for value in values):
         raise c.refuse("a sequence or an optional is carried through")
+
+
+def refuse_levels(c: Context, values: Sequence[ir.Value]) -> None:
+    for value in values:
+        if is_narrow(value):
+            raise c.refuse(f"the quantised integers {value.name} are carried into a body, or out of it")

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from onward.training.autodiff import Context, is_real
+from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
 from onward.training.build import Tensor
+from onward.training.levels import is_narrow
 from onward.training.vjp import Gradients, no_gradient, vjp
 
 
@@ -49,10 +50,11 @@ def pow_(c: Context, g: Tensor, x: Tensor, exponent: Tensor) -> Gradients:
     if known is not None and known.size == 1:
         return _fixed_power(g, x, float(known.flat[0])), None
     slope = power * op.Pow(x, op.where(op.Equal(power, op.like(0, x)), 1, power) - 1)
-    if not is_real(exponent.value):
+    if not c.wants(exponent.value):
         return g * slope
     logarithm = op.where(x > 0, op.Log(op.where(x > 0, x, 1)), 0)
-    return g * slope, (g * c.y * logarithm).cast(exponent.dtype)
+    found = g * c.y * logarithm
+    return g * slope, found if is_narrow(exponent.value) else found.cast(exponent.dtype)
 
 
 def _fixed_power(g: Tensor, x: Tensor, exponent: float) -> Tensor:

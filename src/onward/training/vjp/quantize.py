@@ -1,8 +1,7 @@
 """Gradients of quantisation, straight through: rounding counts as doing nothing, clipping as what it is.
 
-The gradient of a quantised tensor is that of the numbers it stands for, that of a sum of products of such is that of
-the sum as it is. Scales and zero points get none: they are
-settings, not weights.
+The gradient of an integer is that of the formula in which it is a real number (see `levels`). Scales and zero points
+get none: they are settings, not weights.
 """
 
 from __future__ import annotations
@@ -14,14 +13,15 @@ import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
-from onward.training.autodiff import Context, is_real, quantiser
+from onward.training.autodiff import Context
 from onward.training.build import Tensor
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.conv import conv
+from onward.training.vjp.elementwise import constant_of
 from onward.training.vjp.linear import matmul
 
 
-@vjp("QuantizeLinear")
+@vjp("QuantizeLinear", of_levels=True)
 def quantize(
     c: Context,
     g: Tensor,
@@ -37,7 +37,20 @@ def quantize(
     op = c.op
     low, high = (_number(c, x, scale, zero_point, end, axis, block_size) for end in _range(c.y.dtype))
     inside = op.And(op.GreaterOrEqual(x, low), op.LessOrEqual(x, high))
-    return op.where(inside, g.cast(x.dtype), 0)
+    return op.where(inside, _over(g, _step(c, x, scale, c.y.dtype, axis, block_size)).cast(x.dtype), 0)
+
+
+@vjp("DequantizeLinear", of_levels=True)
+def dequantize(
+    c: Context, g: Tensor, x: Tensor, scale: Tensor, *_: object, axis: int, block_size: int = 0, **__: object
+) -> Gradients:
+    return _times(g, _step(c, x, scale, x.dtype, axis, block_size)) if c.wants(x.value) else None
+
+
+@vjp("DynamicQuantizeLinear", of_levels=True)
+def dynamic_quantize(c: Context, g: Tensor | None, x: Tensor) -> Gradients:
+    """The range is that of the input: nothing is clipped."""
+    return None if g is None else _over(g, c.output(1)).cast(x.dtype)
 
 
 def _range(dtype: ir.DataType) -> tuple[float, float]:
@@ -50,40 +63,51 @@ def _number(
     c: Context, x: Tensor, scale: Tensor, zero_point: Tensor | None, level: float, axis: int, block_size: int
 ) -> Tensor:
     """What a level stands for, in a shape that broadcasts to `x`."""
-    op = c.op
     if block_size:
-        quantised = op.constant(np.asarray(level).astype(c.y.dtype.numpy()), c.y.dtype)
-        full = op.Expand(quantised.cast(ir.DataType.FLOAT), x.shape).cast(c.y.dtype)
-        return op.DequantizeLinear(full, scale, zero_point, axis=axis, block_size=block_size).cast(x.dtype)
+        return _of_blocks(x, level, c.y.dtype, scale, zero_point, axis, block_size).cast(x.dtype)
     factor = scale.cast(x.dtype)
-    number = factor * level if zero_point is None else (op.like(level, x) - zero_point.cast(x.dtype)) * factor
-    if scale.rank == 0:
-        return number
+    number = factor * level if zero_point is None else (c.op.like(level, x) - zero_point.cast(x.dtype)) * factor
+    return _along(c, number, x, axis)
+
+
+def _of_blocks(
+    x: Tensor, level: float, dtype: ir.DataType, scale: Tensor, zero: Tensor | None, axis: int, block_size: int
+) -> Tensor:
+    """What a level stands for at each place of `x`."""
+    op = x.op
+    quantised = op.constant(np.asarray(level).astype(dtype.numpy()), dtype)
+    full = op.Expand(quantised.cast(ir.DataType.FLOAT), x.shape).cast(dtype)
+    return op.DequantizeLinear(full, scale, zero, axis=axis, block_size=block_size)
+
+
+def _along(c: Context, numbers: Tensor, x: Tensor, axis: int) -> Tensor:
+    """One number, or one for each index of an axis, in a shape that broadcasts to `x`."""
+    if numbers.rank == 0:
+        return numbers
     if x.rank is None:
         raise c.refuse("the rank of the input is not known")
-    return op.Reshape(number, op.ints([-1, *[1] * (x.rank - 1 - axis % x.rank)]))
+    shape = [-1, *[1] * (x.rank - 1 - axis % x.rank)]
+    known = constant_of(numbers)
+    return c.op.Reshape(numbers, c.op.ints(shape)) if known is None else c.op.constant(known.reshape(shape))
 
 
-@vjp("DequantizeLinear")
-def dequantize(c: Context, g: Tensor, x: Tensor, *_: object, **__: object) -> Gradients:
-    return g if is_real(x.value) else None
+def _step(c: Context, x: Tensor, scale: Tensor, dtype: ir.DataType, axis: int, block_size: int = 0) -> Tensor:
+    """What a step from one integer to the next stands for, in a shape that broadcasts to `x`."""
+    if block_size:
+        return _of_blocks(x, 1, dtype, scale, None, axis, block_size)
+    return _along(c, scale, x, axis)
 
 
-@vjp("DynamicQuantizeLinear")
-def dynamic_quantize(c: Context, g: Tensor | None, x: Tensor) -> Gradients:
-    """The range is that of the input: nothing is clipped."""
-    return None if g is None else g.cast(x.dtype)
+def _times(g: Tensor, step: Tensor) -> Tensor:
+    return g * step.cast(g.dtype)
 
 
-def scale_of(c: Context, x: Tensor) -> Tensor:
-    """What a step of a quantised tensor stands for."""
-    node = quantiser(x.value)
-    assert node is not None, "asked only of quantised tensors"
-    places = {"QuantizeLinear": node.inputs[1:2], "DynamicQuantizeLinear": node.outputs[1:2]}
-    (value,) = places.get(node.op_type, node.inputs[6:7])
-    if value is None or value.shape is None or any(d != 1 for d in value.shape):
-        raise c.refuse("it takes integers of more than one scale")
-    return c.op.Reshape(c.op.tensor(value), c.op.ints([]))
+def _over(g: Tensor, step: Tensor) -> Tensor:
+    """`g / step`; what was only just multiplied by it is taken as it was."""
+    made = g.value.producer()
+    if made is not None and made.op_type == "Mul" and made.inputs[0] is not None and made.inputs[1] is step.value:
+        return g.op.tensor(made.inputs[0])
+    return g / step.cast(g.dtype)
 
 
 def _levels(x: Tensor, zero: Tensor | None, trailing: int) -> Tensor:
@@ -96,21 +120,14 @@ def _levels(x: Tensor, zero: Tensor | None, trailing: int) -> Tensor:
     return levels - zero.cast(ir.DataType.FLOAT)
 
 
-def _as_real(c: Context, found: Gradients, *factors: Tensor) -> Gradients:
-    """Gradients of levels as those of what they stand for."""
-    assert isinstance(found, Sequence)
-    pairs = zip(factors, found, strict=False)
-    return [g / scale_of(c, x) if g is not None and c.wants(x.value) else None for x, g in pairs]
-
-
-@vjp("MatMulInteger")
+@vjp("MatMulInteger", of_levels=True)
 def matmul_integer(
     c: Context, g: Tensor, a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
 ) -> Gradients:
-    return _as_real(c, matmul(c, g, _levels(a, a_zero, 1), _levels(b, b_zero, 0)), a, b)
+    return matmul(c, g, _levels(a, a_zero, 1), _levels(b, b_zero, 0))
 
 
-@vjp("ConvInteger")
+@vjp("ConvInteger", of_levels=True)
 def conv_integer(
     c: Context,
     g: Tensor,
@@ -121,7 +138,7 @@ def conv_integer(
     **attributes: Any,
 ) -> Gradients:
     trailing = (w.rank or 1) - 1
-    return _as_real(c, conv(c, g, _levels(x, x_zero, 0), _levels(w, w_zero, trailing), **attributes), x, w)
+    return conv(c, g, _levels(x, x_zero, 0), _levels(w, w_zero, trailing), **attributes)
 
 
 def _unclipped(c: Context, g: Tensor) -> Tensor:
@@ -134,7 +151,18 @@ def _stands_for(x: Tensor, scale: Tensor, zero: Tensor, axis: int) -> Tensor:
     return x.op.DequantizeLinear(x, scale, zero, axis=axis)
 
 
-@vjp("QLinearMatMul")
+def _of_both(c: Context, found: Gradients, *factors: tuple[Tensor, Tensor, int]) -> Gradients:
+    """The gradients of integers from those of what they stand for: each with its scale, and the axis of that."""
+    assert isinstance(found, Sequence)
+    pairs = zip(found, factors, strict=False)
+    slopes = [
+        _times(g, _step(c, x, scale, x.dtype, axis)) if g is not None and c.wants(x.value) else None
+        for g, (x, scale, axis) in pairs
+    ]
+    return [slopes[0], None, None, *slopes[1:]]
+
+
+@vjp("QLinearMatMul", of_levels=True)
 def qlinear_matmul(
     c: Context,
     g: Tensor,
@@ -144,15 +172,15 @@ def qlinear_matmul(
     b: Tensor,
     b_scale: Tensor,
     b_zero: Tensor,
+    y_scale: Tensor,
     *_: Tensor,
 ) -> Gradients:
     first, second = _stands_for(a, a_scale, a_zero, -2), _stands_for(b, b_scale, b_zero, -1)
-    found = matmul(c, _unclipped(c, g), first, second)
-    assert isinstance(found, Sequence)
-    return [found[0] if is_real(a.value) else None, None, None, found[1] if is_real(b.value) else None]
+    found = matmul(c, _over(_unclipped(c, g), _step(c, c.y, y_scale, c.y.dtype, -2)), first, second)
+    return _of_both(c, found, (a, a_scale, -2), (b, b_scale, -1))
 
 
-@vjp("QLinearConv")
+@vjp("QLinearConv", of_levels=True)
 def qlinear_conv(
     c: Context,
     g: Tensor,
@@ -162,10 +190,10 @@ def qlinear_conv(
     w: Tensor,
     w_scale: Tensor,
     w_zero: Tensor,
+    y_scale: Tensor,
     *_: Tensor,
     **attributes: Any,
 ) -> Gradients:
     image, kernel = _stands_for(x, x_scale, x_zero, 1), _stands_for(w, w_scale, w_zero, 0)
-    found = conv(c, _unclipped(c, g), image, kernel, **attributes)
-    assert isinstance(found, Sequence)
-    return [found[0] if is_real(x.value) else None, None, None, found[1] if is_real(w.value) else None]
+    found = conv(c, _over(_unclipped(c, g), _step(c, c.y, y_scale, c.y.dtype, 1)), image, kernel, **attributes)
+    return _of_both(c, found, (x, x_scale, 1), (w, w_scale, 0))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from onward.training.autodiff import Context, is_real, quantiser
+from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
 from onward.training.build import Tensor
+from onward.training.levels import is_narrow
 from onward.training.vjp import Gradients, no_gradient, vjp
-from onward.training.vjp.quantize import scale_of
 
 
 @vjp("Identity")
@@ -14,13 +14,9 @@ def identity(c: Context, g: Tensor, x: Tensor) -> Gradients:
     return g
 
 
-@vjp("Cast", "CastLike")
+@vjp("Cast", "CastLike", of_levels=True)
 def cast(c: Context, g: Tensor, x: Tensor, *_: object, **__: object) -> Gradients:
-    if not (is_real(x.value) and is_real(c.node.outputs[0])):
-        return None
-    if x.dtype.is_floating_point():
-        return g.cast(x.dtype)
-    return g if quantiser(x.value) is None else g / scale_of(c, x).cast(g.dtype)
+    return g if is_narrow(x.value) else g.cast(x.dtype)
 
 
 @vjp("Reshape", "Flatten", "Squeeze", "Unsqueeze")
