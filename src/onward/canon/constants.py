@@ -17,6 +17,16 @@ def plain_constants(model: ir.Model) -> None:
             node.attributes["value"] = ir.AttrTensor("value", tensor)
 
 
+def tensor_of(node: ir.Node) -> ir.TensorProtocol | None:
+    """What a Constant holds, under the name of its output; None where it is a parameter of a function."""
+    given = node.attributes.get("value")
+    if given is None or given.is_ref():
+        return ir.convenience.get_const_tensor(node.outputs[0])
+    tensor: ir.TensorProtocol = given.value
+    tensor.name = node.outputs[0].name
+    return tensor
+
+
 def _tensor(node: ir.Node) -> ir.TensorProtocol | None:
     """The content of a form that is not read elsewhere, or None."""
     for name, attribute in node.attributes.items():

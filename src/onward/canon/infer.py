@@ -5,6 +5,7 @@ the inference function of its schema, so weights never enter a protobuf message,
 nodes that are alike (the layers of a network) are asked once.
 """
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import onnx
 import onnx_ir as ir
 
+from onward.canon.constants import tensor_of
 from onward.canon.infer_bodies import BODIES, UNKNOWN, Kind, kind_of
 from onward.canon.infer_own import CORRECTIONS, added_kinds
 from onward.canon.known import Dim, Known
@@ -28,7 +30,8 @@ DECLARED = "onward.declared_shape"
 
 _SIMPLE = {ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING}
 _LISTS = {ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS}
-_NUMBERS = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.BOOL}
+_FLOATS = {ir.DataType.FLOAT, ir.DataType.DOUBLE}
+_NUMBERS = {ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL} | _FLOATS
 
 _WINDOWS = {"Conv": 2, "ConvTranspose": 2, "MaxPool": 1, "AveragePool": 1, "LpPool": 1}
 """How many inputs of each op are, like its result, of two dimensions more than its kernel."""
@@ -54,7 +57,7 @@ class _Question(NamedTuple):
     inputs: tuple[bool, ...]
     outputs: int
     attributes: tuple[Any, ...]
-    types: tuple[Kind, ...]
+    types: tuple[Any, ...]
     data: tuple[bytes, ...]
 
 
@@ -117,7 +120,7 @@ class Inference:
         is_standard = node.domain == ""
         if is_standard and node.op_type == "Constant":
             constant = node.outputs[0]
-            constant.const_value = ir.convenience.get_const_tensor(constant)
+            constant.const_value = tensor_of(node)
             _type_as(constant, constant.const_value)
             return
         if is_standard and node.op_type in BODIES:
@@ -143,7 +146,7 @@ class Inference:
             tuple([value is not None for value in node.inputs]),
             len(node.outputs),
             tuple([_hashable(attribute) for attribute in node.attributes.values()]),
-            tuple([kind_of(value) for value in node.inputs]),
+            tuple([_key(kind_of(value)) for value in node.inputs]),
             tuple([b"" if value is None else self._data(value) for value in node.inputs]),
         )
         answer = self.answers.get(question)
@@ -159,7 +162,7 @@ class Inference:
             output=[f"o{i}" for i in range(question.outputs)],
             attribute=[ir.serde.serialize_attribute(a) for a in node.attributes.values()],
         )
-        types = {f"i{i}": encoded for i, kind in enumerate(question.types) if (encoded := _encoded(kind))}
+        types = {f"i{i}": encoded for i, v in enumerate(node.inputs) if (encoded := _encoded(kind_of(v)))}
         data = {f"i{i}": d for i, d in enumerate(question.data) if d}
         opsets = {**self._opsets, node.domain: version}
         try:
@@ -174,8 +177,9 @@ class Inference:
             return b""
         tensor = ir.convenience.get_const_tensor(value)
         if tensor is not None:
-            fits = tensor.size <= (FLOATS_LIMIT if tensor.dtype.is_floating_point() else DATA_LIMIT)
-            return _tensor(tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()) if fits else b""
+            shape = tensor.shape.numpy()
+            fits = math.prod(shape) <= (FLOATS_LIMIT if tensor.dtype in _FLOATS else DATA_LIMIT)
+            return _tensor(tensor.dtype, tuple(shape), tensor.tobytes()) if fits else b""
         numbers = self._known.numbers(value)
         if numbers is None or value.dtype is None:
             return b""
@@ -231,7 +235,7 @@ def _set(value: ir.Value, kind: Kind) -> None:
 def _type_as(value: ir.Value, tensor: ir.TensorProtocol | None) -> None:
     if tensor is not None:
         value.type = ir.TensorType(tensor.dtype)
-        value.shape = ir.Shape(tensor.shape.numpy())
+        value.shape = tensor.shape  # type: ignore[assignment]
 
 
 def _plausible(shape: ir.Shape | None) -> ir.Shape | None:
@@ -266,6 +270,12 @@ def _schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | Non
         return onnx.defs.get_schema(op_type, version, domain)
     except onnx.defs.SchemaError:
         return None
+
+
+def _key(kind: Kind) -> tuple[Any, ...]:
+    """A kind as part of a question: the hash of a type takes long, that of an element type does not."""
+    is_plain = type(kind.type) is ir.TensorType
+    return (kind.type.dtype if is_plain else kind.type), kind.dims  # type: ignore[union-attr]
 
 
 def _hashable(attribute: ir.Attr) -> tuple[str, Any]:

@@ -46,7 +46,7 @@ class Inner(Protocol):
 def kind_of(value: ir.Value | None) -> Kind:
     if value is None or value.type is None:
         return UNKNOWN
-    dims = None if value.shape is None else tuple(d if isinstance(d, int) else d.value for d in value.shape)
+    dims = None if value.shape is None else tuple([d if isinstance(d, int) else d.value for d in value.shape])
     return Kind(value.type, dims)
 
 

@@ -9,11 +9,12 @@ from onnx_ir.passes import common
 
 from onward.canon.constants import plain_constants
 from onward.canon.defaults import fill_defaults
-from onward.canon.infer import infer
+from onward.canon.infer import Answers, infer
 from onward.canon.inline import inline
-from onward.canon.lower import has_foreign, lower, lower_foreign
+from onward.canon.lower import has_foreign, has_unruled, lower, lower_foreign
 from onward.canon.signature import check_signatures
-from onward.canon.upgrade import upgrade
+from onward.canon.upgrade import has_outdated, upgrade
+from onward.canon.walk import all_nodes
 from onward.model import Model
 from onward.passes.fold_constants import fold_constants
 from onward.passes.gradients import enclose_gradients
@@ -28,15 +29,29 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     plain_constants(graph)
     check_signatures(graph)
     enclose_gradients(graph)  # while tensors still have the names by which gradients refer to them
-    answers = infer(graph).answers  # before upgrade, whose rewrites are shorter where shapes are known
-    rewritten = upgrade(graph)
+    answers: Answers = {}
+    outdated = has_outdated(graph)
+    if outdated:
+        infer(graph, answers)  # rewrites are shorter where shapes are known
+    upgrade(graph)
     fill_defaults(graph)
-    if rewritten or has_foreign(graph):
-        lower_foreign(graph, has_rule, answers)  # idioms look at standard ops, and at types, which this infers anew
+    if not outdated:
+        infer(graph, answers)
+    replaced = False
+    if outdated or has_foreign(graph):
+        replaced = lower_foreign(graph, has_rule, answers)  # idioms look at standard ops; types all values anew
+    typed = None if replaced else _wiring(graph)
     simplify(graph)
     idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
     fold_constants(graph)  # before lowering, which looks for constants
-    if lower(graph, has_rule, answers):  # types all values anew
+    is_open = typed != _wiring(graph) or has_unruled(graph, has_rule)
+    if is_open and lower(graph, has_rule, answers):  # types all values anew
         infer(graph, answers)  # what surrounds a lowered body may be better known now
     common.RemoveUnusedNodesPass()(graph)
     return graph
+
+
+def _wiring(model: ir.Model) -> list[tuple[ir.Node, str, tuple[ir.Value | None, ...], list[ir.Attr]]]:
+    """All that types follow from: while it is the same, they hold."""
+    nodes = all_nodes(model.graph)
+    return [(node, node.op_type, tuple(node.inputs), list(node.attributes.values())) for node in nodes]

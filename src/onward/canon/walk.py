@@ -29,14 +29,22 @@ def all_graphs(graph: ir.Graph) -> Iterator[ir.Graph]:
     while pending:
         found = pending.pop()
         yield found
-        for node in found:
-            pending += inner_graphs(node)
+        pending += _inside(found)
 
 
 def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
     """The nodes of `graph` and of all graphs inside it, graph by graph."""
-    for found in all_graphs(graph):
-        yield from found
+    pending = [graph]
+    while pending:
+        for node in pending.pop():
+            yield node
+            if _may_hold(node.domain, node.op_type):
+                pending += inner_graphs(node)
+
+
+def _inside(graph: ir.Graph) -> list[ir.Graph]:
+    """The graphs that the nodes of a graph hold."""
+    return [inner for node in graph if _may_hold(node.domain, node.op_type) for inner in inner_graphs(node)]
 
 
 @cache

@@ -22,7 +22,7 @@ from onward.canon.upgrade import ML, upgrade_node
 from onward.canon.upgrade.rewrite import Rewriter
 from onward.canon.walk import all_nodes, inner_graphs
 
-__all__ = ["LOWERINGS", "has_foreign", "key_of", "load_lowerings", "lower", "lower_foreign"]
+__all__ = ["LOWERINGS", "has_foreign", "has_unruled", "key_of", "load_lowerings", "lower", "lower_foreign"]
 
 UPGRADED = ("", ML)
 """Domains whose nodes come in several versions."""
@@ -61,6 +61,11 @@ def lower_foreign(model: ir.Model, has_rule: Callable[[str], bool], answers: Ans
 def has_foreign(model: ir.Model) -> bool:
     """Whether there is anything for `lower_foreign` to replace."""
     return any(_is_foreign(key_of(node)) for node in all_nodes(model.graph))
+
+
+def has_unruled(model: ir.Model, has_rule: Callable[[str], bool]) -> bool:
+    """Whether there is anything for `lower` to look into; constants are no computation."""
+    return not all(has_rule(key) for key in {key_of(node) for node in all_nodes(model.graph)} - {"Constant"})
 
 
 def _is_foreign(key: str) -> bool:

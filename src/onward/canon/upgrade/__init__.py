@@ -33,7 +33,7 @@ from onward.canon.upgrade.types import infer_types
 from onward.canon.walk import all_nodes
 from onward.errors import ConversionError, InvalidModelError, OnwardError, UnsupportedError
 
-__all__ = ["ML", "newest", "upgrade", "upgrade_node"]
+__all__ = ["ML", "has_outdated", "newest", "upgrade", "upgrade_node"]
 
 FAMILIES = (
     activation,
@@ -65,19 +65,12 @@ def newest() -> dict[str, int]:
     return {"": onnx.defs.onnx_opset_version(), ML: ml}
 
 
-def upgrade(model: ir.Model, target: int | None = None) -> bool:
+def upgrade(model: ir.Model, target: int | None = None) -> None:
     """Bring `model` to the newest opset, in place: its graph, the graphs inside it, and its functions.
 
-    Tells whether any node had to be rewritten, so that there may be values without a type.
     `target` stops at an older opset of the default domain (21 or later), for a runtime that knows no newer.
     """
-    versions = dict(newest())
-    if any(node.domain == ML and node.op_type in KEPT for node in all_nodes(model.graph)):
-        versions[ML] = max(4, model.opset_imports.get(ML, 4))
-    if target is not None:
-        if not DIALECT <= target <= versions[""]:
-            raise ValueError(f"target opset {target} is not between {DIALECT} and {versions['']}")
-        versions[""] = target
+    versions = _targets(model, target)
     op = Rewriter(model)
     graph_opsets = _opsets(model.graph.opset_imports, model.ir_version)
     _upgrade_scope(all_nodes(model.graph), graph_opsets, versions, op)
@@ -86,7 +79,24 @@ def upgrade(model: ir.Model, target: int | None = None) -> bool:
         opsets = _opsets(function.opset_imports, model.ir_version)
         _upgrade_scope(all_nodes(function.graph), opsets, versions, op)
         _set_opsets(function.opset_imports, versions)
-    return op.used
+
+
+def has_outdated(model: ir.Model) -> bool:
+    """Whether there is a node that `upgrade` has to rewrite: the others mean the same in the newest opset."""
+    versions, opsets = _targets(model), _opsets(model.graph.opset_imports, model.ir_version)
+    ops = {(n.domain, n.op_type, n.version or opsets.get(n.domain) or 0) for n in all_nodes(model.graph)}
+    return any(_next_entry(*op, versions.get(op[0], 0)) for op in ops)
+
+
+def _targets(model: ir.Model, target: int | None = None) -> dict[str, int]:
+    versions = dict(newest())
+    if any(node.domain == ML and node.op_type in KEPT for node in all_nodes(model.graph)):
+        versions[ML] = max(4, model.opset_imports.get(ML, 4))
+    if target is not None:
+        if not DIALECT <= target <= versions[""]:
+            raise ValueError(f"target opset {target} is not between {DIALECT} and {versions['']}")
+        versions[""] = target
+    return versions
 
 
 def _opsets(imports: Mapping[str, int], ir_version: int) -> dict[str, int]:
@@ -127,7 +137,7 @@ def upgrade_node(node: ir.Node, target: int, op: Rewriter) -> list[ir.Node]:
         )
     infer_types(node)
     created: list[ir.Node] = []
-    while step := _next_entry(node, target):
+    while step := _next_entry(node.domain, node.op_type, node.version, target):
         since, entry = step
         _apply(entry, node, since, op)
         node.version = since
@@ -154,7 +164,6 @@ def _apply(entry: Entry, node: ir.Node, since: int, op: Rewriter) -> None:
         raise ConversionError(f"{describe(node)}: no upgrade to version {since}: {problem}") from error
 
 
-def _next_entry(node: ir.Node, target: int) -> tuple[int, Entry] | None:
-    version = node.version or 0
-    entries = ENTRIES.get((node.domain, node.op_type), ())
+def _next_entry(domain: str, op_type: str, version: int, target: int) -> tuple[int, Entry] | None:
+    entries = ENTRIES.get((domain, op_type), ())
     return next((entry for entry in entries if version < entry[0] <= target), None)

@@ -116,15 +116,13 @@ class Rewriter:
         self._inputs_are_fixed = model.ir_version < 4
         self._inner: ir.Graph | None = None
         self.created: list[ir.Node] = []
-        self.used = False
-        """Whether it has been put at any node."""
         self.node: ir.Node
         self.graph: ir.Graph
 
     def at(self, node: ir.Node) -> "Rewriter":
         graph = node.graph
         assert graph is not None
-        self.node, self.graph, self.created, self.used = node, graph, [], True
+        self.node, self.graph, self.created = node, graph, []
         return self
 
     def read(self, value: ir.Value | None) -> npt.NDArray[Any] | None:
