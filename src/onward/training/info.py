@@ -38,6 +38,7 @@ from onward.training.recipe import (
 )
 from onward.training.standard import TRAINING, uses_training_ops
 from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable
+from onward.training.weights import lift_constants
 from onward.training.whole_step import Step, all_names, whole_step
 
 __all__ = ["check", "load", "save", "to_model"]
@@ -70,7 +71,9 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
     before, after = trainable.original.opset.get(""), inference.opset_imports[""]
     if others and before != after:
         raise UnsupportedError(f"the model has training information already, for opset {before} instead of {after}")
-    for name, array in {**trainable.weights(trainable.parameters), **trainable.buffers}.items():
+    now = {**trainable.weights(trainable.parameters), **trainable.buffers}
+    lift_constants(inference, now)
+    for name, array in now.items():
         inference.graph.initializers[name].const_value = ir.Tensor(array, name=name)
     step = whole_step(trainable, symbolic)
     bases = {name: step.model.graph.initializers[a.base] for name, a in trainable.adapters.items()}

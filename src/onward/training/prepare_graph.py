@@ -16,6 +16,7 @@ from onward.model import Model
 from onward.training.autodiff import Values, on_the_way
 from onward.training.sequences import unpack_sequences
 from onward.training.vjp import has_rule
+from onward.training.weights import lift_from_bodies
 
 OLDEST = 21
 """The opset of trainable models, unless their ops ask for a newer one."""
@@ -24,6 +25,7 @@ OLDEST = 21
 def differentiable(model: Model) -> ir.Model:
     """A copy of the graph; weights are shared, not copied."""
     graph = model.ir.clone()
+    lift_from_bodies(graph)
     inline(graph)
     plain_constants(graph)
     check_signatures(graph)

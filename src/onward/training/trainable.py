@@ -28,6 +28,7 @@ from onward.training.parameters import Choice, choose, has_float_weights
 from onward.training.precision import refuse_mixed_precision
 from onward.training.prepare_graph import constant_weights, differentiable, lower_for_gradients
 from onward.training.schedules import Schedule
+from onward.training.weights import lift_constants
 
 LOSS = "onward.loss"
 LEARNING_RATE = "onward.lr"
@@ -170,7 +171,7 @@ def prepare(
     graph = differentiable(original)
     constant_weights(graph.graph)
     if trainable is not None or not has_float_weights(graph.graph):
-        common.LiftConstantsToInitializersPass(size_limit=2)(graph)
+        lift_constants(graph)
     buffers = training_mode(graph) if train_mode else {}
     adapters = add_adapters(graph, lora) if lora else {}
     weights = set(graph.graph.initializers)
