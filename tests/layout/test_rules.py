@@ -74,6 +74,7 @@ BODIES = {
     "gather": "b = Gather<axis=-2>(a, two)",
     "tile": "b = Tile(a, tiles)",
     "expand": "g = GlobalMaxPool(a) b = Expand(g, sizes)",
+    "expand the last axes": "g = ReduceMax(a, m1) b = Expand(g, eight)",
     "quantized by channel": "q = QuantizeLinear<axis=1>(a, scale4, zero4) "
     "b = DequantizeLinear<axis=1>(q, scale4, zero4)",
     "squeezed and back": "g = ReduceMean(a, i2) f = Squeeze(g, i2) e = Conv(f, w3) b = Unsqueeze(e, i2)",
@@ -94,7 +95,7 @@ BODIES = {
     "size": "s = Size(a) f = Cast<to=1>(s) b = Div(a, f)",
     "shape": "s = Shape(a) f = Cast<to=1>(s) r = ReduceSum(f) b = Div(a, r)",
 }
-CONSTANTS["flat1"], CONSTANTS["four"] = np.array([0], np.int64), np.array([4], np.int64)
+CONSTANTS |= {"flat1": np.array([0]), "four": np.array([4]), "eight": np.array([8])}
 
 
 def model(body: str, batch: str) -> onnx.ModelProto:

@@ -71,6 +71,14 @@ def test_floats_are_cut_off(source: Any) -> None:
     check(*merged(parts), expected=expected)
 
 
+@pytest.mark.parametrize("source", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16], **names)
+def test_floats_that_do_not_fit_wrap(source: Any) -> None:
+    """Wherever they stand: in a row that is longer than what a processor converts at a time."""
+    x = np.tile(np.array([300, -300, -1, 200, 256.5, 255], source), 13)
+    targets = (np.int8, np.uint8, np.int16, np.uint16)
+    check(*merged([model(x, t) for t in targets]), expected=[x.astype(np.int64).astype(t) for t in targets])
+
+
 def test_large_floats_to_unsigned() -> None:
     parts = [model(np.array([4e9, 2.0**31]), np.uint32), model(np.array([2.0**63, 1e19]), np.uint64)]
     expected = [np.array([4_000_000_000, 2**31], np.uint32), np.array([2**63, 10**19], np.uint64)]

@@ -111,6 +111,12 @@ def test_keeping_the_aspect_ratio(policy, sizes):
         check(*model(x, sizes=sizes, axes=[2, 3], keep_aspect_ratio_policy=policy, mode=mode))
 
 
+def test_axes_from_behind():
+    """Of a size that is known when the model runs, too."""
+    for fixed in ((3,), ()):
+        check(*model(floats(2, 3, 4, 5), sizes=[7, 4], axes=[-2, -1], mode="linear", fixed=fixed))
+
+
 def test_batch_and_channels_may_be_resized():
     check(*model(floats(2, 3, 4, 5), sizes=[4, 2, 8, 5]))
     check(*model(floats(3, 4), scales=[2, 1.5], fixed=()))

@@ -22,6 +22,8 @@ CASES = [
     ("Expand", [ints(1)], {}),
     ("Tile", [ints(1, 2, 1)], {}),
     ("Split", [], {"axis": -1, "num_outputs": 2}),
+    ("Softmax", [], {"axis": 1}),
+    ("LogSoftmax", [], {"axis": -2}),
     ("Slice", [ints(1), ints(3), ints(-1)], {}),
     ("Slice", [ints(1, 0), ints(3, 2), ints(-1, 0)], {}),
     ("Slice", [ints(-1), ints(-9), ints(-2), ints(-1)], {}),

@@ -105,11 +105,12 @@ class Case:
         dtype = ir.DataType.INT64 if value is None or value.dtype is None else value.dtype
         return np.array(numbers, dtype.numpy())
 
-    def vector(self, i: int, indices: Sequence[int]) -> Array | Picked:
-        """A one-dimensional input with its elements in another order."""
+    def vector(self, i: int, indices: Sequence[int], before: int = 0) -> Array | Picked:
+        """A one-dimensional input with its elements in another order; those that a constant lacks in front are `before`."""
         tensor = constant(self.input(i))
         if tensor is not None:
-            return np.asarray(tensor.numpy()[list(indices)])
+            numbers = tensor.numpy()
+            return np.asarray(np.pad(numbers, (len(indices) - len(numbers), 0), constant_values=before)[list(indices)])
         if self.dims(self.input(i)) != [len(indices)]:
             raise Fixed
         return Picked(tuple(indices))

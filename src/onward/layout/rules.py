@@ -65,7 +65,7 @@ def _operand(c: Case, change: Change, i: int) -> None:
 def _expand(c: Case) -> Change:
     change = Change(outputs={0: c.order})
     _operand(c, change, 0)
-    change.operands[1] = c.vector(1, c.order)
+    change.operands[1] = c.vector(1, c.order, before=1)
     return change
 
 

@@ -100,13 +100,15 @@ def _along(axis: int) -> dict[str, int]:
 
 @rule("Softmax")
 def softmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
-    if e.dtype(x) == _D.FLOAT16:
-        return ops.half_precision_softmax(x, axis)
+    if e.dtype(x) == _D.FLOAT16 or (e.rank(x) is None and axis != -1):
+        return ops.softmax_by_steps(x, axis)
     return tf.nn.softmax(x, **_along(axis))
 
 
 @rule("LogSoftmax")
 def log_softmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
+    if e.rank(x) is None and axis != -1:
+        return x - tf.reduce_logsumexp(x, axis=axis, keepdims=True)
     return tf.nn.log_softmax(x, **_along(axis))
 
 

@@ -13,6 +13,9 @@ from onward.spec.cast import SMALL_FLOATS, SMALL_INTEGERS
 _D = ir.DataType
 FLOAT8 = {of for of in SMALL_FLOATS if of != _D.FLOAT4E2M1} | {_D.FLOAT8E8M0}
 """Formats whose values float32 holds, but not as their bits."""
+NARROW = {_D.INT8, _D.UINT8, _D.INT16, _D.UINT16}
+"""Floats that do not fit these wrap in some elements of what `tf.cast` gives, and are clipped in others: it depends on
+their place."""
 
 
 @rule("Cast")
@@ -52,6 +55,8 @@ def converted(
         return small_float(x, target, saturate)
     if DTYPES[target] == DTYPES.get(source or _D.UNDEFINED):
         return x
+    if target in NARROW and source is not None and source.is_floating_point():
+        x = tf.cast(x, tf.int32)
     return tf.cast(x, dtype(target))
 
 

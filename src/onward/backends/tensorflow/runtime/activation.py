@@ -18,8 +18,8 @@ def shrink(x: tf.Tensor, limit: float, bias: float) -> tf.Tensor:
     return tf.where(x < -limit, x + bias, tf.where(x > limit, x - bias, 0))
 
 
-def half_precision_softmax(x: tf.Tensor, axis: int) -> tf.Tensor:
-    """Softmax that rounds at each step of its definition, as ONNX's does in half precision."""
+def softmax_by_steps(x: tf.Tensor, axis: int) -> tf.Tensor:
+    """Softmax of any rank that rounds at each step of its definition, as ONNX's does in half precision."""
     powers = tf.exp(x - tf.reduce_max(x, axis, keepdims=True))
     return powers / tf.reduce_sum(powers, axis, keepdims=True)
 

@@ -33,7 +33,7 @@ def resize(
     "not_smaller"). `roi` lists the beginning of each axis, then the end of each, as parts of its length; what
     lies outside of `x` is `outside` then.
     """
-    axes = list(range(x.shape.rank)) if axes is None else list(axes)
+    axes = [axis % x.shape.rank for axis in (range(x.shape.rank) if axes is None else axes)]
     count = len(axes)
     crops = coordinates == "tf_crop_and_resize"
     regions = [(0.0, 1.0)] * count
