@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from typing import Any
+from typing import Any, ClassVar
 
 from onward.backends.emit.expr import Call, Device, Expr, Helper, Literal, Name, Ref, Weight, render, walk
 from onward.backends.emit.names import identifier, singular
@@ -62,16 +62,23 @@ class ClassWriter:
     _parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=lambda: {"Model"})
 
+    @property
+    def taken(self) -> set[str]:
+        """Names that stand for something in the generated module."""
+        return {*self.reserved, *self.helpers, *self._taken}
+
     # What a framework decides
 
     reserved: frozenset[str] = frozenset()
     """Names of the generated module that no variable may hide."""
     call = "__call__"
     """The method that computes."""
-    decorators: tuple[str, ...] = ()
+    decorators: ClassVar[tuple[str, ...]] = ()
     """What stands above every class."""
     init_call = "super().__init__()"
     """How an `__init__` begins."""
+    suffix = "Module"
+    """What is added to the name of a class that would be a reserved one."""
     init_arguments: tuple[str, ...] = ()
     """Parameters of every `__init__`."""
     positional: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -184,7 +191,7 @@ class ClassWriter:
     def _class_name(self, path: Scope) -> str:
         wish = self.class_names.get(path) or class_name(path)
         if wish in self.reserved or wish in self.helpers:
-            wish += "Module"
+            wish += self.suffix
         name = _unused(wish, self._taken)
         self._taken.add(name)
         return name

@@ -24,7 +24,7 @@ def _function(op: str, name: str, **only: Any) -> None:
         single = e.dtype(x) == ir.DataType.FLOAT
         if any(np.float32(a) != np.float32(b) if single else a != b for a, b in given):
             return None
-        return applied(made(e, x, "Activation", name), x)
+        return applied(e, made(e, x, "Activation", name), x)
 
 
 _function("Sigmoid", "sigmoid")
@@ -41,7 +41,7 @@ _function("Celu", "elu", alpha=1.0)
 
 @rule("Relu")
 def relu(e: Emitter, x: Expr) -> Expr:
-    return applied(made(e, x, "ReLU"), x)
+    return applied(e, made(e, x, "ReLU"), x)
 
 
 @rule("Clip")
@@ -49,27 +49,27 @@ def clip(e: Emitter, x: Expr, low: Expr | None = None, high: Expr | None = None)
     bounds = [None if bound is None else literal(e, bound, x) for bound in (low, high)]
     if bounds[0] != 0 or not isinstance(bounds[1], int | float) or bounds[1] <= 0:
         return None
-    return applied(made(e, x, "ReLU", bounds[1]), x)
+    return applied(e, made(e, x, "ReLU", bounds[1]), x)
 
 
 @rule("LeakyRelu")
 def leaky_relu(e: Emitter, x: Expr, *, alpha: float = 0.01) -> Expr:
-    return applied(made(e, x, "LeakyReLU", number(e, x, alpha)), x)
+    return applied(e, made(e, x, "LeakyReLU", number(e, x, alpha)), x)
 
 
 @rule("Elu")
 def elu(e: Emitter, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return applied(made(e, x, "ELU", number(e, x, alpha)), x)
+    return applied(e, made(e, x, "ELU", number(e, x, alpha)), x)
 
 
 @rule("Gelu")
 def gelu(e: Emitter, x: Expr, *, approximate: str = "none") -> Expr | None:
-    return applied(made(e, x, "Activation", "gelu"), x) if approximate == "none" else None
+    return applied(e, made(e, x, "Activation", "gelu"), x) if approximate == "none" else None
 
 
 @rule("Softmax")
 def softmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
-    return applied(made(e, x, "Softmax", *([] if axis == -1 else [axis])), x)
+    return applied(e, made(e, x, "Softmax", *([] if axis == -1 else [axis])), x)
 
 
 @rule("PRelu")
@@ -83,7 +83,7 @@ def prelu(e: Emitter, x: Expr, slope: Expr) -> Expr | None:
         return None
     shared = [axis for axis, n in enumerate(full, 1) if n == 1]
     layer = made(e, x, "PReLU", **({"shared_axes": shared} if shared else {}))
-    return applied(owning(e, layer, "prelu", weight=Part(slope, lambda a: a.reshape(full), f"as {full}")), x)
+    return applied(e, owning(e, layer, "prelu", weight=Part(slope, lambda a: a.reshape(full), f"as {full}")), x)
 
 
 @rule("Dropout")
@@ -94,4 +94,4 @@ def dropout(
     on = False if training is None else e.scalar(training, 1)
     if e.used(1) or on not in (False, 0) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
         return None
-    return applied(made(e, x, "Dropout", rate), x), None
+    return applied(e, made(e, x, "Dropout", rate), x), None

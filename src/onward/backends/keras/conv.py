@@ -61,7 +61,7 @@ def conv(
         part = Part(w, lambda a: np.transpose(a, (*range(2, rank + 2), 1, 0)), "channels last")
     owner = owning(e, layer, "conv", weight=part, bias=b)
     image = x if same or win.begin is None or win.end is None else zero_padded(e, x, x, win.begin, win.end)
-    return applied(owner, image)
+    return applied(e, owner, image)
 
 
 @rule("onward.nhwc::ConvTranspose")
@@ -97,4 +97,4 @@ def conv_transpose(
         options["use_bias"] = False
     layer = made(e, x, f"Conv{rank}DTranspose", weight.shape[1], short(win.kernel), **options)
     part = Part(w, lambda a: np.transpose(a, (*range(2, rank + 2), 1, 0)), "channels last")
-    return applied(owning(e, layer, "conv", weight=part, bias=b), x)
+    return applied(e, owning(e, layer, "conv", weight=part, bias=b), x)

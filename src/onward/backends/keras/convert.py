@@ -20,8 +20,8 @@ from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.weights import Tensor
 from onward.backends.keras.module import RESERVED, Builder, Freeze, LayerWriter, Names
-from onward.backends.keras.parts import Piece, Tangled, cut
-from onward.backends.keras.target import TARGET
+from onward.backends.keras.parts import Piece, Tangled, absorbed, cut
+from onward.backends.keras.target import KerasTarget
 from onward.backends.tensorflow.convert import RUNTIME, channels_last
 from onward.backends.tensorflow.convert import load_rules as load_tensorflow
 from onward.backends.tensorflow.saved_model import argument_names
@@ -70,10 +70,7 @@ def generate(
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
         _check(graph.graph)
         with guarded("choosing Keras' layers for its nodes"):
-            try:
-                emitter, function, pieces = _pieces(graph, TARGET)
-            except Tangled:
-                emitter, function, pieces = _pieces(graph, TENSORFLOW)
+            emitter, function, pieces = _layered(graph)
         freeze = choose(emitter.weights, trainable)
         with guarded("writing source code"):
             return _source(model.name, graph.graph, emitter, function, pieces, freeze, moved)
@@ -88,6 +85,20 @@ def _check(graph: ir.Graph) -> None:
     for value in graph.inputs:
         if value.shape is None:
             raise UnsupportedError(f"a Keras model must know the rank of its inputs, and {value.name!r} has none")
+
+
+def _layered(graph: ir.Model) -> tuple[Emitter, Function, list[Piece]]:
+    """The computation in pieces; those nodes have layers of Keras that do not stand alone among others."""
+    without: set[ir.Node] = set()
+    try:
+        while True:
+            found = _pieces(graph, KerasTarget(without))
+            more = absorbed(found[2])
+            if not more:
+                return found
+            without |= more
+    except Tangled:
+        return _pieces(graph, TENSORFLOW)
 
 
 def _pieces(graph: ir.Model, target: Target) -> tuple[Emitter, Function, list[Piece]]:
@@ -116,7 +127,7 @@ def _source(
     builder.pieces(pieces, writer, dict(zip(results.values(), argument_names(results).values(), strict=True)))
     title = identifier(plain(name), "model")
     used, helpers = runtime.chosen(writer.helpers)
-    body = "\n\n\n".join([*helpers, *writer.classes, builder.text(arguments, results, title)]) + "\n"
+    body = "\n\n\n".join([*helpers, *writer.classes, builder.text(arguments, results, title, writer.taken)]) + "\n"
     if writer.classes:
         package = f"{title}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"
         body = f'PACKAGE = "{package}"\n"""Under this name Keras finds the layers, and no others."""\n\n\n{body}'

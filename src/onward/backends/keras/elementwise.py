@@ -10,7 +10,7 @@ from onward.backends.keras.target import applied, is_tensor, made, rule
 def _merge(op: str, layer: str) -> None:
     @rule(op)
     def apply(e: Emitter, *inputs: Expr) -> Expr | None:
-        return applied(made(e, inputs[0], layer), list(inputs)) if _fit(e, inputs) else None
+        return applied(e, made(e, inputs[0], layer), list(inputs)) if _fit(e, inputs) else None
 
 
 def _fit(e: Emitter, inputs: tuple[Expr, ...]) -> bool:

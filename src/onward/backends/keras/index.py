@@ -19,4 +19,4 @@ def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr | None:
         return None
     if e.dtype(indices) not in (ir.DataType.INT32, ir.DataType.INT64):
         return None
-    return applied(owning(e, made(e, x, "Embedding", *shape), "embedding", weight=x), indices)
+    return applied(e, owning(e, made(e, x, "Embedding", *shape), "embedding", weight=x), indices)

@@ -40,4 +40,4 @@ def _dense(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, turned: bool) -
         return None
     layer = made(e, x, "Dense", outputs, **({"use_bias": False} if bias is None else {}))
     kernel = Part(weight, np.transpose, "T") if turned else Part(weight)
-    return applied(owning(e, layer, "linear", weight=kernel, bias=bias), x)
+    return applied(e, owning(e, layer, "linear", weight=kernel, bias=bias), x)

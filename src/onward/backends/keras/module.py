@@ -11,7 +11,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.classes import ClassWriter, Pieces, no_leaf
+from onward.backends.emit.classes import ClassWriter, Pieces, class_name, no_leaf
 from onward.backends.emit.expr import (
     Attr,
     Call,
@@ -27,6 +27,7 @@ from onward.backends.emit.expr import (
     render,
 )
 from onward.backends.emit.expr import Sequence as Display
+from onward.backends.emit.names import identifier
 from onward.backends.emit.printer import FunctionPrinter, wrap
 from onward.backends.emit.statements import Assign, Block, Scope, Statement
 from onward.backends.emit.tree import TreeNode
@@ -39,7 +40,28 @@ from onward.errors import UnsupportedError
 Freeze = bool | list[str]
 """Which parameters a training step leaves alone: all, none, or those of these names."""
 
-RESERVED = frozenset({"self", "tf", "np", "math", "Any", "keras", "layers", "build", "options", "PACKAGE"})
+RESERVED = frozenset({"self", "tf", "np", "math", "Any", "keras", "layers", "build", "options", "PACKAGE"}) | {
+    "Activation",
+    "Add",
+    "Concatenate",
+    "Dense",
+    "Dropout",
+    "ELU",
+    "Embedding",
+    "Flatten",
+    "GRU",
+    "LSTM",
+    "LeakyReLU",
+    "Multiply",
+    "PReLU",
+    "Permute",
+    "ReLU",
+    "Reshape",
+    "SimpleRNN",
+    "Softmax",
+    "Subtract",
+}
+"""Names that no class of our own has: those of the generated module, and of Keras' layers."""
 
 # fmt: off
 OWN = frozenset([
@@ -81,6 +103,7 @@ class LayerWriter(ClassWriter):
     call = "call"
     decorators = ("@keras.saving.register_keras_serializable(PACKAGE)",)
     init_call = "super().__init__(autocast=False, **options)"
+    suffix = "Layer"
     init_arguments: tuple[str, ...] = ("**options: Any",)
     _attributes: dict[Scope, dict[Scope, str]] = field(default_factory=dict)
     """By layer: the attributes that its weights have there."""
@@ -179,7 +202,7 @@ class Builder:
         for piece in pieces:
             if piece.call is not None:
                 self._uses.update(self._owners(piece.call))
-        paths = [None if p.call is not None else self._path(p, outputs) for p in pieces]
+        paths = [None if p.call is not None else self._path(p, outputs, writer.class_names) for p in pieces]
         nodes = [writer.node(p, path, self._weights) for p, path in zip(pieces, paths, strict=True) if path is not None]
         classes = writer.write_layers(nodes)
         tensors = {node.path: list(node.tensors.values()) for node in nodes}
@@ -195,9 +218,9 @@ class Builder:
                 made = Name(classes[path])(name=name)(*(Ref(self._vars[var]) for var in piece.inputs))
             self._assign([var and self._new(var) for var in piece.outputs], made)
 
-    def text(self, inputs: list[Var], outputs: Mapping[str, Var], name: str) -> str:
-        """The whole function."""
-        printer = FunctionPrinter(_no_outer, RESERVED)
+    def text(self, inputs: list[Var], outputs: Mapping[str, Var], name: str, taken: Iterable[str]) -> str:
+        """The whole function; no variable is called as one of `taken`."""
+        printer = FunctionPrinter(_no_outer, taken)
         given: list[Expr] = [Ref(self._vars[var]) for var in inputs]
         results: dict[str, Expr] = {key: Ref(self._vars[var]) for key, var in outputs.items()}
         lines = printer.function(Block(body=self._statements), [*given, *results.values()])
@@ -209,17 +232,18 @@ class Builder:
         lines += wrap(f'return keras.Model({listed if len(given) == 1 else f"[{listed}]"}, {named}, name="{name}")')
         return "\n".join(["def build() -> keras.Model:", *("    " + line for line in lines)])
 
-    def _path(self, piece: Piece, outputs: Mapping[Var, str]) -> Scope:
-        """The name of a layer of our own, as a path."""
+    def _path(self, piece: Piece, outputs: Mapping[Var, str], class_names: dict[Scope, str]) -> Scope:
+        """The name of a layer of our own, as a path: its class is called as the module it stands for, or as its op."""
         scope = _scope(piece)
         operations = [s.origin.partition(" ")[0].rpartition(".")[2] for s in piece.statements if _computes(s)]
         wish = scope or ("part",)
+        kind = class_names.get(scope) or class_name(wish)
+        if len(operations) == 1 and operations[0]:
+            wish, kind = (*scope, _snake(operations[0])), identifier(operations[0])
         named = [outputs[v] for v in piece.outputs if v is not None and v in outputs]
-        if named:
-            wish = (named[0],)
-        elif len(operations) == 1 and operations[0]:
-            wish = (*scope, _snake(operations[0]))
-        return tuple(self._names.unique(wish).split("."))
+        path = tuple(self._names.unique((named[0],) if named else wish).split("."))
+        class_names[path] = kind
+        return path
 
     def _call(self, call: LayerCall, scope: Scope, wish: Scope | None = None) -> Expr:
         arguments = [self._argument(a, scope) for a in call._args]
@@ -296,7 +320,7 @@ class Builder:
 
 def _scope(piece: Piece) -> Scope:
     """The module in which all of a piece lies."""
-    scopes = [s.scope or () for s in piece.statements if _computes(s)]
+    scopes = [s.scope for s in piece.statements if _computes(s) and s.scope is not None]
     shared = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*scopes, strict=False))
     return tuple(parts[0] for parts in shared)
 

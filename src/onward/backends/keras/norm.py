@@ -34,7 +34,7 @@ def batch_norm(
         return None
     options = {} if math.isclose(momentum, 0.99) else {"momentum": momentum}
     layer = made(e, x, "BatchNormalization", **options, epsilon=epsilon)
-    return applied(owning(e, layer, "bn", weight=scale, bias=bias, running_mean=mean, running_var=var), x)
+    return applied(e, owning(e, layer, "bn", weight=scale, bias=bias, running_mean=mean, running_var=var), x)
 
 
 @rule("onward.nhwc::GroupNormalization")
@@ -54,7 +54,7 @@ def _in_groups(e: Emitter, x: Expr, scale: Expr, bias: Expr, groups: int, epsilo
     if e.dtype(x) != ir.DataType.FLOAT or shape is None or shape[-1] is None or not owns(e, scale, bias):
         return None
     layer = made(e, x, "GroupNormalization", groups, epsilon=epsilon)
-    return applied(owning(e, layer, "norm", weight=scale, bias=bias), x)
+    return applied(e, owning(e, layer, "norm", weight=scale, bias=bias), x)
 
 
 @rule("LayerNormalization")
@@ -78,4 +78,4 @@ def layer_norm(
     options: dict[str, Any] = {} if len(axes) == 1 else {"axis": axes}
     options |= {"epsilon": epsilon} | ({"center": False} if bias is None else {})
     layer = made(e, x, "LayerNormalization", **options)
-    return applied(owning(e, layer, "norm", weight=scale, bias=bias), x), None, None
+    return applied(e, owning(e, layer, "norm", weight=scale, bias=bias), x), None, None

@@ -6,7 +6,9 @@ import heapq
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from onward.backends.emit.expr import Ref, Var, Weight, variables, walk
+import onnx_ir as ir
+
+from onward.backends.emit.expr import Attr, Call, Ref, Var, Weight, variables, walk
 from onward.backends.emit.statements import Assign, Block, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.tree import Function
 from onward.backends.emit.weights import Weights
@@ -30,6 +32,10 @@ class Piece:
         """The call, where it is Keras' own layer."""
         first = self.statements[0]
         return first.value if isinstance(first, Assign) and isinstance(first.value, LayerCall) else None
+
+
+SHAPES = frozenset({"Flatten", "Permute", "Reshape"})
+"""Layers that only rearrange: they belong to what is before or after them."""
 
 
 class Tangled(Exception):
@@ -240,3 +246,25 @@ def weights_of(piece: Piece) -> list[Scope]:
             if isinstance(leaf, Weight)
         )
     )
+
+
+def absorbed(pieces: list[Piece]) -> set[ir.Node]:
+    """Nodes that need no layer of Keras, since they stand among layers of our own, which can do it by the way."""
+    maker = {var: piece for piece in pieces for var in piece.outputs}
+    readers: dict[int, list[Piece]] = defaultdict(list)
+    for piece in pieces:
+        for var in piece.inputs:
+            if var in maker:
+                readers[id(maker[var])].append(piece)
+    found: set[ir.Node] = set()
+    for piece in pieces:
+        if piece.call is None or not isinstance(piece.call._fn, Call):
+            continue
+        before = [maker[var].call is None for var in piece.inputs if var in maker]
+        after = [reader.call is None for reader in readers[id(piece)]]
+        sides = [bool(side) and all(side) for side in (before, after)]
+        constructor = piece.call._fn._fn
+        assert isinstance(constructor, Attr)
+        if any(sides) if constructor._name in SHAPES else all(sides):
+            found.add(piece.call._node)
+    return found

@@ -37,13 +37,13 @@ def max_pool(
     if e.used(1) or not _has_layer(win, padding):
         return None
     if isinstance(padding, str):
-        return applied(_layer(e, x, "Max", win, padding), x)
+        return applied(e, _layer(e, x, "Max", win, padding), x)
     assert isinstance(x, Arg) and win.begin is not None and win.end is not None
     producer = x._value.producer()
     inside = all(max(b, a) < k for b, a, k in zip(win.begin, win.end, win.kernel, strict=True))
     if producer is None or producer.op_type not in NEVER_NEGATIVE or producer.domain or not inside:
         return None
-    return applied(_layer(e, x, "Max", win, "VALID"), zero_padded(e, x, x, win.begin, win.end))
+    return applied(e, _layer(e, x, "Max", win, "VALID"), zero_padded(e, x, x, win.begin, win.end))
 
 
 @rule("onward.nhwc::AveragePool")
@@ -64,10 +64,10 @@ def avg_pool(
     if not _has_layer(win, padding):
         return None
     if padding == "VALID" or (padding == "SAME" and not count_include_pad):
-        return applied(_layer(e, x, "Average", win, padding), x)
+        return applied(e, _layer(e, x, "Average", win, padding), x)
     if not count_include_pad or win.begin is None or win.end is None:
         return None
-    return applied(_layer(e, x, "Average", win, "VALID"), zero_padded(e, x, x, win.begin, win.end))
+    return applied(e, _layer(e, x, "Average", win, "VALID"), zero_padded(e, x, x, win.begin, win.end))
 
 
 def _has_layer(win: Window, padding: Any) -> bool:
@@ -85,7 +85,7 @@ def _over_images(e: Emitter, x: Expr, kind: str, keepdims: bool) -> Expr | None:
     if not 1 <= rank <= 3:
         return None
     kept = {"keepdims": True} if keepdims else {}
-    return applied(made(e, x, f"Global{kind}Pooling{rank}D", **kept), x)
+    return applied(e, made(e, x, f"Global{kind}Pooling{rank}D", **kept), x)
 
 
 @rule("onward.nhwc::GlobalAveragePool")

@@ -17,7 +17,9 @@ from onward.backends.tensorflow.elementwise import literal
 def reshape(e: Emitter, x: Expr, shape: Expr, *, allowzero: int = 0) -> Expr | None:
     """Where the first axis stays, and at most one of the others is to be found out."""
     known, wanted = e.shape(x), e.numbers(shape)
-    if known is None or isinstance(wanted, Expr) or len(wanted) < 2 or allowzero:
+    if known is None or isinstance(wanted, Expr) or len(wanted) < 2:
+        return None
+    if allowzero and any(not isinstance(n, Expr) and n == 0 for n in wanted):
         return None
     rest = [known[i] if n == 0 and i < len(known) else n for i, n in enumerate(wanted) if i and not isinstance(n, Expr)]
     if len(rest) < len(wanted) - 1 or None in rest or 0 in rest:
@@ -34,14 +36,14 @@ def _reshaped(e: Emitter, x: Expr, rest: Sequence[int | None]) -> Expr:
     sizes = (e.shape(x) or ())[1:]
     size = None if None in sizes else math.prod(n or 0 for n in sizes)
     if len(rest) == 1 and sizes and rest[0] in (-1, size):
-        return applied(made(e, x, "Flatten"), x)
-    return applied(made(e, x, "Reshape", tuple(rest)), x)
+        return applied(e, made(e, x, "Flatten"), x)
+    return applied(e, made(e, x, "Reshape", tuple(rest)), x)
 
 
 @rule("Flatten")
 def flatten(e: Emitter, x: Expr, *, axis: int = 1) -> Expr | None:
     rank = e.rank(x) or 0
-    return applied(made(e, x, "Flatten"), x) if rank > 1 and axis % rank == 1 else None
+    return applied(e, made(e, x, "Flatten"), x) if rank > 1 and axis % rank == 1 else None
 
 
 @rule("Squeeze")
@@ -76,7 +78,7 @@ def _with_one_open(e: Emitter, x: Expr, rest: list[int | None]) -> Expr | None:
 def transpose(e: Emitter, x: Expr, *, perm: Sequence[int] | None = None) -> Expr | None:
     if perm is None or len(perm) < 2 or perm[0] != 0:
         return None
-    return applied(made(e, x, "Permute", tuple(perm[1:])), x)
+    return applied(e, made(e, x, "Permute", tuple(perm[1:])), x)
 
 
 @rule("Concat")
@@ -85,7 +87,7 @@ def concat(e: Emitter, *inputs: Expr, axis: int) -> Expr | None:
     if len(inputs) < 2 or not is_tensor(e, *inputs) or axis % rank == 0:
         return None
     axis %= rank
-    return applied(made(e, inputs[0], "Concatenate", **({} if axis == rank - 1 else {"axis": axis})), list(inputs))
+    return applied(e, made(e, inputs[0], "Concatenate", **({} if axis == rank - 1 else {"axis": axis})), list(inputs))
 
 
 @rule("Pad")

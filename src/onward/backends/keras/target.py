@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 from typing import Any
 
@@ -28,28 +28,39 @@ _TYPED: dict[ir.DataType, dict[str, str]] = {ir.DataType.FLOAT: {}, ir.DataType.
 class LayerCall(Call):
     """A layer that is called: `layers.ReLU()(x)`. The layer is a constructor, or the path of one with weights."""
 
-    __slots__ = ()
+    __slots__ = ("_node",)
+
+    def __init__(self, layer: Expr, inputs: tuple[Expr, ...], node: ir.Node) -> None:
+        super().__init__(layer, inputs, {})
+        self._node = node
 
 
 class _Rules(Registry[Rule]):
     """TensorFlow's rules, with those of layers before them; the bodies of loops and branches have no layers."""
 
+    def __init__(self, without: Set[ir.Node]) -> None:
+        super().__init__("Keras rule")
+        self._without = without
+
     def get(self, key: str) -> Rule | None:
         plain, layered = TENSORFLOW.rules.get(key), LAYERS.get(key)
-        return plain if plain is None or layered is None else partial(_either, layered, plain)
+        return plain if plain is None or layered is None else partial(self._either, layered, plain)
 
-
-def _either(layered: Rule, plain: Rule, e: Emitter, *inputs: Expr | None, **attributes: Any) -> Any:
-    found = layered(e, *inputs, **attributes) if e.block.parent is None else None
-    return plain(e, *inputs, **attributes) if found is None else found
+    def _either(self, layered: Rule, plain: Rule, e: Emitter, *inputs: Expr | None, **attributes: Any) -> Any:
+        if e.block.parent is None and e.node not in self._without:
+            found = layered(e, *inputs, **attributes)
+            if found is not None:
+                return found
+        return plain(e, *inputs, **attributes)
 
 
 class KerasTarget(TensorFlowTarget):
+    """Keras' layers, but for the nodes that are to go `without` one."""
+
     name = "keras"
-    rules: Registry[Rule] = _Rules("Keras rule")
 
-
-TARGET = KerasTarget()
+    def __init__(self, without: Set[ir.Node] = frozenset()) -> None:
+        self.rules = _Rules(without)
 
 
 def is_tensor(e: Emitter, *inputs: Expr | None) -> bool:
@@ -80,9 +91,9 @@ def typed(e: Emitter, x: Expr) -> dict[str, str]:
     return _TYPED[dtype]
 
 
-def applied(layer: Expr, *inputs: Any) -> Expr:
+def applied(e: Emitter, layer: Expr, *inputs: Any) -> Expr:
     """A layer called with tensors, or lists of them."""
-    return LayerCall(layer, tuple(map(lift, inputs)), {})
+    return LayerCall(layer, tuple(map(lift, inputs)), e.node)
 
 
 def made(e: Emitter, of: Expr, name: str, *arguments: Any, **options: Any) -> Expr:

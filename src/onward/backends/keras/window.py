@@ -19,4 +19,4 @@ def zero_padded(e: Emitter, of: Expr, x: Expr, begin: Sequence[int], end: Sequen
     size: Any = list(pairs[0]) if len(pairs) == 1 else [list(pair) for pair in pairs]
     if list(begin) == list(end):
         size = short(begin)
-    return applied(made(e, of, f"ZeroPadding{len(pairs)}D", size), x)
+    return applied(e, made(e, of, f"ZeroPadding{len(pairs)}D", size), x)

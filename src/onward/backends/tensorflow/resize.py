@@ -56,8 +56,8 @@ def _resize(
         stored = [0, rank - 1, *range(1, rank - 1)]
         places = [stored[a % rank] for a in (range(rank) if axes is None else axes)]
     given = {
-        "size": _sizes(e, sizes),
-        "scales": _scales(e, scales),
+        "size": sizes_of(e, sizes),
+        "scales": scales_of(e, scales),
         "axes": places,
         "mode": mode if smooth else None,
         "coordinates": None if coordinate_transformation_mode == "half_pixel" else coordinate_transformation_mode,
@@ -72,7 +72,7 @@ def _resize(
     return ops.resize(x, **{k: v for k, v in given.items() if v is not None})
 
 
-def _scales(e: Emitter, scales: Expr | None) -> Any:
+def scales_of(e: Emitter, scales: Expr | None) -> Any:
     """Scales as numbers, or the tensor of them; None where an empty tensor stands for none."""
     if scales is None or e.shape(scales) == (0,):
         return None
@@ -80,7 +80,7 @@ def _scales(e: Emitter, scales: Expr | None) -> Any:
     return e.numbers(scales) if constant is None else exact(constant).reshape(-1).tolist()
 
 
-def _sizes(e: Emitter, sizes: Expr | None) -> Any:
+def sizes_of(e: Emitter, sizes: Expr | None) -> Any:
     return None if sizes is None or e.shape(sizes) == (0,) else e.numbers(sizes)
 
 
@@ -92,7 +92,7 @@ def _idiom(e: Emitter, x: Expr, scales: Expr | None, sizes: Expr | None, **how: 
     if how.get("keep_aspect_ratio_policy", "stretch") != "stretch":
         return None
     lengths = shape[1:3]
-    target = _targets(e, x, lengths, _scales(e, scales), _sizes(e, sizes), how.get("axes"))
+    target = _targets(e, x, lengths, scales_of(e, scales), sizes_of(e, sizes), how.get("axes"))
     if target is None or 0 in (n for n in (*lengths, *target) if isinstance(n, int)):
         return None
     mode, coordinates = how.get("mode", "nearest"), how.get("coordinate_transformation_mode", "half_pixel")

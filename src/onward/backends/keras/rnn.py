@@ -1,0 +1,86 @@
+"""Recurrent layers, as `fuse_rnn` finds them: batch first, from a state of zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.emit.weights import Array, Part
+from onward.backends.keras.target import applied, layers, made, owning, owns, rule, typed
+from onward.backends.tensorflow.target import tf
+from onward.spec.rnn import GATES
+
+LAYER = {"RNN": "SimpleRNN", "GRU": "GRU", "LSTM": "LSTM"}
+ACTIVATIONS = ("tanh", "relu", "sigmoid", "softsign", "softplus")
+
+
+def _stacked(kind: str) -> None:
+    states = 2 if kind == "LSTM" else 1
+
+    @rule(f"onward::{kind}")
+    def stacked(
+        e: Emitter,
+        x: Expr,
+        lengths: Expr | None,
+        *inputs: Expr | None,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bidirectional: int,
+        batch_first: int,
+        bias: int,
+        nonlinearity: str = "tanh",
+    ) -> list[Expr | None] | None:
+        initial, tensors = inputs[:states], inputs[states:]
+        if lengths is not None or any(initial) or not batch_first or nonlinearity not in ACTIVATIONS:
+            return None
+        if (e.shape(x) or (None,))[-1] is None or not owns(e, *tensors):
+            return None
+        with_states = e.used(1) or e.used(2)
+        size, directions = 4 if bias else 2, 1 + bidirectional
+        options: dict[str, Any] = {"return_sequences": True} | ({"return_state": True} if with_states else {})
+        options |= {} if bias else {"use_bias": False}
+        options |= {} if nonlinearity == "tanh" else {"activation": nonlinearity}
+        y, finals = x, []
+        for number in range(num_layers):
+            own = [tensors[size * i : size * (i + 1)] for i in range(directions * number, directions * (number + 1))]
+            parts = {k: v for d, given in enumerate(own) for k, v in _parts(e, kind, number, d, given).items()}
+            layer: Expr = made(e, x, LAYER[kind], hidden_size, **options)
+            if bidirectional:
+                layer = layers.Bidirectional(layer, **typed(e, x))
+            called = applied(e, owning(e, layer, kind.lower(), **parts), y)
+            if with_states:
+                y, *last = e.unpack(called, 1 + states * directions)
+                finals += [last[states * d : states * (d + 1)] for d in range(directions)]
+            else:
+                y = called
+        return [y, *(tf.stack([final[i] for final in finals]) if finals else None for i in range(states))]
+
+
+def _parts(e: Emitter, kind: str, number: int, direction: int, given: Any) -> dict[str, Part]:
+    """The weights of one direction of one layer: of inputs, of states, and the biases, as Keras has them."""
+    suffix = f"_l{number}" + ("_reverse" if direction else "")
+    w, r, *biases = given
+    found = {
+        f"weight_ih{suffix}": Part(w, lambda a: np.transpose(_gates(kind, a)), "columns"),
+        f"weight_hh{suffix}": Part(r, lambda a: np.transpose(_gates(kind, a)), "columns"),
+    }
+    if biases:
+        rows = [_gates(kind, np.asarray(e.const(b))) for b in biases]
+        found[f"bias{suffix}"] = Part(np.stack(rows) if kind == "GRU" else rows[0] + rows[1])
+    return found
+
+
+def _gates(kind: str, rows: Array) -> Array:
+    """In Keras' order: a GRU's update gate comes before its reset gate."""
+    if kind != "GRU":
+        return rows
+    reset, update, new = np.split(rows, 3)
+    return np.concatenate([update, reset, new])
+
+
+for _kind in GATES:
+    _stacked(_kind)
