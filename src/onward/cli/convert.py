@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from onward.verification.runners import Inputs, Outputs, Run
 
 STEPS = ("reading", "generating source", "verifying", "writing")
+EXTRAS = {"keras": "tensorflow"}
+"""What brings a package, where the extra is not called as it."""
 REFEREES = ("onnxruntime", "reference")
 """What says how the original behaves: the first that runs it."""
 
@@ -40,7 +42,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "--to", required=True, choices=list(TARGETS), help="the framework, or the format, to convert to"
     )
-    command.add_argument("--out", required=True, metavar="PATH", help="the folder, or for tflite the file, to write")
+    command.add_argument(
+        "--out", required=True, metavar="PATH", help="the folder, or for keras and tflite the file, to write"
+    )
     command.add_argument(
         "--trainable",
         action="append",
@@ -116,7 +120,8 @@ def written_first(console: Console, target: Target, model: Model, source: Source
         with step(console, 4):
             if out.is_dir():
                 shutil.rmtree(out)
-            staged.rename(out)
+            for path in Path(scratch).iterdir():
+                path.replace(out.parent / path.name)
 
 
 def described(out: Path) -> str:
@@ -144,6 +149,10 @@ def check_options(args: argparse.Namespace) -> None:
     if args.quantize == "int8" and args.calibrate is None:
         raise OnwardError("--quantize int8 needs calibration data: give --calibrate data.npz")
     out = Path(args.out)
+    if args.to == "keras":
+        from onward.backends.keras.save import check_path
+
+        check_path(out)
     replaced = out.is_dir() and any(out.iterdir()) and not (out / "saved_model.pb").is_file()
     if args.to == "savedmodel" and replaced:
         raise OnwardError(f"{args.out} is a folder of something else; give another --out")
@@ -152,8 +161,8 @@ def check_options(args: argparse.Namespace) -> None:
 def require(package: str) -> None:
     """Fail with a word on how to install a framework where it is missing."""
     if importlib.util.find_spec(package) is None:
-        title = {"torch": "PyTorch", "tensorflow": "TensorFlow"}[package]
-        raise OnwardError(f"{title} is not installed: pip install 'onward[{package}]'")
+        title = {"torch": "PyTorch", "tensorflow": "TensorFlow", "keras": "Keras"}[package]
+        raise OnwardError(f"{title} is not installed: pip install 'onward[{EXTRAS.get(package, package)}]'")
 
 
 @contextmanager

@@ -80,9 +80,24 @@ def _tflite(model: Model, source: Source, path: Path, args: argparse.Namespace) 
     return write_tflite(source, model.ir.graph, path, args.quantize, samples)
 
 
+def _keras(model: Model, args: argparse.Namespace) -> Source:
+    from onward.backends.keras.convert import generate
+
+    return generate(model, args.trainable or True, args.inputs_nhwc or (), args.outputs_nhwc or ())
+
+
+def _keras_file(model: Model, source: Source, path: Path, args: argparse.Namespace) -> Path:
+    from onward.backends.keras.convert import KerasSource
+    from onward.backends.keras.save import write_keras
+
+    assert isinstance(source, KerasSource)
+    return write_keras(source, path)
+
+
 TARGETS = {
     "torch": Target("torch", _torch, _package, _run_torch),
     "tensorflow": Target("tensorflow", _tensorflow, _package, _run_tensorflow),
     "savedmodel": Target("tensorflow", _tensorflow, _saved_model),
+    "keras": Target("keras", _keras, _keras_file, is_file=True),
     "tflite": Target("tensorflow", _tensorflow, _tflite, is_file=True),
 }

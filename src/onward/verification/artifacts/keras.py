@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import runpy
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -33,10 +35,12 @@ def recognise(path: Path) -> bool:
 
 
 def open_keras(path: Path) -> Opened:
-    """In Keras' safe mode, in which nothing that is in the file is executed."""
+    """In Keras' safe mode, in which nothing that is in the file is executed; sources of layers beside it are."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import keras
 
+    for number, source in enumerate(sources_of(path)):
+        runpy.run_path(str(source), run_name=f"onward_layers_{number}")
     with _with_suffix(path) as called:
         model = keras.saving.load_model(called, compile=False, safe_mode=True)
     if not getattr(model, "inputs", None):
@@ -54,6 +58,26 @@ def open_keras(path: Path) -> Opened:
 
     outputs = _output_names(model)
     return Opened(run, [_declare(tensor) for tensor in model.inputs], outputs)
+
+
+def sources_of(path: Path) -> list[Path]:
+    """The modules beside a .keras file that define layers of it."""
+    if not zipfile.is_zipfile(path):
+        return []
+    with zipfile.ZipFile(path) as archive:
+        config = json.loads(archive.read("config.json"))
+    beside = (path.absolute().parent / f"{name}.py" for name in sorted(_modules(config)) if name.isidentifier())
+    return [source for source in beside if source.is_file()]
+
+
+def _modules(config: Any) -> set[str]:
+    """The modules that a configuration says its parts are of."""
+    if isinstance(config, list):
+        return {name for part in config for name in _modules(part)}
+    if not isinstance(config, dict):
+        return set()
+    own = {config["module"]} if isinstance(config.get("module"), str) and "class_name" in config else set()
+    return own | {name for part in config.values() for name in _modules(part)}
 
 
 @contextmanager

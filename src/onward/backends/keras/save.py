@@ -1,0 +1,38 @@
+"""A generated model as a .keras file, and its source beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onward.backends.emit.names import identifier
+from onward.backends.keras.convert import MARK
+from onward.errors import OnwardError
+
+if TYPE_CHECKING:
+    from onward.backends.keras.convert import KerasSource
+
+
+def source_path(path: Path) -> Path:
+    """Where the source of a .keras file is: `net_layers.py` beside `net.keras`, a module that can be imported."""
+    return path.with_name(f"{identifier(path.stem, 'net')}_layers.py")
+
+
+def check_path(path: Path) -> None:
+    """Refuse what Keras would not write, and to replace a file that is not ours."""
+    if path.suffix != ".keras":
+        raise OnwardError(f"{path}: the name of a Keras file ends with .keras")
+    source = source_path(path)
+    if source.exists() and MARK not in source.read_text(encoding="utf-8", errors="replace").partition("\n")[0]:
+        raise OnwardError(f"{source}: this file, which would be replaced, is not of Onward; give another --out")
+
+
+def write_keras(source: KerasSource, path: Path) -> Path:
+    """Build the model and save it, with its source beside it."""
+    from onward.backends.keras.load import run
+
+    check_path(path)
+    module = source_path(path)
+    run(source, module.stem).save(path)
+    module.write_text(source.model, encoding="utf-8")
+    return path
