@@ -19,7 +19,7 @@ from onward.backends.emit.statements import Assign
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.weights import Tensor
-from onward.backends.keras.module import RESERVED, Builder, Freeze, LayerWriter, Names
+from onward.backends.keras.module import Builder, LayerWriter, Names
 from onward.backends.keras.parts import Piece, Tangled, absorbed, cut
 from onward.backends.keras.target import KerasTarget
 from onward.backends.tensorflow.convert import RUNTIME, channels_last
@@ -67,13 +67,14 @@ def generate(
     """The Keras source of a model, the inputs and outputs named so channels last. `model` is left as it is."""
     load_rules()
     with no_garbage_collection():
+        _check(model.ir.graph)
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
-        _check(graph.graph)
         with guarded("choosing Keras' layers for its nodes"):
             emitter, function, pieces = _layered(graph)
         freeze = choose(emitter.weights, trainable)
         with guarded("writing source code"):
-            return _source(model.name, graph.graph, emitter, function, pieces, freeze, moved)
+            writer = LayerWriter(TreeNode(()), class_names(graph.graph), freeze=freeze)
+            return _source(model, writer, emitter, function, pieces, moved)
 
 
 def _check(graph: ir.Graph) -> None:
@@ -82,9 +83,13 @@ def _check(graph: ir.Graph) -> None:
         for value in values:
             if not isinstance(value.type, ir.TensorType):
                 raise UnsupportedError(f"a Keras model has tensors, and its {kind} {value.name!r} is a {value.type}")
-    for value in graph.inputs:
+    for value in _fed(graph):
         if value.shape is None:
             raise UnsupportedError(f"a Keras model must know the rank of its inputs, and {value.name!r} has none")
+
+
+def _fed(graph: ir.Graph) -> list[ir.Value]:
+    return [value for value in graph.inputs if not value.is_initializer()]
 
 
 def _layered(graph: ir.Model) -> tuple[Emitter, Function, list[Piece]]:
@@ -112,20 +117,20 @@ def _pieces(graph: ir.Model, target: Target) -> tuple[Emitter, Function, list[Pi
 
 
 def _source(
-    name: str, graph: ir.Graph, emitter: Emitter, function: Function, pieces: list[Piece], freeze: Freeze, moved: Moved
+    model: Model, writer: LayerWriter, emitter: Emitter, function: Function, pieces: list[Piece], moved: Moved
 ) -> KerasSource:
-    inputs = argument_names(value.name or "" for value in graph.inputs)
-    builder = Builder(emitter.weights, Names(inputs.values()), freeze)
-    arguments = function.arguments[: len(graph.inputs)]
-    for var, value in zip(arguments, graph.inputs, strict=True):
-        builder.input(var, value, inputs[value.name or ""], moved.inputs.get(value.name or ""))
-    results = {value.name or "": _var(result) for value, result in zip(graph.outputs, function.results, strict=True)}
     runtime = load_runtime(RUNTIME)
-    writer = LayerWriter(
-        TreeNode(()), class_names(graph), freeze=freeze, reserved=RESERVED | runtime.definitions.keys()
-    )
+    writer.reserved |= runtime.definitions.keys()
+    fed = {value.name or "": value for value in _fed(model.ir.graph)}
+    inputs = argument_names(fed)
+    builder = Builder(emitter.weights, Names(inputs.values()), writer.freeze)
+    arguments = function.arguments[: len(fed)]
+    for var, (name, value) in zip(arguments, fed.items(), strict=True):
+        builder.input(var, value, inputs[name], moved.inputs.get(name))
+    names = [value.name or "" for value in model.ir.graph.outputs]
+    results = {name: _var(result) for name, result in zip(names, function.results, strict=True)}
     builder.pieces(pieces, writer, dict(zip(results.values(), argument_names(results).values(), strict=True)))
-    title = identifier(plain(name), "model")
+    title = identifier(plain(model.name), "model")
     used, helpers = runtime.chosen(writer.helpers)
     body = "\n\n\n".join([*helpers, *writer.classes, builder.text(arguments, results, title, writer.taken)]) + "\n"
     if writer.classes:
