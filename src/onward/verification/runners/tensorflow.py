@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,15 +61,12 @@ def _carried(array: Any, dtype: np.dtype[Any] | None) -> Any:
 
 def runner_of(net: Any, graph: ir.Graph, traced: bool = False) -> Run:
     """Runs a generated module on numpy inputs by name."""
-    import tensorflow as tf
-
-    from onward.backends.tensorflow.saved_model import signature_of
     from onward.backends.tensorflow.target import DTYPES
 
     fed = [value for value in graph.inputs if not value.is_initializer()]
     outputs = [(value.name or "", dtype_of(value)) for value in graph.outputs]
     if traced:
-        net = tf.function(net.__call__, autograph=False, input_signature=[signature_of(value) for value in fed])
+        net = _traced(net, fed)
 
     def run(inputs: Inputs) -> Outputs:
         if replaced := inputs.keys() - {value.name for value in fed}:
@@ -76,6 +74,27 @@ def runner_of(net: Any, graph: ir.Graph, traced: bool = False) -> Run:
         found = net(*(to_tensor(inputs.get(value.name or ""), DTYPES.get(value.dtype)) for value in fed))  # type: ignore[arg-type]
         values = found if len(outputs) > 1 else (found,)
         return {name: from_tensor(value, dtype) for (name, dtype), value in zip(outputs, values, strict=True)}
+
+    return run
+
+
+def _traced(net: Any, fed: Sequence[ir.Value]) -> Any:
+    """A function that is traced for the types of the inputs: tensors as the file says, dimensions of others open."""
+    import tensorflow as tf
+
+    from onward.backends.tensorflow.saved_model import signature_of
+
+    function = tf.function(lambda *inputs: net(*inputs), autograph=False)
+
+    def open_dims(tensor: Any) -> Any:
+        return None if tensor is None else tf.TensorSpec([None] * len(tensor.shape), tensor.dtype)
+
+    def run(*arguments: Any) -> Any:
+        specs = [
+            signature_of(value) if isinstance(value.type, ir.TensorType) else tf.nest.map_structure(open_dims, given)
+            for value, given in zip(fed, arguments, strict=True)
+        ]
+        return function.get_concrete_function(*specs)(*arguments)
 
     return run
 
