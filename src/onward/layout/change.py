@@ -106,7 +106,7 @@ class Case:
         return np.array(numbers, dtype.numpy())
 
     def vector(self, i: int, indices: Sequence[int], before: int = 0) -> Array | Picked:
-        """A one-dimensional input with its elements in another order; those that a constant lacks in front are `before`."""
+        """A one-dimensional input with its elements in another order; what a constant lacks in front is `before`."""
         tensor = constant(self.input(i))
         if tensor is not None:
             numbers = tensor.numpy()
