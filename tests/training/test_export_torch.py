@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from networks import NETWORKS, batches, network, onnx_of
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 from torch import Tensor, nn
 
+import onward
 from onward.cli import main
 from onward.errors import UnsupportedError
 from onward.training import checkpoint
@@ -32,10 +35,12 @@ from onward.training.losses import (
     KLDivergence,
     MeanSquaredError,
     NegativeLogLikelihood,
+    Penalty,
     Term,
 )
 from onward.training.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
 from onward.training.schedules import Cosine, Linear, Steps, Warmup
+from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.trainable import LOSS, Trainable, prepare
 from onward.training.trainer import Trainer
 
@@ -68,9 +73,13 @@ def curves(
     rest = data[len(data) // 2 :]
     expected = [trainer.step(batch) for batch in rest]
     module: Any = imported(folder, monkeypatch)
-    net = module.load()
+    net = module.load_adapted() if made.adapters else module.load()
     given = [{key: torch.from_numpy(array) for key, array in batch.items()} for batch in rest]
-    return expected, module.train(net, module.load_optimizer(net), given), trainer, net
+    averages = [module.load_average(net)] if "average" in options else []
+    optimizer = module.load_optimizer(net)
+    found = module.train(net, optimizer, given, *averages)
+    module.save(net, *([optimizer] if hasattr(module, "SLOTS") else []), *averages)
+    return expected, found, trainer, net
 
 
 OPTIMIZERS: dict[str, Any] = {
@@ -81,6 +90,10 @@ OPTIMIZERS: dict[str, Any] = {
     "rmsprop": RMSprop(lr=2e-3, momentum=0.5, centered=True),
     "adam": Adam(lr=3e-3, betas=(0.8, 0.99), weight_decay=1e-3),
     "adamw": AdamW(lr=3e-3, eps=1e-7),
+    "lamb": LAMB(lr=1e-2, betas=(0.8, 0.99)),
+    "onnx_adam": OnnxAdam(lr=3e-3, first=0, weight_decay=1e-3, norm_coefficient_post=1e-4),
+    "onnx_adagrad": OnnxAdagrad(lr=0.02, decay_factor=0.01, weight_decay=1e-3),
+    "onnx_momentum": OnnxMomentum(lr=0.02, beta=0.7, mode="nesterov"),
 }
 
 
@@ -110,6 +123,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "a part": {"optimizer": SGD(lr=0.05, momentum=0.9), "trainable": ["3.*"]},
     "cosine": {"optimizer": Adam(lr=5e-3), "schedule": Warmup(5, Cosine(50, 0.1))},
     "stairs": {"optimizer": SGD(lr=0.1), "schedule": Steps(8, 0.5), "accumulate": 2},
+    "penalties": {"optimizer": Adam(lr=3e-3), "penalties": [Penalty(1e-2), Penalty(3e-3, 1, ["0.weight", "3.*"])]},
+    "average": {"optimizer": Adam(lr=1e-2), "average": 0.9, "clip_value": 0.05},
+    "average of a part": {"optimizer": SGD(lr=0.1), "average": 0.8, "trainable": ["3.*"], "accumulate": 2},
+    "groups of lamb": {"optimizer": LAMB(lr=1e-2), "groups": [Group("0.*", lr=0.1)], "no_decay": "vectors"},
     "line": {"optimizer": SGD(lr=0.1, momentum=0.5), "schedule": Warmup(25, Linear(10))},
 }
 
@@ -202,12 +219,76 @@ def test_main_trains_and_goes_on_from_what_it_wrote(tmp_path: Path, monkeypatch:
     assert {float(own["step"]) for own in optimizer.state.values()} == {4 * 256 / 32}
 
 
+def test_averages_go_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The average is carried over, moves on, and is found again where it was saved."""
+    _, _, trainer, net = curves("mlp", tmp_path / "net", monkeypatch, optimizer=Adam(lr=1e-2), average=0.9)
+    expected = trainer.trainable.average(trainer.state)
+    module: Any = imported(tmp_path / "net", monkeypatch)
+    found = module.load_average(module.load()).module.state_dict()
+    for key, array in expected.items():
+        np.testing.assert_allclose(found[key].numpy(), array, rtol=1e-4, atol=1e-5, err_msg=key)
+        assert not np.allclose(array, net.state_dict()[key].numpy(), rtol=1e-4)
+
+
+ADAPTED: dict[str, dict[str, Any]] = {
+    "plain": {"optimizer": AdamW(lr=1e-2)},
+    "others beside": {"optimizer": SGD(lr=0.05, momentum=0.9), "trainable": ["*bias"], "penalties": [Penalty(1e-2)]},
+    "averaged": {"optimizer": LAMB(lr=1e-2), "average": 0.8, "clip_norm": 0.5},
+}
+
+
+@pytest.mark.parametrize("options", ADAPTED)
+@pytest.mark.parametrize("form", ["Gemm", "MatMul"])
+def test_adapters_go_along(options: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrices that are held transposed, and as they are multiplied by; alpha makes the scale another than 1."""
+    if form == "MatMul":
+        monkeypatch.setitem(NETWORKS, "mlp", replace(NETWORKS["mlp"], make=Products))
+    how = {**ADAPTED[options], "lora": lora(2, alpha=3.0)}
+    expected, found, trainer, net = curves("mlp", tmp_path / "net", monkeypatch, **how)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert found[-1] != found[0]
+    trained = [name for name, parameter in net.named_parameters() if parameter.requires_grad]
+    assert len(trained) == len(trainer.parameters)
+    module: Any = imported(tmp_path / "net", monkeypatch)
+    x = torch.randn(5, 12)
+    merged, apart = (torch.Tensor(make()(x).detach()) for make in (module.load, module.load_adapted))
+    torch.testing.assert_close(merged, apart, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(merged, torch.Tensor(onward.to_torch(trainer.tuned())(x)), rtol=1e-3, atol=1e-4)
+
+
+class Products(nn.Module):
+    """Matrices that are multiplied by as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Parameter(torch.randn(12, 8) * 0.3)
+        self.bias = nn.Parameter(torch.zeros(4))
+        self.last = nn.Parameter(torch.randn(8, 4) * 0.3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(x @ self.first) @ self.last + self.bias
+
+
+def test_penalties_are_known_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prepare(onnx_of(network("mlp"), torch.randn(4, 12)), "cross_entropy", "adam", penalties=[Penalty(0.1)])
+    made.save(tmp_path / "trainable.onnx")
+    assert load(tmp_path / "trainable.onnx").penalties == [Penalty(0.1)]
+    batch = feeds(batches("mlp", 1))[0]
+    module: Any = imported(to_torch_package(load(tmp_path / "trainable.onnx"), tmp_path / "net"), monkeypatch)
+    found = module.loss_of(module.load(), {key: torch.from_numpy(array) for key, array in batch.items()})
+    assert float(found.detach()) == pytest.approx(Trainer(made).step(batch), rel=1e-5)
+
+
+def of_sign() -> onnx.ModelProto:
+    """An optimizer of one's own."""
+    text = "agraph (float[N] w, float[N] g, float lr) => (float[N] y) { s = Sign (g) m = Mul (s, lr) y = Sub (w, m) }"
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+
+
 def test_what_pytorch_lacks_is_refused(tmp_path: Path) -> None:
     model = onnx_of(network("mlp"), torch.randn(4, 12))
     for options, problem in [
-        ({"optimizer": LAMB()}, "no counterpart of the optimizer 'lamb'"),
-        ({"optimizer": "adam", "average": 0.9}, "no counterpart of the optimizer 'averaged'"),
-        ({"lora": lora(2)}, "adapters"),
+        ({"optimizer": of_sign()}, "known as a graph only"),
         ({"schedule": lambda step: 1 / step}, "function of the user's"),
     ]:
         with pytest.raises(UnsupportedError, match=problem):

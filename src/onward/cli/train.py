@@ -350,11 +350,11 @@ def loss_of(trainable: Trainable) -> str:
     """The loss in words, or, if it is known as a graph only, the ops that were put behind the model."""
     from onward.training.derivatives import named
     from onward.training.divergence import before
-    from onward.training.recipe import loss_words
+    from onward.training.recipe import loss_words, penalty_words
     from onward.training.trainable import LOSS
 
     if trainable.loss is not None:
-        return " + ".join(loss_words(term) for term in trainable.loss)
+        return " + ".join([*map(loss_words, trainable.loss), *map(penalty_words, trainable.penalties)])
     nodes = before(named(trainable.gradients.graph, LOSS))
     return " → ".join(node.op_type for node in nodes if (node.name or "").startswith("loss/"))
 

@@ -93,6 +93,7 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
         write_schedule(trainable.schedule),
         {name: {**asdict(a), "base": bases[name].name} for name, a in trainable.adapters.items()},
         write_loss(trainable.loss),
+        [asdict(penalty) for penalty in trainable.penalties],
     )
     inference.metadata_props[f"{KEY}{len(others)}"] = recipe.dumps()
     for domain, version in step.model.opset_imports.items():
@@ -252,6 +253,7 @@ def _ours(model: Model, index: int, recipe: Recipe, known: ir.Model | None) -> T
         read_schedule(recipe.schedule),
         recipe.read_adapters(),
         read_loss(recipe.terms),
+        recipe.read_penalties(),
     )
 
 

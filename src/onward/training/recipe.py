@@ -13,7 +13,7 @@ from onward.training.adapters import Adapter
 from onward.training.build import Builder, Tensor
 from onward.training.embed import OnnxOptimizer
 from onward.training.groups import Rule
-from onward.training.losses import LOSSES, Term
+from onward.training.losses import LOSSES, Penalty, Term
 from onward.training.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Optimizer, State, Update
 from onward.training.schedules import SCHEDULES, Schedule, Warmup
 from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum
@@ -59,6 +59,7 @@ class Recipe:
     adapters: dict[str, Any] = field(default_factory=dict)
     terms: list[dict[str, Any]] | None = None
     """The loss in words, if it can be said so."""
+    penalties: list[dict[str, Any]] = field(default_factory=list)
 
     def dumps(self) -> str:
         return json.dumps(asdict(self))
@@ -77,6 +78,9 @@ class Recipe:
 
     def read_adapters(self) -> dict[str, Adapter]:
         return {name: Adapter(**adapter) for name, adapter in self.adapters.items()}
+
+    def read_penalties(self) -> list[Penalty]:
+        return [Penalty(**penalty) for penalty in self.penalties]
 
 
 def recipes(metadata: Mapping[str, str]) -> dict[int, Recipe]:
@@ -165,6 +169,12 @@ def loss_words(term: Term) -> str:
     weight = "" if term.weight == 1 else f"{term.weight:g} × "
     how = f"({', '.join(options)})" if options else ""
     return f"{weight}{loss_name(term)}{how} of {term.output}"
+
+
+def penalty_words(penalty: Penalty) -> str:
+    """A regularisation term as a person would say it: `0.0001 × L1 of head.*`."""
+    patterns = [penalty.patterns] if isinstance(penalty.patterns, str) else penalty.patterns
+    return f"{penalty.factor:g} × L{penalty.power} of {', '.join(patterns)}"
 
 
 def is_stored(optimizer: Optimizer) -> bool:

@@ -70,6 +70,8 @@ class Trainable:
     """By the weight of the original that they belong to: its own parameters are trained in its place."""
     loss: list[Term] | None = None
     """What is minimised, where it is a sum of Onward's own losses of outputs; None: it is known as a graph only."""
+    penalties: list[Penalty] = field(default_factory=list)
+    """What is added to that, of parameters."""
 
     @property
     def update(self) -> ir.Model:
@@ -212,7 +214,8 @@ def prepare(
         accumulate=accumulate,
         schedule=schedule,
         adapters=adapters,
-        loss=None if penalties else said,
+        loss=said,
+        penalties=list(penalties),
     )
 
 

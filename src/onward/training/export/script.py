@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from onward.backends.emit.printer import wrap
-from onward.training.export.words import factor, loss_call, optimizer_call
+from onward.training.export.classes import LOW_RANK, OWN
+from onward.training.export.words import factor, loss_call, optimizer_call, penalty_call
 from onward.training.groups import Rule
-from onward.training.losses import Term
+from onward.training.losses import Penalty, Term
 from onward.training.schedules import Constant, Schedule
 
 
@@ -34,12 +35,25 @@ class Script:
     clip_value: float | None
     accumulate: int
     schedule: Schedule | None
+    penalties: Sequence[tuple[Penalty, Sequence[str]]] = ()
+    """Each with the names of its weights; none: it is of all that are trained."""
+    average: float | None = None
+    adapters: Mapping[str, float] = field(default_factory=dict)
+    """Matrices that have one, with its scale."""
 
     def text(self) -> str:
-        parts: list[str | list[str]] = [self._head(), self._loss(), self._make_optimizer(), self._load_optimizer()]
+        parts: list[str | list[str]] = [self._head()]
+        if self.adapters:
+            parts.append(LOW_RANK)
+        parts.append(self._loss())
+        if own := OWN.get(type(self.optimizer)):
+            parts.append(own.source(self.optimizer))
+        parts += [self._make_optimizer(), self._load_optimizer()]
+        if self.average is not None:
+            parts.append(self._load_average(self.average))
         if self._scheduled:
             parts.append(self._rate())
-        parts += [self._train(), SAVE if self.slots else SAVE_WEIGHTS, BATCHES, self._main()]
+        parts += [self._train(), REPLACE, self._save(), BATCHES, self._main()]
         body = "\n\n\n".join("\n".join(part) if isinstance(part, list) else part.strip("\n") for part in parts)
         return f'{body}\n\n\nif __name__ == "__main__":\n    main()\n'
 
@@ -53,24 +67,34 @@ class Script:
         imports = ["import argparse"]
         if self._scheduled and "math." in factor(self.schedule or Constant()):
             imports.append("import math")
+        own = type(self.optimizer) in OWN
+        constants = wrap(f"INPUTS = {{{inputs}}}")
+        if self.slots:
+            constants += wrap(f"SLOTS = [{', '.join(map(_quoted, self.slots))}]")
+        if self.adapters:
+            scales = ", ".join(f"{_quoted(name)}: {scale!r}" for name, scale in self.adapters.items())
+            constants += wrap(f"ADAPTERS = {{{scales}}}")
         return [
             f'"""Trains the model {after}: python -m PACKAGE.train data.npz --epochs 3."""',
             "",
             *imports,
             "from collections.abc import Iterable, Iterator",
             "from pathlib import Path",
+            *(["from typing import Any"] if own else []),
             "",
             "import numpy as np",
             "import torch",
             "import torch.nn.functional as F",
             "from safetensors.torch import load_file, save_file",
-            "from torch import Tensor",
+            f"from torch import Tensor{', nn' if self.adapters else ''}",
+            *(["from torch.nn.utils.parametrize import register_parametrization"] if self.adapters else []),
+            *([f"from torch.optim.swa_utils import {AVERAGING}"] if self.average is not None else []),
             "",
             "from .model import Model, load",
             "",
             "Batch = dict[str, Tensor]",
             "FOLDER = Path(__file__).parent",
-            *wrap(f"INPUTS = {{{inputs}}}"),
+            *constants,
         ]
 
     def _loss(self) -> list[str]:
@@ -83,6 +107,9 @@ class Script:
             loss: Any = term.loss
             call = loss_call(loss, prediction, lambda name: f"batch[{_quoted(name)}]")
             terms.append(call if term.weight == 1 else f"{term.weight!r} * {call}")
+        for penalty, names in self.penalties:
+            weights = f"map(net.get_parameter, [{', '.join(map(_quoted, names))}])"
+            terms.append(penalty_call(penalty, weights if names else "net.parameters() if w.requires_grad"))
         first, *more = terms
         lines = [*wrap(f"{result} = net({arguments})"), *wrap(f"{'loss =' if more else 'return'} {first}")]
         lines += [line for term in more for line in wrap(f"loss = loss + {term}")]
@@ -130,14 +157,10 @@ class Script:
                 '    """The optimizer, which has no state."""',
                 "    return make_optimizer(net)",
             ]
-        slots = ", ".join(map(_quoted, self.slots))
         start = []
         if not self.steps:
             start = ['    if not (FOLDER / "optimizer.safetensors").exists():', "        return optimizer"]
         return [
-            f"SLOTS = [{slots}]",
-            "",
-            "",
             "def names_of(net: Model, optimizer: torch.optim.Optimizer) -> list[str]:",
             '    """The names of the parameters that are trained, in the order of the optimizer."""',
             "    names = {parameter: name for name, parameter in net.named_parameters()}",
@@ -154,6 +177,35 @@ class Script:
             '        state["state"][index] = {slot: saved[f"{name}.{slot}"] for slot in SLOTS}',
             "    optimizer.load_state_dict(state)",
             "    return optimizer",
+        ]
+
+    def _load_average(self, share: float) -> list[str]:
+        return [
+            "def load_average(net: Model) -> AveragedModel:",
+            '    """The moving average of the weights; its `module` is the model that has them."""',
+            *_indented(wrap(f"average = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn({share!r}))")),
+            '    if (FOLDER / "average.safetensors").exists():',
+            '        average.module.load_state_dict(load_file(FOLDER / "average.safetensors"), strict=False)',
+            "    average.n_averaged.fill_(1)  # it has begun: the next weights are added to it, not put in its place",
+            "    return average",
+        ]
+
+    def _save(self) -> list[str]:
+        given = {"optimizer": "torch.optim.Optimizer"} if self.slots else {}
+        given |= {"average": "AveragedModel"} if self.average is not None else {}
+        arguments = ", ".join(["net: Model", *(f"{name}: {kind}" for name, kind in given.items())])
+        body = ['weights, now = load_file(FOLDER / "weights.safetensors"), net.state_dict()']
+        if self.adapters:
+            body += ADAPTED.strip("\n").splitlines()
+        body += WEIGHTS.strip("\n").splitlines()
+        if self.slots:
+            body += STATE.strip("\n").splitlines()
+        if self.average is not None:
+            body += AVERAGE.strip("\n").splitlines()
+        return [
+            f"def save({arguments}) -> None:",
+            '    """Write everything to where it is read from."""',
+            *_indented(body),
         ]
 
     def _rate(self) -> list[str]:
@@ -182,6 +234,7 @@ class Script:
         if self.clip_value is not None:
             steps.append(f"torch.nn.utils.clip_grad_value_(net.parameters(), {self.clip_value!r})")
         steps += ["optimizer.step()", "optimizer.zero_grad()"]
+        steps += ["average.update_parameters(net)"] if self.average is not None else []
         loop = [
             "loss = loss_of(net, batch)",
             f"(loss / {self.accumulate}).backward()" if several else "loss.backward()",
@@ -192,12 +245,15 @@ class Script:
         lines += ["optimizer.zero_grad()"]
         lines += ["for number, batch in enumerate(batches, 1):" if counted else "for batch in batches:"]
         lines += [*_indented(loop), "return losses"]
-        arguments = f"net: Model, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]{start}"
+        average = ", average: AveragedModel" if self.average is not None else ""
+        arguments = f"net: Model, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]{average}{start}"
         return [*wrap(f"def train({arguments}) -> list[float]:"), f'    """{doc}"""', *_indented(lines)]
 
     def _main(self) -> list[str]:
         names = ", ".join({**self.data, **self.labels})
-        more = ", args.start" if self._scheduled else ""
+        own = [*(["optimizer"] if self.slots else []), *(["average"] if self.average is not None else [])]
+        more = ", average" if self.average is not None else ""
+        more += ", args.start" if self._scheduled else ""
         start = f'    parser.add_argument("--start", type=int, default={self.steps}, help="steps made before")'
         per = "" if self.accumulate == 1 else f" // {self.accumulate}"
         return [
@@ -206,17 +262,18 @@ class Script:
             *_indented(wrap(f'parser.add_argument("data", help={_quoted(f"an .npz file with {names}")})')),
             '    parser.add_argument("--epochs", type=int, default=1)',
             '    parser.add_argument("--batch", type=int, default=32, help="samples of a batch")',
-            *([start] if more else []),
+            *([start] if self._scheduled else []),
             "    args = parser.parse_args()",
             "    with np.load(args.data) as file:",
             "        data = {name: torch.from_numpy(file[name]).to(dtype) for name, dtype in INPUTS.items()}",
-            "    net = load()",
+            f"    net = {'load_adapted' if self.adapters else 'load'}()",
             "    optimizer = load_optimizer(net)",
+            *(["    average = load_average(net)"] if self.average is not None else []),
             "    for epoch in range(1, args.epochs + 1):",
             f"        losses = train(net, optimizer, batches_of(data, args.batch){more})",
-            *([f"        args.start += len(losses){per}"] if more else []),
+            *([f"        args.start += len(losses){per}"] if self._scheduled else []),
             '        print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
-            "    save(net, optimizer)" if self.slots else "    save(net)",
+            f"    save({', '.join(['net', *own])})",
         ]
 
 
@@ -228,6 +285,7 @@ def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:
     return ["    " * depth + line if line else line for line in lines]
 
 
+AVERAGING = "AveragedModel, get_ema_multi_avg_fn"
 REPLACE = '''
 def replace_file(path: Path, tensors: Batch) -> None:
     """Write a file as a whole or not at all: the old one may still be read from."""
@@ -235,24 +293,28 @@ def replace_file(path: Path, tensors: Batch) -> None:
     save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, part)
     part.replace(path)
 '''
-WEIGHTS = """    weights, now = load_file(FOLDER / "weights.safetensors"), net.state_dict()
-    trained = {name: now[name] for name in weights if name in now and now[name].dtype == weights[name].dtype}
-    replace_file(FOLDER / "weights.safetensors", {**weights, **trained})
+ADAPTED = """
+adapters = {}
+for name in ADAPTERS:
+    module, own = place_of(net, name)
+    now[name] = getattr(module, own)
+    parts = module.parametrizations[own].state_dict()
+    adapters |= {f"{name}.{key}": tensor for key, tensor in parts.items()}
+replace_file(FOLDER / "adapters.safetensors", adapters)
 """
-SAVE_WEIGHTS = f'''{REPLACE}
-
-def save(net: Model) -> None:
-    """Write the weights to where `load` reads them."""
-{WEIGHTS}'''
-SAVE = f'''{REPLACE}
-
-def save(net: Model, optimizer: torch.optim.Optimizer) -> None:
-    """Write weights and the optimizer's state to where `load` and `load_optimizer` read them."""
-{WEIGHTS}    state = optimizer.state_dict()["state"]
-    names = names_of(net, optimizer)
-    slots = {{f"{{names[index]}}.{{slot}}": own[slot] for index, own in state.items() for slot in SLOTS}}
-    replace_file(FOLDER / "optimizer.safetensors", slots)
-'''
+WEIGHTS = """
+trained = {name: now[name] for name in weights if name in now and now[name].dtype == weights[name].dtype}
+replace_file(FOLDER / "weights.safetensors", {**weights, **trained})
+"""
+STATE = """
+state = optimizer.state_dict()["state"]
+names = names_of(net, optimizer)
+slots = {f"{names[index]}.{slot}": own[slot] for index, own in state.items() for slot in SLOTS}
+replace_file(FOLDER / "optimizer.safetensors", slots)
+"""
+AVERAGE = """
+replace_file(FOLDER / "average.safetensors", dict(average.module.named_parameters()))
+"""
 BATCHES = '''
 def batches_of(data: Batch, size: int) -> Iterator[Batch]:
     """Cut into batches, in a new order each time."""

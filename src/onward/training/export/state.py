@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from onward.backends.torch.convert import Source, generate
 from onward.errors import UnsupportedError
 from onward.model import Model
+from onward.training.trainable import Trainable
 from onward.training.weights import with_weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -70,6 +71,42 @@ def package(model: Model, parameters: Mapping[str, Array]) -> tuple[Source, list
     if lost := [name for name in parameters if name not in places]:
         raise UnsupportedError(f"the weight {lost[0]!r} is trained, but is none in PyTorch")
     return source, list(places.values())
+
+
+def with_adapters(
+    trainable: Trainable, places: Sequence[Place]
+) -> tuple[list[Place], dict[str, float], dict[str, Array]]:
+    """Where all is that is trained, the scales of adapters by the matrix that they are beside, and their tensors.
+
+    A module adds `a @ b` to its matrix. Where it holds the matrix transposed, that is the product of the ONNX model's
+    two, transposed and in the other order.
+    """
+    found, scales, tensors = [], {}, {}
+    for place in places:
+        adapter = trainable.adapters.get(place.onnx_name)
+        if adapter is None:
+            found.append(place)
+            continue
+        base = trainable.gradients.graph.initializers[adapter.base].const_value
+        assert base is not None
+        array = base.numpy()
+        turned = not np.array_equal(place.order.reshape(-1), np.arange(array.size))
+        if turned and not np.array_equal(place.order, np.arange(array.size).reshape(array.shape).T.reshape(-1)):
+            raise UnsupportedError(
+                f"the PyTorch weight {place.name} has the elements of an adapted matrix in another order"
+            )
+        scales[place.name] = adapter.scale
+        tensors[f"{place.name}.original"] = place.moved(array)
+        path, _, own = place.name.rpartition(".")
+        flipped = turned != adapter.transposed
+        for key, name in zip("ab", (adapter.b, adapter.a) if flipped else (adapter.a, adapter.b), strict=True):
+            small = trainable.parameters[name]
+            order = np.arange(small.size).reshape(small.shape)
+            order = order.T if flipped else order
+            at = f"{path}.parametrizations.{own}.0.{key}".lstrip(".")
+            found.append(Place(at, name, order.shape, order.reshape(-1)))
+            tensors[f"{place.name}.0.{key}"] = found[-1].moved(small)
+    return found, scales, tensors
 
 
 def _escaped(name: str) -> str:

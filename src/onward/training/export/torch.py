@@ -18,10 +18,10 @@ from onward.model import Model
 from onward.training import checkpoint
 from onward.training.export.recognise import recognise
 from onward.training.export.script import Script
-from onward.training.export.state import Place, package
+from onward.training.export.state import Place, package, with_adapters
 from onward.training.export.words import has_step, unwrapped
-from onward.training.groups import Rule
-from onward.training.losses import Term
+from onward.training.groups import Rule, matches
+from onward.training.losses import Penalty, Term
 from onward.training.modes import inference_mode
 from onward.training.trainable import LOSS, Trainable
 from onward.training.weights import with_weights
@@ -30,51 +30,65 @@ if TYPE_CHECKING:
     from onward.training.trainer import Trainer
 
 Array = np.ndarray[Any, np.dtype[Any]]
-STATE = "optimizer.safetensors"
+Files = Mapping[str, Mapping[str, Array]]
+STATE, AVERAGES, ADAPTERS = "optimizer.safetensors", "average.safetensors", "adapters.safetensors"
 
 
 def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]) -> Path:
     """Write a package as `onward convert` does, with a `train.py` that goes on where the training is.
 
     `trainable` is prepared or was read from a file; a trainer is taken as it is now. The package holds model.py, the
-    weights, ops.py if it is needed, train.py and, once a step was made, optimizer.safetensors.
+    weights, ops.py if it is needed, train.py and, once a step was made, optimizer.safetensors and
+    average.safetensors. Adapters are merged in the weights, and apart in adapters.safetensors.
     """
-    source, text, state = generate(trainable)
+    source, text, files = generate(trainable)
     folder = write_package(source, out)
     try:
-        _write(folder, text.replace("PACKAGE.train", f"{folder.name}.train", 1), state)
+        _write(folder, text.replace("PACKAGE.train", f"{folder.name}.train", 1), files)
     except OSError as error:
         raise OnwardError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return folder
 
 
-def generate(trainable: Trainable | Trainer) -> tuple[Source, str, dict[str, Array]]:
-    """The package of the model, the text of train.py and the tensors of the optimizer's state."""
+def generate(trainable: Trainable | Trainer) -> tuple[Source, str, Files]:
+    """The package of the model, the text of train.py, and the tensors of each file beside the weights."""
     given, lr = _now(trainable)
-    if given.adapters:
-        raise UnsupportedError("adapters are trained on ONNX Runtime only: save the tuned model, and convert that one")
-    optimizer, clip_value = unwrapped(given.optimizer)
+    how = unwrapped(given.optimizer)
     trains = _trains(given)
-    source, places = package(_model(given, trains), given.parameters)
-    state = _state(given, optimizer, places)
+    weights = given.weights(given.parameters)
+    source, found = package(_model(given, weights, trains), weights)
+    places, adapters, apart = with_adapters(given, found)
     graph = given.gradients.graph
     script = Script(
         data=_inputs(given),
         labels={value.name or "": _dtype(value) for value in graph.inputs if value.name in given.labels},
         outputs=[value.name or "" for value in given.original.ir.graph.outputs],
         terms=_terms(given),
-        optimizer=optimizer,
+        optimizer=how.optimizer,
         lr=lr,
-        groups=_groups(given, places, optimizer.weight_decay),
-        slots=_slots(optimizer),
+        groups=_groups(given, places, how.optimizer.weight_decay),
+        slots=_slots(how.optimizer),
         steps=given.step,
         trains=trains,
         clip_norm=given.clip_norm,
-        clip_value=clip_value,
+        clip_value=how.clip_value,
         accumulate=given.accumulate,
         schedule=given.schedule,
+        penalties=[(penalty, _fitting(penalty, places)) for penalty in given.penalties],
+        average=how.average,
+        adapters=adapters,
     )
-    return source, script.text(), state
+    files = {STATE: _state(given, how.optimizer, places), ADAPTERS: apart}
+    if how.average is not None and given.step:
+        averages = given.average()
+        files[AVERAGES] = {place.name: place.moved(averages[place.onnx_name]) for place in places}
+    return source, script.text(), files
+
+
+def _fitting(penalty: Penalty, places: list[Place]) -> list[str]:
+    """The weights that a penalty is of; none where it is of all."""
+    found = [place.name for place in places if matches(place.onnx_name, penalty.patterns)]
+    return [] if len(found) == len(places) else found
 
 
 def _now(trainable: Trainable | Trainer) -> tuple[Trainable, float]:
@@ -108,9 +122,9 @@ def _trains(trainable: Trainable) -> bool:
     return False not in modes
 
 
-def _model(trainable: Trainable, trains: bool) -> Model:
+def _model(trainable: Trainable, weights: Mapping[str, Array], trains: bool) -> Model:
     """The original with the weights as they are now; PyTorch's modules have both modes, which its file may not."""
-    model = with_weights(trainable.original, {**trainable.parameters, **trainable.buffers})
+    model = with_weights(trainable.original, {**weights, **trainable.buffers})
     model.path = trainable.original.path
     if trains:
         inference_mode(model.ir)
@@ -176,13 +190,14 @@ def _groups(trainable: Trainable, places: list[Place], decay: float) -> dict[Rul
     return found
 
 
-def _write(folder: Path, text: str, state: Mapping[str, Array]) -> None:
+def _write(folder: Path, text: str, files: Files) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         staged = Path(scratch)
         (staged / "train.py").write_text(text, encoding="utf-8")
-        (folder / STATE).unlink(missing_ok=True)
-        if state:
-            with (staged / STATE).open("wb") as file:
-                checkpoint.write(file, state, {})
+        for name in (STATE, AVERAGES, ADAPTERS):
+            (folder / name).unlink(missing_ok=True)
+            if tensors := files.get(name):
+                with (staged / name).open("wb") as file:
+                    checkpoint.write(file, tensors, {})
         for path in staged.iterdir():
             path.replace(folder / path.name)

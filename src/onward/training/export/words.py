@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from onward.errors import UnsupportedError
 from onward.training.ctc import CTC
+from onward.training.export.classes import OWN
 from onward.training.losses import (
     L1,
     BinaryCrossEntropy,
@@ -15,8 +17,9 @@ from onward.training.losses import (
     KLDivergence,
     MeanSquaredError,
     NegativeLogLikelihood,
+    Penalty,
 )
-from onward.training.optimizers import SGD, Adagrad, Adam, AdamW, Clipped, RMSprop
+from onward.training.optimizers import SGD, Adagrad, Adam, AdamW, Averaged, Clipped, RMSprop
 from onward.training.schedules import Constant, Cosine, Linear, Schedule, Steps, Warmup
 
 IGNORED = -100
@@ -88,19 +91,31 @@ def _tensor(numbers: float | Sequence[float], like: str) -> str:
     return f"{like}.new_tensor({shown})"
 
 
-def unwrapped(optimizer: Any) -> tuple[Any, float | None]:
-    """The optimizer itself, and the value that gradients are clipped to."""
-    value = None
+@dataclass(frozen=True)
+class Wrapped:
+    """An optimizer, and what is done before and after each of its steps."""
+
+    optimizer: Any
+    clip_value: float | None = None
+    average: float | None = None
+    """The share of the moving average of weights that stays in a step."""
+
+
+def unwrapped(optimizer: Any) -> Wrapped:
+    average = value = None
+    if type(optimizer) is Averaged:
+        optimizer, average = optimizer.inner, optimizer.value
     if type(optimizer) is Clipped:
         optimizer, value = optimizer.inner, optimizer.value
-    if type(optimizer) not in OPTIMIZERS:
-        known = ", ".join(name for name, _ in OPTIMIZERS.values())
-        raise UnsupportedError(f"torch.optim has no counterpart of the optimizer {optimizer.name!r}; it has {known}")
-    return optimizer, value
+    if type(optimizer) not in {*OPTIMIZERS, *OWN}:
+        raise UnsupportedError(f"the optimizer {optimizer.name!r} is known as a graph only, which train.py cannot say")
+    return Wrapped(optimizer, value, average)
 
 
 def optimizer_call(optimizer: Any, parameters: str, lr: float) -> str:
-    """The constructor of a `torch.optim` optimizer with all options that matter."""
+    """The constructor of an optimizer with all options that matter."""
+    if own := OWN.get(type(optimizer)):
+        return f"{own.name}({parameters}, lr={lr!r}, weight_decay={optimizer.weight_decay!r})"
     name, options = OPTIMIZERS[type(optimizer)]
     plain = type(optimizer)()
     given = {"lr": repr(lr)}
@@ -109,6 +124,13 @@ def optimizer_call(optimizer: Any, parameters: str, lr: float) -> str:
         if option == "weight_decay" or value != getattr(plain, option):
             given[option] = repr(value)
     return f"torch.optim.{name}({parameters}, {', '.join(f'{k}={v}' for k, v in given.items())})"
+
+
+def penalty_call(penalty: Penalty, parameters: str) -> str:
+    """A regularisation term; `parameters` is what goes through the weights that it is of."""
+    if penalty.power == 1:
+        return f"{penalty.factor!r} * sum(w.abs().sum() for w in {parameters})"
+    return f"{penalty.factor / 2!r} * sum(w.square().sum() for w in {parameters})"
 
 
 def has_step(optimizer: Any) -> bool:
