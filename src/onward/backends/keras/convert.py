@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from onward.backends.keras.target import KerasTarget
 from onward.backends.tensorflow.convert import RUNTIME, channels_last
 from onward.backends.tensorflow.convert import load_rules as load_tensorflow
 from onward.backends.tensorflow.saved_model import argument_names
-from onward.backends.tensorflow.target import DTYPES
+from onward.backends.tensorflow.target import DTYPES, tf
 from onward.backends.tensorflow.target import TARGET as TENSORFLOW
 from onward.errors import UnsupportedError
 from onward.hub.garbage import no_garbage_collection
@@ -34,6 +34,8 @@ from onward.model import Model, load
 
 if TYPE_CHECKING:
     import keras
+
+Pieces = tuple[Emitter, Function, list[Piece]]
 
 MARK = "a Keras model, converted from ONNX."
 """What the first line of every generated source ends with."""
@@ -70,7 +72,7 @@ def generate(
         _check(model.ir.graph)
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
         with guarded("choosing Keras' layers for its nodes"):
-            emitter, function, pieces = _layered(graph)
+            emitter, function, pieces = _layered(graph, model.ir.graph.outputs)
         freeze = choose(emitter.weights, trainable)
         with guarded("writing source code"):
             writer = LayerWriter(TreeNode(()), class_names(graph.graph), freeze=freeze)
@@ -92,23 +94,27 @@ def _fed(graph: ir.Graph) -> list[ir.Value]:
     return [value for value in graph.inputs if not value.is_initializer()]
 
 
-def _layered(graph: ir.Model) -> tuple[Emitter, Function, list[Piece]]:
+def _layered(graph: ir.Model, declared: Sequence[ir.Value]) -> Pieces:
     """The computation in pieces; those nodes have layers of Keras that do not stand alone among others."""
     without: set[ir.Node] = set()
     try:
         while True:
-            found = _pieces(graph, KerasTarget(without))
+            found = _pieces(graph, KerasTarget(without), declared)
             more = absorbed(found[2])
             if not more:
                 return found
             without |= more
     except Tangled:
-        return _pieces(graph, TENSORFLOW)
+        return _pieces(graph, TENSORFLOW, declared)
 
 
-def _pieces(graph: ir.Model, target: Target) -> tuple[Emitter, Function, list[Piece]]:
+def _pieces(graph: ir.Model, target: Target, declared: Sequence[ir.Value]) -> Pieces:
+    """The computation; its outputs, of which the file may know more than can be inferred, are variables."""
     emitter, function = emit(graph, target, flags=("training",))
-    for i, (value, result) in enumerate(zip(graph.graph.outputs, function.results, strict=True)):
+    for i, (value, known) in enumerate(zip(graph.graph.outputs, declared, strict=True)):
+        result = function.results[i]
+        if value.shape is None and known.shape is not None:
+            result = tf.ensure_shape(result, [None] * len(known.shape))
         if not isinstance(result, Ref) or result._var.kind == "host":
             var = Var(value.name or "", "tensor")
             function.block.body.append(Assign([var], result))
@@ -139,7 +145,9 @@ def _source(
     lines = sort_imports(used | imports(body, IMPORTS))
     text = "\n".join([f'"""{title}: {MARK}"""', "", *lines, "", *([] if writer.classes else [""]), body])
     tensors = {f"{layer}/{i}": t for layer, own in builder.layers.items() for i, t in enumerate(own)}
-    return KerasSource(text, None, tensors, DTYPES, moved.inputs, moved.outputs, builder.layers)
+    return KerasSource(
+        text, None, tensors, DTYPES, input_orders=moved.inputs, output_orders=moved.outputs, layers=builder.layers
+    )
 
 
 def _var(result: Any) -> Var:

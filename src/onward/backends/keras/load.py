@@ -21,7 +21,13 @@ def run(source: KerasSource, module: str = "onward_generated") -> keras.Model:
         raise UnsupportedError(f"Keras runs on {keras.backend.backend()} here; set KERAS_BACKEND=tensorflow")
     made = types.ModuleType(module)
     run_in(made, source.model)
-    model: keras.Model = made.build()
+    try:
+        model: keras.Model = made.build()
+    except (RuntimeError, ValueError) as error:
+        if "infer the output" not in str(error):
+            raise
+        reason = " ".join(str(error).split())
+        raise UnsupportedError(f"a Keras model must know the rank and dtype of every tensor: {reason}") from error
     for layer in model.layers:
         for variable, tensor in zip(layer.weights, source.layers.get(layer.name, []), strict=True):
             variable.assign(carried(tensor, source.dtypes))

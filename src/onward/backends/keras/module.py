@@ -319,10 +319,11 @@ class Builder:
 
 
 def _scope(piece: Piece) -> Scope:
-    """The module in which all of a piece lies."""
+    """The module in which all of a piece lies; a change of layout, which is named after a tensor, is of no other."""
     scopes = [s.scope for s in piece.statements if _computes(s) and s.scope is not None]
     shared = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*scopes, strict=False))
-    return tuple(parts[0] for parts in shared)
+    found = tuple(parts[0] for parts in shared)
+    return found[:-1] if found and found[-1].endswith(("_nhwc", "_nchw")) else found
 
 
 def _computes(statement: Statement) -> bool:

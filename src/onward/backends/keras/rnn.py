@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Array, Part
 from onward.backends.keras.target import applied, layers, made, owning, owns, rule, typed
@@ -35,7 +35,12 @@ def _stacked(kind: str) -> None:
         nonlinearity: str = "tanh",
     ) -> list[Expr | None] | None:
         initial, tensors = inputs[:states], inputs[states:]
-        if lengths is not None or any(initial) or not batch_first or nonlinearity not in ACTIVATIONS:
+        if not batch_first:
+            batched = None if e.used(0) else _before_transpose(e, x)
+            if batched is None:
+                return None
+            x = batched
+        if lengths is not None or any(initial) or nonlinearity not in ACTIVATIONS:
             return None
         if (e.shape(x) or (None,))[-1] is None or not owns(e, *tensors):
             return None
@@ -58,6 +63,16 @@ def _stacked(kind: str) -> None:
             else:
                 y = called
         return [y, *(tf.stack([final[i] for final in finals]) if finals else None for i in range(states))]
+
+
+def _before_transpose(e: Emitter, x: Expr) -> Expr | None:
+    """The sequences batch first, where they have been turned only to be read here."""
+    assert isinstance(x, Arg)
+    node = x._value.producer()
+    turned = (
+        node is not None and node.op_type == "Transpose" and list(node.attributes.get_ints("perm", ())) == [1, 0, 2]
+    )
+    return e.arg(node.inputs[0]) if node is not None and turned else None
 
 
 def _parts(e: Emitter, kind: str, number: int, direction: int, given: Any) -> dict[str, Part]:
