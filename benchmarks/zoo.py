@@ -1,10 +1,10 @@
-"""Real pretrained models, converted to PyTorch or TensorFlow and compared with ONNX Runtime.
+"""Real pretrained models, converted to PyTorch, TensorFlow or Keras and compared with ONNX Runtime.
 
 python benchmarks/zoo.py                 fetch the models of zoo.csv
 python benchmarks/zoo.py --run           and convert, run and compare each; writes docs/zoo.md
 python benchmarks/zoo.py --run silero    only those with `silero` in their name; writes nothing
 python benchmarks/zoo.py --run --peers   with onnx2torch and onnx2pytorch on the same inputs
-python benchmarks/zoo.py --run --backend tensorflow   the same for TensorFlow; writes nothing
+python benchmarks/zoo.py --run --backend tensorflow   the same for TensorFlow, or for keras; writes nothing
 """
 
 import argparse
@@ -116,7 +116,7 @@ def runner(name: str) -> Converter:
     return lambda path: prepare(name, onward.load(path))
 
 
-BACKENDS = {"torch": module(onward.to_torch), "tensorflow": runner("tensorflow")}
+BACKENDS = {"torch": module(onward.to_torch), "tensorflow": runner("tensorflow"), "keras": runner("keras")}
 PEERS = {"onnx2torch": module(peers.onnx2torch), "onnx2pytorch": module(peers.onnx2pytorch)}
 
 
