@@ -51,6 +51,14 @@ def test_inputs_and_outputs_go_by_name(name: str) -> None:
         assert found["difference"].dtype == np.float32 and found["size"].dtype == np.int64
 
 
+@pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime:unoptimized", "reference"])
+def test_a_runner_may_begin_before_it_is_needed(name: str) -> None:
+    waiting = [runners.start(name, text(TWO)) for _ in range(2)]
+    a, b = np.arange(3, dtype=np.float32), np.ones((2, 3), np.float32)
+    for wait in waiting:
+        np.testing.assert_array_equal(wait()({"a": a, "b": b})["difference"], b - a)
+
+
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize(
     ("inputs", "message"),
@@ -169,6 +177,12 @@ def test_what_cannot_be_run_is_one_line(name: str) -> None:
     with pytest.raises(OnwardError, match="Nonsense") as caught:
         runners.prepare(name, text(UNKNOWN_OP))({"a": np.ones(3, np.float32), "b": np.ones((2, 3), np.float32)})
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_what_was_begun_in_vain_is_one_line_when_it_is_waited_for() -> None:
+    wait = runners.start("onnxruntime", text(UNKNOWN_OP))
+    with pytest.raises(RunFailure, match=r"^onnxruntime: .*Nonsense"):
+        wait()
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,16 @@ def test_a_file_that_is_not_there_is_said_to_be_so() -> None:
     assert "neither a file nor a runner 'gone.onnx'" in verify(model(SCALED, w=W), "gone.onnx").sides[0].failure
 
 
+@pytest.mark.parametrize(
+    ("runner", "problem"),
+    [("onnxruntime:Fast", "has no execution provider 'Fast'"), ("torch:fast", "has no mode 'fast'")],
+)
+def test_a_runner_that_does_not_start_is_the_result_of_its_side(runner: str, problem: str) -> None:
+    report = verify(model(SCALED, w=W), [runner, "onnxruntime"])
+    assert problem in report.sides[0].failure
+    assert report.sides[1].status == "same"
+
+
 def test_a_smaller_model_that_cannot_be_written_leaves_the_verdict(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     report = verify(model(SCALED, w=W), model(SCALED, w=W + 1), reduce_to=tmp_path / "file")

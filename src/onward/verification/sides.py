@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -43,9 +43,14 @@ class Options:
             if value is not None and not value > 0:
                 raise OnwardError(f"{name} cannot be {value}: give a number above 0")
 
+    @property
+    def is_isolated(self) -> bool:
+        """Whether runners are to have processes of their own, as asked for or needed to keep a limit."""
+        return self.isolate or self.timeout is not None or self.memory is not None
+
     def prepare(self, runner: str, model: Model) -> Run:
-        """`model` on a runner, in a process of its own where that is asked for or needed to keep a limit."""
-        if self.isolate or self.timeout is not None or self.memory is not None:
+        """`model` on a runner."""
+        if self.is_isolated:
             return isolated(runner, model, seconds=self.timeout, memory=self.memory)
         return runners.prepare(runner, model)
 
@@ -75,11 +80,24 @@ class Side:
             close()
 
 
-def open_side(model: Source, runner: str, how: Options, name: str = "") -> Side:
-    """An ONNX model on a runner, or a file or folder of a framework, ready to run; called `name` in the report."""
+def read(model: Source) -> Model | str | os.PathLike[str]:
+    """An ONNX model, loaded; a file or folder of a framework as it was given."""
+    if not isinstance(model, str | os.PathLike):
+        return load(model)
+    return model if is_artifact(model) else load_to_run(model)
+
+
+def open_side(
+    model: Source, runner: str, how: Options, name: str = "", prepared: Callable[[], Run] | None = None
+) -> Side:
+    """An ONNX model on a runner, or a file or folder of a framework, ready to run; called `name` in the report.
+
+    `prepared` ends what was begun before to prepare it.
+    """
     began = time.perf_counter()
-    if isinstance(model, str | os.PathLike) and is_artifact(model):
-        found = open_artifact(model, isolate=how.isolate, seconds=how.timeout, memory=how.memory)
+    given = read(model)
+    if not isinstance(given, Model):
+        found = open_artifact(given, isolate=how.isolate, seconds=how.timeout, memory=how.memory)
         return Side(
             f"{found.name} ({found.kind})",
             found.run,
@@ -87,8 +105,8 @@ def open_side(model: Source, runner: str, how: Options, name: str = "") -> Side:
             notes=found.notes,
             seconds=time.perf_counter() - began,
         )
-    loaded = load_to_run(model) if isinstance(model, str | os.PathLike) else load(model)
-    return Side(name or runner, how.prepare(runner, loaded), loaded, runner, seconds=time.perf_counter() - began)
+    run = how.prepare(runner, given) if prepared is None else prepared()
+    return Side(name or runner, run, given, runner, seconds=time.perf_counter() - began)
 
 
 def label(model: object) -> str:

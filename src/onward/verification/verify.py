@@ -25,8 +25,8 @@ from onward.verification.metrics import FILL, Array, Error, is_float, rms
 from onward.verification.noise import Noise, measure_noise, quantized_outputs
 from onward.verification.reduce import reduce
 from onward.verification.results import OutputResult, Report, SideResult, Trial
-from onward.verification.runners import RUNNERS, Inputs, Outputs
-from onward.verification.sides import Options, Side, Source, label, open_side
+from onward.verification.runners import RUNNERS, Inputs, Outputs, Run
+from onward.verification.sides import Options, Side, Source, label, open_side, read
 
 Progress = Callable[[str], None]
 """Told what is being done, a few words at a time."""
@@ -64,7 +64,9 @@ def verify(
     progress(f"running {label(model)} on {source}")
     others = _several(against)
     try:
-        truth = Truth.of(open_side(model, source, how), inputs, how, [label(other) for other in others])
+        given = read(model)
+        begun = _begun(others, given, how)
+        truth = Truth.of(open_side(given, source, how), inputs, how, [label(other) for other in others])
     except RunFailure as error:
         raise error if str(error).startswith(source) else RunFailure(f"{source}: {error}") from error
     report = Report(label(model), truth.side.name, environment=dict(environment()), notes=truth.notes)
@@ -74,7 +76,7 @@ def verify(
     for other in others:
         progress(f"running {label(other)}")
         try:
-            side = other if isinstance(other, Side) else _open(other, truth.side, source, how)
+            side = other if isinstance(other, Side) else _open(other, truth.side, source, how, begun)
         except OnwardError as error:
             report.sides.append(SideResult(label(other), failure=str(error)))
             continue
@@ -300,15 +302,30 @@ def _several(against: Other | Iterable[Other]) -> list[Other]:
     return list(cast(Iterable[Other], against))
 
 
-def _open(other: Source, truth: Side, runner: str, how: Options) -> Side:
+def _begun(others: list[Other], model: Source, how: Options) -> dict[str, Callable[[], Run]]:
+    """The first of the others, where it can be prepared while the source is; by the name of its runner."""
+    first = others[0] if others else None
+    if not isinstance(first, str) or not isinstance(model, Model) or how.is_isolated or not _is_runner(first):
+        return {}
+    try:
+        return {first: runners.start(first, model)}
+    except UnsupportedError:  # what `_open` will say
+        return {}
+
+
+def _is_runner(other: str) -> bool:
+    return runners.is_known(other) or not Path(other).exists()
+
+
+def _open(other: Source, truth: Side, runner: str, how: Options, begun: dict[str, Callable[[], Run]]) -> Side:
     """Another runner for the source's model, or another model."""
-    if not isinstance(other, str) or (Path(other).exists() and not runners.is_known(other)):
+    if not isinstance(other, str) or not _is_runner(other):
         return open_side(other, runner, how, name=label(other))
     if not runners.is_known(other):
         raise UnsupportedError(f"there is neither a file nor a runner {other!r}; runners are {', '.join(RUNNERS)}")
     if truth.model is None:
         raise UnsupportedError(f"{truth.name} is no ONNX model, so it cannot be run on {other}")
-    return open_side(truth.model, other, how)
+    return open_side(truth.model, other, how, prepared=begun.pop(other, None))
 
 
 def _data(source: _Remembering, inputs: Any, how: Options) -> Iterator[DataSet]:

@@ -52,6 +52,8 @@ class Runner:
     """
     modes: Mapping[str, str]
     """The modes it knows, each with one line about it; any mode is let through where there is '*'."""
+    start: Callable[[Model, str], Callable[[], Run]] | None = None
+    """Begins on another thread what `prepare` does, where that leaves Python alone; gives what waits for it."""
 
     @property
     def installed(self) -> bool:
@@ -89,8 +91,19 @@ def find(name: str) -> tuple[Runner, str]:
 def prepare(name: str, model: Model) -> Run:
     """A function that runs `model` on the named runner; both raise `RunFailure` for whatever goes wrong there."""
     runner, mode = find(name)
+    return _checked(name, model, lambda: runner.prepare(model, mode))
+
+
+def start(name: str, model: Model) -> Callable[[], Run]:
+    """As `prepare`, which the function given ends: a runner that can begins at once, on another thread."""
+    runner, mode = find(name)
+    begun = None if runner.start is None else runner.start(model, mode)
+    return lambda: _checked(name, model, begun or (lambda: runner.prepare(model, mode)))
+
+
+def _checked(name: str, model: Model, prepared: Callable[[], Run]) -> Run:
     with failures(name):
-        run = runner.prepare(model, mode)
+        run = prepared()
 
     def checked(inputs: Inputs) -> Outputs:
         feeds = conform(model.ir, inputs)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +25,18 @@ DEFAULT_PROVIDER = "CPUExecutionProvider"
 
 def prepare(model: Model, mode: str) -> Run:
     """`mode` is '', 'unoptimized', or an execution provider, also without the words at its end: 'CUDA'."""
-    session = _session(model, mode)
+    return _run(_session(model, mode))
+
+
+def start(model: Model, mode: str) -> Callable[[], Run]:
+    """As `prepare`, on another thread, which has a core of its own while the source is prepared."""
+    thread = ThreadPoolExecutor(1)
+    session = thread.submit(_session, model, mode)
+    thread.shutdown(wait=False)
+    return lambda: _run(session.result())
+
+
+def _run(session: onnxruntime.InferenceSession) -> Run:
     names = [output.name for output in session.get_outputs()]
     if any(_narrow_type(output.type) for output in session.get_outputs()):
         return lambda inputs: _run_narrow(session, inputs)
@@ -114,5 +127,6 @@ register(
         "onnxruntime",
         prepare,
         {UNOPTIMIZED: "with all graph optimisations off", "*": "an execution provider, such as CUDAExecutionProvider"},
+        start,
     )
 )
