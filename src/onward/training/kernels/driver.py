@@ -8,8 +8,12 @@ DOMAIN = "onward.kernels"
 PARTS = 16
 """The most parts of a kernel's work; they do not depend on the number of threads, so that sums do not either."""
 
+MOST_TENSORS = 64
+MOST_AXES = 8
+
 DRIVER = """\
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { AXES = 8, TENSORS = 64, PARTS = 16, WORTH = 16384, VERSION = 18 };
 
@@ -19,13 +23,17 @@ typedef struct {
   int64_t n[AXES];
 } Call;
 
-/* Tensors are inputs, outputs, then totals. Their axes are those of the frame, -1 where the size is 1. */
+/* Tensors are inputs, outputs, then totals. Their axes are those of the frame, -1 where the size is 1. What comes last
+   is for kernels that take the same memory for each of their rows, or sizes as they were compiled for (0: any). */
 typedef struct {
   const char *name;
   int inputs, outputs, totals, rank, rows, loops, pairs;
   const int *types, *ranks, *axes, *merged, *order;
   void (*run)(const Call *, int64_t, int64_t, char *);
   size_t (*pair)(int **, int **);
+  int least;
+  const int *sizes;
+  size_t (*scratch)(int64_t);
 } Kernel;
 
 typedef void *(*Slot)();
@@ -95,7 +103,7 @@ static void *compute(void *given, void *context) {
   const int *axes = k->axes;
   void *status;
   int t, d;
-  for (d = 0; d < k->rank; d++) sizes[d] = k->merged[d] < 0 ? 1 : -1;
+  for (d = 0; d < k->rank; d++) sizes[d] = k->merged[d] < 0 ? 1 : k->sizes && k->sizes[d] ? k->sizes[d] : -1;
   for (t = 0; t < k->inputs; t++, axes += k->ranks[t - 1]) {
     const void *value;
     void *data, *shape;
@@ -137,7 +145,12 @@ static void *compute(void *given, void *context) {
   const int64_t work = k->rows ? total * inner : total;
   size_t parts = work / WORTH > PARTS ? PARTS : work / WORTH < 1 ? 1 : work / WORTH;
   if ((int64_t)parts > total) parts = total < 1 ? 1 : total;
-  size_t width = 0;
+  if (k->least) {
+    const size_t cores = sysconf(_SC_NPROCESSORS_ONLN), most = (total + k->least - 1) / k->least;
+    if (parts > most) parts = most < 1 ? 1 : most;
+    if (parts > cores) parts = cores;
+  }
+  size_t width = k->scratch ? k->scratch((total + parts - 1) / parts) : 0;
   for (t = 0; t < k->totals; t++) width += bytes(k->types[k->inputs + k->outputs + t]) * inner;
   char *sums = width ? calloc(parts, width) : NULL;
   if (width && !sums) return failed("there is no memory left");

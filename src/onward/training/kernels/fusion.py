@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import onnx_ir as ir
 
 from onward.canon.walk import all_graphs, all_nodes
 from onward.training.kernels.compiler import library
-from onward.training.kernels.driver import DOMAIN, DRIVER
+from onward.training.kernels.driver import DOMAIN, DRIVER, MOST_AXES, MOST_TENSORS
 from onward.training.kernels.expressions import PRELUDE, UnprintableError, ctype
 from onward.training.kernels.gather import replace_gathers
 from onward.training.kernels.loops import Loop, Slot, loop_of
 from onward.training.kernels.pool import replace_pools
+from onward.training.kernels.product import PRODUCT
 from onward.training.kernels.regions import Region, regions
+from onward.training.kernels.scans import replace_scans
 
-MOST_TENSORS = 64
-MOST_AXES = 8
 MOST_NODES = 5000
 """Of a model: finding its regions takes longer than they save where most of its nodes are small."""
 MOST_KERNELS = 300
 """More would take the compiler minutes."""
 
 
-def fused(model: ir.Model) -> tuple[ir.Model, Path] | None:
-    """A copy of a model with regions as nodes of our own, and the library to register; None where there are none."""
+def fused(model: ir.Model, own: Mapping[str, str] | None = None) -> tuple[ir.Model, Path] | None:
+    """A copy of a model with regions as nodes of our own, and the library to register; None where there are none.
+
+    `own`: the C of kernels that the model has already, by name.
+    """
     if sum(1 for _ in all_nodes(model.graph)) > MOST_NODES:
         return None
     copy = model.clone()
-    sources: dict[str, str] = {}
+    sources = dict(own or {})
+    scanned = [graph for graph in list(all_graphs(copy.graph)) if replace_scans(graph, sources)]
     for graph in list(all_graphs(copy.graph)):
-        replaced = replace_pools(graph, sources) | replace_gathers(graph, sources)
+        replaced = graph in scanned
+        replaced |= replace_pools(graph, sources) | replace_gathers(graph, sources)
         order = {node: i for i, node in enumerate(graph)}
         for region in regions(graph):
             replaced |= _replace(graph, region, sorted(region.nodes, key=order.__getitem__), sources)
@@ -109,4 +114,4 @@ def whole_source(sources: dict[str, str]) -> str:
     listed = ", ".join(f"&{name}_kernel" for name in names)
     tables = f"static const Kernel *const kernels[] = {{{listed}}};"
     tail = tail.replace("static Op ops[];", f"static Op ops[{len(names)}];").replace("COUNT", str(len(names)))
-    return "\n".join([PRELUDE, head, *(sources[name] for name in names), tables, tail])
+    return "\n".join([PRELUDE, head, PRODUCT, *(sources[name] for name in names), tables, tail])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,9 +18,12 @@ OLDEST = (1, 18)
 """The first ONNX Runtime whose table has all that is needed."""
 
 
-def with_kernels(model: ir.Model) -> tuple[ir.Model, Path] | None:
-    """A model that runs on compiled kernels, and their library; None where it has to run as it is."""
-    return fused(model) if compiler.compiler() is not None and works() else None
+def with_kernels(model: ir.Model, own: Mapping[str, str] | None = None) -> tuple[ir.Model, Path] | None:
+    """A model that runs on compiled kernels, and their library; None where it has to run as it is.
+
+    `own`: the C of kernels that the model has already, by name.
+    """
+    return fused(model, own) if compiler.compiler() is not None and works() else None
 
 
 @cache
@@ -42,8 +46,9 @@ def works() -> bool:
 
 
 def sample() -> ir.Model:
-    """A graph with all that kernels do: elements, broadcasting, sums by row and over rows."""
+    """A graph with all that kernels do: elements, broadcasting, sums by row and over rows, and steps of a Scan."""
     from onward.training.build import Builder
+    from onward.training.scan import scan
 
     graph = ir.Graph([], [], nodes=[], name="sample", opset_imports={"": 21})
     model = ir.Model(graph, ir_version=10)
@@ -51,10 +56,13 @@ def sample() -> ir.Model:
     kind = ir.TensorType(ir.DataType.FLOAT)
     x = ir.Value(name="x", type=kind, shape=ir.Shape(["n", 300]))
     b = ir.Value(name="b", type=kind, shape=ir.Shape([300]))
-    graph.inputs.extend([x, b])
+    rows = ir.Value(name="rows", type=kind, shape=ir.Shape([5, "n", 300]))
+    graph.inputs.extend([x, b, rows])
     product = op.tensor(x) * op.tensor(b)
     result = op.where(product > 0, op.Exp(product), product) - op.sum(product, [1])
-    for tensor in (result, op.sum(result, [0], keepdims=False)):
+    matrix = op.constant(np.eye(300, dtype=np.float32)[::-1] / 2)
+    steps = scan(op, lambda s, r: ([op.Tanh(s[0] @ matrix + r[0])], [s[0] * 2]), [op.tensor(x)], [op.tensor(rows)])
+    for tensor in (result, op.sum(result, [0], keepdims=False), *steps):
         graph.outputs.append(tensor.value)
     return model
 
@@ -68,7 +76,7 @@ def main() -> None:
     found = fused(sample())
     assert found is not None
     given = np.random.default_rng(0).normal(size=(500, 300)).astype(np.float32)
-    feeds = {"x": given, "b": given[0]}
+    feeds = {"x": given, "b": given[0], "rows": given * np.arange(1, 6, dtype=np.float32).reshape(5, 1, 1)}
     results = []
     for model, path in ((sample(), None), found):
         options = onnxruntime.SessionOptions()

@@ -176,6 +176,8 @@ class _Direction:
 
     def steps(self, rows: Tensor) -> Tensor:
         """Rows as steps of sequences again."""
+        if rows.rank == 3:
+            return rows
         op, dims = self.op, self.x.dims
         if dims is not None and all(isinstance(d, int) and d > 0 for d in dims[:2]):
             return op.Reshape(rows, op.ints([dims[0], dims[1], -1]))
@@ -286,8 +288,7 @@ def _long(d: _Direction) -> dict[str, Tensor]:
     bias = None if first is None or second is None else first + second
     peeps = None if d.p is None else op.many("Split", 3, d.p, axis=0, num_outputs=3)
     if d.layer.is_plain:
-        i, o, f, g, end, cells = _kept(d, bias)
-        before = flat(d.shifted(cells, d.c0))
+        i, o, f, g, end, before = _kept(d, bias)
         i_slope, o_slope, f_slope = (gate * (1 - gate) for gate in (i, o, f))
         g_slope, end_slope = 1 - g * g, 1 - end * end
     else:
@@ -313,7 +314,7 @@ def _long(d: _Direction) -> dict[str, Tensor]:
         slopes = op.Concat(dc, dh, dc, dc, axis=1) * factor
         return [slopes @ d.r, dc * to_before], [slopes]
 
-    rows = [d.steps(t) for t in (op.Concat(of_i, of_o, of_f, of_g, axis=1), through, keep)]
+    rows = [d.steps(t) for t in (op.Concat(of_i, of_o, of_f, of_g, axis=-1), through, keep)]
     rows += [t for t in (d.dy, d.dc_steps) if t is not None]
     h, c, slopes = scan(op, step, [d.dh, d.dc], rows, backwards=not d.backwards)
     found = d.weights(slopes, h)
@@ -326,7 +327,7 @@ def _long(d: _Direction) -> dict[str, Tensor]:
 
 
 def _kept(d: _Direction, bias: Tensor | None) -> list[Tensor]:
-    """Run forward in place of the node: the gates i, o, f, the candidate g and what it gives, flat, and the cells."""
+    """Run forward in place of the node: the gates i, o, f, the candidate g and what it gives, and the cells before."""
     op, recurrent = d.op, d.op.transpose(d.r, [1, 0])
 
     def step(states: Sequence[Tensor], rows: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
@@ -336,14 +337,13 @@ def _kept(d: _Direction, bias: Tensor | None) -> list[Tensor]:
         cell = f * states[1] + i * g
         end = op.Tanh(cell)
         h = o * end
-        return [h, cell], [h, cell, i, o, f, g, end]
+        return [h, cell], [h, states[0], i, o, f, g, end, states[1]]
 
     inputs = d.steps(op.Gemm(flat(d.x), d.w, bias, transB=1))
-    h, c, y, cells, *kept = scan(op, step, [d.h0, d.c0], [inputs], backwards=d.backwards)
+    h, c, y, d.before, *kept = scan(op, step, [d.h0, d.c0], [inputs], backwards=d.backwards)
     for place, tensor, axis in ((0, y, 1), (1, h, 0), (2, c, 0)):
         d.layer.c.replace(place, op.Unsqueeze(tensor, op.ints([axis])))
-    d.before = d.shifted(y, d.h0)
-    return [*map(flat, kept), cells]
+    return kept
 
 
 def _cells(d: _Direction, in_i: Tensor, in_f: Tensor, g: Tensor, peeps: Sequence[Tensor] | None) -> Tensor:

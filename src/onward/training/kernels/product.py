@@ -1,0 +1,82 @@
+"""The C of a product of some rows with a matrix, whose sums stay in registers."""
+
+PRODUCT = """\
+#ifdef __AVX512F__
+enum { LANES = 16, TILE = 8 };
+#else
+enum { LANES = 8, TILE = 4 };
+#endif
+enum { PANEL = 2 * LANES, MOST = 8 };
+typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef struct { int64_t depth, w_step, y_step; const float *a, *w, *c; float *y; } Block;
+
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast")
+
+/* y = c + a w for some rows and the columns of a panel. */
+static inline __attribute__((always_inline)) void block(const int rows, const Block b) {
+#pragma STDC FP_CONTRACT ON
+  Lanes left[MOST], right[MOST];
+  for (int r = 0; r < rows; r++) {
+    const Lanes *c = (const Lanes *)(b.c + r * b.y_step);
+    left[r] = b.c ? c[0] : (Lanes){0};
+    right[r] = b.c ? c[1] : (Lanes){0};
+  }
+  for (int64_t k = 0; k < b.depth; k++) {
+    const Lanes *w = (const Lanes *)(b.w + k * b.w_step);
+    const Lanes first = w[0], second = w[1];
+    for (int r = 0; r < rows; r++) {
+      const float a = b.a[r * b.depth + k];
+      left[r] += a * first;
+      right[r] += a * second;
+    }
+  }
+  for (int r = 0; r < rows; r++) {
+    Lanes *y = (Lanes *)(b.y + r * b.y_step);
+    y[0] = left[r];
+    y[1] = right[r];
+  }
+}
+static void blocks(int64_t rows, const Block b) {
+  switch (rows) {
+    case 1: block(1, b); break;
+    case 2: block(2, b); break;
+    case 3: block(3, b); break;
+    case 4: block(4, b); break;
+    case 5: block(5, b); break;
+    case 6: block(6, b); break;
+    case 7: block(7, b); break;
+    default: block(MOST, b);
+  }
+}
+#pragma GCC pop_options
+
+/* The last columns, if they are no whole panel, with zeros behind them. */
+static void keep_rest(int64_t depth, int64_t columns, const float *w, float *rest) {
+  const int64_t width = columns % PANEL;
+  for (int64_t k = 0; k < depth && width; k++)
+    for (int64_t j = 0; j < PANEL; j++) rest[k * PANEL + j] = j < width ? w[(k + 1) * columns - width + j] : 0;
+}
+
+/* y = c + a w; `rest` is what keep_rest keeps of w; c may be NULL. */
+static void product(int64_t rows, int64_t depth, int64_t columns, const float *a, const float *w, const float *rest,
+                    const float *c, float *y) {
+  const int64_t width = columns % PANEL, whole = columns - width;
+  for (int64_t j = 0; j < whole; j += PANEL)
+    for (int64_t r = 0; r < rows; r += TILE) {
+      const int64_t at = r * columns + j;
+      const Block b = {depth, columns, columns, a + r * depth, w + j, c ? c + at : NULL, y + at};
+      blocks(rows - r < TILE ? rows - r : TILE, b);
+    }
+  for (int64_t r = 0; r < rows && width; r += TILE) {
+    const int64_t count = rows - r < TILE ? rows - r : TILE;
+    float last[MOST * PANEL] = {0};
+    for (int64_t i = 0; i < count && c; i++)
+      for (int64_t j = 0; j < width; j++) last[i * PANEL + j] = c[(r + i) * columns + whole + j];
+    const Block b = {depth, PANEL, PANEL, a + r * depth, rest, last, last};
+    blocks(count, b);
+    for (int64_t i = 0; i < count; i++)
+      for (int64_t j = 0; j < width; j++) y[(r + i) * columns + whole + j] = last[i * PANEL + j];
+  }
+}
+"""
