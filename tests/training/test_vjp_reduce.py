@@ -48,5 +48,6 @@ def test_cumulative_product(attributes: dict[str, Any]) -> None:
     """Zeros are no exception. ONNX Runtime has no kernel."""
     inputs = {"x": X, "axis": np.asarray(1)}
     check_op("CumProd", inputs, fixed=["axis"], opset=26, runtime=False, **attributes)
+    check_op("CumProd", {**inputs, "axis": np.asarray(-1)}, opset=26, runtime=False, second=False, **attributes)
     inputs["x"] = np.where(X > 0.3, X, 0)
     check_op("CumProd", inputs, fixed=["axis"], opset=26, runtime=False, second=False, **attributes)

@@ -5,18 +5,15 @@ from __future__ import annotations
 PARTIAL = {
     "Attention": "not with respect to scores that it gives out, nor a mask of unknown shape that ends early",
     "CausalConvWithState": "where the number of channels is known",
-    "CumProd": "not along an axis that is computed",
     "DFT": "not along an axis that is computed, nor the inverse of one side",
     "DequantizeLinear": "straight through; scales and zero points are settings",
     "DynamicQuantizeLinear": "straight through; the scale that it computes is a setting",
     "If": "not through sequences",
     "Loop": "not through sequences, nor states whose shape changes",
-    "NegativeLogLikelihoodLoss": "not with respect to the weights of the classes",
     "OptionalGetElement": "of tensors only",
     "QuantizeLinear": "straight through, inside the range; scales and zero points are settings",
     "Resize": "not with keep_aspect_ratio_policy without axes",
     "Scan": "not through sequences",
-    "SoftmaxCrossEntropyLoss": "not with respect to the weights of the classes",
 }
 """Ops with a rule, or a definition, that does not cover all that ONNX allows."""
 

@@ -18,8 +18,9 @@ def negative_log_likelihood(
     reduction: str,
     ignore_index: int | None = None,
 ) -> Gradients:
-    place, slope = _slopes(c, g, x, target, weight, reduction, ignore_index)
-    return c.op.ScatterElements(c.op.zeros_like(x), place, slope, axis=1)
+    place, slope, share = _slopes(c, g, x, target, weight, reduction, ignore_index)
+    own = c.op.ScatterElements(c.op.zeros_like(x), place, slope, axis=1)
+    return own, None, _of_weights(c, x, place, share, weight, reduction)
 
 
 @vjp("SoftmaxCrossEntropyLoss")
@@ -40,18 +41,20 @@ def cross_entropy(
     found = None if others is None else others - probabilities * op.sum(others, [1])
     if g is None:
         return found
-    place, slope = _slopes(c, g, scores, target, weight, reduction, ignore_index)
+    place, slope, share = _slopes(c, g, scores, target, weight, reduction, ignore_index)
     own = op.ScatterElements(probabilities * -slope, place, slope, axis=1, reduction="add")
-    return own if found is None else own + found
+    classes = _of_weights(c, c.optional_output(1), place, share, weight, reduction)
+    return own if found is None else own + found, None, classes
 
 
 def _slopes(
     c: Context, g: Tensor, x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int | None
-) -> tuple[Tensor, Tensor]:
-    """The place of each target among the classes, and the gradient of what stands there; both with an axis 1."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The place of each target among the classes, the gradient of what stands there, and that of a weight of 1 there.
+
+    All with an axis 1.
+    """
     op = c.op
-    if weight is not None and c.wants(weight.value):
-        raise c.refuse("with respect to the weights of the classes")
     axis = op.ints([1])
     place = op.Unsqueeze(target, axis)
     valid = None
@@ -62,9 +65,21 @@ def _slopes(
     share = valid if weight is None else op.Gather(weight, place, axis=0)
     if weight is not None and valid is not None and share is not None:
         share = share * valid
-    if reduction == "none":
-        slope = -op.Unsqueeze(g, axis)
-        return place, slope if share is None else slope * share
     if reduction == "mean":
         g = g / (op.Size(place).cast(x.dtype) if share is None else op.sum(share, keepdims=False))
-    return place, op.Expand(-g, op.Shape(place)) if share is None else -g * share
+    one = -op.Unsqueeze(g, axis) if reduction == "none" else op.Expand(-g, op.Shape(place))
+    return place, one if share is None else one * share, one if valid is None else one * valid
+
+
+def _of_weights(
+    c: Context, x: Tensor, place: Tensor, one: Tensor, weight: Tensor | None, reduction: str
+) -> Tensor | None:
+    """The gradient of the weights of the classes, by which a mean is divided, too."""
+    op = c.op
+    if weight is None or not c.wants(weight.value):
+        return None
+    found = op.GatherElements(x, place, axis=1) * one
+    if reduction == "mean":
+        found = found + one * c.y
+    rows, flat = (op.Reshape(t, op.ints([-1])) for t in (place, found))
+    return op.ScatterElements(op.zeros_like(weight), rows, flat, axis=0, reduction="add")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+import onnx_ir as ir
+
 from onward.training.autodiff import Context
 from onward.training.build import Tensor
 from onward.training.scan import scan
@@ -130,11 +133,28 @@ def cum_sum(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, r
 @vjp("CumProd")
 def cum_prod(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, reverse: int) -> Gradients:
     """The product of what comes before an element, times a sum over what comes behind, which is run up step by step."""
-    op, along = c.op, constant_of(axis)
-    if along is None or x.rank is None:
-        raise c.refuse("the axis is not a constant, or the rank of the input is not known")
-    at = int(along.flat[0]) % x.rank
-    order = [at, *(i for i in range(x.rank) if i != at)]
+    op, known = c.op, constant_of(axis)
+    if known is None or x.rank is None:
+        folded = [_around(t, axis) for t in (g, x)]
+        return op.reshape_like(_of_product(*folded, 1, 3, exclusive, reverse), x)
+    return _of_product(g, x, int(known.flat[0]) % x.rank, x.rank, exclusive, reverse)
+
+
+def _around(x: Tensor, axis: Tensor) -> Tensor:
+    """A tensor as one of three axes: those before an axis that is computed, that axis, and those behind it."""
+    op = x.op
+    shape, one = op.Shape(x), op.ints([1])
+    at = op.Reshape(axis.cast(ir.DataType.INT64), one)
+    at = op.Mod(at, op.Shape(shape))
+    before, length, behind = op.ints([0]), op.Gather(shape, at), at + 1
+    first, last = op.Slice(shape, before, at), op.Slice(shape, behind, op.ints([np.iinfo(np.int64).max]))
+    sizes = [op.ReduceProd(first), length, op.ReduceProd(last)]
+    return op.Reshape(x, op.Concat(*sizes, axis=0), allowzero=1).ranked(3)
+
+
+def _of_product(g: Tensor, x: Tensor, axis: int, rank: int, exclusive: int, reverse: int) -> Tensor:
+    op = g.op
+    order = [axis, *(i for i in range(rank) if i != axis)]
     rows = [op.transpose(t, order) for t in (g, x)]
 
     def step(states: Sequence[Tensor], now: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
@@ -145,8 +165,8 @@ def cum_prod(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, 
 
     start = op.zeros_like(op.Gather(rows[1], op.index(0), axis=0))
     behind = scan(op, step, [start], rows, backwards=not reverse)[1]
-    before = op.CumProd(x, axis, exclusive=1, reverse=reverse)
-    return before * op.transpose(behind, [order.index(i) for i in range(x.rank)])
+    before = op.CumProd(x, op.index(axis), exclusive=1, reverse=reverse)
+    return before * op.transpose(behind, [order.index(i) for i in range(rank)])
 
 
 no_gradient("integers", "ArgMax", "ArgMin")
