@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -37,6 +40,20 @@ def test_the_list_of_kernels_is_that_of_what_runs() -> None:
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     with pytest.raises(Exception, match="Could not find an implementation for MatMul"):
         onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def test_products_of_float16_are_computed_in_float32(tmp_path: Path) -> None:
+    """If this fails, there is a kernel that the list of them does not show."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT16, [2, 2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "x"], ["y"])], "product", [x], [y])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    nodes = onnx.load(tmp_path / "optimized.onnx").graph.node
+    casts = {node.output[0]: node.attribute[0].i for node in nodes if node.op_type == "Cast"}
+    (product,) = (node for node in nodes if "MatMul" in node.op_type)
+    assert [casts.get(name) for name in product.input] == [TensorProto.FLOAT] * 2
 
 
 def test_weights_of_16_bits_are_refused() -> None:

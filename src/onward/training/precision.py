@@ -15,10 +15,10 @@ def half_kernels(dtype: Half) -> list[str]:
     """Those of the heavy ops that ONNX Runtime has a kernel for; others run in float32 between casts, or not at all."""
     from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
-    kernels = [k for k in runtime.get_all_opkernel_def() if k.provider == "CPUExecutionProvider" and not k.domain]
+    kernels = [k for k in runtime.get_all_opkernel_def() if k.provider == "CPUExecutionProvider"]
     kind = f"tensor({dtype})"
     found = {k.op_name for k in kernels if any(kind in types for types in k.type_constraints.values())}
-    return [op for op in HEAVY if op in found]
+    return [op for op in HEAVY if not found.isdisjoint({op, f"Fused{op}", f"NhwcFused{op}"})]
 
 
 def refuse_mixed_precision(dtype: str) -> None:
