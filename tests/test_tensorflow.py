@@ -390,8 +390,8 @@ def test_int8_keeps_the_accuracy(run: Run, tmp_path: Path, options: list[str]) -
 @pytest.mark.parametrize(
     ("to", "options", "words"),
     [
-        ("tensorflow", ["--quantize", "int8"], "--quantize and --calibrate are for --to tflite"),
-        ("savedmodel", ["--calibrate", "x.npz"], "--quantize and --calibrate are for --to tflite"),
+        ("tensorflow", ["--quantize", "int8"], "--quantize, --calibrate and --select-tf-ops are for --to tflite"),
+        ("savedmodel", ["--calibrate", "x.npz"], "--quantize, --calibrate and --select-tf-ops are for --to tflite"),
         ("tflite", ["--quantize", "int8"], "needs calibration data: give --calibrate"),
         ("tflite", ["--quantize", "int8", "--calibrate", "no.npz"], "no.npz"),
         ("torch", ["--inputs-nhwc", "image"], "are for TensorFlow"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -55,6 +56,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--quantize", choices=["float16", "dynamic", "int8"], help="tflite: smaller numbers; int8 needs --calibrate"
     )
     command.add_argument("--calibrate", metavar="DATA", help="tflite: inputs (.npz, a folder, …) to calibrate int8 by")
+    command.add_argument(
+        "--select-tf-ops", action="store_true", help="tflite: allow TensorFlow's ops, which need the larger runtime"
+    )
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
@@ -140,8 +144,8 @@ def check_output(out: Path, is_file: bool = False) -> None:
 
 
 def check_options(args: argparse.Namespace) -> None:
-    if args.to != "tflite" and (args.quantize or args.calibrate):
-        raise OnwardError("--quantize and --calibrate are for --to tflite")
+    if args.to != "tflite" and (args.quantize or args.calibrate or args.select_tf_ops):
+        raise OnwardError("--quantize, --calibrate and --select-tf-ops are for --to tflite")
     if args.to == "torch" and (args.inputs_nhwc or args.outputs_nhwc):
         raise OnwardError(
             "--inputs-nhwc and --outputs-nhwc are for TensorFlow; `onward layout` moves axes in ONNX files"
@@ -159,7 +163,8 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def require(package: str) -> None:
-    """Fail with a word on how to install a framework where it is missing."""
+    """Fail with a word on how to install a framework where it is missing; TensorFlow is told to keep its remarks."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if importlib.util.find_spec(package) is None:
         title = {"torch": "PyTorch", "tensorflow": "TensorFlow", "keras": "Keras"}[package]
         raise OnwardError(f"{title} is not installed: pip install 'onward[{EXTRAS.get(package, package)}]'")
@@ -191,14 +196,14 @@ def checked(model: Model, source: Source, run: Run, args: argparse.Namespace) ->
     if args.verify_on:
         find(args.verify_on)
     try:
-        report = verify(model, run, args.verify_on, args.seed)
+        report = verify(model, run, args.verify_on, args.seed, args.calibrate)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
-    return verdict(report, args.keep, args.quantize)
+    return verdict(report, args.keep, args.quantize or ("8-bit arithmetic" if source.in_bytes else None))
 
 
-def verify(model: Model, run: Run, on: str | None, seed: int) -> Report:
-    """Run original and result on the same inputs."""
+def verify(model: Model, run: Run, on: str | None, seed: int, data: str | None = None) -> Report:
+    """Run original and result on the same inputs: data from a path, or made up."""
     from onward.verification.runners import failures
     from onward.verification.sides import Side
     from onward.verification.verify import verify as compare
@@ -211,7 +216,7 @@ def verify(model: Model, run: Run, on: str | None, seed: int) -> Report:
     referees = [on] if on else REFEREES
     for number, referee in enumerate(referees, 1):
         try:
-            return compare(model, result, source=referee, seed=seed)
+            return compare(model, result, source=referee, inputs=data, seed=seed)
         except OnwardError:
             if number == len(referees):
                 raise

@@ -53,6 +53,13 @@ def _tensorflow(model: Model, args: argparse.Namespace) -> Source:
     return generate(model, args.trainable or True, args.inputs_nhwc or (), args.outputs_nhwc or ())
 
 
+def _for_tflite(model: Model, args: argparse.Namespace) -> Source:
+    from onward.backends.tensorflow.tflite import generate_for_tflite
+
+    inputs, outputs = args.inputs_nhwc or (), args.outputs_nhwc or ()
+    return generate_for_tflite(model, args.trainable or True, inputs, outputs, args.quantize)
+
+
 def _run_tensorflow(model: Model, source: Source) -> Run:
     from onward.backends.tensorflow.load import run as execute
     from onward.verification.runners.tensorflow import runner_of
@@ -77,7 +84,7 @@ def _tflite(model: Model, source: Source, path: Path, args: argparse.Namespace) 
     from onward.verification.data import data_sets
 
     samples = None if args.calibrate is None else [data.inputs for data in data_sets(model, inputs=args.calibrate)]
-    return write_tflite(source, model.ir.graph, path, args.quantize, samples)
+    return write_tflite(source, model.ir.graph, path, args.quantize, samples, args.select_tf_ops)
 
 
 def _keras(model: Model, args: argparse.Namespace) -> Source:
@@ -99,5 +106,5 @@ TARGETS = {
     "tensorflow": Target("tensorflow", _tensorflow, _package, _run_tensorflow),
     "savedmodel": Target("tensorflow", _tensorflow, _saved_model),
     "keras": Target("keras", _keras, _keras_file, is_file=True),
-    "tflite": Target("tensorflow", _tensorflow, _tflite, is_file=True),
+    "tflite": Target("tensorflow", _for_tflite, _tflite, is_file=True),
 }

@@ -15,7 +15,7 @@ from onward.canon.known import Known
 from onward.layout.change import Case, Change, Fixed, constant
 from onward.layout.orders import RANKS, Layout, to_first, to_last
 from onward.layout.roles import images_of
-from onward.layout.rules import RULES
+from onward.layout.rules import rule_of
 
 
 def has_layout(value: ir.Value | None) -> bool:
@@ -24,7 +24,7 @@ def has_layout(value: ir.Value | None) -> bool:
 
 def main_tensor(node: ir.Node) -> ir.Value | None:
     """The tensor by whose storage that of the others of a node is given, for nodes that have a rule."""
-    rule = RULES.get(node.op_type) if node.domain == "" else None
+    rule = rule_of(node)
     if rule is None or not node.inputs or not node.outputs:
         return None
     candidates = [node.inputs[0]] if rule.main_is_input else [node.outputs[0]]
@@ -35,11 +35,11 @@ def main_tensor(node: ir.Node) -> ir.Value | None:
 
 def change_of(node: ir.Node, known: Known, meaning: Layout) -> Change | None:
     """How a node is written when its main tensor is stored the other way; None where it has to be as it is."""
-    main = main_tensor(node)
-    if main is None:
+    main, rule = main_tensor(node), rule_of(node)
+    if main is None or rule is None:
         return None
     try:
-        return RULES[node.op_type].change(Case(node, known, main, meaning))
+        return rule.change(Case(node, known, main, meaning))
     except Fixed:
         return None
 

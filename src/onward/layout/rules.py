@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import onnx_ir as ir
+
 from onward.layout.change import Aligned, Case, Change, Fixed, is_plain, order_without
 from onward.layout.orders import RANKS, moves_nothing
 from onward.layout.reshapes import reshape
@@ -20,6 +22,10 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
+
+
+def rule_of(node: ir.Node) -> Rule | None:
+    return RULES.get(f"{node.domain}::{node.op_type}" if node.domain else node.op_type)
 
 
 def _rule(*ops: str, main: str = "input") -> Callable[[Callable[[Case], Change]], Callable[[Case], Change]]:
@@ -35,6 +41,7 @@ def _rule(*ops: str, main: str = "input") -> Callable[[Callable[[Case], Change]]
     *("Clip", "Cos", "Cosh", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity"),
     *("IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink"),
     *("Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu"),
+    "onward::FakeQuantize",
 )
 def _unary(c: Case) -> Change:
     return c.following()

@@ -46,6 +46,8 @@ class Source:
     input_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """For an input that is handed over in another layout than the file's, which of its axes is at each place."""
     output_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    in_bytes: bool = False
+    """Whether its numbers are rounded to 8 bits as the original's are."""
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,21 +54,32 @@ def has_rule(key: str) -> bool:
 
 
 def channels_last(
-    model: Model, inputs_nhwc: Iterable[str] = (), outputs_nhwc: Iterable[str] = ()
+    model: Model,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+    prepare: Callable[[ir.Model], None] = lambda graph: None,
 ) -> tuple[ir.Model, Moved]:
-    """A model as TensorFlow's rules take it: in canonical form, with its images channels last."""
+    """A model as TensorFlow's rules take it: in canonical form, with its images channels last.
+
+    `prepare` may change the graph before its layout is chosen.
+    """
     with guarded("bringing the model to canonical form"):
         graph = canonical(model, has_rule)
+        prepare(graph)
         return graph, to_channels_last(graph, TENSORFLOW, set(inputs_nhwc), set(outputs_nhwc))
 
 
 def generate(
-    model: Model, trainable: Trainable = True, inputs_nhwc: Iterable[str] = (), outputs_nhwc: Iterable[str] = ()
+    model: Model,
+    trainable: Trainable = True,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+    prepare: Callable[[ir.Model], None] = lambda graph: None,
 ) -> Source:
     """The TensorFlow source of a model, the inputs and outputs named so channels last. `model` is left as it is."""
     load_rules()
     with no_garbage_collection():
-        graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
+        graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc, prepare)
         with guarded("choosing TensorFlow's words for its nodes"):
             emitter, function = emit(graph, TARGET, flags=("training",))
         freeze = choose(emitter.weights, trainable)

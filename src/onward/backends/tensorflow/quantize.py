@@ -97,6 +97,11 @@ def spread(e: Emitter, x: Expr, parameter: Any, axis: int, block_size: int = 0) 
     return tf.reshape(parameter, [-1, *[1] * after]) if after else parameter
 
 
+@rule("onward::FakeQuantize")
+def fake_quantize(e: Emitter, x: Expr, *, low: float, high: float) -> Expr:
+    return tf.quantization.fake_quant_with_min_max_args(x, low, high)
+
+
 @rule("DynamicQuantizeLinear")
 def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:
     return Unpack(ops.dynamic_quantize(x))

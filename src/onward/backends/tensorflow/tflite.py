@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.tensorflow.convert import Trainable, generate
+from onward.backends.tensorflow.lite import carry_grids, pad_pools
 from onward.backends.tensorflow.saved_model import SIGNATURE, argument_names, traced
-from onward.errors import ConversionError, OnwardError
+from onward.errors import ConversionError, OnwardError, UnsupportedError
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
+    from onward.model import Model
 
 QUANTIZATIONS = {
     "float16": "weights in half precision",
@@ -23,25 +28,53 @@ QUANTIZATIONS = {
 Sample = Mapping[str, np.ndarray[Any, Any]]
 
 
+def generate_for_tflite(
+    model: Model,
+    trainable: Trainable = True,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+    quantize: str | None = None,
+) -> Source:
+    """The source of a model as TensorFlow Lite wants it said.
+
+    One that is quantised already keeps its scales and zero points, unless it is to be quantised in another way.
+    """
+    carried = False
+
+    def prepare(graph: ir.Model) -> None:
+        nonlocal carried
+        pad_pools(graph)
+        carried = quantize is None and carry_grids(graph)
+
+    source = generate(model, trainable, inputs_nhwc, outputs_nhwc, prepare)
+    return replace(source, in_bytes=carried)
+
+
 def write_tflite(
     source: Source,
     graph: ir.Graph,
     path: Path,
     quantize: str | None = None,
     samples: Iterable[Sample] | None = None,
+    select_tf_ops: bool = False,
 ) -> Path:
     """Trace the module of a generated source, and convert it.
 
-    `samples` are sets of inputs to calibrate `int8` by, in the layout of the ONNX file.
+    `samples` are sets of inputs to calibrate `int8` by, in the layout of the ONNX file. `select_tf_ops` allows ops of
+    TensorFlow where TensorFlow Lite has none of its own; these need the larger runtime.
     """
-    content = convert(source, graph, quantize, samples)
+    content = convert(source, graph, quantize, samples, select_tf_ops)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
 
 
 def convert(
-    source: Source, graph: ir.Graph, quantize: str | None = None, samples: Iterable[Sample] | None = None
+    source: Source,
+    graph: ir.Graph,
+    quantize: str | None = None,
+    samples: Iterable[Sample] | None = None,
+    select_tf_ops: bool = False,
 ) -> bytes:
     if quantize is not None and quantize not in QUANTIZATIONS:
         raise OnwardError(f"there is no quantization {quantize!r}; there are {', '.join(QUANTIZATIONS)}")
@@ -50,24 +83,40 @@ def convert(
     import tensorflow as tf
 
     net, serve = traced(source, graph)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([serve.get_concrete_function()], net)
     builtin = tf.lite.OpsSet.TFLITE_BUILTINS_INT8 if quantize == "int8" else tf.lite.OpsSet.TFLITE_BUILTINS
-    kept = [_moved(sample, source) for sample in samples or ()]
-    failure: Exception | None = None
-    for further in ([], [tf.lite.OpsSet.SELECT_TF_OPS]):  # the second needs the larger runtime
-        converter = tf.lite.TFLiteConverter.from_concrete_functions([serve.get_concrete_function()], net)
-        converter.target_spec.supported_ops = [builtin, *further]
-        if quantize is not None:
-            converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        if quantize == "float16":
-            converter.target_spec.supported_types = [tf.float16]
-        if quantize == "int8":
-            converter.representative_dataset = lambda: ((SIGNATURE, sample) for sample in kept)
-        try:
-            return bytes(converter.convert())
-        except Exception as error:
-            failure = failure or error
-    problem = " ".join(str(failure).split())[:300]
-    raise ConversionError(f"TensorFlow's converter to TensorFlow Lite refuses the model: {problem}") from failure
+    converter.target_spec.supported_ops = [builtin, *([tf.lite.OpsSet.SELECT_TF_OPS] if select_tf_ops else [])]
+    if quantize is not None or source.in_bytes:
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if quantize == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if quantize == "int8":
+        kept = [_moved(sample, source) for sample in samples or ()]
+        converter.representative_dataset = lambda: ((SIGNATURE, sample) for sample in kept)
+    try:
+        return bytes(converter.convert())
+    except Exception as error:
+        raise _refusal(str(error), select_tf_ops) from error
+
+
+def _refusal(words: str, select_tf_ops: bool) -> OnwardError:
+    """What TensorFlow's converter says, in a sentence."""
+    lacking = {kind: _listed(words, kind) for kind in ("TF Select ops", "Custom ops")}
+    if lacking["Custom ops"]:
+        return UnsupportedError(f"TensorFlow Lite has no {lacking['Custom ops']}")
+    if lacking["TF Select ops"] and not select_tf_ops:
+        return UnsupportedError(
+            f"TensorFlow Lite has no {lacking['TF Select ops']} of its own; --select-tf-ops takes TensorFlow's, which"
+            " need the larger runtime"
+        )
+    return ConversionError(
+        f"TensorFlow's converter to TensorFlow Lite refuses the model: {' '.join(words.split())[:300]}"
+    )
+
+
+def _listed(words: str, kind: str) -> str:
+    found = re.search(rf"^\s*{kind}: (.+)$", words, re.MULTILINE)
+    return "" if found is None else found[1].strip()
 
 
 def _moved(sample: Sample, source: Source) -> dict[str, Any]:

@@ -29,6 +29,13 @@ def per_row(parameter: tf.Tensor) -> tf.Tensor:
     return tf.reshape(parameter, [-1, 1]) if parameter.shape.rank == 1 else parameter
 
 
+def rounded_by_channel(weight: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
+    """A weight rounded to 255 numbers within the limit of each channel; the channels are the last axis, or two."""
+    flat = tf.reshape(weight, [*weight.shape[:-2], 1, -1]) if weight.shape[-1] != limits.shape[0] else weight
+    rounded = tf.quantization.fake_quant_with_min_max_vars_per_channel(flat, -limits, limits, narrow_range=True)
+    return tf.reshape(rounded, weight.shape)
+
+
 def dynamic_quantize(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """`x` as uint8 over the range of its values, with the scale and the zero point."""
     low, high = tf.minimum(tf.reduce_min(x), 0), tf.maximum(tf.reduce_max(x), 0)
