@@ -20,6 +20,13 @@ def is_dim(e: Emitter, x: Expr, axis: int, n: Any) -> bool:
     return isinstance(n, Ref) and isinstance(dim, Ref) and n._var is dim._var
 
 
+def scaled(x: Expr, factor: float, shift: float) -> Expr:
+    """`x * factor + shift`, written with what of it there is to do; both are numbers of 32 bits."""
+    factor, shift = float(str(np.float32(factor))), float(str(np.float32(shift)))
+    x = x if factor == 1 else x * factor
+    return x if shift == 0 else x + shift
+
+
 def without_zeros(e: Emitter, bias: Expr | None) -> Expr | None:
     """No bias where an exporter wrote zeros for none."""
     value = e.const(bias)

@@ -6,17 +6,14 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import options
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.tensorflow.dtypes import FLOATS, dtype_of
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
 from onward.errors import UnsupportedError
 
 _D = ir.DataType
-
-
-def options(**given: Any) -> dict[str, Any]:
-    """Keyword arguments without those that are None or False, as functions have by default."""
-    return {name: value for name, value in given.items() if value is not None and value is not False}
 
 
 @rule("onward::SDPA")
@@ -70,6 +67,8 @@ def attention(
             bounds["past"] = e.dim(past_key, 2)
         key, value = tf.concat([past_key, key], axis=2), tf.concat([past_value, value], axis=2)
     key, value = e.let(key), e.let(value)
+    if mask is not None and e.dtype(mask) not in (*FLOATS, _D.BOOL, None):
+        mask = tf.cast(mask, dtype(dtype_of(e, q)))
     masks = [] if mask is None else [mask]
     if bounds or lengths is not None or not _fits(e, mask, k, past_key):
         given = [mask, lengths] if lengths is not None else masks

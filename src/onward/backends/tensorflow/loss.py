@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.tensorflow.target import ops, rule, tf
 
 
 def _keywords(weight: Expr | None, ignore_index: int | None, reduction: str) -> dict[str, Any]:
-    given = {
-        "weight": weight,
-        "ignore_index": ignore_index,
-        "reduction": None if reduction == "mean" else reduction,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    return given(weight=weight, ignore_index=ignore_index, reduction=None if reduction == "mean" else reduction)
 
 
 @rule("SoftmaxCrossEntropyLoss")

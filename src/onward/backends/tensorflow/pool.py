@@ -7,8 +7,10 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr
+from onward.backends.emit.windows import pool_arguments
 from onward.backends.tensorflow.target import ops, rule, tf
 from onward.backends.tensorflow.window import is_same, pad_pairs, short, spatial
 from onward.spec.window import Window, window
@@ -31,7 +33,7 @@ def max_pool(
     strides: Ints | None = None,
 ) -> Any:
     win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
-    general = _general(win, ceil_mode)
+    general = pool_arguments(win, ceil_mode, list)
     if e.used(1):
         return Unpack(ops.max_pool_indices(x, **general, **({"column_major": True} if storage_order else {})))
     padding = pool_padding(win, auto_pad, ceil_mode)
@@ -63,7 +65,7 @@ def avg_pool(
     plain = isinstance(padding, str) and (padding == "VALID" or not count_include_pad)
     if not plain or set(win.dilations) != {1} or rank > 3 or e.dtype(x) not in _FLOATS:
         counted = {"count_include_pad": True} if count_include_pad else {}
-        return ops.avg_pool_nd(x, **_general(win, ceil_mode), **counted)
+        return ops.avg_pool_nd(x, **pool_arguments(win, ceil_mode, list), **counted)
     function: Expr = getattr(tf.nn, f"avg_pool{rank}d")
     return function(x, short(win.kernel), short(win.strides), padding)
 
@@ -82,7 +84,7 @@ def lp_pool(
     strides: Ints | None = None,
 ) -> Expr:
     win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
-    return ops.lp_pool_nd(x, **_general(win, ceil_mode), **({} if p == 2 else {"p": p}))
+    return ops.lp_pool_nd(x, **pool_arguments(win, ceil_mode, list), **({} if p == 2 else {"p": p}))
 
 
 @rule("onward.nhwc::GlobalAveragePool")
@@ -118,8 +120,8 @@ def max_unpool(
     strides: Ints | None = None,
 ) -> Expr:
     shape = None if output_shape is None else e.numbers(output_shape)
-    given: dict[str, Any] = {"stride": strides and list(strides), "pads": pads and list(pads), "output_shape": shape}
-    return ops.max_unpool_nd(x, indices, list(kernel_shape), **{k: v for k, v in given.items() if v is not None})
+    keywords = given(stride=strides and list(strides), pads=pads and list(pads), output_shape=shape)
+    return ops.max_unpool_nd(x, indices, list(kernel_shape), **keywords)
 
 
 def _axes(e: Emitter, x: Expr) -> list[int]:
@@ -147,18 +149,3 @@ def pool_padding(win: Window, auto_pad: str, ceil_mode: int) -> Any:
     if win.begin is None or win.end is None or min((*win.begin, *win.end)) < 0:
         return None
     return pad_pairs(win.begin, win.end)
-
-
-def _general(win: Window, ceil_mode: int) -> dict[str, Any]:
-    """The arguments of the helpers, which take every window."""
-    if win.begin is None or win.end is None:
-        pads: Any = "same_lower" if win.lower else "same_upper"
-    else:
-        pads = None if win.unpadded else [*win.begin, *win.end]
-    given = {
-        "stride": None if set(win.strides) == {1} else list(win.strides),
-        "pads": pads,
-        "dilation": None if set(win.dilations) == {1} else list(win.dilations),
-        "ceil_mode": True if ceil_mode else None,
-    }
-    return {"kernel": list(win.kernel), **{k: v for k, v in given.items() if v is not None}}

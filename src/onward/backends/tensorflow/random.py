@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Binary, Expr
+from onward.backends.emit.facts import scaled
 from onward.backends.tensorflow.dtypes import dtype_of
 from onward.backends.tensorflow.target import dtype as typename
 from onward.backends.tensorflow.target import rule, tf
@@ -26,12 +27,6 @@ def _draw(name: str, shape: Any, of: ir.DataType | int, seed: float | None) -> E
     return stateless(shape, [int(np.float32(seed).view(np.int32)), 0], **typed)
 
 
-def _scaled(x: Expr, factor: float, offset: float) -> Expr:
-    factor, offset = float(str(np.float32(factor))), float(str(np.float32(offset)))
-    x = x if factor == 1 else x * factor
-    return x if offset == 0 else x + offset
-
-
 @rule("RandomNormal")
 def normal(
     e: Emitter,
@@ -42,7 +37,7 @@ def normal(
     scale: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    return _scaled(_draw("normal", list(shape), dtype, seed), scale, mean)
+    return scaled(_draw("normal", list(shape), dtype, seed), scale, mean)
 
 
 @rule("RandomUniform")
@@ -55,7 +50,7 @@ def uniform(
     high: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    return _scaled(_draw("uniform", list(shape), dtype, seed), high - low, low)
+    return scaled(_draw("uniform", list(shape), dtype, seed), high - low, low)
 
 
 @rule("RandomNormalLike")
@@ -68,7 +63,7 @@ def normal_like(
     scale: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    return _scaled(_draw("normal", tf.shape(x), dtype or dtype_of(e, x), seed), scale, mean)
+    return scaled(_draw("normal", tf.shape(x), dtype or dtype_of(e, x), seed), scale, mean)
 
 
 @rule("RandomUniformLike")
@@ -81,7 +76,7 @@ def uniform_like(
     high: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    return _scaled(_draw("uniform", tf.shape(x), dtype or dtype_of(e, x), seed), high - low, low)
+    return scaled(_draw("uniform", tf.shape(x), dtype or dtype_of(e, x), seed), high - low, low)
 
 
 @rule("Bernoulli")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter, exact
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import is_dim
@@ -55,21 +56,21 @@ def _resize(
     if channels_last and rank is not None:
         stored = [0, rank - 1, *range(1, rank - 1)]
         places = [stored[a % rank] for a in (range(rank) if axes is None else axes)]
-    given = {
-        "size": sizes_of(e, sizes),
-        "scales": scales_of(e, scales),
-        "axes": places,
-        "mode": mode if smooth else None,
-        "coordinates": None if coordinate_transformation_mode == "half_pixel" else coordinate_transformation_mode,
-        "rounding": nearest_mode if not smooth and nearest_mode != "round_prefer_floor" else None,
-        "policy": None if keep_aspect_ratio_policy == "stretch" else keep_aspect_ratio_policy,
-        "cubic": cubic_coeff_a if mode == "cubic" and cubic_coeff_a != -0.75 else None,
-        "exclude_outside": True if exclude_outside and smooth else None,
-        "antialias": True if antialias and smooth else None,
-        "roi": e.numbers(roi) if crops and roi is not None else None,
-        "outside": extrapolation_value if crops and extrapolation_value else None,
-    }
-    return ops.resize(x, **{k: v for k, v in given.items() if v is not None})
+    keywords = given(
+        size=sizes_of(e, sizes),
+        scales=scales_of(e, scales),
+        axes=places,
+        mode=mode if smooth else None,
+        coordinates=None if coordinate_transformation_mode == "half_pixel" else coordinate_transformation_mode,
+        rounding=nearest_mode if not smooth and nearest_mode != "round_prefer_floor" else None,
+        policy=None if keep_aspect_ratio_policy == "stretch" else keep_aspect_ratio_policy,
+        cubic=cubic_coeff_a if mode == "cubic" and cubic_coeff_a != -0.75 else None,
+        exclude_outside=True if exclude_outside and smooth else None,
+        antialias=True if antialias and smooth else None,
+        roi=e.numbers(roi) if crops and roi is not None else None,
+        outside=extrapolation_value if crops and extrapolation_value else None,
+    )
+    return ops.resize(x, **keywords)
 
 
 def scales_of(e: Emitter, scales: Expr | None) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from onward.backends.emit.arguments import leading, options
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.emit.recurrent import results, scan, stacked_parts
 from onward.backends.tensorflow.owned import owned
 from onward.backends.tensorflow.target import ops, rule, tf
 from onward.spec.rnn import GATES, Activation, Recurrence, recurrence
@@ -24,31 +26,13 @@ def _activation(of: Activation) -> Expr:
     return ops.rnn_activation(of.name, *of.numbers) if plain is None else plain
 
 
-def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **options: bool) -> list[Expr | None]:
-    """Call the helper that walks over time, with only those options that are not its defaults."""
+def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **flags: bool) -> list[Expr | None]:
     x, w, r, b, *others = inputs
     given = [x, *owned(e, meaning.kind.lower(), weight=w, recurrent_weight=r, bias=b), *others]
-    while given[-1] is None:
-        given.pop()
-    keywords: dict[str, Any] = {}
+    activations = None
     if not meaning.has_default_activations:
-        keywords["activations"] = tuple(tuple(map(_activation, used)) for used in meaning.activations)
-    if meaning.reverse != (False,):
-        keywords["reverse"] = meaning.reverse
-    if meaning.clip is not None:
-        keywords["clip"] = meaning.clip
-    if meaning.batch_first:
-        keywords["batch_first"] = True
-    call = helper(*given, **keywords, **{k: True for k, v in options.items() if v})
-    return _results(e, call, 3 if meaning.kind == "LSTM" else 2)
-
-
-def _results(e: Emitter, call: Expr, count: int) -> list[Expr | None]:
-    """Those of the results that are read."""
-    used = [i for i in range(count) if e.used(i)]
-    if len(used) == 1:
-        return [call[i] if i in used else None for i in range(count)]
-    return list(e.unpack(call, count))
+        activations = tuple(tuple(map(_activation, used)) for used in meaning.activations)
+    return scan(e, helper, meaning, given, activations, **flags)
 
 
 @rule("LSTM")
@@ -124,20 +108,16 @@ def _stacked(kind: str) -> None:
         nonlinearity: str = "tanh",
     ) -> list[Expr | None]:
         initial, tensors = list(inputs[:states]), list(inputs[states:])
+        tensors = owned(e, kind.lower(), None, **stacked_parts(tensors, num_layers, bidirectional, bias))
         size = 4 if bias else 2
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[:size]
-        suffixes = [f"_l{i}{end}" for i in range(num_layers) for end in ("", "_reverse")[: 1 + bidirectional]]
-        parts = dict(zip((n + s for s in suffixes for n in names), tensors, strict=True))
-        tensors = owned(e, kind.lower(), None, **parts)
         weights = [tuple(tensors[i : i + size]) for i in range(0, len(tensors), size)]
-        given = [lengths, *initial]
-        while given and given[-1] is None:
-            given.pop()
-        flags = {"bidirectional": bidirectional, "batch_first": batch_first}
-        options: dict[str, Any] = {name: True for name, value in flags.items() if value}
-        if nonlinearity != "tanh":
-            options["activation"] = _PLAIN_ACTIVATIONS[nonlinearity]
-        return _results(e, ops.recurrent_layers(kind, x, weights, *given, **options), 1 + states)
+        keywords = options(
+            bidirectional=bool(bidirectional),
+            batch_first=bool(batch_first),
+            activation=None if nonlinearity == "tanh" else _PLAIN_ACTIVATIONS[nonlinearity],
+        )
+        call = ops.recurrent_layers(kind, x, weights, *leading(lengths, *initial), **keywords)
+        return results(e, call, 1 + states)
 
 
 for _kind in GATES:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given, options
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import dtype, ops, rule
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 @rule("DFT")
@@ -27,13 +22,13 @@ def dft(
     onesided: int = 0,
 ) -> Expr:
     along = -2 if axis is None else scalar(e, axis)
-    options = _given(
+    keywords = options(
         length=None if dft_length is None else scalar(e, dft_length),
         axis=None if isinstance(along, int) and along == -2 else along,
-        inverse=True if inverse else None,
-        onesided=True if onesided else None,
+        inverse=bool(inverse),
+        onesided=bool(onesided),
     )
-    return ops.dft(x, **options)
+    return ops.dft(x, **keywords)
 
 
 @rule("STFT")
@@ -46,12 +41,12 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Expr:
-    options = _given(
+    keywords = given(
         window=window,
         frame_length=None if frame_length is None else scalar(e, frame_length),
         onesided=None if onesided else False,
     )
-    return ops.stft(signal, scalar(e, frame_step), **options)
+    return ops.stft(signal, scalar(e, frame_step), **keywords)
 
 
 def _window(op: str, *coefficients: float) -> None:
@@ -59,11 +54,11 @@ def _window(op: str, *coefficients: float) -> None:
 
     @rule(op)
     def apply(e: Emitter, size: Expr, *, output_datatype: int = 1, periodic: int = 1) -> Expr:
-        options = _given(
+        keywords = given(
             periodic=None if periodic else False,
             dtype=None if output_datatype == ir.DataType.FLOAT else dtype(output_datatype),
         )
-        return ops.cosine_window(scalar(e, size), list(coefficients), **options)
+        return ops.cosine_window(scalar(e, size), list(coefficients), **keywords)
 
 
 _window("HannWindow", 0.5, -0.5)

@@ -6,17 +6,13 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import options
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.torch.target import F, dtype, ops, rule, torch
 from onward.errors import UnsupportedError
 
 _D = ir.DataType
-
-
-def options(**given: Any) -> dict[str, Any]:
-    """Keyword arguments without those that are None or False, as PyTorch's functions have by default."""
-    return {name: value for name, value in given.items() if value is not None and value is not False}
 
 
 @rule("onward::SDPA")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from onward.backends.emit.casts import converted_by_helper, dtype_like
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.torch.dtypes import FLOAT8
 from onward.backends.torch.target import DTYPES, dtype, ops, rule, torch
-from onward.errors import UnsupportedError
 from onward.spec.cast import SMALL_FLOATS, SMALL_INTEGERS
 
 _D = ir.DataType
@@ -21,10 +21,7 @@ def cast(e: Emitter, x: Expr, *, to: int, saturate: int = 1, round_mode: str = "
 
 @rule("CastLike")
 def cast_like(e: Emitter, x: Expr, like: Expr, *, saturate: int = 1, round_mode: str = "up") -> Expr:
-    target = e.dtype(like)
-    if target is None:
-        raise UnsupportedError("the dtype that CastLike casts to is not known")
-    return converted(e, x, e.dtype(x), target, bool(saturate), round_mode)
+    return converted(e, x, e.dtype(x), dtype_like(e, like), bool(saturate), round_mode)
 
 
 def converted(
@@ -36,17 +33,11 @@ def converted(
     round_mode: str = "up",
 ) -> Expr:
     """The expression `x`, of dtype `source`, as `target`."""
-    if source == target:
-        return x
+    found = converted_by_helper(x, source, target, saturate, round_mode)
+    if found is not None:
+        return found
     if source == _D.STRING:
         return ops.parse_numbers(x, dtype(target), device=e.device)
-    if target == _D.STRING:
-        return ops.format_numbers(x)
-    if target in SMALL_INTEGERS:
-        width, signed = SMALL_INTEGERS[target]
-        return ops.low_bits(x, width, signed)
-    if target == _D.FLOAT8E8M0:
-        return ops.to_power_of_two(x, saturate, round_mode)
     if target in SMALL_FLOATS:
         return small_float(x.to(torch.float32) if source in FLOAT8 else x, target, saturate)
     if DTYPES[target] == DTYPES.get(source or _D.UNDEFINED):

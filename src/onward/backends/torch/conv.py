@@ -124,8 +124,7 @@ def deform_conv(
 ) -> Expr:
     given = _lists(stride=strides, pads=pads, dilation=dilations)
     more = options(groups=group, offset_groups=None if offset_group == 1 else offset_group)
-    tensors = {k: v for k, v in {"bias": b, "mask": mask}.items() if v is not None}
-    return ops.deform_conv(x, w, offset, **tensors, **given, **more)
+    return ops.deform_conv(x, w, offset, **options(bias=b, mask=mask), **given, **more)
 
 
 @rule("Col2Im")

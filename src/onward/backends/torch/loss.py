@@ -6,9 +6,9 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.torch.attention import options
 from onward.backends.torch.target import F, rule
 
 
@@ -18,7 +18,7 @@ def _target(e: Emitter, labels: Expr) -> Expr:
 
 def _keywords(weight: Expr | None, ignore_index: int | None, reduction: str) -> dict[str, Any]:
     """Those arguments of PyTorch's losses that are not the default: a label of -100 is ignored unless asked."""
-    return options(
+    return given(
         weight=weight,
         ignore_index=None if ignore_index == -100 else ignore_index,
         reduction=None if reduction == "mean" else reduction,

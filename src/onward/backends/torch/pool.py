@@ -7,8 +7,10 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr, Name
+from onward.backends.emit.windows import pool_arguments
 from onward.backends.torch.target import F, ops, rule, torch
 from onward.backends.torch.window import options, padded, short, spatial
 from onward.spec.window import Window, window
@@ -33,7 +35,7 @@ def max_pool(
 ) -> Any:
     win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
     rank = len(kernel_shape)
-    general = _general(win, ceil_mode)
+    general = pool_arguments(win, ceil_mode, tuple)
     function: Expr = getattr(F, f"max_pool{rank}d")
     arguments = {**_arguments(win, bool(ceil_mode)), **options(dilation=short(win.dilations))}
     if e.used(1):
@@ -74,7 +76,9 @@ def avg_pool(
         or e.dtype(x) not in kinds
         or (uneven and (overhang or not count_include_pad))
     ):
-        return ops.avg_pool_nd(x, **_general(win, ceil_mode), **options(count_include_pad=bool(count_include_pad)))
+        return ops.avg_pool_nd(
+            x, **pool_arguments(win, ceil_mode, tuple), **options(count_include_pad=bool(count_include_pad))
+        )
     if uneven:
         x = padded(x, win, pool=True)
     counted = {} if uneven or win.unpadded or count_include_pad else {"count_include_pad": False}
@@ -96,7 +100,7 @@ def lp_pool(
     strides: Ints | None = None,
 ) -> Expr:
     win = _window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
-    return ops.lp_pool_nd(x, **_general(win, ceil_mode), **({} if p == 2 else {"p": p}))
+    return ops.lp_pool_nd(x, **pool_arguments(win, ceil_mode, tuple), **({} if p == 2 else {"p": p}))
 
 
 @rule("GlobalAveragePool")
@@ -134,8 +138,8 @@ def max_unpool(
     strides: Ints | None = None,
 ) -> Expr:
     shape = None if output_shape is None else e.numbers(output_shape)
-    given = {"stride": strides and tuple(strides), "pads": pads and tuple(pads), "output_shape": shape}
-    return ops.max_unpool_nd(x, indices, tuple(kernel_shape), **{k: v for k, v in given.items() if v is not None})
+    keywords = given(stride=strides and tuple(strides), pads=pads and tuple(pads), output_shape=shape)
+    return ops.max_unpool_nd(x, indices, tuple(kernel_shape), **keywords)
 
 
 def _window(
@@ -155,21 +159,6 @@ def _arguments(win: Window, ceil_mode: bool) -> dict[str, Any]:
     padding = short(win.begin) if win.begin is not None and _takes(win) else 0
     stride = {} if win.strides == win.kernel else {"stride": short(win.strides)}
     return {**stride, **options(padding=padding, ceil_mode=ceil_mode)}
-
-
-def _general(win: Window, ceil_mode: int) -> dict[str, Any]:
-    """The arguments of the helpers, which take every window."""
-    if win.begin is None or win.end is None:
-        pads: Any = "same_lower" if win.lower else "same_upper"
-    else:
-        pads = None if win.unpadded else (*win.begin, *win.end)
-    given = {
-        "stride": None if set(win.strides) == {1} else win.strides,
-        "pads": pads,
-        "dilation": None if set(win.dilations) == {1} else win.dilations,
-        "ceil_mode": True if ceil_mode else None,
-    }
-    return {"kernel": win.kernel, **{k: v for k, v in given.items() if v is not None}}
 
 
 def _spatial_axes(x: Expr, rank: int | None) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.emit.facts import scaled
 from onward.backends.torch.dtypes import UNSIGNED
 from onward.backends.torch.target import dtype as torch_dtype
 from onward.backends.torch.target import ops, rule, torch
@@ -19,12 +19,6 @@ _D = ir.DataType
 def seeded(e: Emitter, seed: float | None) -> dict[str, Any]:
     """The generator to draw from, as a keyword argument; PyTorch's own without a seed."""
     return {} if seed is None else {"generator": ops.seeded_generator(float(seed), device=e.device)}
-
-
-def _scaled(x: Expr, factor: float, offset: float) -> Expr:
-    factor, offset = float(str(np.float32(factor))), float(str(np.float32(offset)))
-    x = x if factor == 1 else x * factor
-    return x if offset == 0 else x + offset
 
 
 def _typed(of: ir.DataType | int | None) -> dict[str, Any]:
@@ -54,7 +48,7 @@ def normal(
     scale: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    return _scaled(_draw(e, torch.randn, shape, dtype, seed), scale, mean)
+    return scaled(_draw(e, torch.randn, shape, dtype, seed), scale, mean)
 
 
 @rule("RandomUniform")
@@ -67,7 +61,7 @@ def uniform(
     high: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    return _scaled(_draw(e, torch.rand, shape, dtype, seed), high - low, low)
+    return scaled(_draw(e, torch.rand, shape, dtype, seed), high - low, low)
 
 
 @rule("RandomNormalLike")
@@ -80,7 +74,7 @@ def normal_like(
     scale: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    return _scaled(_draw_like(e, "randn", x, dtype, seed), scale, mean)
+    return scaled(_draw_like(e, "randn", x, dtype, seed), scale, mean)
 
 
 @rule("RandomUniformLike")
@@ -93,7 +87,7 @@ def uniform_like(
     high: float = 1.0,
     seed: float | None = None,
 ) -> Expr:
-    return _scaled(_draw_like(e, "rand", x, dtype, seed), high - low, low)
+    return scaled(_draw_like(e, "rand", x, dtype, seed), high - low, low)
 
 
 @rule("Bernoulli")

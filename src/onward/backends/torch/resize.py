@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter, exact
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import is_dim
@@ -59,21 +60,21 @@ def resize(
                 return found
             axes = range(2, 2 + len(spatial.lengths))
             scale_list, size_list = spatial.scales, spatial.sizes
-    given = {
-        "size": size_list,
-        "scales": scale_list,
-        "axes": None if axes is None else tuple(axes),
-        "mode": mode if smooth else None,
-        "coordinates": None if coordinates == "half_pixel" else coordinates,
-        "rounding": nearest_mode if not smooth and nearest_mode != "round_prefer_floor" else None,
-        "policy": None if keep_aspect_ratio_policy == "stretch" else keep_aspect_ratio_policy,
-        "cubic": cubic_coeff_a if mode == "cubic" and cubic_coeff_a != -0.75 else None,
-        "exclude_outside": True if exclude_outside and smooth else None,
-        "antialias": True if antialias and smooth else None,
-        "roi": e.numbers(roi) if crops and roi is not None else None,
-        "outside": extrapolation_value if crops and extrapolation_value else None,
-    }
-    return ops.resize(x, **{k: v for k, v in given.items() if v is not None})
+    keywords = given(
+        size=size_list,
+        scales=scale_list,
+        axes=None if axes is None else tuple(axes),
+        mode=mode if smooth else None,
+        coordinates=None if coordinates == "half_pixel" else coordinates,
+        rounding=nearest_mode if not smooth and nearest_mode != "round_prefer_floor" else None,
+        policy=None if keep_aspect_ratio_policy == "stretch" else keep_aspect_ratio_policy,
+        cubic=cubic_coeff_a if mode == "cubic" and cubic_coeff_a != -0.75 else None,
+        exclude_outside=True if exclude_outside and smooth else None,
+        antialias=True if antialias and smooth else None,
+        roi=e.numbers(roi) if crops and roi is not None else None,
+        outside=extrapolation_value if crops and extrapolation_value else None,
+    )
+    return ops.resize(x, **keywords)
 
 
 def _scales(e: Emitter, scales: Expr) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.emit.recurrent import scan, stacked_parts
 from onward.backends.emit.weights import Part
 from onward.backends.torch.linear import typed
 from onward.backends.torch.target import F, nn, ops, rule, torch
@@ -58,25 +59,9 @@ def _activation(of: Activation) -> Expr:
     return ops.rnn_activation(of.name, *of.numbers) if plain is None else plain
 
 
-def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **options: bool) -> list[Expr | None]:
-    """Call the helper that walks over time, with only those options that are not its defaults."""
-    given = list(inputs)
-    while given[-1] is None:
-        given.pop()
+def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **flags: bool) -> list[Expr | None]:
     activations = tuple(tuple(map(_activation, used)) for used in meaning.activations)
-    keywords: dict[str, Any] = {"activations": activations}
-    if meaning.reverse != (False,):
-        keywords["reverse"] = meaning.reverse
-    if meaning.clip is not None:
-        keywords["clip"] = meaning.clip
-    if meaning.batch_first:
-        keywords["batch_first"] = True
-    call = helper(*given, **keywords, **{k: True for k, v in options.items() if v})
-    count = 3 if meaning.kind == "LSTM" else 2
-    used = [i for i in range(count) if e.used(i)]
-    if len(used) == 1:
-        return [call[i] if i in used else None for i in range(count)]
-    return list(e.unpack(call, count))
+    return scan(e, helper, meaning, inputs, activations, **flags)
 
 
 def _is_module(e: Emitter, w: Expr, r: Expr, b: Expr | None) -> bool:
@@ -228,10 +213,7 @@ def _stacked(kind: str) -> None:
         first = tensors[0]
         assert first is not None
         constructor = getattr(nn, kind)(input_size, hidden_size, **given, **typed(e, first))
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if bias else 2]
-        suffixes = [f"_l{i}{end}" for i in range(num_layers) for end in ("", "_reverse")[: 1 + bidirectional]]
-        parts = dict(zip((n + s for s in suffixes for n in names), tensors, strict=True))
-        module = e.module(constructor, kind.lower(), (), **parts)
+        module = e.module(constructor, kind.lower(), (), **stacked_parts(tensors, num_layers, bidirectional, bias))
         start = [] if initial[0] is None else [initial if kind == "LSTM" else initial[0]]
         call = module(x, *start) if lengths is None else ops.run_packed(module, x, lengths, *start)
         return _results(e, call, kind, any(map(e.used, range(1, 1 + states))))

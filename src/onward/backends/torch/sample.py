@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import options
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.torch.signal import number
@@ -73,10 +74,10 @@ def non_max_suppression(
     *,
     center_point_box: int = 0,
 ) -> Expr:
-    given = {
-        "max_boxes": number(e, max_output_boxes_per_class),
-        "iou_threshold": number(e, iou_threshold),
-        "score_threshold": number(e, score_threshold),
-        "center_point_box": True if center_point_box else None,
-    }
-    return ops.non_max_suppression(boxes, scores, **{k: v for k, v in given.items() if v is not None})
+    keywords = options(
+        max_boxes=number(e, max_output_boxes_per_class),
+        iou_threshold=number(e, iou_threshold),
+        score_threshold=number(e, score_threshold),
+        center_point_box=bool(center_point_box),
+    )
+    return ops.non_max_suppression(boxes, scores, **keywords)

@@ -6,6 +6,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given, options
 from onward.backends.emit.emitter import Emitter, exact
 from onward.backends.emit.expr import Expr
 from onward.backends.torch.target import dtype, ops, rule, torch
@@ -36,13 +37,9 @@ def dft(
             return torch.fft.irfft(signal, **size, **where).unsqueeze(-1)
         function = torch.fft.ifft if inverse else torch.fft.rfft if onesided else torch.fft.fft
         return torch.view_as_real(function(signal, **size, **where))
-    given = {
-        "length": length,
-        "axis": None if dim == -2 and isinstance(dim, int) else dim,
-        "inverse": True if inverse else None,
-        "onesided": True if onesided else None,
-    }
-    return ops.dft(x, **{k: v for k, v in given.items() if v is not None})
+    plain = isinstance(dim, int) and dim == -2
+    keywords = options(length=length, axis=None if plain else dim, inverse=bool(inverse), onesided=bool(onesided))
+    return ops.dft(x, **keywords)
 
 
 @rule("STFT")
@@ -55,12 +52,9 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Expr:
-    given = {
-        "window": window,
-        "frame_length": number(e, frame_length),
-        "onesided": None if onesided else False,
-    }
-    return ops.stft(signal, number(e, frame_step), **{k: v for k, v in given.items() if v is not None})
+    sides = None if onesided else False
+    keywords = given(window=window, frame_length=number(e, frame_length), onesided=sides)
+    return ops.stft(signal, number(e, frame_step), **keywords)
 
 
 def _window(e: Emitter, function: Expr, size: Expr, periodic: int, to: int, **more: float) -> Expr:

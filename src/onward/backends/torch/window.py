@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit import arguments
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.torch.target import F, dtype, ops
@@ -27,7 +28,7 @@ def short(values: Sequence[float]) -> Any:
 def options(**given: Any) -> dict[str, Any]:
     """Keyword arguments without those that have the framework's own default."""
     defaults = {"stride": 1, "dilation": 1, "groups": 1}
-    return {k: v for k, v in given.items() if v is not None and v is not False and v != defaults.get(k, 0)}
+    return {k: v for k, v in arguments.options(**given).items() if v != defaults.get(k, 0)}
 
 
 def typed(e: Emitter, weight: Expr) -> dict[str, Any]:
