@@ -14,13 +14,13 @@ from onward.backends.torch.target import TARGET
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src/onward"
-TORCH = SOURCE / "backends/torch"
 LONGEST = 500
 
 SHARED = {
     "dtypes": "what rules of every family use for dtypes that PyTorch has few kernels for",
     "host": "helpers for numbers computed from shapes, called by the emitter",
     "ml_scores": "what scores become, for the tree ensembles, linear models and support vector machines of ai.onnx.ml",
+    "weights": "how a generated model of TensorFlow gets its weights",
     "window": "sliding windows, for conv and pool",
 }
 """Files of runtime helpers or specs that belong to no single family of ops, and why."""
@@ -119,13 +119,22 @@ def test_parts_import_only_what_they_may() -> None:
     assert not wrong
 
 
-def test_runtime_helpers_depend_on_nothing_but_the_framework() -> None:
-    """They are copied into generated code."""
-    allowed = {"torch", "numpy", *sys.stdlib_module_names}
-    for path in files("src/onward/backends/torch/runtime"):
+RUNTIMES = {folder.parent.name: folder for folder in (SOURCE / "backends").glob("*/runtime")}
+"""The runtime helpers of each backend that has its own; a backend is named after its framework."""
+
+
+@pytest.mark.parametrize("backend", sorted(RUNTIMES))
+def test_runtime_helpers_depend_on_nothing_but_the_framework(backend: str) -> None:
+    """They are copied into generated code, which needs numpy and safetensors beside it."""
+    allowed = {backend, "numpy", "safetensors", *sys.stdlib_module_names}
+    for path in RUNTIMES[backend].glob("*.py"):
         for imported in imports(path):
-            own = imported.startswith("onward.backends.torch.runtime.")
+            own = imported.startswith(f"onward.backends.{backend}.runtime.")
             assert own or imported.partition(".")[0] in allowed, f"{path} imports {imported}"
+
+
+def test_backends_with_runtime_helpers() -> None:
+    assert {"torch", "tensorflow"} <= RUNTIMES.keys()
 
 
 def families() -> set[str]:
@@ -142,7 +151,7 @@ def test_every_family_has_its_tests() -> None:
 
 def test_families_have_one_name_everywhere() -> None:
     """Or a name that begins with it, where one file would be too long: image_jpeg, image_png."""
-    for folder in (TORCH / "runtime", SOURCE / "spec"):
+    for folder in (*RUNTIMES.values(), SOURCE / "spec"):
         found = {name for name in names(folder) if not name.startswith(tuple(f"{family}_" for family in families()))}
         assert found - families() - SHARED.keys() == set(), folder
     assert SHARED.keys() & families() == set()

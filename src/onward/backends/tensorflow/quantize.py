@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Arg, Emitter, Unpack
 from onward.backends.emit.expr import Binary, Expr
 from onward.backends.emit.facts import is_exact_in_single, is_zero, offset
@@ -114,9 +115,9 @@ def integer_matmul(
     rows = offset(e, a_zero_point)
     if isinstance(rows, Arg) and e.rank(rows) != 0 and e.shape(rows) != (1,):
         rows = ops.per_row(a_zero_point)
-    given = _given(a_zero_point=rows, b_zero_point=offset(e, b_zero_point))
+    keywords = given(a_zero_point=rows, b_zero_point=offset(e, b_zero_point))
     size = (e.shape(b) or (None,))[-2:][0]
-    return ops.quantized_matmul(a, b, **given, **_width(e, a, a_zero_point, b, b_zero_point, (-2,), size))
+    return ops.quantized_matmul(a, b, **keywords, **_width(e, a, a_zero_point, b, b_zero_point, (-2,), size))
 
 
 @rule("ConvInteger")
@@ -147,7 +148,7 @@ def integer_conv(
     return ops.quantized_conv(
         ops.channels_last(x) if turn else x,
         w,
-        **_given(
+        **given(
             x_zero_point=offset(e, x_zero_point),
             w_zero_point=offset(e, w_zero_point),
             strides=list(strides) if strides and set(strides) != {1} else None,
@@ -158,10 +159,6 @@ def integer_conv(
         ),
         **_width(e, x, x_zero_point, w, w_zero_point, axes, None if sizes is None else math.prod(sizes)),
     )
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _width(e: Emitter, *operands: Any) -> dict[str, Any]:
