@@ -268,6 +268,11 @@ class Emitter:
     def bind(self, value: ir.Value, var: Var) -> None:
         self._vars[value] = var
 
+    def values(self) -> dict[Var, ir.Value]:
+        """The value that each variable holds, of those that hold one of the graph."""
+        named = {expr._var: value for value, expr in self._exprs.items() if isinstance(expr, Ref)}
+        return named | {var: value for value, var in self._vars.items()}
+
     def bind_same(self, value: ir.Value, other: ir.Value) -> None:
         """Make `value` another name of `other`."""
         self._same[value] = self._same.get(other, other)
