@@ -88,9 +88,11 @@ def _tflite(model: Model, source: Source, path: Path, args: argparse.Namespace) 
 
 
 def _keras(model: Model, args: argparse.Namespace) -> Source:
-    from onward.backends.keras.convert import generate
+    from onward.backends.keras.convert import built
+    from onward.backends.keras.save import source_path
 
-    return generate(model, args.trainable or True, args.inputs_nhwc or (), args.outputs_nhwc or ())
+    module = source_path(Path(args.out)).stem
+    return built(model, args.trainable or True, args.inputs_nhwc or (), args.outputs_nhwc or (), module)
 
 
 def _keras_file(model: Model, source: Source, path: Path, args: argparse.Namespace) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
@@ -55,6 +55,8 @@ class KerasSource(Source):
     """The source of a model, with the weights of each of its layers in the order in which Keras has them."""
 
     layers: Mapping[str, list[Tensor]] = field(default_factory=dict)
+    net: Any = None
+    """The model, once it has been made."""
 
 
 def load_rules() -> None:
@@ -64,15 +66,25 @@ def load_rules() -> None:
 
 
 def generate(
-    model: Model, trainable: Trainable = True, inputs_nhwc: Iterable[str] = (), outputs_nhwc: Iterable[str] = ()
+    model: Model,
+    trainable: Trainable = True,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+    shaped: bool = False,
 ) -> KerasSource:
-    """The Keras source of a model, the inputs and outputs named so channels last. `model` is left as it is."""
+    """The Keras source of a model, the inputs and outputs named so channels last. `model` is left as it is.
+
+    With `shaped`, layers of its own tell the shapes of what they give.
+    """
     load_rules()
     with no_garbage_collection():
         _check(model.ir.graph)
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
         with guarded("choosing Keras' layers for its nodes"):
-            emitter, function, pieces = _layered(graph, model.ir.graph.outputs)
+            found = _layered(graph)
+            if shaped:
+                _tell_shapes(found, model.ir.graph.outputs)
+            emitter, function, pieces = found
         freeze = choose(emitter.weights, trainable)
         with guarded("writing source code"):
             writer = LayerWriter(TreeNode(()), class_names(graph.graph), freeze=freeze)
@@ -94,32 +106,44 @@ def _fed(graph: ir.Graph) -> list[ir.Value]:
     return [value for value in graph.inputs if not value.is_initializer()]
 
 
-def _layered(graph: ir.Model, declared: Sequence[ir.Value]) -> Pieces:
+def _layered(graph: ir.Model) -> Pieces:
     """The computation in pieces; those nodes have layers of Keras that do not stand alone among others."""
     without: set[ir.Node] = set()
     try:
         while True:
-            found = _pieces(graph, KerasTarget(without), declared)
+            found = _pieces(graph, KerasTarget(without))
             more = absorbed(found[2])
             if not more:
                 return found
             without |= more
     except Tangled:
-        return _pieces(graph, TENSORFLOW, declared)
+        return _pieces(graph, TENSORFLOW)
 
 
-def _pieces(graph: ir.Model, target: Target, declared: Sequence[ir.Value]) -> Pieces:
-    """The computation; its outputs, of which the file may know more than can be inferred, are variables."""
+def _pieces(graph: ir.Model, target: Target) -> Pieces:
     emitter, function = emit(graph, target, flags=("training",))
-    for i, (value, known) in enumerate(zip(graph.graph.outputs, declared, strict=True)):
-        result = function.results[i]
-        if value.shape is None and known.shape is not None:
-            result = tf.ensure_shape(result, [None] * len(known.shape))
+    for i, (value, result) in enumerate(zip(graph.graph.outputs, function.results, strict=True)):
         if not isinstance(result, Ref) or result._var.kind == "host":
             var = Var(value.name or "", "tensor")
             function.block.body.append(Assign([var], result))
             function.results[i] = Ref(var)
     return emitter, function, cut(function, emitter.weights)
+
+
+def _tell_shapes(found: Pieces, declared: Sequence[ir.Value]) -> None:
+    """Let layers of our own give tensors of the shapes that the file knows, where TensorFlow cannot infer them."""
+    emitter, function, pieces = found
+    ends = {_var(result): value for result, value in zip(function.results, declared, strict=True)}
+    values = emitter.values()
+    for piece in pieces:
+        for i, var in enumerate(piece.outputs):
+            value = values.get(var) if var is not None else None
+            shape = None if value is None else emitter.shape(value)
+            known = ends[var].shape if var in ends else None
+            if shape is None and known is not None:
+                shape = (None,) * len(known)
+            if shape is not None and piece.function is not None:
+                piece.function.results[i] = tf.ensure_shape(piece.function.results[i], list(shape))
 
 
 def _source(
@@ -169,6 +193,23 @@ def to_keras(
     name; several outputs a dict by name. Those named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last,
     all others as in the file.
     """
+    return built(load(source), trainable, inputs_nhwc, outputs_nhwc).net
+
+
+def built(
+    model: Model,
+    trainable: Trainable = True,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+    module: str = "onward_generated",
+) -> KerasSource:
+    """The source, as a module of that name, with the model that it makes."""
     from onward.backends.keras.load import run
 
-    return run(generate(load(source), trainable, inputs_nhwc, outputs_nhwc))
+    inputs_nhwc, outputs_nhwc = list(inputs_nhwc), list(outputs_nhwc)
+    source = generate(model, trainable, inputs_nhwc, outputs_nhwc)
+    try:
+        return replace(source, net=run(source, module))
+    except UnsupportedError:
+        source = generate(model, trainable, inputs_nhwc, outputs_nhwc, shaped=True)
+        return replace(source, net=run(source, module))

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from onward.backends.keras.convert import KerasSource
 
 
+LONGEST = 300
+"""Characters of Keras' message that are kept."""
+
+
 def run(source: KerasSource, module: str = "onward_generated") -> keras.Model:
     """Execute the source, as a module of that name, and fill in the weights."""
     if keras.backend.backend() != "tensorflow":
@@ -23,11 +27,9 @@ def run(source: KerasSource, module: str = "onward_generated") -> keras.Model:
     run_in(made, source.model)
     try:
         model: keras.Model = made.build()
-    except (RuntimeError, ValueError) as error:
-        if "infer the output" not in str(error):
-            raise
-        reason = " ".join(str(error).split())
-        raise UnsupportedError(f"a Keras model must know the rank and dtype of every tensor: {reason}") from error
+    except (RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:LONGEST]
+        raise UnsupportedError(f"Keras cannot make the layers: {reason}") from error
     for layer in model.layers:
         for variable, tensor in zip(layer.weights, source.layers.get(layer.name, []), strict=True):
             variable.assign(carried(tensor, source.dtypes))

@@ -28,11 +28,8 @@ def check_path(path: Path) -> None:
 
 
 def write_keras(source: KerasSource, path: Path) -> Path:
-    """Build the model and save it, with its source beside it."""
-    from onward.backends.keras.load import run
-
+    """Save a model that has been built, with its source beside it."""
     check_path(path)
-    module = source_path(path)
-    run(source, module.stem).save(path)
-    module.write_text(source.model, encoding="utf-8")
+    source.net.save(path)
+    source_path(path).write_text(source.model, encoding="utf-8")
     return path

@@ -9,11 +9,11 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
-from onward.backends.emit.expr import Call, Expr, Name, Ref, lift
+from onward.backends.emit.expr import Call, Expr, Name, lift
 from onward.backends.emit.target import Rule
 from onward.backends.emit.weights import Part
 from onward.backends.tensorflow.target import TARGET as TENSORFLOW
-from onward.backends.tensorflow.target import TensorFlowTarget, tf
+from onward.backends.tensorflow.target import TensorFlowTarget
 from onward.registry import Registry
 
 layers = Name("layers")
@@ -43,29 +43,15 @@ class _Rules(Registry[Rule]):
         self._without = without
 
     def get(self, key: str) -> Rule | None:
-        plain = TENSORFLOW.rules.get(key)
-        return None if plain is None else partial(self._apply, LAYERS.get(key), plain)
+        plain, layered = TENSORFLOW.rules.get(key), LAYERS.get(key)
+        return plain if plain is None or layered is None else partial(self._either, layered, plain)
 
-    def _apply(self, layered: Rule | None, plain: Rule, e: Emitter, *inputs: Expr | None, **attributes: Any) -> Any:
-        if e.block.parent is not None:
-            return plain(e, *inputs, **attributes)
-        if layered is not None and e.node not in self._without:
+    def _either(self, layered: Rule, plain: Rule, e: Emitter, *inputs: Expr | None, **attributes: Any) -> Any:
+        if e.block.parent is None and e.node not in self._without:
             found = layered(e, *inputs, **attributes)
             if found is not None:
                 return found
-        return _of_known_rank(e, inputs, plain(e, *inputs, **attributes))
-
-
-def _of_known_rank(e: Emitter, inputs: tuple[Expr | None, ...], result: Any) -> Any:
-    """A result whose rank the file tells; TensorFlow cannot, where it follows from numbers in a tensor."""
-    value = e.node.outputs[0]
-    shape = e.shape(value)
-    if shape is None or not isinstance(result, Expr) or isinstance(result, Arg | Ref) or len(e.node.outputs) > 1:
-        return result
-    computed = [x for x in inputs if x is not None and e.const(x) is None and e.host(x) is None]
-    if not any(e.dtype(x) == ir.DataType.INT64 and (e.rank(x) or 0) < 2 for x in computed):
-        return result
-    return tf.ensure_shape(result, list(shape))
+        return plain(e, *inputs, **attributes)
 
 
 class KerasTarget(TensorFlowTarget):
