@@ -17,6 +17,8 @@ from onward.training.kernels.regions import Dims, dims_of
 
 MOST_PIECES = 16
 """Units in a value: more variables would not stay in registers."""
+LARGEST = 1 << 18
+"""Elements of a matrix that stays in a core's cache from step to step."""
 PRODUCTS = ("MatMul", "Gemm")
 PARTING = ("Split", "Concat")
 
@@ -52,6 +54,8 @@ class Steps:
         self.widths: dict[ir.Value, int] = {}
         self.phases = [Phase()]
         self._levels: dict[ir.Value, int] = {}
+        self._looped: list[ir.Value] = []
+        """Values that are more than operands of products."""
         if not {value for node in body for value in node.inputs}.isdisjoint((*made, *self.rows)):
             raise UnprintableError("steps that read all rows")
         self._begin(outer[:count])
@@ -64,8 +68,9 @@ class Steps:
             raise UnprintableError("an output that is not of floats")
         if any(self.widths[old] != self.widths[new] for old, new in zip(self.states, self.outputs, strict=False)):
             raise UnprintableError("a state that changes its width")
-        self.unit = math.gcd(*self.widths.values())
-        if max(self.widths.values()) > MOST_PIECES * self.unit:
+        looped = [self.widths[value] for value in (*self._looped, *self.outputs)]
+        self.unit = math.gcd(*looped)
+        if max(looped) > MOST_PIECES * self.unit:
             raise UnprintableError("widths have little in common")
         self.inputs = [*outer[:count], *self.rows, *self.outside]
         """Of the kernel."""
@@ -137,6 +142,7 @@ class Steps:
         level = max(self._levels[value] for value in values if value in self._levels)
         for output, width in zip(node.outputs, results, strict=True):
             self._know(output, width, level)
+        self._looped += [value for value in (*values, *node.outputs) if value in self.widths]
         self.phases[level].nodes.append(node)
 
     def _parted(self, node: ir.Node) -> Sequence[int]:
@@ -169,15 +175,27 @@ class Steps:
 
 
 def feeding(graph: ir.Graph, scan: ir.Node) -> list[ir.Node]:
-    """Nodes that compute rows of a Scan, and nothing else, element by element."""
+    """Nodes that compute rows of a Scan, and nothing else, row by row."""
     found: list[ir.Node] = []
     for node in reversed(list(graph)):
         users = {user for output in node.outputs for user, _ in output.uses()}
-        if not users or not users <= {scan, *found} or any(output.is_graph_output() for output in node.outputs):
+        if (
+            node.domain
+            or not users
+            or not users <= {scan, *found}
+            or any(output.is_graph_output() for output in node.outputs)
+        ):
             continue
-        if not node.domain and (node.op_type == "Concat" or node.op_type in PRINTED) and _rank(node.outputs[0]) == 3:
+        if _rank(node.outputs[0]) == 3 and (_is_small(node) or node.op_type == "Concat" or node.op_type in PRINTED):
             found.insert(0, node)
     return found
+
+
+def _is_small(node: ir.Node) -> bool:
+    """Whether a node is a product that can as well be computed step by step."""
+    dims = None if node.op_type != "MatMul" or node.inputs[1] is None else dims_of(node.inputs[1])
+    sizes = [dim for dim in dims or () if isinstance(dim, int)]
+    return len(sizes) == 2 and math.prod(sizes) <= LARGEST
 
 
 def given(value: ir.Value | None) -> ir.Value:

@@ -339,7 +339,8 @@ def _kept(d: _Direction, bias: Tensor | None) -> list[Tensor]:
         h = o * end
         return [h, cell], [h, states[0], i, o, f, g, end, states[1]]
 
-    inputs = d.steps(op.Gemm(flat(d.x), d.w, bias, transB=1))
+    inputs = d.x @ op.transpose(d.w, [1, 0])
+    inputs = inputs if bias is None else inputs + bias
     h, c, y, d.before, *kept = scan(op, step, [d.h0, d.c0], [inputs], backwards=d.backwards)
     for place, tensor, axis in ((0, y, 1), (1, h, 0), (2, c, 0)):
         d.layer.c.replace(place, op.Unsqueeze(tensor, op.ints([axis])))
