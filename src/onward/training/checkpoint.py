@@ -77,6 +77,7 @@ def load(path: str | os.PathLike[str], trainer: Trainer) -> tuple[dict[str, Any]
             view[...] = found[part][name]
     trainer.steps, trainer.accumulated = about["step"], about["accumulated"]
     trainer.lr, trainer.seed = about["lr"], about["seed"]
+    trainer.torn = False
     return about["progress"], found["more"]
 
 

@@ -10,12 +10,20 @@ from collections.abc import Iterator, Sequence
 
 import onnx
 
+from onward.training.kernels.driver import DOMAIN
+
+UPDATE = "update"
+"""How the names of kernels begin that change weights: each writes its outputs `<input>.next` where these inputs are."""
+VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout", "Cast", "Transpose", "Expand", "Slice")
+"""Ops whose outputs may be where their inputs are."""
+
 
 def order_nodes(graph: onnx.GraphProto) -> None:
     """Sort nodes that are in some possible order already. What leads to an output is computed when that is its turn."""
-    nodes = list(graph.node)
+    nodes = sorted(graph.node, key=lambda node: is_update(node))
     makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    needs = [sorted({makers[name] for name in reads(node) if name in makers}) for node in nodes]
+    needs = [{makers[name] for name in reads(node) if name in makers} for node in nodes]
+    _write_last(nodes, needs)
     depths: list[int] = []
     for before in needs:
         depths.append(1 + max((depths[index] for index in before), default=0))
@@ -25,7 +33,28 @@ def order_nodes(graph: onnx.GraphProto) -> None:
     graph.node.extend(nodes[index] for index in order)
 
 
-def _on_demand(ends: Sequence[int], needs: Sequence[Sequence[int]], depths: Sequence[int]) -> list[int]:
+def is_update(node: onnx.NodeProto) -> bool:
+    return bool(node.domain == DOMAIN and node.op_type.startswith(UPDATE))
+
+
+def _write_last(nodes: Sequence[onnx.NodeProto], needs: Sequence[set[int]]) -> None:
+    """What changes a weight where it is has to wait for everything else that reads it, be it through a view of it."""
+    changed = {
+        name: [index]
+        for index, node in enumerate(nodes)
+        if is_update(node)
+        for name in node.input
+        if f"{name}.next" in node.output
+    }
+    for index, node in enumerate(nodes):
+        writers = sorted({writer for name in reads(node) for writer in changed.get(name, ()) if writer != index})
+        for writer in writers:
+            needs[writer].add(index)
+        if writers and (node.op_type in VIEWS or any(a.HasField("g") or a.graphs for a in node.attribute)):
+            changed.update((name, writers) for name in node.output)
+
+
+def _on_demand(ends: Sequence[int], needs: Sequence[set[int]], depths: Sequence[int]) -> list[int]:
     """Each after what it needs, that which takes longest first: the rest need not wait for it then."""
     order: dict[int, None] = {}
     for end in ends:

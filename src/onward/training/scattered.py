@@ -30,7 +30,7 @@ def scatter_in_place(model: ir.Model) -> tuple[ir.Model, list[Scattered]]:
     found = []
     for output in list(graph.outputs):
         node = _maker(output)
-        if node is None or node.op_type != "ScatterND" or not _is_sum_of_rows(node):
+        if node is None or not _is_sum_of_rows(node):
             continue
         data, indices = node.inputs[0], node.inputs[1]
         assert data is not None and indices is not None
@@ -46,6 +46,16 @@ def scatter_in_place(model: ir.Model) -> tuple[ir.Model, list[Scattered]]:
     return copy, found
 
 
+def sum_of_rows(gradient: ir.Value) -> tuple[ir.Value, ir.Value] | None:
+    """The rows that a gradient is the sum of, [..., row], and their numbers, [..., 1]; None where it is no such sum."""
+    node = _maker(gradient)
+    if node is None or not _is_sum_of_rows(node):
+        return None
+    _, numbers, rows = node.inputs
+    assert numbers is not None and rows is not None
+    return None if rows.shape is None or numbers.dtype != ir.DataType.INT64 else (rows, numbers)
+
+
 def _maker(value: ir.Value) -> ir.Node | None:
     node = value.producer()
     while node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
@@ -55,6 +65,8 @@ def _maker(value: ir.Value) -> ir.Node | None:
 
 def _is_sum_of_rows(node: ir.Node) -> bool:
     """Whether rows are added to zeros, and one number says which."""
+    if node.op_type != "ScatterND" or node.domain:
+        return False
     data, indices = node.inputs[0], node.inputs[1]
     how = node.attributes.get("reduction")
     if data is None or indices is None or how is None or how.as_string() != "add":

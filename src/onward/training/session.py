@@ -48,13 +48,32 @@ def open_session(
     return _opened(graph, threads, lean, None)
 
 
-def _opened(graph: ir.Model, threads: int | None, lean: bool, library: Path | None) -> onnxruntime.InferenceSession:
+def open_changing(
+    graph: ir.Model, sources: Mapping[str, str], threads: int | None
+) -> onnxruntime.InferenceSession | None:
+    """A session of a graph that changes weights where they are, by kernels whose C is given; None where it cannot be.
+
+    Only in our own order is a weight changed after everything that reads it.
+    """
+    found = with_kernels(fast_convolutions(graph), sources)
+    if found is None:
+        return None
+    with contextlib.suppress(RunFailure):
+        return _opened(found[0], threads, True, found[1], in_order=True)
+    return None
+
+
+def _opened(
+    graph: ir.Model, threads: int | None, lean: bool, library: Path | None, *, in_order: bool = False
+) -> onnxruntime.InferenceSession:
     import onnxruntime
 
     with failures("onnxruntime"):
         model = Model(graph).to_proto().SerializeToString()
         options = _options(threads, library)
         ordered = _ordered(model, library) if lean and len(model) < LARGEST_ORDERED else None
+        if ordered is None and in_order:
+            raise RunFailure("the nodes of the graph cannot be put in order")
         if ordered is not None:
             model = ordered
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

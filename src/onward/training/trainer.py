@@ -7,6 +7,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,7 @@ from onward.training.ctc import CTC
 from onward.training.divergence import DivergedError, diagnosis
 from onward.training.evaluation import COUNTED, RIGHT, evaluation
 from onward.training.flat import Flat
-from onward.training.kernels.compiler import chosen
-from onward.training.scattered import Rows, scatter_in_place
+from onward.training.passes import Kept, Used, used
 from onward.training.session import Batch, Feeds, bind_input, bind_output, open_session
 from onward.training.targets import class_labels
 from onward.training.trainable import LOSS, Trainable, check_rate
@@ -63,7 +63,7 @@ class Trainer:
         self.steps = trainable.step
         self.accumulated = 0
         """Batches since the last step of the optimizer, where several make one."""
-        self._threads = threads
+        self._threads, self._kernels = threads, kernels
         dtypes = {array.dtype for array in trainable.parameters.values()}
         if len(dtypes) != 1:
             raise OnwardError(f"parameters of several dtypes are not trained together: {sorted(map(str, dtypes))}")
@@ -75,44 +75,51 @@ class Trainer:
         check_homes(trainable.original, [*trainable.weights(trainable.parameters), *trainable.buffers])
         self._weights = Flat.of(trainable.parameters, dtype)
         set_aside(trainable)
-        self._gradients = self._weights.like()
         self._sums = self._weights.like() if trainable.accumulate > 1 else None
         self._state = {slot: self._slot(slot) for slot in trainable.optimizer.states}
         self._buffers = {name: array.copy() for name, array in trainable.buffers.items()}
         self._fresh = {name: array.copy() for name, array in trainable.buffers.items()}
-        self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
-        graph, scattered = scatter_in_place(trainable.gradients)
-        self._session = open_session(graph, threads, lean=True, kernels=chosen(kernels))
-        own = {*self._weights.views, *self._buffers, *(each.start for each in scattered)}
-        self._feeds = Feeds(self._session, trainable.gradients.graph, own)
+        self._loss = np.zeros((), dtype)
+        self._used = used(trainable, self._weights, self._state, threads, kernels)
+        self._update = None
+        if self._used is not None:
+            self._bind(self._used.session, self._used.binding)
+        else:
+            self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
+        first = self._used or self._kept
+        own = {*self._weights.views, *self._buffers, *first.own}
+        self._feeds = Feeds(first.session, trainable.gradients.graph, own)
         self._labels = class_labels(trainable.gradients.graph, trainable.labels)
         self._ctc = ctc_labels(trainable)
-        self._loss = np.zeros((), dtype)
         self._random = any(node.op_type in RANDOM for node in trainable.gradients.graph.all_nodes())
-        self._binding = self._bound(self._session)
-        outputs = {f"{name}.grad": view for name, view in self._gradients.views.items()}
-        shapes = {value.name: value.shape for value in self._session.get_outputs()}
-        for name, view in outputs.items():
-            known = all(isinstance(size, int) for size in shapes[name])
-            bind_output(self._binding, name, view.reshape(shapes[name]) if known else view)
-        for name, array in self._fresh.items():
-            bind_output(self._binding, f"{name}.next", array)
-        self._rows = Rows(scattered, outputs, self._binding)
+        self.torn = False
+        """Whether a step has failed when it had begun to change weights."""
         self._evaluation: Any = None
 
     def _slot(self, slot: str) -> Flat:
         given = {name: self.trainable.state[f"{name}.{slot}"] for name in self.trainable.parameters}
         return Flat.of(given, self._weights.buffer.dtype)
 
-    def _bound(self, session: Any) -> Any:
-        """A binding of what stays where it is."""
-        binding = session.io_binding()
+    @cached_property
+    def _kept(self) -> Kept:
+        made = Kept(self.trainable, self._weights, self._threads, self._kernels)
+        self._bind(made.session, made.binding)
+        return made
+
+    @property
+    def _gradients(self) -> Flat:
+        return self._kept.gradients
+
+    def _bind(self, session: Any, binding: Any) -> None:
+        """Bind what stays where it is."""
         wanted = {value.name for value in session.get_inputs()}
         for name, view in self._weights.views.items():
             if name in wanted:
                 bind_input(binding, name, view)
-        bind_output(binding, LOSS, self._loss)
-        return binding
+        given = {value.name for value in session.get_outputs()}
+        for name, array in {LOSS: self._loss, **{f"{name}.next": array for name, array in self._fresh.items()}}.items():
+            if name in given:
+                bind_output(binding, name, array)
 
     @property
     def parameters(self) -> dict[str, Array]:
@@ -151,7 +158,12 @@ class Trainer:
 
         Where gradients are accumulated, only every so many batches change the weights.
         """
-        loss = self.gradients(batch)
+        self._check_whole()
+        if self._used is not None:
+            self._used.prepare(self.rate, self.steps + 1)
+            loss = self._passed(self._used, batch)
+        else:
+            loss = self.gradients(batch)
         if not math.isfinite(loss):
             raise DivergedError(self._diagnosis(loss, batch))
         if self._sums is not None:
@@ -160,25 +172,35 @@ class Trainer:
             if self.accumulated < self.trainable.accumulate:
                 return loss
             np.divide(self._sums.buffer, self.accumulated, out=self._gradients.buffer)
-            self._rows.forget()
+            self._kept.rows.forget()
             self._sums.buffer[...] = 0
             self.accumulated = 0
-        self._update(self.rate, self.steps + 1)
+        if self._update is not None:
+            self._update(self.rate, self.steps + 1)
         self.steps += 1
         return loss
 
     def gradients(self, batch: Batch) -> float:
         """The loss of a batch; its gradients are then in place, and running statistics have followed it."""
-        binding = self._binding
-        feeds = self._feed(binding, batch)
+        self._kept.rows.clear()
+        loss = self._passed(self._kept, batch)
+        self._kept.rows.remember()
+        return loss
+
+    def _passed(self, way: Kept | Used, batch: Batch) -> float:
+        """The loss of a batch; running statistics have followed it."""
+        feeds = self._feed(way.binding, batch)
         for name, array in self._buffers.items():
-            bind_input(binding, name, array)
-            bind_output(binding, f"{name}.next", self._fresh[name])
+            bind_input(way.binding, name, array)
+            bind_output(way.binding, f"{name}.next", self._fresh[name])
         if self._random:
             self._set_seed()
-        self._rows.clear()
-        self._run(self._session, binding, feeds)
-        self._rows.remember()
+        self._loss[...] = math.nan
+        try:
+            self._run(way.session, way.binding, feeds)
+        except RunFailure:
+            self.torn = self.torn or (way is self._used and math.isfinite(self._loss))
+            raise
         loss = float(self._loss)
         if math.isfinite(loss):
             self._buffers, self._fresh = self._fresh, self._buffers
@@ -245,7 +267,8 @@ class Trainer:
         """Loss, right answers, answers, samples."""
         if self._evaluation is None:
             session = open_session(evaluation(self.trainable), self._threads)
-            self._evaluation = session, self._bound(session), [value.name for value in session.get_outputs()]
+            self._evaluation = session, session.io_binding(), [value.name for value in session.get_outputs()]
+            self._bind(*self._evaluation[:2])
         session, binding, outputs = self._evaluation
         counts = {name: np.zeros((), np.int64) for name in (RIGHT, COUNTED)}
         wanted = {value.name for value in session.get_inputs()}
@@ -272,6 +295,7 @@ class Trainer:
 
     def continued(self) -> Trainable:
         """What is trained, from where it is now: its weights, state and steps."""
+        self._check_whole()
         return replace(
             self.trainable,
             parameters={name: array.copy() for name, array in self.parameters.items()},
@@ -282,11 +306,20 @@ class Trainer:
 
     def tuned(self, *, average: bool = False) -> Model:
         """The model as it was given, with the weights as they are now, or with their moving averages."""
+        self._check_whole()
         weights = self.trainable.average(self.state) if average else self.parameters
         return with_weights(self.trainable.original, self.trainable.weights(weights) | self._buffers)
 
+    def _check_whole(self) -> None:
+        if self.torn:
+            raise OnwardError(
+                f"step {self.steps + 1} failed when it had changed some weights and not others: "
+                "go on from the last checkpoint"
+            )
+
     def check_finite(self) -> None:
         """Refuse weights that the last step has ruined: no loss has shown it yet."""
+        self._check_whole()
         for name, array in self.parameters.items():
             if not np.isfinite(array).all():
                 raise DivergedError(

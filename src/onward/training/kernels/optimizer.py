@@ -34,16 +34,13 @@ class Kernel:
         self, trainable: Trainable, weights: Flat, gradients: Flat, state: Mapping[str, Flat], threads: int | None
     ) -> None:
         """Raises `UnprintableError` where the optimizer does not go element by element, or does not compile."""
-        default = Rule(1.0, trainable.optimizer.weight_decay)
-        rules = {name: trainable.rules.get(name, default) for name in weights.views}
-        kinds = list(dict.fromkeys(rules.values()))
+        kinds, graphs = step_graphs(trainable, weights.buffer.dtype)
         flats = {"w": weights, "w.grad": gradients, **{f"w.{slot}": flat for slot, flat in state.items()}}
-        graphs = [_graph(trainable, rule, weights.buffer.dtype) for rule in kinds]
         bodies = [printed(graph, f"step{i}", list(flats)) for i, graph in enumerate(graphs)]
         made = loaded("\n".join([PRELUDE, _SUM.format(kind=_ctype(weights.buffer.dtype)), *bodies]))
         if made is None:
             raise UnprintableError("it does not compile")
-        self._functions = [getattr(made, f"step{i}") for i in range(len(kinds))]
+        self._functions = [getattr(made, f"step{i}") for i in range(len(graphs))]
         for function in self._functions:
             function.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
             function.restype = None
@@ -55,7 +52,7 @@ class Kernel:
         self._scalars: list[Array] = [np.zeros((), np.float32), np.zeros((), np.int64), np.zeros((), np.float32)]
         self._given = (ctypes.c_void_p * len(self._scalars))(*(scalar.ctypes.data for scalar in self._scalars))
         self._clips = trainable.clip_norm is not None
-        self._ranges = _ranges(weights, [kinds.index(rule) for rule in rules.values()])
+        self._ranges = _ranges(weights, kinds)
         self._threads = threads or os.cpu_count() or 1
 
     def __call__(self, lr: float, step: int) -> None:
@@ -109,6 +106,14 @@ def _shared(work: Callable[[int, int], Any], size: int, parts: int, threads: int
 def _pool(threads: int) -> ThreadPoolExecutor:
     """A call into C lets other threads of Python go on."""
     return ThreadPoolExecutor(threads, thread_name_prefix="onward-update")
+
+
+def step_graphs(trainable: Trainable, dtype: np.dtype[Any]) -> tuple[list[int], list[ir.Graph]]:
+    """The kinds of steps that there are, and of each parameter which one it makes."""
+    default = Rule(1.0, trainable.optimizer.weight_decay)
+    rules = [trainable.rules.get(name, default) for name in trainable.parameters]
+    kinds = list(dict.fromkeys(rules))
+    return [kinds.index(rule) for rule in rules], [_graph(trainable, rule, dtype) for rule in kinds]
 
 
 def _graph(trainable: Trainable, rule: Rule, dtype: np.dtype[Any]) -> ir.Graph:
