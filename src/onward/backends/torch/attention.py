@@ -9,6 +9,7 @@ import onnx_ir as ir
 from onward.backends.emit.arguments import options
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.emit.linear_attention import linear_attention
 from onward.backends.torch.target import F, dtype, ops, rule, torch
 from onward.errors import UnsupportedError
 
@@ -150,38 +151,8 @@ def swiglu(e: Emitter, gate: Expr, value: Expr, *, alpha: float = 1.0) -> Expr:
 
 
 @rule("LinearAttention")
-def linear_attention(
-    e: Emitter,
-    q: Expr,
-    k: Expr,
-    v: Expr,
-    state: Expr | None = None,
-    decay: Expr | None = None,
-    beta: Expr | None = None,
-    *,
-    q_num_heads: int,
-    kv_num_heads: int,
-    scale: float = 0.0,
-    update_rule: str = "gated_delta",
-    chunk_size: int = 64,
-) -> list[Any]:
-    if update_rule not in ("linear", "gated", "delta", "gated_delta"):
-        raise UnsupportedError(f"LinearAttention: unknown update_rule {update_rule!r}")
-    parts = [
-        ops.split_heads(q, q_num_heads),
-        ops.split_heads(k, kv_num_heads),
-        ops.split_heads(v, kv_num_heads),
-    ]
-    fade, share = update_rule.startswith("gated"), update_rule.endswith("delta")
-    keywords: dict[str, Any] = {}
-    if state is not None:
-        keywords["state"] = state
-    if fade and decay is not None:
-        keywords["decay"] = ops.split_heads(decay, kv_num_heads)
-    if share and beta is not None:
-        keywords["beta"] = beta
-    y, last = e.unpack(ops.linear_attention(*parts, **keywords, **options(scale=scale or None)), 2)
-    return [ops.merge_heads(y), last]
+def linear(e: Emitter, q: Expr, k: Expr, v: Expr, *more: Expr | None, **attributes: Any) -> list[Any]:
+    return linear_attention(e, q, k, v, *more, **attributes)
 
 
 @rule("CausalConvWithState")

@@ -1,0 +1,38 @@
+"""ONNX's optimizers. The helpers that take one step for one tensor are named alike in every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr, Helpers
+from onward.errors import InvalidModelError
+
+ops = Helpers()
+
+
+def _steps(
+    e: Emitter, helper: Expr, rate: Expr, count: Expr, tensors: Sequence[Expr], kinds: int, **options: Any
+) -> list[Expr]:
+    """Call the helper for each optimized tensor: inputs and outputs come kind by kind, not tensor by tensor."""
+    if not tensors or len(tensors) % kinds:
+        raise InvalidModelError(f"{e.node.op_type}: {len(tensors)} tensors are not {kinds} for each optimized one")
+    size = len(tensors) // kinds
+    results = [e.unpack(helper(rate, count, *tensors[i::size], **options), kinds - 1) for i in range(size)]
+    return [result[kind] for kind in range(kinds - 1) for result in results]
+
+
+def adam(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, **options: float) -> list[Expr]:
+    return _steps(e, ops.adam_step, rate, count, tensors, 4, **options)
+
+
+def adagrad(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, **options: float) -> list[Expr]:
+    return _steps(e, ops.adagrad_step, rate, count, tensors, 3, **options)
+
+
+def momentum(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, mode: str, **options: float) -> list[Expr]:
+    if mode not in ("standard", "nesterov"):
+        raise InvalidModelError(f"Momentum: mode is {mode!r}, not standard or nesterov")
+    nesterov = {"nesterov": True} if mode == "nesterov" else {}
+    return _steps(e, ops.momentum_step, rate, count, tensors, 3, **options, **nesterov)
