@@ -289,7 +289,7 @@ def _explain(name: str, backend: str, unknown: bool) -> None:
     model = forget_shapes(model_of(case)) if unknown else model_of(case)
     print(onnx.printer.to_text(model)[:3000])
     try:
-        if backend.partition(":")[0] in ("torch", "tensorflow"):
+        if backend.partition(":")[0] in ("torch", "tensorflow", "keras"):
             source = importlib.import_module(f"onward.backends.{backend.partition(':')[0]}.convert")
             print(source.generate(load(model)).model)
         prepared = prepare(backend, model)

@@ -78,8 +78,8 @@ def generate(
     """
     load_rules()
     with no_garbage_collection():
-        _check(model.ir.graph)
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
+        _check(graph.graph)
         with guarded("choosing Keras' layers for its nodes"):
             found = _layered(graph)
             if shaped:
@@ -95,7 +95,7 @@ def _check(graph: ir.Graph) -> None:
     """A functional model takes and gives tensors, whose rank it must know."""
     for kind, values in (("input", graph.inputs), ("output", graph.outputs)):
         for value in values:
-            if not isinstance(value.type, ir.TensorType):
+            if value.type is not None and not isinstance(value.type, ir.TensorType):
                 raise UnsupportedError(f"a Keras model has tensors, and its {kind} {value.name!r} is a {value.type}")
     for value in _fed(graph):
         if value.shape is None:
