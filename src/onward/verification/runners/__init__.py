@@ -142,4 +142,4 @@ def brief(error: BaseException) -> str:
 
 def load_all() -> None:
     """Import the files of this folder, which register what they define; none of them imports its framework yet."""
-    from onward.verification.runners import onnxruntime, openvino, reference, tensorflow, torch  # noqa: F401
+    from onward.verification.runners import keras, onnxruntime, openvino, reference, tensorflow, torch  # noqa: F401
