@@ -27,9 +27,11 @@ RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Rando
 
 SPELLING = "the standard leaves open how a number is spelled"
 ROUNDING = "the standard leaves open how interpolated integers are rounded"
+FILLING = "the standard leaves open with which text strings are padded"
 OPEN = {(op, "T2", "tensor(string)"): SPELLING for op in ("Cast", "CastLike")} | {
     ("GridSample", "T1", f"tensor({sign}int{bits})"): ROUNDING for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
+OPEN |= {(op, parameter, "tensor(string)"): FILLING for op, parameter in (("CenterCropPad", "T"), ("GridSample", "T1"))}
 """Results of which there is more than one right form, and why."""
 
 DTYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype", "stash_type")

@@ -68,11 +68,11 @@ def attention(
             bounds["past"] = e.dim(past_key, 2)
         key, value = tf.concat([past_key, key], axis=2), tf.concat([past_value, value], axis=2)
     key, value = e.let(key), e.let(value)
-    if mask is not None and e.dtype(mask) not in (*FLOATS, _D.BOOL, None):
-        mask = tf.cast(mask, dtype(dtype_of(e, q)))
-    masks = [] if mask is None else [mask]
+    typed = mask is None or e.dtype(mask) in (*FLOATS, _D.BOOL, None)
+    added = mask if typed else tf.cast(mask, dtype(dtype_of(e, q)))
+    masks = [] if added is None else [added]
     if bounds or lengths is not None or not _fits(e, mask, k, past_key):
-        given = [mask, lengths] if lengths is not None else masks
+        given = [added, lengths] if lengths is not None else masks
         masks = [ops.attention_mask(query, key, *given, **bounds)]
     inner = ("raw", "capped", "masked", "probabilities")[qk_matmul_output_mode]
     precise = softmax_precision is None or _D(softmax_precision) in (_D.FLOAT, _D.FLOAT16, _D.BFLOAT16)

@@ -29,8 +29,9 @@ MODES = {
 def prepare(model: Model, mode: str) -> Run:
     from onward.backends.tensorflow.convert import generate
     from onward.backends.tensorflow.load import run
+    from onward.backends.tensorflow.tflite import generate_for_tflite
 
-    source = generate(model)
+    source = generate_for_tflite(model) if mode == "tflite" else generate(model)
     if mode in ("savedmodel", "tflite"):
         return written(source, model.ir.graph, mode)
     return runner_of(run(source), model.ir.graph, traced=mode == "function")
@@ -128,7 +129,7 @@ def from_tensor(value: Any, dtype: np.dtype[Any] | None) -> Any:
         return [from_tensor(item, dtype) for item in value]
     if not tf.is_tensor(value):
         return value
-    array = np.asarray(value)
+    array = np.asarray(value.numpy())
     if value.dtype == tf.string:
         flat = [text.decode() for text in array.reshape(-1).tolist()]
         return np.array(flat, object).reshape(array.shape)

@@ -103,7 +103,8 @@ def attention(
     dtype, groups = q.dtype, size(q, 1) // size(k, 1)
     if not is_number(groups) or groups > 1:
         k, v = tf.repeat(k, groups, 1), tf.repeat(v, groups, 1)
-    q, k, v = single(q), single(k), single(v)
+    q, k = single(q), single(k)
+    v = tf.cast(v, q.dtype)
     raw = tf.matmul(q * (inverse_root(size(q, 3), q.dtype) if scale is None else scale), k, transpose_b=True)
     capped = softcap * tf.tanh(raw / softcap) if softcap else raw
     masked, blind = capped, None

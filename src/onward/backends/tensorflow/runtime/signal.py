@@ -95,7 +95,8 @@ def cosine_window(
     span = count if periodic else tf.maximum(count - 1, 1)
     angle = 2 * math.pi * tf.range(count) / span
     terms = [coefficient * tf.cos(i * angle) for i, coefficient in enumerate(coefficients)]
-    return tf.cast(tf.add_n(terms), dtype)
+    total = tf.add_n(terms)
+    return tf.cast(tf.cast(total, tf.float32) if dtype.is_integer else total, dtype)  # a peak of almost 1 is 1
 
 
 def mel_weight_matrix(
