@@ -26,7 +26,7 @@ from onward.training.targets import class_labels
 from onward.training.trainable import LOSS, Trainable, check_rate
 from onward.training.update import stepping
 from onward.training.weights import check_homes, with_weights
-from onward.verification.runners import failures
+from onward.verification.runners import raised_failures
 
 if TYPE_CHECKING:
     from onward.training.fit import History
@@ -229,7 +229,7 @@ class Trainer:
     def _run(self, session: Any, binding: Any, feeds: Mapping[str, Array]) -> None:
         """Feeds are arguments because they have to live as long as the run."""
         try:
-            with failures("onnxruntime"):
+            with raised_failures("onnxruntime"):
                 session.run_with_iobinding(binding)
         except RunFailure as error:
             shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())

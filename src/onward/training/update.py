@@ -15,7 +15,7 @@ from onward.training.kernels.expressions import UnprintableError
 from onward.training.kernels.optimizer import Kernel
 from onward.training.session import bind_input, bind_output, open_session
 from onward.training.trainable import LEARNING_RATE, STEP, Trainable, updates
-from onward.verification.runners import failures
+from onward.verification.runners import raised_failures
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CHUNK = 1 << 16
@@ -84,7 +84,7 @@ class Update:
 
     def __call__(self, lr: float, step: int) -> None:
         self._rate[...], self._step[...] = lr, step
-        with failures("onnxruntime"):
+        with raised_failures("onnxruntime"):
             for session, binding in self._bindings:
                 session.run_with_iobinding(binding)
         for target, copy in self._copies:

@@ -119,17 +119,24 @@ def failures(name: str) -> Iterator[None]:
     logged = logging.root.manager.disable
     logging.disable(max(logged, logging.WARNING))
     try:
-        with warnings.catch_warnings():
+        with raised_failures(name), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
+    finally:
+        logging.disable(logged)
+
+
+@contextmanager
+def raised_failures(name: str) -> Iterator[None]:
+    """As `failures`, for a runtime that is quiet: a step of training would feel what silence costs."""
+    try:
+        yield
     except OnwardError:
         raise
     except MemoryError as error:
         raise RunFailure(f"{name}: ran out of memory") from error
     except Exception as error:
         raise RunFailure(f"{name}: {brief(error)}") from error
-    finally:
-        logging.disable(logged)
 
 
 def brief(error: BaseException) -> str:
