@@ -2,7 +2,7 @@
 
     python -m venv ort && ort/bin/pip install onnxruntime-training-cpu==1.19.2 onnx==1.16.2 "numpy<2" torch
     python benchmarks/ort_training.py --python ort/bin/python             everything; writes docs/training_rival.md
-    python benchmarks/ort_training.py --python ort/bin/python --only steps --seconds 5
+    python benchmarks/ort_training.py --python ort/bin/python --only steps mlp cnn --results rival.json    some rows
 
 It needs other versions than Onward, so both are compared by their ratio to PyTorch, which runs in turns with each in
 its own environment: the same networks, the same data, as many threads. The real models are given to it with constants
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,9 @@ def reason(text: str) -> str:
     return lines[-1] if lines else ""
 
 
-def steps(rival: Rival, threads: int, seconds: float) -> list[list[str]]:
-    rows = []
+def steps(rival: Rival, networks: Sequence[str], threads: int, seconds: float) -> Iterator[list[str]]:
     with tempfile.TemporaryDirectory(prefix="onward-rival-") as folder:
-        for name in NETWORKS:
+        for name in networks:
             for optimizer in OPTIMIZERS:
                 *_, wall, _, processor, apart = measured(name, optimizer, threads, seconds, Path(folder))
                 try:
@@ -88,9 +88,9 @@ def steps(rival: Rival, threads: int, seconds: float) -> list[list[str]]:
                     other = [f"{theirs['wall']:.2f}", f"{theirs['cpu']:.2f}", f"{theirs['apart']:.0e}"]
                 except (OnwardError, subprocess.TimeoutExpired) as error:
                     other = ["fails", "fails", " ".join(str(error).split())]
-                rows.append([name, optimizer, wall, other[0], processor, other[1], apart, other[2]])
-                print(*rows[-1], file=sys.stderr)
-    return rows
+                row = [name, optimizer, wall, other[0], processor, other[1], apart, other[2]]
+                print(*row, file=sys.stderr, flush=True)
+                yield row
 
 
 def lifted(model: Model) -> Model:
@@ -161,6 +161,7 @@ def prepare(rival: Rival) -> dict[str, tuple[float, float]]:
     return {who: tuple(map(statistics.median, zip(*each, strict=True))) for who, each in times.items()}  # type: ignore[misc]
 
 
+STEPS = "## Time per step ÷ PyTorch eager"
 HEADINGS = ["network", "optimizer", "onward", "ort-training", "onward, CPU", "ort-training, CPU", "apart", "its apart"]
 
 
@@ -175,7 +176,7 @@ def page(found: Found, threads: int) -> str:
         "",
         machine.describe("onward", "onnxruntime", "torch") + f" · the other environment: {versions}",
         "",
-        *(step_lines(found, threads) if found.steps else []),
+        *(step_lines(found, threads) if found.steps else [STEPS]),
         "## Real models made trainable",
         "",
         f"Of the float models of `zoo.csv` that have weights to train, `prepare` takes **{found.ours}**, and",
@@ -195,17 +196,30 @@ def page(found: Found, threads: int) -> str:
 
 
 def step_lines(found: Found, threads: int) -> list[str]:
+    """Ends in a line with nothing on it, before the next heading."""
+    versions = " · ".join(f"{name} {version}" for name, version in found.versions.items())
+    where = f"{machine.describe('onward', 'onnxruntime', 'torch')} · load {os.getloadavg()[1]:.0f}"
     return [
-        "## Time per step ÷ PyTorch eager",
+        STEPS,
         "",
-        f"{threads} threads; medians of pairs in turns; the second pair of columns is processor time. *Apart* is the",
-        "largest relative difference of losses to PyTorch's over 10 steps (20 for onnxruntime-training).",
+        f"Threads: {threads}. Medians of pairs in turns; the second pair of columns is processor time, which others on the",
+        "machine disturb least. *Apart* is the largest relative difference of losses to PyTorch's over 10 steps (20 for",
+        "onnxruntime-training, whose AdamW has other defaults than PyTorch's).",
+        "",
+        f"{where} · the other environment: {versions}",
         "",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
         *("| " + " | ".join(row) + " |" for row in found.steps),
         "",
     ]
+
+
+def write_steps(found: Found, threads: int) -> None:
+    """Put the table of steps in the place of the one that the page has."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(STEPS, 1)
+    after = rest[rest.index("## ") :]
+    PAGE.write_text(before + "\n".join(step_lines(found, threads)) + "\n" + after, encoding="utf-8")
 
 
 def _words(who: str) -> str:
@@ -218,6 +232,7 @@ def _words(who: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", metavar="network", help=f"whose steps: {', '.join(NETWORKS)}")
     parser.add_argument("--python", required=True, help="of the environment that has onnxruntime-training")
     parser.add_argument("--only", choices=["steps", "zoo", "prepare"])
     parser.add_argument(
@@ -240,14 +255,20 @@ def main() -> None:
         zoo(rival, found)
         print(f"{sum(not why for why in found.models.values())} of {found.ours}")
     if args.only in (None, "steps"):
-        found.steps = steps(rival, args.threads, args.seconds)
+        for row in steps(rival, args.networks or list(NETWORKS), args.threads, args.seconds):
+            found.steps = [old for old in found.steps if old[:2] != row[:2]] + [row]
+            if args.results:
+                args.results.write_text(json.dumps(asdict(found)))
+        found.steps.sort(key=lambda row: (list(NETWORKS).index(row[0]), list(OPTIMIZERS).index(row[1])))
         table = Table(*HEADINGS)
         for row in found.steps:
             table.add_row(*row)
         Console(width=140).print(table)
     if args.results:
         args.results.write_text(json.dumps(asdict(found)))
-    if found.models and found.prepare:
+    if args.only == "steps":
+        write_steps(found, args.threads)
+    elif found.models and found.prepare:
         PAGE.write_text(page(found, args.threads), encoding="utf-8")
         print(f"wrote {PAGE}")
 
