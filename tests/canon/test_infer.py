@@ -127,6 +127,14 @@ def test_a_window_gives_its_rank_to_tensors_of_unknown_rank(
     assert (shape(found["x"]), shape(found["y"])) == (of_x, of_result)
 
 
+def test_half_a_shape_is_not_believed() -> None:
+    """ONNX's function for ConvTranspose stops after the channels where an axis is to become shorter."""
+    found = inferred(
+        "g (float[1, 6, 2, 5] x, float[6, 3, 2, 4] w) => (float[] y) { y = ConvTranspose<output_shape = [1, 8]>(x, w) }"
+    )
+    assert shape(found["y"]) == [None, None, None, None]
+
+
 def test_a_rank_that_holds_in_one_branch_only_is_not_believed() -> None:
     found = inferred(
         """g (bool c, float[2, 4, 5] z, float[6, 4, 3] w) => (float[] y) {

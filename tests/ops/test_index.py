@@ -146,6 +146,12 @@ def test_nonzero(dtype, shape):
     check(*node_model("NonZero", [some(shape, dtype)]))
 
 
+@pytest.mark.parametrize("value", [3, 0])
+def test_nonzero_of_one_number(value):
+    """ONNX gives no row, since there is no axis; ONNX Runtime gives one."""
+    check(*node_model("NonZero", [np.array(value, np.float32)]), expected=[np.zeros((0, int(value != 0)), np.int64)])
+
+
 def test_nonzero_of_unsigned_numbers():
     check(*node_model("NonZero", [np.array([0, 2**15, 1], np.uint16)]), expected=[np.array([[1, 2]])])
 

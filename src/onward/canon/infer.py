@@ -187,7 +187,7 @@ class Inference:
 
     def _refine(self, node: ir.Node, kinds: list[Kind]) -> None:
         """Add the dimensions that follow from numbers of which only some are known, and ranks from weights."""
-        if node.op_type in _WINDOWS and kinds[0].dims is None:
+        if node.op_type in _WINDOWS and len(kinds[0].dims or ()) < 3:  # ONNX stops halfway in some of them
             kinds[0] = _window(node, kinds[0])
             return
         shape = self._known.shape(node)

@@ -86,7 +86,10 @@ def one_hot(e: Emitter, indices: Expr, depth: Expr, values: Expr, *, axis: int =
 
 @rule("NonZero")
 def nonzero(e: Emitter, x: Expr) -> Expr:
-    return tf.transpose(tf.where(x if e.dtype(x) == _D.BOOL else Binary("!=", x, 0)))
+    found = x if e.dtype(x) == _D.BOOL else Binary("!=", x, 0)
+    if e.rank(x) == 0:  # a number has no axis along which it could have a place
+        return tf.transpose(tf.where(tf.reshape(found, [1]))[:, :0])
+    return tf.transpose(tf.where(found))
 
 
 @rule("Unique")
