@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "verification": BASE
     | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"}
     | {"backends.tensorflow", "backends.keras"},
-    "frontends": BASE | {"model", "training"},
+    "frontends": BASE | {"hub", "model", "canon", "passes", "layout", "training"},
     "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "frontends", "training.export"},
     "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
     "scoreboard": BASE | {"", "hub", "model", "verification"},

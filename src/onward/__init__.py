@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from onward.backends.tensorflow.convert import to_tensorflow
     from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
+    from onward.frontends.tensorflow.convert import from_tensorflow
     from onward.frontends.torch import from_torch
     from onward.model import Model, load
     from onward.verification.verify import verify
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
+    "from_tensorflow": "onward.frontends.tensorflow.convert",
     "from_torch": "onward.frontends.torch",
     "load": "onward.model",
     "to_keras": "onward.backends.keras.convert",
@@ -25,7 +27,18 @@ _HOMES = {
     "verify": "onward.verification.verify",
 }
 
-__all__ = ["Model", "OnwardError", "from_torch", "load", "to_keras", "to_tensorflow", "to_torch", "training", "verify"]
+__all__ = [
+    "Model",
+    "OnwardError",
+    "from_tensorflow",
+    "from_torch",
+    "load",
+    "to_keras",
+    "to_tensorflow",
+    "to_torch",
+    "training",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:

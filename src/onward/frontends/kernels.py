@@ -1,0 +1,118 @@
+"""What ONNX Runtime has kernels for: nodes of other dtypes are computed in a wider one that holds the same numbers."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onward.canon.walk import all_nodes
+from onward.errors import UnsupportedError
+
+WIDER = {
+    ir.DataType.BOOL: (ir.DataType.UINT8, ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.INT8: (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.UINT8: (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.INT16: (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.UINT16: (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.INT32: (ir.DataType.INT64, ir.DataType.DOUBLE),
+    ir.DataType.UINT32: (ir.DataType.INT64, ir.DataType.DOUBLE),
+    ir.DataType.UINT64: (ir.DataType.INT64,),
+    ir.DataType.FLOAT16: (ir.DataType.FLOAT,),
+    ir.DataType.BFLOAT16: (ir.DataType.FLOAT,),
+    ir.DataType.FLOAT: (ir.DataType.DOUBLE,),
+}
+"""Dtypes to compute in, the nearest first."""
+
+
+@cache
+def _kernels() -> dict[str, list[tuple[int, int, dict[str, frozenset[str]]]]]:
+    """By op: the first and the last version, and the dtypes of each type variable."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+
+    found: dict[str, list[tuple[int, int, dict[str, frozenset[str]]]]] = {}
+    for kernel in runtime.get_all_opkernel_def():
+        if kernel.provider == "CPUExecutionProvider" and not kernel.domain:
+            kinds = {variable: frozenset(types) for variable, types in kernel.type_constraints.items()}
+            found.setdefault(kernel.op_name, []).append((*kernel.version_range, kinds))
+    return found
+
+
+def make_runnable(model: ir.Model) -> None:
+    """Give every node dtypes that ONNX Runtime has a kernel for, in place; raises where none does."""
+    for node in list(all_nodes(model.graph)):
+        if node.domain in ("", "ai.onnx"):
+            _make_runnable(node, model.opset_imports[""])
+
+
+def _make_runnable(node: ir.Node, opset: int) -> None:
+    schema = onnx.defs.get_schema(node.op_type, opset)
+    if schema.has_function or schema.has_context_dependent_function:
+        return
+    kinds = _variables(node, schema)
+    if _runs(node.op_type, schema.since_version, kinds):
+        return
+    for variable, dtype in kinds.items():
+        for wider in WIDER.get(dtype, ()):
+            if _runs(node.op_type, schema.since_version, kinds | {variable: wider}):
+                _widen(node, schema, variable, dtype, wider)
+                return
+    named = ", ".join(sorted({dtype.name.lower() for dtype in kinds.values()}))
+    raise UnsupportedError(f"{node.name!r}: ONNX Runtime has no kernel of {node.op_type} for {named}")
+
+
+def _slots(declared: Any, count: int) -> list[str]:
+    """The type variable of each input or output; the last stands for the rest where an op takes any number."""
+    names = [slot.type_str for slot in declared]
+    return [names[min(i, len(names) - 1)] for i in range(count)]
+
+
+def _variables(node: ir.Node, schema: Any) -> dict[str, ir.DataType]:
+    free = {constraint.type_param_str for constraint in schema.type_constraints}
+    pairs = [*zip(_slots(schema.inputs, len(node.inputs)), node.inputs, strict=True)] if node.inputs else []
+    pairs += zip(_slots(schema.outputs, len(node.outputs)), node.outputs, strict=True)
+    return {
+        name: value.dtype for name, value in pairs if value is not None and value.dtype is not None and name in free
+    }
+
+
+def _runs(op_type: str, version: int, kinds: dict[str, ir.DataType]) -> bool:
+    for first, last, allowed in _kernels().get(op_type, ()):
+        if first <= version <= last and all(
+            _is_allowed(allowed[name], dtype) for name, dtype in kinds.items() if name in allowed
+        ):
+            return True
+    return False
+
+
+_NAMES = {ir.DataType.FLOAT: "float", ir.DataType.DOUBLE: "double"}
+
+
+def _is_allowed(types: frozenset[str], dtype: ir.DataType) -> bool:
+    return f"tensor({_NAMES.get(dtype, dtype.name.lower())})" in types
+
+
+def _widen(node: ir.Node, schema: Any, variable: str, dtype: ir.DataType, wider: ir.DataType) -> None:
+    graph = node.graph
+    assert graph is not None
+    for i, name in enumerate(_slots(schema.inputs, len(node.inputs))):
+        value = node.inputs[i]
+        if name == variable and value is not None:
+            cast = _cast(value, wider, f"{node.name}/wider{i}")
+            graph.insert_before(node, cast)
+            node.replace_input_with(i, cast.outputs[0])
+    for output, name in zip(node.outputs, _slots(schema.outputs, len(node.outputs)), strict=True):
+        if name == variable:
+            back = _cast(output, dtype, f"{node.name}/back")
+            output.replace_all_uses_with(back.outputs[0], replace_graph_outputs=True)
+            back.replace_input_with(0, output)
+            back.outputs[0].name, output.name = output.name, f"{output.name}/wider"
+            output.type = ir.TensorType(wider)
+            graph.insert_after(node, back)
+
+
+def _cast(value: ir.Value, dtype: ir.DataType, name: str) -> ir.Node:
+    output = ir.Value(name=name, type=ir.TensorType(dtype), shape=value.shape)
+    return ir.Node("", "Cast", [value], [ir.AttrInt64("to", int(dtype))], outputs=[output], name=name)

@@ -1,0 +1,1 @@
+"""TensorFlow to ONNX."""

@@ -1,0 +1,213 @@
+"""Branches and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.sequence import padded, stacked
+from onward.frontends.tensorflow.values import (
+    Collected,
+    Complex,
+    NotCollected,
+    Reserved,
+    Table,
+    TensorList,
+    Value,
+    Variable,
+)
+from onward.frontends.tensorflow.writer import Writer
+from onward.training.build import Tensor
+
+
+@rule("If", "StatelessIf")
+def if_(op: Writer, condition: Tensor, *arguments: Value, then_branch: str, else_branch: str) -> Sequence[Value]:
+    graph = op.operation.graph
+    return _chosen(
+        op,
+        truth(op, condition),
+        lambda: op.translator.call(then_branch, graph, arguments),
+        lambda: op.translator.call(else_branch, graph, arguments),
+    )
+
+
+@rule("Case", "StatelessCase")
+def case(op: Writer, index: Tensor, *arguments: Value, branches: Sequence[str]) -> Sequence[Value]:
+    """A chain of branches; an index of none of them takes the last."""
+    graph = op.operation.graph
+
+    def from_(i: int) -> Sequence[Value]:
+        if i == len(branches) - 1:
+            return op.translator.call(branches[i], graph, arguments)
+        return _chosen(
+            op,
+            op.Equal(index, op.like(i, index)),
+            lambda: op.translator.call(branches[i], graph, arguments),
+            lambda: from_(i + 1),
+        )
+
+    return from_(0)
+
+
+def truth(op: Writer, condition: Tensor) -> Tensor:
+    """A scalar as a truth value: numbers are true unless zero, tensors of more unless empty."""
+    if condition.rank:
+        return op.Size(condition) > op.index(0)
+    return condition if condition.dtype == ir.DataType.BOOL else condition.cast(ir.DataType.BOOL)
+
+
+def _chosen(
+    op: Writer, test: Tensor, then: Callable[[], Sequence[Value]], otherwise: Callable[[], Sequence[Value]]
+) -> Sequence[Value]:
+    known = op.known(test)
+    if known is not None:
+        return then() if bool(known) else otherwise()
+    results: list[Sequence[Value]] = []
+    bodies = []
+    for write in (then, otherwise):
+        graph = ir.Graph([], [], nodes=[], name=op.names.node("branch"))
+        with op.inside(graph):
+            results.append(write())
+            for value in results[-1]:
+                for tensor in _parts(op, value):
+                    graph.outputs.append(op.Identity(tensor).value)
+        bodies.append(graph)
+    made = op.many("If", len(bodies[0].outputs), test, then_branch=bodies[0], else_branch=bodies[1])
+    return _put_together(results[0], made)
+
+
+def _parts(op: Writer, value: Value) -> list[Tensor]:
+    """The tensors that a value is made of."""
+    match value:
+        case Tensor():
+            return [value]
+        case Complex():
+            return [value.real, value.imaginary]
+        case TensorList():
+            return [value.stacked]
+        case Reserved():
+            return [stacked(op, value)]
+        case Variable() | Table():
+            return []
+    raise UnsupportedError(f"a {type(value).__name__} as the result of a branch or a loop")
+
+
+def _put_together(like: Sequence[Value], tensors: Sequence[Tensor]) -> list[Value]:
+    """Values of the kinds of others, of the tensors they are made of."""
+    rest = list(tensors)
+    made: list[Value] = []
+    for value in like:
+        match value:
+            case Complex():
+                made.append(Complex(rest.pop(0), rest.pop(0)))
+            case TensorList() | Reserved():
+                made.append(TensorList(rest.pop(0)))
+            case Variable() | Table():
+                made.append(value)
+            case _:
+                made.append(rest.pop(0))
+    return made
+
+
+@rule("While", "StatelessWhile")
+def while_(op: Writer, *arguments: Value, cond: str, body: str) -> Sequence[Value]:
+    graph = op.operation.graph
+    inner = op.translator.body(body, graph)
+    fixed = {i for i, (a, b) in enumerate(zip(inner.inputs, inner.outputs, strict=True)) if source(b) is a}
+    carried = [i for i in range(len(arguments)) if i not in fixed and not isinstance(arguments[i], Variable | Table)]
+    collecting = {i for i in carried if isinstance(arguments[i], Reserved)}
+    try:
+        return _Loop(op, arguments, cond, body, graph, carried, collecting).written()
+    except NotCollected:
+        return _Loop(op, arguments, cond, body, graph, carried, set()).written()
+
+
+def source(tensor: Any) -> Any:
+    """What a tensor is another name of."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+@dataclass
+class _Loop:
+    op: Writer
+    arguments: Sequence[Value]
+    cond: str
+    body: str
+    graph: Any
+    carried: list[int]
+    collecting: set[int]
+    """Lists to whose end each round puts one tensor: what ONNX calls scan outputs."""
+
+    def written(self) -> list[Value]:
+        op, run = self.op, self.op.translator.call
+        kept = [i for i in self.carried if i not in self.collecting]
+        states = list(self.arguments)
+        first = run(self.cond, self.graph, states)[0]
+        inner = ir.Graph([], [], nodes=[], name=op.names.node("loop"))
+        for dtype in (ir.DataType.INT64, ir.DataType.BOOL):
+            inner.inputs.append(ir.Value(name=op.names.value("loop"), type=ir.TensorType(dtype), shape=ir.Shape([])))
+        outer = [tensor for i in kept for tensor in _parts(op, self.arguments[i])]
+        inside = [self._state(tensor) for tensor in outer]
+        inner.inputs.extend(tensor.value for tensor in inside)
+        for i, value in zip(kept, _put_together([self.arguments[i] for i in kept], inside), strict=True):
+            states[i] = value
+        for i in self.collecting:
+            states[i] = Collected()
+        with op.inside(inner):
+            results = list(run(self.body, self.graph, states))
+            goes_on = run(self.cond, self.graph, results)[0]
+            assert isinstance(goes_on, Tensor)
+            inner.outputs.append(op.Identity(truth(op, goes_on)).value)
+            for i in kept:
+                inner.outputs.extend(op.Identity(tensor).value for tensor in _parts(op, results[i]))
+            for i in sorted(self.collecting):
+                inner.outputs.append(op.Identity(self._item(results[i], states, results)).value)
+        assert isinstance(first, Tensor)
+        last = op.many("Loop", len(outer) + len(self.collecting), None, truth(op, first), *outer, body=inner)
+        final = list(self.arguments)
+        for i, value in zip(kept, _put_together([self.arguments[i] for i in kept], last[: len(outer)]), strict=True):
+            final[i] = value
+        for i, tensor in zip(sorted(self.collecting), last[len(outer) :], strict=True):
+            reserved = self.arguments[i]
+            assert isinstance(reserved, Reserved)
+            final[i] = TensorList(padded(op, tensor, reserved.count))
+        return final
+
+    def _state(self, tensor: Tensor) -> Tensor:
+        """What a round begins with: of the same rank, but maybe of another size than before the loop."""
+        dims = tensor.dims
+        shape = None if dims is None else ir.Shape([None] * len(dims))
+        value = ir.Value(name=self.op.names.value("loop"), type=tensor.value.type, shape=shape)
+        return self.op.tensor(value)
+
+    def _item(self, value: Value, states: Sequence[Value], results: Sequence[Value]) -> Tensor:
+        """What a round puts to the end: at the place of a counter that begins at zero and goes up by one."""
+        if not isinstance(value, Collected) or value.item is None:
+            raise NotCollected
+        if value.place is not None and not any(
+            isinstance(state, Tensor) and state.value is value.place.value and self._counts(i, state, results[i])
+            for i, state in enumerate(states)
+        ):
+            raise NotCollected
+        return value.item
+
+    def _counts(self, i: int, state: Tensor, result: Value) -> bool:
+        start = self.arguments[i]
+        if not isinstance(start, Tensor) or not isinstance(result, Tensor):
+            return False
+        begin, made = self.op.known(start), result.value.producer()
+        while made is not None and made.op_type == "Identity" and made.inputs[0] is not None:
+            made = made.inputs[0].producer()
+        if begin is None or begin.size != 1 or int(begin.reshape(())) != 0 or made is None or made.op_type != "Add":
+            return False
+        a, b = made.inputs
+        step = b if a is state.value else a if b is state.value else None
+        size = None if step is None else self.op.known(self.op.tensor(step))
+        return size is not None and size.size == 1 and int(size.reshape(())) == 1

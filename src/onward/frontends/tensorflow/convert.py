@@ -1,0 +1,100 @@
+"""TensorFlow functions and SavedModels as ONNX models."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pathlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.tensorflow.finish import finished
+from onward.frontends.tensorflow.sources import concrete, resources
+from onward.frontends.tensorflow.translate import Translator, dtype_of
+from onward.frontends.tensorflow.values import Value
+from onward.model import Model
+from onward.training.build import Tensor
+
+OPSET = 21
+"""What is written unless another opset is asked for: the newest that ONNX Runtime has all kernels for."""
+OLDEST, NEWEST = 13, 26
+
+
+def from_tensorflow(
+    source: Any,
+    signature: str | Sequence[Any] | None = None,
+    *,
+    opset: int = OPSET,
+    allow_custom_ops: bool = False,
+) -> Model:
+    """A TensorFlow function, or a SavedModel, as an ONNX model.
+
+    `source` is a `tf.function`, a concrete function, any callable of tensors, or the folder of a SavedModel.
+    `signature` is the name of one of a SavedModel's signatures, or for a function the `tf.TensorSpec` of each argument.
+    """
+    if not OLDEST <= opset <= NEWEST:
+        raise OnwardError(f"opset {opset}: one from {OLDEST} to {NEWEST} can be written")
+    load_rules()
+    name = pathlib.Path(source).stem if isinstance(source, str | os.PathLike) else "model"
+    return translated(concrete(source, signature), opset, allow_custom_ops, name)
+
+
+def translated(function: Any, opset: int, custom_ops: bool, name: str) -> Model:
+    """The model of a concrete function."""
+    translator = Translator(opset, custom_ops)
+    translator.model.graph.name = name
+    graph = function.graph
+    translator.libraries.append(graph)
+    captured = resources(function)
+    own = len(graph.inputs) - len(captured)
+    arguments: list[Value] = []
+    for tensor in graph.inputs[:own]:
+        arguments.append(translator.input(tensor.op.name, dtype_of(tensor), _dims(tensor)))
+    arguments += [translator.op.array(held) if isinstance(held, np.ndarray) else held for held in captured]
+    missing = translator.missing(graph, graph.outputs)
+    if missing and not custom_ops:
+        listed = "; ".join(f"{op} ({', '.join(where[:3])}{' …' if len(where) > 3 else ''})" for op, where in missing)
+        raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")
+    results = translator.run(graph, arguments, graph.outputs, graph.inputs)
+    for label, result in zip(output_names(function), results, strict=True):
+        if not isinstance(result, Tensor):
+            raise UnsupportedError(f"output {label!r} is no tensor that ONNX has: {type(result).__name__}")
+        value = translator.op.Identity(result).value
+        value.name = label
+        translator.model.graph.outputs.append(value)
+    return finished(translator, Model(translator.model))
+
+
+def output_names(function: Any) -> list[str]:
+    """The keys of a dict, or `output_0` and so on."""
+    import tensorflow as tf
+
+    structured = function.structured_outputs
+    if isinstance(structured, Mapping):
+        keys = [(key, tf.nest.flatten(structured[key])) for key in sorted(structured)]
+        if all(len(values) == 1 for _, values in keys):
+            return [key for key, _ in keys]
+    return [f"output_{i}" for i in range(len(function.graph.outputs))]
+
+
+def _dims(tensor: Any) -> list[int | str | None] | None:
+    """Dimensions; those that are not known have names of their own, the first of them is the batch."""
+    if tensor.shape.rank is None:
+        return None
+    name = tensor.op.name
+    return [
+        d if d is not None else "batch" if i == 0 else f"{name}_dim{i}" for i, d in enumerate(tensor.shape.as_list())
+    ]
+
+
+@cache
+def load_rules() -> None:
+    """Import the file of every family."""
+    package = importlib.import_module("onward.frontends.tensorflow")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")

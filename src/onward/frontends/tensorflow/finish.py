@@ -1,0 +1,39 @@
+"""The last steps: what nothing reads goes, weights get their names, transposes go where the layout allows."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+import onnx_ir.passes.common as passes
+
+from onward.frontends.kernels import make_runnable
+from onward.frontends.tensorflow.translate import Translator
+from onward.layout.onnx_to_onnx import relaid
+from onward.model import Model
+from onward.passes.fuse_dense import fuse_dense
+from onward.passes.fuse_norms import fuse_norms
+
+
+def finished(translator: Translator, model: Model) -> Model:
+    graph = model.ir.graph
+    fuse_norms(model.ir)
+    fuse_dense(model.ir)
+    passes.RemoveUnusedNodesPass()(model.ir)
+    for weight, stored in translator.rearranged.items():
+        if not weight.uses() and stored.uses() and weight.name is not None:
+            name = weight.name
+            if name in graph.initializers:
+                del graph.initializers[name]
+            _rename(graph, stored, name)
+    result = relaid(model, None).model
+    make_runnable(result.ir)
+    passes.RemoveUnusedNodesPass()(result.ir)
+    return result
+
+
+def _rename(graph: ir.Graph, value: ir.Value, name: str) -> None:
+    assert value.name is not None
+    del graph.initializers[value.name]
+    value.name = name
+    if value.const_value is not None:
+        value.const_value.name = name
+    graph.register_initializer(value)

@@ -1,0 +1,50 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.writer import Writer
+from onward.training.build import Tensor
+
+
+def _turned(op: Writer, x: Tensor) -> Tensor:
+    """With the last two axes swapped."""
+    rank = op.rank(x, "a matrix to be transposed")
+    return op.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@rule("MatMul")
+def matmul(op: Writer, a: Tensor, b: Tensor, *, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
+    return op.MatMul(_turned(op, a) if transpose_a else a, _turned(op, b) if transpose_b else b)
+
+
+@rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def batch_matmul(op: Writer, a: Tensor, b: Tensor, *, adj_x: bool = False, adj_y: bool = False) -> Tensor:
+    return op.MatMul(_turned(op, a) if adj_x else a, _turned(op, b) if adj_y else b)
+
+
+@rule("Einsum")
+def einsum(op: Writer, *tensors: Tensor, equation: str) -> Tensor:
+    return op.Einsum(*tensors, equation=equation)
+
+
+@rule("BiasAdd", "BiasAddV1")
+def bias_add(op: Writer, x: Tensor, bias: Tensor, *, data_format: str = "NHWC") -> Tensor:
+    if data_format != "NHWC":
+        rank = op.rank(x, "what a bias is added to")
+        return x if _taken_by_convolution(op, x, bias) else x + op.unsqueeze(bias, list(range(1, rank - 1)))
+    return x + bias if not _taken_by_convolution(op, x, bias) else x
+
+
+def _taken_by_convolution(op: Writer, x: Tensor, bias: Tensor) -> bool:
+    """Whether the bias could go into the convolution that is all of `x`."""
+    made = x.value.producer()
+    if made is not None and made.op_type == "Transpose" and made.inputs[0] is not None:
+        made = made.inputs[0].producer()
+    if made is None or made.op_type not in ("Conv", "ConvTranspose") or len(made.inputs) != 2:
+        return False
+    if bias.value.producer() is not None or bias.rank != 1 or len(op.operation.inputs[0].consumers()) != 1:
+        return False
+    made.resize_inputs(3)
+    made.replace_input_with(2, bias.value)
+    return True

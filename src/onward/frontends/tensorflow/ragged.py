@@ -1,0 +1,157 @@
+"""Ragged and sparse tensors: values, and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.segment import grouped
+from onward.frontends.tensorflow.writer import Writer
+from onward.training.build import Tensor
+
+FAR = 2**31 - 1
+
+
+def _one(op: Writer, tensor: Tensor) -> Tensor:
+    """A scalar as a vector of one."""
+    return op.Reshape(tensor, op.ints([1]))
+
+
+def rows_of(op: Writer, splits: Tensor, count: Tensor) -> Tensor:
+    """For each value the number of its row: how many rows end before it."""
+    ends = op.unsqueeze(op.Slice(splits, op.ints([1]), op.ints([FAR])), [0])
+    places = op.unsqueeze(op.Range(op.index(0), op.squeeze(count, [0]), op.index(1)), [1])
+    return op.reduced("ReduceSum", (places >= ends).cast(ir.DataType.INT64), [1], keepdims=False)
+
+
+@rule("RaggedTensorToTensor")
+def ragged_to_tensor(
+    op: Writer,
+    shape: Tensor,
+    values: Tensor,
+    default: Tensor,
+    *partitions: Tensor,
+    row_partition_types: Sequence[str],
+) -> Tensor:
+    """Of one ragged axis, given by where its rows end or by the row of each value."""
+    inner = op.Slice(op.Shape(values), op.ints([1]), op.ints([FAR]))
+    count = op.Slice(op.Shape(values), op.ints([0]), op.ints([1]))
+    if list(row_partition_types) == ["ROW_SPLITS"]:
+        splits = op.int64(partitions[0])
+        rows = op.Shape(splits) - op.index(1)
+        row = rows_of(op, splits, count)
+    elif list(row_partition_types) == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"]:
+        rows, row = _one(op, op.int64(partitions[0])), op.int64(partitions[1])
+        ones = op.Expand(op.index(1), op.Shape(row))
+        lengths = grouped(op, ones, row, rows, "Sum")
+        splits = op.Concat(op.ints([0]), op.CumSum(lengths, op.index(0)), axis=0)
+    else:
+        raise UnsupportedError("a tensor of more than one ragged axis")
+    place = op.Range(op.index(0), op.squeeze(count, [0]), op.index(1)) - op.Gather(splits, row)
+    lengths = op.Slice(splits, op.ints([1]), op.ints([FAR])) - op.Slice(splits, op.ints([0]), op.ints([-1]))
+    longest = op.reduced("ReduceMax", op.Concat(lengths, op.ints([0]), axis=0), [0], keepdims=True)
+    wanted = op.known(shape)
+    if wanted is None or (wanted.ndim and (wanted[:1] >= 0).any()):
+        raise UnsupportedError("a number of rows asked for")
+    width = longest
+    if wanted.ndim and wanted.size > 1 and int(wanted[1]) >= 0:
+        width = op.ints([int(wanted[1])])
+    kept = op.NonZero(place < op.squeeze(width, [0]))
+    kept = op.squeeze(kept, [0])
+    target = op.Concat(op.unsqueeze(op.Gather(row, kept), [1]), op.unsqueeze(op.Gather(place, kept), [1]), axis=1)
+    empty = op.Expand(default, op.Concat(rows, width, inner, axis=0))
+    return op.ScatterND(empty, target, op.Gather(values, kept))
+
+
+@rule("RaggedRange")
+def ragged_range(op: Writer, starts: Tensor, limits: Tensor, deltas: Tensor) -> list[Tensor]:
+    """Rows of numbers one after the other: each number is its place in the row times the step."""
+    if starts.dtype.numpy().kind not in "iu":
+        raise UnsupportedError("rows of numbers that are not whole")
+    begin, end, step = (op.flat(op.int64(t)) for t in (starts, limits, deltas))
+    lengths = op.Max(op.Div(end - begin + step - op.Sign(step), step), op.index(0))
+    splits = op.Concat(op.ints([0]), op.CumSum(lengths, op.index(0)), axis=0)
+    count = op.Slice(splits, op.ints([-1]), op.ints([FAR]))
+    row = rows_of(op, splits, count)
+    place = op.Range(op.index(0), op.squeeze(count, [0]), op.index(1)) - op.Gather(splits, row)
+    size = op.Shape(lengths)
+    first, by = (op.Gather(op.Expand(t, size), row) for t in (begin, step))
+    wanted = op.operation.outputs[0].dtype
+    return [splits.cast(_dtype(wanted)), (first + place * by).cast(starts.dtype)]
+
+
+def _dtype(dtype: object) -> ir.DataType:
+    from onward.frontends.tensorflow.dtypes import onnx_dtype
+
+    return onnx_dtype(dtype.as_datatype_enum)  # type: ignore[attr-defined]
+
+
+@rule("RaggedGather")
+def ragged_gather(op: Writer, splits: Tensor, values: Tensor, indices: Tensor) -> list[Tensor]:
+    """Rows by their numbers."""
+    if len(op.operation.inputs) != 3 or indices.rank != 1:
+        raise UnsupportedError("rows of more than one ragged axis")
+    ends = op.int64(splits)
+    chosen = op.int64(indices)
+    begin = op.Gather(ends, chosen)
+    lengths = op.Gather(ends, chosen + op.index(1)) - begin
+    new = op.Concat(op.ints([0]), op.CumSum(lengths, op.index(0)), axis=0)
+    count = op.Slice(new, op.ints([-1]), op.ints([FAR]))
+    row = rows_of(op, new, count)
+    place = op.Range(op.index(0), op.squeeze(count, [0]), op.index(1)) - op.Gather(new, row)
+    return [new.cast(splits.dtype), op.Gather(values, op.Gather(begin, row) + place)]
+
+
+def dense(op: Writer, places: Tensor, values: Tensor, shape: Tensor, default: Tensor | None = None) -> Tensor:
+    empty = op.Expand(op.like(0, values) if default is None else default, op.int64(shape))
+    return op.ScatterND(empty, op.int64(places), values)
+
+
+@rule("SparseToDense")
+def sparse_to_dense(op: Writer, places: Tensor, shape: Tensor, values: Tensor, default: Tensor) -> Tensor:
+    if places.rank is not None and places.rank < 2:
+        places = op.Reshape(places, op.ints([-1, 1]))
+    count = op.Slice(op.Shape(places), op.ints([0]), op.ints([1]))
+    return dense(op, places, op.Expand(values, count), shape, default)
+
+
+@rule("SparseTensorDenseMatMul")
+def sparse_matmul(
+    op: Writer,
+    places: Tensor,
+    values: Tensor,
+    shape: Tensor,
+    other: Tensor,
+    *,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+) -> Tensor:
+    a = dense(op, places, values, shape)
+    a = op.Transpose(a, perm=[1, 0]) if adjoint_a else a
+    return op.MatMul(a, op.Transpose(other, perm=[1, 0]) if adjoint_b else other)
+
+
+@rule("SparseReduceSum")
+def sparse_reduce(
+    op: Writer, places: Tensor, values: Tensor, shape: Tensor, axes: Tensor, *, keep_dims: bool = False
+) -> Tensor:
+    rank = places.dims[1] if places.dims is not None else None
+    if not isinstance(rank, int):
+        raise UnsupportedError("the rank of a sparse tensor is not known")
+    along = op.numbers(axes, "the axes") or list(range(rank))
+    return op.reduced("ReduceSum", dense(op, places, values, shape), along, keep_dims)
+
+
+@rule("SparseReorder")
+def sparse_reorder(op: Writer, places: Tensor, values: Tensor, shape: Tensor) -> list[Tensor]:
+    """In the order of rows and columns: by the place in the whole."""
+    sizes = op.int64(shape)
+    steps = op.CumSum(op.Log(sizes.cast(ir.DataType.DOUBLE)), op.index(0), exclusive=1, reverse=1)
+    weights = op.Round(op.Exp(steps)).cast(ir.DataType.INT64)
+    whole = op.reduced("ReduceSum", op.int64(places) * weights, [1], keepdims=False)
+    count = op.Shape(whole)
+    order = op.many("TopK", 2, whole, count, axis=0, largest=0, sorted=1)[1]
+    return [op.Gather(places, order), op.Gather(values, order)]

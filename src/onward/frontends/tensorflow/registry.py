@@ -1,0 +1,41 @@
+"""Rules of the frontend: a TensorFlow op as ONNX ops.
+
+A rule is called with what the op takes, in its order, and with those of its attributes that the rule names.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from onward.registry import Registry
+
+if TYPE_CHECKING:
+    from onward.frontends.tensorflow.values import Value
+
+    Function = Callable[..., Value | Sequence[Value]]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Rule:
+    function: Function
+    attributes: frozenset[str]
+
+
+RULES: Registry[Rule] = Registry("TensorFlow op")
+
+
+def rule(*op_types: str) -> Callable[[F], F]:
+    """File a function as the rule for ops of TensorFlow."""
+
+    def file(function: F) -> F:
+        parameters = inspect.signature(function).parameters.values()
+        named = frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+        RULES.register(*op_types)(Rule(function, named))
+        return function
+
+    return file

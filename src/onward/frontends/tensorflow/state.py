@@ -1,0 +1,52 @@
+"""Constants, arguments, variables, and calls of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.values import Value, Variable
+from onward.frontends.tensorflow.writer import Writer
+from onward.training.build import Tensor
+
+
+@rule("Const")
+def const(op: Writer, *, value: npt.NDArray[Any]) -> Value:
+    return op.array(value)
+
+
+@rule("ReadVariableOp", "VariableV2")
+def read_variable(op: Writer, variable: Variable) -> Tensor:
+    return op.translator.weight(variable)
+
+
+@rule("PartitionedCall", "StatefulPartitionedCall")
+def call(op: Writer, *arguments: Value, f: str) -> Sequence[Value]:
+    return op.translator.call(f, op.operation.graph, arguments)
+
+
+@rule(
+    "Identity",
+    "PreventGradient",
+    "StopGradient",
+    "Snapshot",
+    "EnsureShape",
+    "CheckNumerics",
+    "DebugGradientIdentity",
+    "PlaceholderWithDefault",
+)
+def itself(op: Writer, value: Value) -> Value:
+    return value
+
+
+@rule("IdentityN")
+def identity_n(op: Writer, *values: Value) -> Sequence[Value]:
+    return values
+
+
+@rule("NoOp", "Assert")
+def nothing(op: Writer, *values: Value) -> Sequence[Value]:
+    return []

@@ -1,0 +1,154 @@
+"""Strings, and tables to look things up in."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.values import Table
+from onward.frontends.tensorflow.writer import Writer
+from onward.training.build import Tensor
+
+FAR = 2**31 - 1
+
+
+@rule("StringJoin")
+def string_join(op: Writer, *strings: Tensor, separator: str = "") -> Tensor:
+    op.need(20, "a join of strings")
+    result = strings[0]
+    for other in strings[1:]:
+        if separator:
+            result = op.StringConcat(result, op.text(separator))
+        result = op.StringConcat(result, other)
+    return result
+
+
+@rule("ReduceJoin")
+def reduce_join(op: Writer, x: Tensor, axes: Tensor, *, keep_dims: bool = False, separator: str = "") -> Tensor:
+    """Along one axis, or along all of a vector, by a loop over its strings."""
+    op.need(20, "a join of strings")
+    rank = op.rank(x, "the strings")
+    along = sorted(op.axis(a, rank) for a in op.numbers(axes, "the axes"))
+    if rank != 1 or along != [0]:
+        raise UnsupportedError("a join along an axis of more than a vector")
+    body = ir.Graph([], [], nodes=[], name=op.names.node("join"))
+    kinds: tuple[tuple[ir.DataType, list[int]], ...] = (
+        (ir.DataType.INT64, []),
+        (ir.DataType.BOOL, []),
+        (ir.DataType.STRING, [1]),
+    )
+    values = [
+        ir.Value(name=op.names.value("join"), type=ir.TensorType(dtype), shape=ir.Shape(shape))
+        for dtype, shape in kinds
+    ]
+    body.inputs.extend(values)
+    with op.inside(body):
+        step, goes_on, so_far = (op.tensor(value) for value in values)
+        item = op.Gather(x, op.flat(step), axis=0)
+        first = op.Equal(step, op.index(0))
+        between = op.Where(first, op.text(""), op.text(separator))
+        body.outputs.append(op.Identity(goes_on).value)
+        body.outputs.append(op.StringConcat(op.StringConcat(so_far, between), item).value)
+    start = op.Reshape(op.text(""), op.ints([1]))
+    joined = op.many("Loop", 1, op.Size(x), None, start, body=body)[0]
+    return joined if keep_dims else op.squeeze(joined, [0])
+
+
+@rule("StaticRegexFullMatch")
+def regex_full_match(op: Writer, x: Tensor, *, pattern: str) -> Tensor:
+    op.need(20, "a regular expression")
+    return op.RegexFullMatch(x, pattern=pattern)
+
+
+@rule("AsString")
+def as_string(
+    op: Writer,
+    x: Tensor,
+    *,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+) -> Tensor:
+    if x.dtype.numpy().kind not in "iu" or width >= 0 or fill or scientific or shortest or precision >= 0:
+        raise UnsupportedError("only whole numbers are written as strings in the same way")
+    return x.cast(ir.DataType.STRING)
+
+
+@rule("StringToNumber")
+def to_number(op: Writer, x: Tensor, *, out_type: ir.DataType = ir.DataType.FLOAT) -> Tensor:
+    return x.cast(out_type)
+
+
+@rule("StringLower", "StringUpper")
+def change_case(op: Writer, x: Tensor, *, encoding: str = "") -> Tensor:
+    if encoding != "utf-8":
+        raise UnsupportedError("ONNX changes the case of every letter, this op without an encoding that of ASCII only")
+    action = op.operation.type.removeprefix("String").upper()
+    changed = op.StringNormalizer(op.flat(x), case_change_action=action, is_case_sensitive=1)
+    return op.Reshape(changed, op.Shape(x)) if x.rank != 1 else changed
+
+
+@rule("StringSplitV2")
+def string_split(op: Writer, x: Tensor, separator: Tensor, *, maxsplit: int = -1) -> list[Tensor]:
+    """As a sparse tensor: where each piece stands, the pieces, and the size of the whole."""
+    op.need(20, "a split of strings")
+    between = _plain(op.fixed(separator, "the separator"))[0]
+    if maxsplit >= 0:
+        raise UnsupportedError("a split into a number of pieces")
+    pieces, counts = op.many("StringSplit", 2, x, delimiter=between or None)
+    if between:  # an empty string is one empty piece, but for a split at white space
+        column = op.Expand(op.text(""), op.Concat(op.Shape(x), op.ints([1]), axis=0))
+        pieces, counts = op.Concat(pieces, column, axis=1), op.Max(counts, op.index(1))
+    width = op.reduced("ReduceMax", op.Concat(counts, op.ints([0]), axis=0), [0], keepdims=True)
+    columns = op.Range(op.index(0), op.squeeze(width, [0]), op.index(1))
+    there = op.unsqueeze(columns, [0]) < op.unsqueeze(counts, [1])
+    places = op.Transpose(op.NonZero(there), perm=[1, 0])
+    return [places, op.GatherND(pieces, places), op.Concat(op.Shape(x), width, axis=0)]
+
+
+ENCODED = {
+    (a, b)
+    for a in (ir.DataType.STRING, ir.DataType.INT64, ir.DataType.FLOAT)
+    for b in (ir.DataType.STRING, ir.DataType.INT64, ir.DataType.FLOAT)
+} - {(ir.DataType.FLOAT, ir.DataType.FLOAT)}
+"""Dtypes of keys and values that ONNX's LabelEncoder takes."""
+
+
+@rule("LookupTableFindV2", "LookupTableFind")
+def lookup(op: Writer, table: Table, keys: Tensor, default: Tensor) -> Tensor:
+    inputs = op.operation.node_def.attr
+    known_keys, known_values = table.items(inputs["Tin"].type, inputs["Tout"].type)
+    other = op.known(default)
+    if (keys.dtype, default.dtype) in ENCODED and other is not None and other.size == 1 and known_keys.size:
+        op.model.opset_imports["ai.onnx.ml"] = 3
+        options = {
+            f"keys_{_suffix(keys.dtype)}": _plain(known_keys),
+            f"values_{_suffix(default.dtype)}": _plain(known_values),
+            f"default_{_single(default.dtype)}": _plain(np.asarray(other))[0],
+        }
+        found = op.many("LabelEncoder", 1, keys, domain="ai.onnx.ml", **options)[0]
+        found.value.type, found.value.shape = ir.TensorType(default.dtype), keys.value.shape
+        return found
+    if not known_keys.size:
+        return op.Expand(default, op.Shape(keys))
+    rows = op.unsqueeze(op.flat(keys), [1])
+    same = op.Equal(rows, op.array(known_keys.reshape(1, -1))).cast(ir.DataType.INT32)
+    value = op.Gather(op.array(known_values), op.ArgMax(same, axis=1, keepdims=0))
+    there = op.reduced("ReduceMax", same, [1], keepdims=False).cast(ir.DataType.BOOL)
+    return op.Reshape(op.Where(there, value, default), op.Shape(keys))
+
+
+def _suffix(dtype: ir.DataType) -> str:
+    return {ir.DataType.STRING: "strings", ir.DataType.INT64: "int64s", ir.DataType.FLOAT: "floats"}[dtype]
+
+
+def _single(dtype: ir.DataType) -> str:
+    return {ir.DataType.STRING: "string", ir.DataType.INT64: "int64", ir.DataType.FLOAT: "float"}[dtype]
+
+
+def _plain(array: object) -> list[object]:
+    return [item.decode() if isinstance(item, bytes) else item for item in np.asarray(array).reshape(-1).tolist()]

@@ -1,0 +1,224 @@
+"""Walks a TensorFlow graph, and the functions it calls, and lets rules write each node as ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+
+from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.tensorflow.attributes import attributes
+from onward.frontends.tensorflow.dtypes import onnx_dtype
+from onward.frontends.tensorflow.fold import Folder
+from onward.frontends.tensorflow.registry import RULES, Rule
+from onward.frontends.tensorflow.values import Complex, Value, Variable
+from onward.frontends.tensorflow.writer import Writer
+from onward.training.build import Tensor
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+CUSTOM = "org.tensorflow"
+"""The domain of ops that go out as they are."""
+ASSIGNMENTS = {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"}
+
+CALLS = {
+    "PartitionedCall",
+    "StatefulPartitionedCall",
+    "If",
+    "StatelessIf",
+    "While",
+    "StatelessWhile",
+    "Case",
+    "StatelessCase",
+    "IdentityN",
+    "Identity",
+    "StopGradient",
+    "Snapshot",
+    "EnsureShape",
+}
+"""Ops that hand values on, of whatever kind."""
+
+
+class Translator:
+    """The ONNX graph of one TensorFlow function, under construction."""
+
+    def __init__(self, opset: int, custom_ops: bool = False) -> None:
+        self.model = ir.Model(
+            ir.Graph([], [], nodes=[], opset_imports={"": opset}, name="model"), ir_version=10, producer_name="onward"
+        )
+        self.op = Writer(self.model)
+        self.op.translator = self
+        self.custom_ops = custom_ops
+        self.rearranged: dict[ir.Value, ir.Value] = {}
+        """Weights as variables hold them, and as they are stored."""
+        self.stateful = False
+        """Whether what is assigned to variables is part of what the function does."""
+        self.libraries: list[Any] = []
+        """The graphs whose functions are called."""
+        self._graphs: dict[str, tf.Graph] = {}
+        self._folder = Folder(self.op)
+
+    def input(self, name: str, dtype: ir.DataType, shape: Sequence[int | str | None] | None) -> Tensor:
+        value = ir.Value(
+            name=self.op.names.value(name), type=ir.TensorType(dtype), shape=None if shape is None else ir.Shape(shape)
+        )
+        self.model.graph.inputs.append(value)
+        return self.op.tensor(value)
+
+    def run(self, graph: Any, arguments: Sequence[Value], outputs: Sequence[Any], inputs: Sequence[Any]) -> list[Value]:
+        """The values of `outputs` of a TensorFlow graph whose `inputs` are `arguments`."""
+        values: dict[str, Value] = {tensor.name: value for tensor, value in zip(inputs, arguments, strict=True)}
+        for operation in self._needed(graph, outputs, values):
+            results = self.operation(operation, [values[tensor.name] for tensor in operation.inputs])
+            for tensor, result in zip(operation.outputs, results, strict=False):
+                values[tensor.name] = self._shaped(result, tensor)
+        return [values[tensor.name] for tensor in outputs]
+
+    def call(self, name: str, graph: Any, arguments: Sequence[Value]) -> list[Value]:
+        """What a function of the graph's library gives."""
+        body = self.body(name, graph)
+        return self.run(body, arguments, body.outputs, body.inputs)
+
+    def body(self, name: str, graph: Any) -> Any:
+        """The graph of a function."""
+        if name not in self._graphs:
+            from tensorflow.python.framework import function_def_to_graph
+
+            self._graphs[name] = function_def_to_graph.function_def_to_graph(self._definition(name, graph))
+        return self._graphs[name]
+
+    def _definition(self, name: str, graph: Any) -> Any:
+        """A function of the graph, of one around it, or of the program."""
+        from tensorflow.python.eager import context
+
+        for library in (graph, *self.libraries):
+            found = library._get_function(name)
+            if found is not None:
+                return found.cached_definition
+        if not context.context().has_function(name):
+            raise UnsupportedError(f"the function {name} is not in the graph's library")
+        return context.context().get_function_def(name)
+
+    def _needed(self, graph: Any, outputs: Iterable[Any], given: Iterable[str]) -> list[Any]:
+        """The operations that outputs depend on, in the order of the graph."""
+        given = set(given)
+        waiting = [tensor.op for tensor in outputs if tensor.name not in given]
+        if self.stateful:
+            waiting += [operation for operation in graph.get_operations() if operation.type in ASSIGNMENTS]
+        found = set(waiting)
+        while waiting:
+            operation = waiting.pop()
+            before = [tensor.op for tensor in operation.inputs if tensor.name not in given]
+            for earlier in before:
+                if earlier not in found:
+                    found.add(earlier)
+                    waiting.append(earlier)
+        return [operation for operation in graph.get_operations() if operation in found]
+
+    def missing(self, graph: Any, outputs: Iterable[Any]) -> list[tuple[str, list[str]]]:
+        """Every op without a rule, in the graph or a function that it calls, and where it is."""
+        found: dict[str, list[str]] = {}
+        seen: set[str] = set()
+
+        def look(graph: Any, outputs: Iterable[Any]) -> None:
+            given = {tensor.name for tensor in getattr(graph, "inputs", ())}
+            for operation in self._needed(graph, outputs, given):
+                if operation.type not in RULES and operation.inputs:
+                    found.setdefault(operation.type, []).append(operation.name)
+                for attr in operation.node_def.attr.values():
+                    for name in [attr.func.name] if attr.HasField("func") else [f.name for f in attr.list.func]:
+                        if name not in seen:
+                            seen.add(name)
+                            body = self.body(name, graph)
+                            look(body, body.outputs)
+
+        look(graph, outputs)
+        return sorted(found.items())
+
+    def operation(self, operation: Any, inputs: Sequence[Value]) -> Sequence[Value]:
+        """What one operation gives."""
+        rule = RULES.get(operation.type)
+        folded = self._folder.folded(operation, inputs)
+        if folded is not None:
+            return folded
+        if rule is None:
+            return self._custom(operation, inputs)
+        outer, self.op.scope = self.op.scope, f"{operation.name}/"
+        self.op.operation = operation
+        try:
+            result = self._result(operation, rule, inputs)
+        except OnwardError as error:
+            if getattr(error, "located", False):
+                raise
+            located = type(error)(f"{operation.type} {operation.name!r}: {error}")
+            located.located = True  # type: ignore[attr-defined]
+            raise located from error
+        finally:
+            self.op.scope = outer
+        return list(result) if isinstance(result, Sequence) else [result]
+
+    def _result(self, operation: Any, rule: Rule, inputs: Sequence[Value]) -> Value | Sequence[Value]:
+        options = attributes(operation.node_def, rule.attributes)
+        if operation.type not in CALLS and any(isinstance(value, Complex) for value in inputs):
+            from onward.frontends.tensorflow.complex_numbers import applied
+
+            return applied(self.op, operation.type, rule, inputs, options)  # type: ignore[no-any-return]
+        return rule.function(self.op, *inputs, **options)
+
+    def _custom(self, operation: Any, inputs: Sequence[Value]) -> Sequence[Value]:
+        """A node of TensorFlow's own domain, for the user's runtime to know."""
+        if not self.custom_ops:
+            raise UnsupportedError(f"no rule for the op {operation.type} ({operation.name!r})")
+        if not all(isinstance(value, Tensor) for value in inputs):
+            raise UnsupportedError(f"{operation.type} {operation.name!r}: a custom op takes tensors only")
+        plain = attributes(operation.node_def, operation.node_def.attr)
+        kept = {key: int(v) if isinstance(v, ir.DataType | bool) else v for key, v in plain.items() if is_plain(v)}
+        self.model.opset_imports[CUSTOM] = 1
+        results = self.op.many(operation.type, len(operation.outputs), *inputs, domain=CUSTOM, **kept)
+        for result, tensor in zip(results, operation.outputs, strict=True):
+            result.value.type = ir.TensorType(dtype_of(tensor))
+        return results
+
+    def _shaped(self, value: Value, tensor: Any) -> Value:
+        """A value with what TensorFlow knows of its shape where ONNX's inference knows less."""
+        if not isinstance(value, Tensor) or tensor.shape.rank is None:
+            return value
+        known = tensor.shape.as_list()
+        if value.dims is None:
+            value.value.shape = ir.Shape(known)
+        else:
+            pairs = zip(value.dims, known, strict=False)
+            if len(value.dims) == len(known) and any(not isinstance(a, int) and b is not None for a, b in pairs):
+                value.value.shape = ir.Shape(
+                    [b if b is not None else a for a, b in zip(value.dims, known, strict=True)]
+                )
+        return value
+
+    def weight(self, variable: Variable) -> Tensor:
+        """What a variable holds, under its name."""
+        if variable.value is None:
+            name = self.op.names.value(variable.name)
+            tensor = ir.Tensor(variable.array, name=name)
+            value = ir.Value(
+                name=name, const_value=tensor, type=ir.TensorType(tensor.dtype), shape=ir.Shape(variable.array.shape)
+            )
+            self.model.graph.register_initializer(value)
+            self.op.weights[value] = variable.array
+            variable.value = self.op.tensor(value)
+        return variable.value
+
+
+def dtype_of(tensor: Any) -> ir.DataType:
+    return onnx_dtype(tensor.dtype.as_datatype_enum)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether an attribute is one that ONNX can have too."""
+    return isinstance(value, int | float | str | ir.DataType) or (
+        isinstance(value, list)
+        and bool(value)
+        and len({type(v) for v in value}) == 1
+        and isinstance(value[0], int | float | str)
+    )

@@ -1,0 +1,158 @@
+"""Writes ONNX nodes for a TensorFlow op, at the opset asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.frontends.tensorflow.values import Complex
+from onward.training.build import Builder, Tensor
+
+if TYPE_CHECKING:
+    from onward.frontends.tensorflow.translate import Translator
+
+_REDUCTIONS_WITH_INPUTS = 18
+"""Since this opset all reductions take their axes as an input; ReduceSum did before."""
+
+
+class Writer(Builder):
+    """A builder that knows what is constant, and which TensorFlow op is being written."""
+
+    translator: Translator
+    operation: Any
+    """The TensorFlow op that is being written."""
+
+    def __init__(self, model: ir.Model) -> None:
+        super().__init__(model)
+        self.opset = model.opset_imports[""]
+        self.weights: dict[ir.Value, npt.NDArray[Any]] = {}
+        """Values of variables: constant for now, but not for training."""
+        self.views: dict[ir.Value, Tensor] = {}
+        """Weights in other shapes, and the weights."""
+
+    def need(self, opset: int, what: str) -> None:
+        """Refuse where the opset asked for is too old."""
+        if self.opset < opset:
+            raise UnsupportedError(f"{what} needs opset {opset} or later, not {self.opset}")
+
+    def known(self, tensor: Tensor) -> npt.NDArray[Any] | None:
+        """The numbers of a constant."""
+        constant = tensor.value.const_value
+        return None if constant is None else constant.numpy()
+
+    def fixed(self, tensor: Tensor, what: str) -> npt.NDArray[Any]:
+        """The numbers of an input that ONNX has as an attribute, or that decide which nodes are written."""
+        array = self.known(tensor)
+        if array is None:
+            raise UnsupportedError(f"{what} is computed when the model runs; it must be constant")
+        return array
+
+    def numbers(self, tensor: Tensor, what: str) -> list[int]:
+        return [int(n) for n in self.fixed(tensor, what).reshape(-1)]
+
+    def array(self, array: npt.NDArray[Any]) -> Tensor | Complex:
+        """A constant of numbers or of strings."""
+        if array.dtype.kind == "c":
+            return Complex(self.constant(array.real.copy()), self.constant(array.imag.copy()))
+        if array.dtype.kind not in "OSU":
+            return self.constant(array)
+        items = [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1)]
+        name = self.names.value(f"{self.scope}constant")
+        tensor = ir.StringTensor(items, shape=ir.Shape(array.shape), name=name)
+        value = ir.Value(
+            name=name, const_value=tensor, type=ir.TensorType(ir.DataType.STRING), shape=ir.Shape(array.shape)
+        )
+        self.model.graph.register_initializer(value)
+        return self.tensor(value)
+
+    def text(self, text: str) -> Tensor:
+        """A string as a scalar."""
+        tensor = self.array(np.asarray(text, object))
+        assert isinstance(tensor, Tensor)
+        return tensor
+
+    def int64(self, tensor: Tensor) -> Tensor:
+        """As ONNX wants sizes and indices; what was narrowed on the way is taken as it was before."""
+        if tensor.dtype == ir.DataType.INT64:
+            return tensor
+        array = self.known(tensor)
+        if array is not None:
+            return self.constant(array.astype(np.int64))
+        made = tensor.value.producer()
+        if made is not None and made.op_type == "Cast" and made.inputs[0] is not None:
+            wide = made.inputs[0]
+            if wide.dtype == ir.DataType.INT64:
+                return self.tensor(wide)
+        return tensor.cast(ir.DataType.INT64)
+
+    def converted(self, tensor: Tensor, dtype: ir.DataType) -> Tensor:
+        """A cast, done at once for a constant that is no weight."""
+        array = self.known(tensor)
+        if array is None or tensor.value in self.weights or array.dtype.kind not in "biu" or dtype.numpy().kind == "O":
+            return tensor.cast(dtype)
+        return self.constant(array.astype(dtype.numpy()), dtype)
+
+    def arranged(self, weight: Tensor, perm: Sequence[int]) -> Tensor:
+        """A transpose; a constant is stored in the order that it is used in, under the name it has."""
+        array = self.known(weight)
+        if array is None or list(perm) == sorted(perm):
+            return self.transpose(weight, perm)
+        return self.stored(weight, array.transpose(perm))
+
+    def viewed(self, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+        """A weight in another shape; back in its own, it is the weight itself."""
+        weight = self.views.get(tensor.value, tensor)
+        if weight.sizes == list(shape):
+            return weight
+        view = self.Reshape(weight, self.ints(shape))
+        self.views[view.value] = weight
+        return view
+
+    def is_weight(self, tensor: Tensor) -> bool:
+        """Whether it is the value of a variable, in whatever shape."""
+        return tensor.value in self.weights or tensor.value in self.views
+
+    def stored(self, weight: Tensor, array: npt.NDArray[Any]) -> Tensor:
+        """A constant in another form, which takes over the name of a variable where nobody reads the first one."""
+        constant = self.constant(array)
+        if weight.value in self.weights:
+            self.translator.rearranged.setdefault(weight.value, constant.value)
+        return constant
+
+    def reduced(self, op_type: str, tensor: Tensor, axes: Sequence[int] | Tensor | None, keepdims: bool) -> Tensor:
+        """A reduction over axes that may be known only when the model runs; over none it is the tensor itself."""
+        if isinstance(axes, Tensor) and (array := self.known(axes)) is not None:
+            axes = [int(a) for a in array.reshape(-1)]
+        keeps: dict[str, Any] = {"keepdims": int(keepdims)}
+        if isinstance(axes, Tensor):
+            self.need(_REDUCTIONS_WITH_INPUTS, f"{op_type} over axes computed when the model runs")
+            return self.many(op_type, 1, tensor, self.flat(self.int64(axes)), noop_with_empty_axes=1, **keeps)[0]
+        if axes is not None and not axes:
+            alone = self.unsqueeze(tensor, [0])  # each number by itself: of a norm, its size
+            return self.reduced(op_type, alone, [0], keepdims=False)
+        if op_type == "ReduceSum" or self.opset >= _REDUCTIONS_WITH_INPUTS:
+            return self.many(op_type, 1, tensor, None if axes is None else self.ints(axes), **keeps)[0]
+        return self.many(op_type, 1, tensor, axes=None if axes is None else list(axes), **keeps)[0]
+
+    def squeeze(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+        return self.Squeeze(tensor, self.ints(axes)) if axes else tensor
+
+    def unsqueeze(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+        return self.Unsqueeze(tensor, self.ints(axes)) if axes else tensor
+
+    def rank(self, tensor: Tensor, what: str) -> int:
+        if tensor.rank is None:
+            raise UnsupportedError(f"the rank of {what} is not known")
+        return tensor.rank
+
+    def flat(self, tensor: Tensor) -> Tensor:
+        """As a vector."""
+        return tensor if tensor.rank == 1 else self.Reshape(tensor, self.ints([-1]))
+
+    def axis(self, axis: int, rank: int) -> int:
+        return axis + rank if axis < 0 else axis
