@@ -27,12 +27,12 @@ MANY_PLACES, SOME_CHANNELS = 64, 32
 """From where on the blocked kernels are faster: places of a map forwards, and channels of both sides backwards."""
 
 
-def fast_convolutions(model: ir.Model) -> ir.Model:
+def fast_convolutions(model: ir.Model, *, in_place: bool = False) -> ir.Model:
     """A copy of a model with other forms of its convolutions, or the model itself where there is none to change.
 
     Outputs called `.grad` may be of another shape, with the same numbers in the same order.
     """
-    copy = model.clone()
+    copy = model if in_place else model.clone()
     graph = copy.graph
     op = Builder(copy)
     changed = False

@@ -17,6 +17,7 @@ from onward.model import Model
 from onward.training.fast_conv import fast_convolutions
 from onward.training.kernels.selftest import with_kernels
 from onward.training.lifetimes import order_nodes
+from onward.training.recompute import recompute
 from onward.verification.runners import failures
 from onward.verification.sizes import NAMELESS
 
@@ -53,9 +54,9 @@ def open_changing(
 ) -> onnxruntime.InferenceSession | None:
     """A session of a graph that changes weights where they are, by kernels whose C is given; None where it cannot be.
 
-    Only in our own order is a weight changed after everything that reads it.
+    Only in our own order is a weight changed after everything that reads it. The graph itself is changed.
     """
-    found = with_kernels(fast_convolutions(graph), sources)
+    found = with_kernels(fast_convolutions(graph, in_place=True), sources)
     if found is None:
         return None
     with contextlib.suppress(RunFailure):
@@ -114,6 +115,7 @@ def _ordered(model: bytes, library: Path | None) -> bytes | None:
     except Exception:  # if it is the model and not the file, opening the model says so
         return None
     order_nodes(optimized.graph)
+    recompute(optimized.graph)
     return bytes(optimized.SerializeToString())
 
 

@@ -28,11 +28,11 @@ MOST_KERNELS = 300
 def fused(model: ir.Model, own: Mapping[str, str] | None = None) -> tuple[ir.Model, Path] | None:
     """A copy of a model with regions as nodes of our own, and the library to register; None where there are none.
 
-    `own`: the C of kernels that the model has already, by name.
+    `own`: the C of kernels that the model has already, by name; it is changed itself then.
     """
     if sum(1 for _ in all_nodes(model.graph)) > MOST_NODES:
         return None
-    copy = model.clone()
+    copy = model.clone() if own is None else model
     sources = dict(own or {})
     scanned = [graph for graph in list(all_graphs(copy.graph)) if replace_scans(graph, sources)]
     for graph in list(all_graphs(copy.graph)):

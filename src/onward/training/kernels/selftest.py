@@ -21,7 +21,7 @@ OLDEST = (1, 18)
 def with_kernels(model: ir.Model, own: Mapping[str, str] | None = None) -> tuple[ir.Model, Path] | None:
     """A model that runs on compiled kernels, and their library; None where it has to run as it is.
 
-    `own`: the C of kernels that the model has already, by name.
+    `own`: the C of kernels that the model has already, by name; it is changed itself then.
     """
     return fused(model, own) if compiler.compiler() is not None and works() else None
 
