@@ -59,6 +59,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "--select-tf-ops", action="store_true", help="tflite: allow TensorFlow's ops, which need the larger runtime"
     )
+    command.add_argument(
+        "--cast",
+        choices=["none", "up", "down", "both"],
+        default="none",
+        help="TensorFlow: compute in wider or narrower numbers what has no kernel in its own dtype (default: refuse)",
+    )
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
@@ -98,6 +104,8 @@ def run(args: argparse.Namespace) -> None:
             target.write(model, source, out, args)
     else:
         written_first(console, target, model, source, args)
+    for phrase in source.casts:
+        console.print(f"[yellow]cast:[/] {escape(phrase)}", highlight=False, soft_wrap=True)
     for kind, orders in (("input", source.input_orders), ("output", source.output_orders)):
         for name, order in orders.items():
             console.print(
@@ -150,6 +158,8 @@ def check_options(args: argparse.Namespace) -> None:
         raise OnwardError(
             "--inputs-nhwc and --outputs-nhwc are for TensorFlow; `onward layout` moves axes in ONNX files"
         )
+    if args.to in ("torch", "keras") and args.cast != "none":
+        raise OnwardError("--cast is for --to tensorflow, savedmodel and tflite")
     if args.quantize == "int8" and args.calibrate is None:
         raise OnwardError("--quantize int8 needs calibration data: give --calibrate data.npz")
     out = Path(args.out)
@@ -199,7 +209,14 @@ def checked(model: Model, source: Source, run: Run, args: argparse.Namespace) ->
         report = verify(model, run, args.verify_on, args.seed, args.calibrate)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
-    return verdict(report, args.keep, args.quantize or ("8-bit arithmetic" if source.in_bytes else None))
+    return verdict(report, args.keep, args.quantize or other_numbers(source))
+
+
+def other_numbers(source: Source) -> str | None:
+    """Why a result may differ from the original more than rounding explains; None where nothing allows it."""
+    if source.in_bytes:
+        return "8-bit arithmetic"
+    return None if all(source.casts.values()) else "the casts to narrower numbers"
 
 
 def verify(model: Model, run: Run, on: str | None, seed: int, data: str | None = None) -> Report:

@@ -50,14 +50,14 @@ def _run_torch(model: Model, source: Source) -> Run:
 def _tensorflow(model: Model, args: argparse.Namespace) -> Source:
     from onward.backends.tensorflow.convert import generate
 
-    return generate(model, args.trainable or True, args.inputs_nhwc or (), args.outputs_nhwc or ())
+    return generate(model, args.trainable or True, args.inputs_nhwc or (), args.outputs_nhwc or (), cast=args.cast)
 
 
 def _for_tflite(model: Model, args: argparse.Namespace) -> Source:
     from onward.backends.tensorflow.tflite import generate_for_tflite
 
     inputs, outputs = args.inputs_nhwc or (), args.outputs_nhwc or ()
-    return generate_for_tflite(model, args.trainable or True, inputs, outputs, args.quantize)
+    return generate_for_tflite(model, args.trainable or True, inputs, outputs, args.quantize, args.cast)
 
 
 def _run_tensorflow(model: Model, source: Source) -> Run:

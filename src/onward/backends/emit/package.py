@@ -33,6 +33,8 @@ from onward.errors import ConversionError, OnwardError
 Trainable = bool | str | Iterable[str]
 """True: every float weight; False: none; otherwise patterns such as 'head.*'."""
 
+FILES = ("model.py", "ops.py", "weights.safetensors")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -46,6 +48,10 @@ class Source:
     input_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """For an input that is handed over in another layout than the file's, which of its axes is at each place."""
     output_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    casts: Mapping[str, bool] = field(default_factory=dict)
+    """What is computed in another dtype than the file says, a phrase each, and whether that one holds every value."""
+    advice: str = ""
+    """What may help where the result turns out not to run."""
     in_bytes: bool = False
     """Whether its numbers are rounded to 8 bits as the original's are."""
 
@@ -111,9 +117,9 @@ def _kind(value: ir.Value) -> str:
     return "tensor" if is_tensor and value.dtype != ir.DataType.STRING else "object"
 
 
-def plain(name: str) -> str:
+def plain(name: str, longest: int = 60) -> str:
     """A name from the file, safe inside a docstring."""
-    return "".join(ch for ch in name if ch.isascii() and (ch.isalnum() or ch in " ._-"))[:60] or "model"
+    return "".join(ch for ch in name if ch.isascii() and (ch.isalnum() or ch in " ,:._-"))[:longest] or "model"
 
 
 def imports(text: str, known: Mapping[str, str]) -> set[str]:
@@ -163,6 +169,7 @@ def _write(source: Source, folder: Path) -> None:
         with (staged / "weights.safetensors").open("wb") as file:
             safetensors.write(file, source.tensors, source.dtypes)
         folder.mkdir(exist_ok=True)
-        (folder / "ops.py").unlink(missing_ok=True)
+        for name in FILES:  # all at first: whatever interrupts this leaves no mixture of old and new
+            (folder / name).unlink(missing_ok=True)
         for path in staged.iterdir():
             path.replace(folder / path.name)

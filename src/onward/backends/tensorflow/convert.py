@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from onward.backends.emit.regions import split
 from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Weights
+from onward.backends.tensorflow.casts import Cast, Kernels, checked, compute_elsewhere
+from onward.backends.tensorflow.kernels import TENSORFLOW as TENSORFLOW_KERNELS
 from onward.backends.tensorflow.module import ModuleWriter
 from onward.backends.tensorflow.target import DTYPES, TARGET
 from onward.canon.pipeline import canonical
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 __all__ = ["Source", "Trainable", "generate", "load_rules", "to_tensorflow", "write_package"]
+
+logger = logging.getLogger(__name__)
 
 RUNTIME = "onward.backends.tensorflow.runtime"
 
@@ -75,20 +80,36 @@ def generate(
     inputs_nhwc: Iterable[str] = (),
     outputs_nhwc: Iterable[str] = (),
     prepare: Callable[[ir.Model], None] = lambda graph: None,
+    cast: str = "none",
+    kernels: Kernels = TENSORFLOW_KERNELS,
 ) -> Source:
-    """The TensorFlow source of a model, the inputs and outputs named so channels last. `model` is left as it is."""
+    """The TensorFlow source of a model, the inputs and outputs named so channels last. `model` is left as it is.
+
+    `cast` tells what becomes of ops in dtypes that there are no kernels for, see `casts`.
+    """
     load_rules()
+    policy = checked(cast)
     with no_garbage_collection():
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc, prepare)
+        with guarded("looking for kernels"):
+            casts = compute_elsewhere(graph, policy, kernels)
         with guarded("choosing TensorFlow's words for its nodes"):
             emitter, function = emit(graph, TARGET, flags=("training",))
         freeze = choose(emitter.weights, trainable)
         with guarded("writing source code"):
-            source = _source(model.name, graph, emitter.weights, function, freeze)
-    return replace(source, input_orders=moved.inputs, output_orders=moved.outputs)
+            source = _source(model.name, graph, emitter.weights, function, freeze, casts)
+    told = {str(made): made.wider for made in casts}
+    return replace(source, input_orders=moved.inputs, output_orders=moved.outputs, casts=told)
 
 
-def _source(name: str, graph: ir.Model, weights: Weights, function: Function, freeze: bool | list[str]) -> Source:
+def _source(
+    name: str,
+    graph: ir.Model,
+    weights: Weights,
+    function: Function,
+    freeze: bool | list[str],
+    casts: tuple[Cast, ...],
+) -> Source:
     """Split the computation into modules and print them."""
     tree = build_tree(weights)
     split(tree, function)
@@ -98,8 +119,15 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, fr
     ops = load_runtime(RUNTIME).source(helpers, "The weights, and functions that TensorFlow itself does not have.")
     lines = sort_imports(imports(text, IMPORTS) | {"from pathlib import Path"})
     lines += ["", f"from .ops import {', '.join(sorted(helpers))}"]
-    source = "\n".join([f'"""{plain(name)}: a TensorFlow model."""', "", *lines]) + f"\n\n\n{text}"
+    source = "\n".join([*_title(name, casts), "", *lines]) + f"\n\n\n{text}"
     return Source(source, ops, {".".join(p): t for p, t in weights.tensors.items()}, DTYPES)
+
+
+def _title(name: str, casts: tuple[Cast, ...]) -> list[str]:
+    if not casts:
+        return [f'"""{plain(name)}: a TensorFlow model."""']
+    title = f'"""{plain(name)}: a TensorFlow model, in part computed in other dtypes than those of the original.'
+    return [title, "", *(f"- {plain(str(cast), 110)}" for cast in casts), '"""']
 
 
 def to_tensorflow(
@@ -108,14 +136,20 @@ def to_tensorflow(
     trainable: Trainable = True,
     inputs_nhwc: Iterable[str] = (),
     outputs_nhwc: Iterable[str] = (),
+    cast: str = "none",
 ) -> tf.Module:
     """A `tf.Module` that computes what the ONNX model computes: the generated source, run in memory.
 
     `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the variables that a
     fine-tuning step changes, by patterns such as "head.*"; by default every float weight is one. The module is called
     with the model's inputs, and `training=True` for batch normalisation and dropout as in training. Inputs and outputs
-    named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last, all others as in the file.
+    named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last, all others as in the file. Ops in dtypes
+    that TensorFlow has no kernels for are refused; with `cast` they are computed in a wider dtype ("up"), in a
+    narrower one ("down"), or in whichever there is ("both"), and each is logged.
     """
     from onward.backends.tensorflow.load import run
 
-    return run(generate(load(source), trainable, inputs_nhwc, outputs_nhwc))
+    made = generate(load(source), trainable, inputs_nhwc, outputs_nhwc, cast=cast)
+    for phrase in made.casts:
+        logger.warning("%s", phrase)
+    return run(made)

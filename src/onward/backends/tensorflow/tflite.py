@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.tensorflow.casts import advice
 from onward.backends.tensorflow.convert import Trainable, generate
+from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
 from onward.backends.tensorflow.lite import carry_grids, pad_pools
 from onward.backends.tensorflow.saved_model import SIGNATURE, argument_names, traced
 from onward.errors import ConversionError, OnwardError, UnsupportedError
@@ -34,20 +36,24 @@ def generate_for_tflite(
     inputs_nhwc: Iterable[str] = (),
     outputs_nhwc: Iterable[str] = (),
     quantize: str | None = None,
+    cast: str = "none",
 ) -> Source:
     """The source of a model as TensorFlow Lite wants it said.
 
-    One that is quantised already keeps its scales and zero points, unless it is to be quantised in another way.
+    One that is quantised already keeps its scales and zero points, unless it is to be quantised in another way. `cast`
+    lets ops be computed in dtypes that TensorFlow Lite has kernels for; without it, TensorFlow's own have to do.
     """
-    carried = False
+    carried, advised = False, ""
 
     def prepare(graph: ir.Model) -> None:
-        nonlocal carried
+        nonlocal carried, advised
         pad_pools(graph)
         carried = quantize is None and carry_grids(graph)
+        advised = advice(graph, LITE) if cast == "none" else ""
 
-    source = generate(model, trainable, inputs_nhwc, outputs_nhwc, prepare)
-    return replace(source, in_bytes=carried)
+    kernels = TENSORFLOW if cast == "none" else LITE
+    source = generate(model, trainable, inputs_nhwc, outputs_nhwc, prepare, cast, kernels)
+    return replace(source, in_bytes=carried, advice=advised)
 
 
 def write_tflite(
@@ -96,18 +102,18 @@ def convert(
     try:
         return bytes(converter.convert())
     except Exception as error:
-        raise _refusal(str(error), select_tf_ops) from error
+        raise _refusal(str(error), select_tf_ops, source.advice) from error
 
 
-def _refusal(words: str, select_tf_ops: bool) -> OnwardError:
+def _refusal(words: str, select_tf_ops: bool, advised: str) -> OnwardError:
     """What TensorFlow's converter says, in a sentence."""
     lacking = {kind: _listed(words, kind) for kind in ("TF Select ops", "Custom ops")}
     if lacking["Custom ops"]:
         return UnsupportedError(f"TensorFlow Lite has no {lacking['Custom ops']}")
     if lacking["TF Select ops"] and not select_tf_ops:
         return UnsupportedError(
-            f"TensorFlow Lite has no {lacking['TF Select ops']} of its own; --select-tf-ops takes TensorFlow's, which"
-            " need the larger runtime"
+            f"{advised or 'TensorFlow Lite has no ' + lacking['TF Select ops'] + ' of its own'}; --select-tf-ops takes"
+            " TensorFlow's kernels, which need the larger runtime"
         )
     return ConversionError(
         f"TensorFlow's converter to TensorFlow Lite refuses the model: {' '.join(words.split())[:300]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -15,10 +15,6 @@ from onward.model import Model
 from onward.verification.runners import Inputs, Outputs, Run, Runner, register
 from onward.verification.runners.narrow import dtype_of
 
-if TYPE_CHECKING:
-    from onward.backends.emit.package import Source
-
-
 MODES = {
     "function": "through tf.function, with unknown dimensions left open",
     "savedmodel": "as a SavedModel, written and opened again",
@@ -27,25 +23,28 @@ MODES = {
 
 
 def prepare(model: Model, mode: str) -> Run:
-    from onward.backends.tensorflow.convert import generate
-    from onward.backends.tensorflow.load import run
-    from onward.backends.tensorflow.tflite import generate_for_tflite
+    from onward.backends.tensorflow.convert import to_tensorflow
 
-    source = generate_for_tflite(model) if mode == "tflite" else generate(model)
     if mode in ("savedmodel", "tflite"):
-        return written(source, model.ir.graph, mode)
-    return runner_of(run(source), model.ir.graph, traced=mode == "function")
+        return written(model, mode)
+    return runner_of(to_tensorflow(model), model.ir.graph, traced=mode == "function")
 
 
-def written(source: Source, graph: ir.Graph, mode: str) -> Run:
-    """Runs what is written for a source, under the names and in the dtypes of the ONNX file."""
+def written(model: Model, mode: str) -> Run:
+    """Runs what is written for a model, under the names and in the dtypes of the ONNX file."""
+    from onward.backends.tensorflow.convert import generate
     from onward.backends.tensorflow.saved_model import write_saved_model
-    from onward.backends.tensorflow.tflite import write_tflite
+    from onward.backends.tensorflow.tflite import generate_for_tflite, write_tflite
     from onward.verification.artifacts import open_artifact
 
-    write = write_saved_model if mode == "savedmodel" else write_tflite
+    graph = model.ir.graph
     with tempfile.TemporaryDirectory() as folder:
-        opened = open_artifact(write(source, graph, Path(folder) / "model"))
+        path = Path(folder) / "model"
+        if mode == "tflite":
+            write_tflite(generate_for_tflite(model), graph, path)
+        else:
+            write_saved_model(generate(model), graph, path)
+        opened = open_artifact(path)
     outputs = [(value.name or "", dtype_of(value)) for value in graph.outputs]
 
     def run(inputs: Inputs) -> Outputs:
