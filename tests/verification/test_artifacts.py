@@ -41,6 +41,13 @@ def package(folder: Path) -> Path:
     return write_package(generate(onward.load(onnx_model())), folder / "package")
 
 
+def tensorflow_package(folder: Path) -> Path:
+    pytest.importorskip("tensorflow")
+    from onward.backends.tensorflow.convert import generate, write_package
+
+    return write_package(generate(onward.load(onnx_model())), folder / "package")
+
+
 def exported(folder: Path) -> Path:
     torch = pytest.importorskip("torch")
     net = onward.to_torch(onnx_model())
@@ -89,6 +96,7 @@ def tflite(folder: Path) -> Path:
 
 MAKERS = {
     "package": package,
+    "tensorflow package": tensorflow_package,
     "pt2": exported,
     "saved_model": saved_model,
     "keras": keras_file(".keras"),
@@ -119,7 +127,7 @@ def test_each_kind_runs_under_the_names_of_its_source(artifact: tuple[str, Path]
     assert all(value.shape == (3, 4) for value in opened.run(three).values())
     with pytest.raises(RunFailure, match=r"it takes 'left'.* but got 'left'"):
         opened.run({"left": LEFT})
-    if kind == "package":
+    if "package" in kind:
         assert opened.inputs == [] and opened.outputs is None
         return
     assert [slot.dtype for slot in opened.inputs] == [FLOAT, FLOAT]

@@ -1,42 +1,77 @@
-"""A package of generated PyTorch source: model.py, weights.safetensors and perhaps ops.py."""
+"""A package of generated source, for PyTorch or TensorFlow: model.py, weights.safetensors and perhaps ops.py."""
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
 import itertools
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from onward.errors import InvalidModelError
 from onward.verification.artifacts import Kind, Opened, named, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
-from onward.verification.runners.torch import to_framework, to_numpy
 
 _COUNT = itertools.count(1)
 
 
-def recognise(path: Path) -> bool:
+def _is_package(path: Path) -> bool:
     return (path / "model.py").is_file() and (path / "weights.safetensors").is_file()
 
 
-def open_package(path: Path) -> Opened:
+def _needs_tensorflow(path: Path) -> bool:
+    source = (path / "model.py").read_text(encoding="utf-8", errors="replace")
+    return re.search(r"^import tensorflow as tf$", source, re.MULTILINE) is not None
+
+
+def recognise_torch(path: Path) -> bool:
+    return _is_package(path) and not _needs_tensorflow(path)
+
+
+def recognise_tensorflow(path: Path) -> bool:
+    return _is_package(path) and _needs_tensorflow(path)
+
+
+def open_torch(path: Path) -> Opened:
     import torch
 
-    module = import_package(path)
-    if not callable(getattr(module, "load", None)):
-        raise InvalidModelError(f"{path / 'model.py'}: it has no function load()")
-    net = module.load(path)
+    from onward.verification.runners.torch import to_framework, to_numpy
+
+    net = load_package(path)
     names = list(inspect.signature(net.forward).parameters)
 
     def run(inputs: Inputs) -> Outputs:
         with torch.no_grad():
             found = net(*(to_framework(inputs[name]) for name in names))
-        return named(tuple(to_numpy(value) for value in found) if isinstance(found, tuple) else (to_numpy(found),))
+        return named(tuple(map(to_numpy, found)) if isinstance(found, tuple) else (to_numpy(found),))
 
     return Opened(run, [Declared(name) for name in names])
+
+
+def open_tensorflow(path: Path) -> Opened:
+    from onward.verification.runners.tensorflow import from_tensor, to_tensor
+
+    net = load_package(path)
+    names = [name for name in inspect.signature(net.__call__).parameters if name != "training"]
+
+    def run(inputs: Inputs) -> Outputs:
+        found = net(*(to_tensor(inputs[name], None) for name in names))
+        several = found if isinstance(found, tuple) else (found,)
+        return named(tuple(from_tensor(value, None) for value in several))
+
+    return Opened(run, [Declared(name) for name in names])
+
+
+def load_package(path: Path) -> Any:
+    """The model of a package, with its weights."""
+    module = import_package(path)
+    if not callable(getattr(module, "load", None)):
+        raise InvalidModelError(f"{path / 'model.py'}: it has no function load()")
+    return module.load(path)
 
 
 def import_package(path: Path) -> ModuleType:
@@ -48,4 +83,5 @@ def import_package(path: Path) -> ModuleType:
     return importlib.import_module(f"{name}.model")
 
 
-register(Kind("generated PyTorch package", ("torch",), recognise, open_package))
+register(Kind("generated PyTorch package", ("torch",), recognise_torch, open_torch))
+register(Kind("generated TensorFlow package", ("tensorflow",), recognise_tensorflow, open_tensorflow))
