@@ -14,10 +14,11 @@ from google.protobuf.message import EncodeError
 
 from onward.errors import InvalidModelError, OnwardError
 from onward.hub import structure
-from onward.hub.files import DataFile, Source, opened, parse, replacing
+from onward.hub.files import DataFile, opened, parse, replacing
 from onward.hub.garbage import no_garbage_collection
 from onward.hub.held import Held, Holder, held_by, held_in
 from onward.hub.read import Reader
+from onward.hub.stored import Source
 from onward.hub.tensors import SparseTensor
 from onward.hub.weights import Weights
 from onward.hub.wire import join

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import mmap
 import os
 import pathlib
 import re
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import BinaryIO
 
-import numpy as np
-import numpy.typing as npt
 import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from onward.errors import InvalidModelError
 from onward.hub import wire
+from onward.hub.stored import Source
 from onward.hub.wording import write_map
-
-Buffer = mmap.mmap | bytes | bytearray | memoryview
 
 _PICKLE = "a Python pickle, which is never opened because it can run code"
 _SIGNATURES: dict[bytes, str] = {  # by a pattern of the first bytes
@@ -36,39 +33,25 @@ _SIGNATURES: dict[bytes, str] = {  # by a pattern of the first bytes
 }
 
 
-class Source:
-    """The bytes of a model: a buffer to look through, and weights to take out of it."""
-
-    def __init__(self, data: Buffer, file: io.FileIO | None = None) -> None:
-        self.buffer = memoryview(data)
-        self._file = file
-
-    def take(self, offset: int, nbytes: int) -> npt.NDArray[np.uint8]:
-        """A copy, aligned as arrays want it; read from the file if there is one, which is faster."""
-        copy = np.empty(nbytes, np.uint8)
-        if self._file is None:
-            copy[:] = self.buffer[offset : offset + nbytes]
-        else:
-            self._file.seek(offset)
-            if self._file.readinto(copy.data) != nbytes:
-                raise InvalidModelError("it was cut short while it was read")
-        return copy
-
-
 @contextmanager
 def opened(path: pathlib.Path) -> Iterator[Source]:
-    """A file, mapped; its size is limited by protobuf."""
+    """A file, mapped; its size is limited by protobuf. It is closed with the last tensor whose weights stay in it."""
     try:
         if path.exists() and not path.is_file():
             raise InvalidModelError(f"it is a {'folder' if path.is_dir() else 'device'}, not a file")
         file = path.open("rb", buffering=0)
     except (OSError, ValueError) as error:
         raise InvalidModelError(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    with file:
+    with ExitStack() as ending:
+        ending.callback(file.close)
         size = os.fstat(file.fileno()).st_size
         if size >= 2**31:
             raise InvalidModelError(f"it has {size} bytes, and an ONNX file cannot have more than 2 GB")
-        yield Source(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"", file)
+        source = Source(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"", file)
+        yield source
+        if source.stays:
+            weakref.finalize(source, file.close)
+            ending.pop_all()
 
 
 def parse(buffer: memoryview) -> onnx.ModelProto:

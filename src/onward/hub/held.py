@@ -11,6 +11,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.errors import ConversionError
+from onward.hub.stored import in_place
 from onward.hub.wording import quote
 
 MARK = "\0held:"
@@ -76,7 +77,7 @@ def held_in(infos: Iterable[onnx.TrainingInfoProto]) -> Iterator[onnx.TensorProt
 def raw(tensor: ir.TensorProtocol) -> memoryview:
     """The bytes of a tensor as a file has them, where they are if possible."""
     if tensor.dtype.bitwidth >= 8 and sys.byteorder == "little":
-        array = tensor.numpy()
+        array = in_place(tensor)
         if array.flags.c_contiguous and array.nbytes == tensor.nbytes:
             return array.reshape(-1).view(np.uint8).data
     return memoryview(tensor.tobytes())

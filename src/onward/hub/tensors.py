@@ -12,6 +12,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.hub.stored import StoredTensor
 from onward.hub.types import MAX_BYTES, data_type
 from onward.hub.weights import Weights
 from onward.hub.wording import known, optional_text, quote, string_map, write_map
@@ -83,6 +84,9 @@ def read_tensor(proto: onnx.TensorProto, weights: Weights, where: str) -> ir.Ten
         return ir.StringTensor(list(proto.string_data), shape=ir.Shape(shape), **details)
     nbytes = (size * dtype.bitwidth + 7) // 8
     if external:
+        place = weights.stored(proto, nbytes, where) if dtype.bitwidth >= 8 else None
+        if place is not None:
+            return StoredTensor(*place, nbytes, dtype, ir.Shape(shape, frozen=True), **details)
         data = weights.read(proto, nbytes, where)
     elif present in ([], ["raw_data"]):
         data = np.frombuffer(proto.raw_data, np.uint8)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import onnx
 
 from onward.errors import InvalidModelError
-from onward.hub.files import Source
 from onward.hub.held import Held, raw
+from onward.hub.stored import Source
 from onward.hub.wire import EMBEDDED
 from onward.hub.wording import quote, string_map
 
@@ -41,12 +41,7 @@ class Weights:
 
     def read(self, proto: onnx.TensorProto, nbytes: int, where: str) -> Bytes:
         """The `nbytes` bytes an external tensor refers to, read-only."""
-        entries = string_map(proto.external_data, where) or {}
-        location = entries.get("location", "")
-        offset = _number(entries, "offset", 0, where)
-        length = _number(entries, "length", nbytes, where)
-        if length != nbytes:
-            raise InvalidModelError(f"{where}: its shape needs {nbytes} bytes, its external data has {length}")
+        location, offset = _place(proto, nbytes, where)
         if location in self.held:
             return np.frombuffer(raw(self.held[location]), np.uint8)
         if location == EMBEDDED and self._embedded is not None:
@@ -55,6 +50,14 @@ class Weights:
         if location not in self._files:
             self._files[location] = self._open(location, where)
         return _span(self._files[location], offset, nbytes, f"{where}: external file {quote(location)}")
+
+    def stored(self, proto: onnx.TensorProto, nbytes: int, where: str) -> tuple[Source, int] | None:
+        """Where in the model's own file the bytes are, if they may stay there."""
+        location, offset = _place(proto, nbytes, where)
+        if location != EMBEDDED or self._embedded is None or not self._embedded.stays:
+            return None
+        _check_span(len(self._embedded.buffer), offset, nbytes, where)
+        return self._embedded, offset
 
     def _open(self, location: str, where: str) -> mmap.mmap | bytes:
         if self._folder is None:
@@ -78,6 +81,15 @@ class Weights:
         except (OSError, RuntimeError) as error:
             problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InvalidModelError(f"{where}: its external data {quote(location)} {problem}")
+
+
+def _place(proto: onnx.TensorProto, nbytes: int, where: str) -> tuple[str, int]:
+    """The location and the offset of a tensor of `nbytes` bytes."""
+    entries = string_map(proto.external_data, where) or {}
+    length = _number(entries, "length", nbytes, where)
+    if length != nbytes:
+        raise InvalidModelError(f"{where}: its shape needs {nbytes} bytes, its external data has {length}")
+    return entries.get("location", ""), _number(entries, "offset", 0, where)
 
 
 def _number(entries: dict[str, str], key: str, default: int, where: str) -> int:

@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from onward.errors import OnwardError
 from onward.hub.garbage import no_garbage_collection
+from onward.hub.stored import in_place
 from onward.hub.write import Writer
 from onward.model import LARGEST_FILE, Model, load
 
@@ -72,7 +73,7 @@ def _parts(model: ir.Model) -> tuple[bytes, list[ir.TensorProtocol]]:
 
 
 def _bytes(tensor: ir.TensorProtocol) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    return np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(in_place(tensor)).reshape(-1).view(np.uint8)
 
 
 @contextmanager

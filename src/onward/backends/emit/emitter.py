@@ -24,6 +24,7 @@ from onward.backends.emit.weights import Part, Weights, text
 from onward.canon.origin import origin
 from onward.canon.weight_names import is_automatic
 from onward.errors import ConversionError, OnwardError, UnsupportedError
+from onward.hub.stored import in_place
 
 Array = np.ndarray[Any, Any]
 
@@ -293,7 +294,7 @@ class Emitter:
             tensor = ir.convenience.get_const_tensor(value)
             if tensor is None:
                 return None
-            found = self._constants[value] = text(tensor.numpy())
+            found = self._constants[value] = text(in_place(tensor))
         return found
 
     def host_of(self, value: ir.Value) -> Array | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping
 from typing import BinaryIO
@@ -57,15 +58,14 @@ def write(file: BinaryIO, tensors: Mapping[str, Tensor], dtypes: Mapping[ir.Data
         else:
             code, size = "U8", 1
             shape = [*shape, _SIZES[dtype]]
-        count = int(np.prod(shape, dtype=np.int64)) * size
+        count = math.prod(shape) * size
         header[name] = {"dtype": code, "shape": shape, "data_offsets": [offset, offset + count]}
         offset += count
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     file.write(struct.pack("<Q", len(text)) + text)
     for tensor in tensors.values():
-        data = np.ascontiguousarray(carried(tensor, dtypes))
-        file.write(data.reshape(-1).view(np.uint8).data)
+        file.write(carried(tensor, dtypes).reshape(-1).view(np.uint8).data)
 
 
 def _width(dtype: str) -> int:

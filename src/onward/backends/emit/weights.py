@@ -15,6 +15,7 @@ from onward.backends.emit.expr import Expr, Weight, render
 from onward.backends.emit.names import path_of
 from onward.backends.emit.statements import Scope
 from onward.canon.weight_names import Signature, is_automatic, is_named
+from onward.hub.stored import in_place
 
 Array = np.ndarray[Any, Any]
 Transform = Callable[[Array], Array]
@@ -25,7 +26,7 @@ SMALL = 4096
 
 @dataclass
 class Tensor:
-    """A parameter or buffer. `read` gives its data when the weights are written, not before."""
+    """A parameter or buffer. `read` gives its data when the weights are written, not before; they are to be copied."""
 
     path: Scope
     read: Callable[[], Array]
@@ -94,14 +95,14 @@ class Weights:
         if not self.is_named(value):
             # A small constant that modules share is not worth passing around: each has its own.
             source = (value, scope) if tensor.size <= SMALL else (value, ())
-            return self._unnamed(tensor.numpy, shape, tensor.dtype, (*scope, "constant"), source, name)
+            return self._unnamed(_reader(tensor), shape, tensor.dtype, (*scope, "constant"), source, name)
         wish = path_of(name)
         if wish[-1].isdigit() and (name not in self.signature or len(wish) == 1):
             wish = (*wish[:-1], f"p{wish[-1]}")  # a number is no attribute
         path = self.claim(wish, named=True)
         self._by_source[value, ""] = path
         is_buffer, persistent = self.signature.get(name, (False, True))
-        return self._store(tensor.numpy, shape, tensor.dtype, path, not is_buffer, persistent, name)
+        return self._store(_reader(tensor), shape, tensor.dtype, path, not is_buffer, persistent, name)
 
     def arranged(self, value: ir.Value, transform: Transform, key: str) -> Expr:
         """A named weight in another arrangement, which it is written in; `key` names the transform."""
@@ -126,7 +127,7 @@ class Weights:
             self._keep.append(owner)
             path = self._by_source[value, key] = self.claim(path_of(value.name or "statistic"), named=True)
             shape = tuple(tensor.shape.numpy())
-            self._store(tensor.numpy, shape, tensor.dtype, path, False, True, value.name or "")
+            self._store(_reader(tensor), shape, tensor.dtype, path, False, True, value.name or "")
             self.tensors[path].running = True
             return Weight(path)
         return Weight(known)
@@ -243,7 +244,7 @@ class Weights:
             tensor = ir.convenience.get_const_tensor(value)
             assert tensor is not None
             shape, dtype, name = tuple(tensor.shape.numpy()), tensor.dtype, value.name or ""
-            read = tensor.numpy
+            read = _reader(tensor)
         if part.transform is not None:
             transform, plain = part.transform, read
             read = lambda: np.ascontiguousarray(transform(plain()))  # noqa: E731
@@ -326,10 +327,16 @@ def _ir_value(source: Any) -> ir.Value | None:
 def _arrangement(tensor: ir.TensorProtocol, transform: Transform | None) -> tuple[Callable[[], Array], tuple[int, ...]]:
     """How a tensor is read in another arrangement, and its shape there."""
     shape = tuple(tensor.shape.numpy())
+    read = _reader(tensor)
     if transform is None:
-        return tensor.numpy, shape
+        return read, shape
     found = transform(np.broadcast_to(np.zeros((), np.int8), shape)).shape
-    return lambda: np.ascontiguousarray(transform(tensor.numpy())), found
+    return lambda: np.ascontiguousarray(transform(read())), found
+
+
+def _reader(tensor: ir.TensorProtocol) -> Callable[[], Array]:
+    """Gives the elements of a tensor to whoever copies them: into a file, or to a framework."""
+    return lambda: in_place(tensor)
 
 
 def _key(part: Part) -> tuple[Any, str]:
