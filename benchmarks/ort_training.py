@@ -202,9 +202,9 @@ def step_lines(found: Found, threads: int) -> list[str]:
     return [
         STEPS,
         "",
-        f"Threads: {threads}. Medians of pairs in turns; the second pair of columns is processor time, which others on the",
-        "machine disturb least. *Apart* is the largest relative difference of losses to PyTorch's over 10 steps (20 for",
-        "onnxruntime-training, whose AdamW has other defaults than PyTorch's).",
+        f"Threads: {threads}. Medians of pairs in turns; the second pair of columns is processor time, which others on",
+        "the machine disturb least. *Apart* is the largest relative difference of losses to PyTorch's over 10 steps",
+        "(20 for onnxruntime-training, whose AdamW has other defaults than PyTorch's).",
         "",
         f"{where} · the other environment: {versions}",
         "",

@@ -425,10 +425,13 @@ def test_the_loss_is_said_in_words(tmp_path: Path) -> None:
     prepare(model(), own).save(tmp_path / "own.onnx")
     said = [Term(CrossEntropy(0.1, weight=(1.0, 2.0, 0.5)), 0.5, "y"), Term(KLDivergence("teacher"), output="y")]
     assert load(tmp_path / "own.onnx").loss == said
-    for given in ({"penalties": [Penalty(0.1)]}, {"output": "h"}):
-        made = prepare(model(), "cross_entropy", **given)
-        made.save(tmp_path / "other.onnx")
-        assert made.loss is None and load(tmp_path / "other.onnx").loss is None
+    penalties = [Penalty(0.1), Penalty(0.2, 1, ["*"])]
+    prepare(model(), own, penalties=penalties).save(tmp_path / "own.onnx")
+    assert load(tmp_path / "own.onnx").loss == said
+    assert load(tmp_path / "own.onnx").penalties == penalties
+    made = prepare(model(), "cross_entropy", output="h")
+    made.save(tmp_path / "other.onnx")
+    assert made.loss is None and load(tmp_path / "other.onnx").loss is None
 
 
 def test_labels_whose_name_is_taken() -> None:
