@@ -188,7 +188,7 @@ def test_what_was_begun_in_vain_is_one_line_when_it_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nothing", "there is no runner 'nothing'; there are onnxruntime, openvino, reference, tensorflow, torch"),
+        ("nothing", "there is no runner 'nothing'; there are keras, onnxruntime, openvino, reference, tensorflow, torch"),
         ("torch:fast", "torch has no mode 'fast'; it has compile, export"),
         ("reference:fast", "reference has no mode 'fast'; it has none"),
         ("onnxruntime:Fast", "ONNX Runtime has no execution provider 'Fast'; it has .*CPUExecutionProvider"),
