@@ -113,6 +113,9 @@ class Model:
 def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto | Model) -> Model:
     """Read a model from a file, from bytes, or from protobuf; weights in external files are mapped.
 
+    Those inside a file of a megabyte or more stay there until they are asked for: it may be replaced or deleted
+    meanwhile, but when it was written to, they are refused.
+
     Raises `InvalidModelError` with one line that names the problem. Nothing in the file is ever executed.
     """
     if isinstance(source, Model):
