@@ -179,6 +179,34 @@ def test_numbers_of_several_scales_side_by_side() -> None:
         np.testing.assert_allclose(run(made, even)["x.grad"], run(expected, even)["x.grad"], rtol=1e-6)
 
 
+MICROSOFT: dict[str, tuple[list[str], float, list[str], dict[str, Any]]] = {
+    "Add": (["q", "scale", "zero"] * 2, 0.25, ["x", "x"], {}),
+    "Concat": (["q", "scale", "zero"] * 2, 0.25, ["x", "x"], {"axis": 1}),
+    "LeakyRelu": (["q", "scale", "zero"], 0.125, ["x"], {"alpha": 0.5}),
+    "AveragePool": (["q", "scale", "zero"], 0.0625, ["x"], {"kernel_shape": [2, 2]}),
+}
+"""Inputs of an op of integers, the scale of its result, in which that is exact, and inputs of the op of numbers."""
+
+
+@pytest.mark.parametrize("op", MICROSOFT)
+def test_integers_of_other_domains(op: str) -> None:
+    """Ops that are written out before they are differentiated."""
+    names, step, real, attributes = MICROSOFT[op]
+    constants = {"scale": np.asarray(SCALE, np.float32), "zero": np.asarray(0, np.int8)}
+    constants["after"] = np.asarray(step, np.float32)
+    names = ["after", "zero", *names] if op == "Concat" else [*names, "after", "zero"]
+    integers = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node(f"QLinear{op}", names, ["r"], domain="com.microsoft", **attributes),
+        helper.make_node("DequantizeLinear", ["r", "after", "zero"], ["y"]),
+        helper.make_node("ReduceSumSquare", ["y"], ["loss"], keepdims=0),
+    ]
+    numbers = [helper.make_node(op, real, ["y"], **attributes), integers[-1]]
+    both = model(integers, constants), model(numbers, {})
+    both[0].opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    check(*both)
+
+
 QUANTISE = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], name="quantise")
 READ = [
     helper.make_node("DequantizeLinear", ["r", "scale", "zero"], ["y"], name="dequantise"),

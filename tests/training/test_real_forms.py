@@ -106,3 +106,18 @@ def test_weights_that_are_inputs_as_well(tmp_path: Path) -> None:
         assert trainer.inputs == ["x", "labels"] and list(trainer.parameters) == ["weight"]
         curves.append([trainer.step(batch) for _ in range(5)])
     assert curves[0] == curves[1] and curves[0][-1] < curves[0][0]
+
+
+def test_ops_of_onnx_runtime_in_files_of_older_opsets(tmp_path: Path) -> None:
+    """What its optimizer writes has no rule, but a definition, in the words of a newer opset than the file's."""
+    model = linear(["n", 4], helper.make_node("BiasGelu", ["h", "bias"], ["y"], domain="com.microsoft"))
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros(3, np.float32), "bias"))
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    trainer = Trainer(prepare(model, loss="mse", optimizer=SGD(lr=0.1)), threads=1)
+    rng = np.random.default_rng(1)
+    batch = {"x": rng.standard_normal((8, 4), np.float32), "labels": rng.standard_normal((8, 3), np.float32)}
+    losses = [trainer.step(batch) for _ in range(10)]
+    assert losses[-1] < losses[0]
+    assert [node.op_type for node in trainer.tuned().to_proto().graph.node] == ["MatMul", "BiasGelu"]
+    trainer.continued().save(tmp_path / "later.onnx")
+    assert Trainer(load(tmp_path / "later.onnx"), threads=1).step(batch) == pytest.approx(trainer.step(batch), rel=1e-6)

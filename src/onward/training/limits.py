@@ -8,12 +8,12 @@ PARTIAL = {
     "DFT": "not along an axis that is computed, nor the inverse of one side",
     "DequantizeLinear": "straight through; scales and zero points are settings",
     "DynamicQuantizeLinear": "straight through; the scale that it computes is a setting",
-    "If": "not through sequences",
-    "Loop": "not through sequences, nor states whose shape changes",
+    "If": "not through sequences or quantised integers",
+    "Loop": "not through sequences or quantised integers, nor states whose shape changes",
     "OptionalGetElement": "of tensors only",
     "QuantizeLinear": "straight through, inside the range; scales and zero points are settings",
     "Resize": "not with keep_aspect_ratio_policy without axes",
-    "Scan": "not through sequences",
+    "Scan": "not through sequences or quantised integers",
 }
 """Ops with a rule, or a definition, that does not cover all that ONNX allows."""
 

@@ -8,7 +8,8 @@ from onward.canon.constants import plain_constants
 from onward.canon.defaults import fill_defaults
 from onward.canon.infer import infer
 from onward.canon.inline import inline
-from onward.canon.lower import key_of, lower
+from onward.canon.lower import LOWERINGS, key_of, load_lowerings, lower
+from onward.canon.lower.registry import DIALECT
 from onward.canon.signature import check_signatures
 from onward.canon.upgrade import upgrade
 from onward.canon.walk import all_nodes, inner_graphs
@@ -30,10 +31,17 @@ def differentiable(model: Model) -> ir.Model:
     plain_constants(graph)
     check_signatures(graph)
     infer(graph)
-    upgrade(graph, max(OLDEST, graph.opset_imports.get("", OLDEST)))
+    upgrade(graph, max(DIALECT if _is_written_out(graph) else OLDEST, graph.opset_imports.get("", OLDEST)))
     fill_defaults(graph)
     infer(graph)
     return graph
+
+
+def _is_written_out(model: ir.Model) -> bool:
+    """Whether an op has no gradient rule, but a definition of ours, which is in the words of a newer opset."""
+    load_lowerings()
+    keys = {key_of(node) for node in all_nodes(model.graph)}
+    return any(key in LOWERINGS and not has_rule(key) for key in keys)
 
 
 def constant_weights(graph: ir.Graph) -> None:
