@@ -175,7 +175,7 @@ def run_case(case: Any, prepare: Prepare, unknown_shapes: bool = False) -> Resul
                 actual = run(list(inputs))
                 try:
                     Runner.assert_similar_outputs(
-                        *_with_lengths(list(expected), list(actual)),
+                        *with_lengths(list(expected), list(actual)),
                         rtol=case.rtol,
                         atol=case.atol,
                         model_dir=case.model_dir,
@@ -189,7 +189,7 @@ def run_case(case: Any, prepare: Prepare, unknown_shapes: bool = False) -> Resul
     return Result(case.name, "pass")
 
 
-def _with_lengths(expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
+def with_lengths(expected: list[Any], actual: list[Any]) -> tuple[list[Any], list[Any]]:
     """Both outputs, with scalars inside sequences as arrays of one element: the suite's comparison takes lengths."""
     pairs = [_pair_with_lengths(wanted, found) for wanted, found in zip(expected, actual, strict=True)]
     return [wanted for wanted, _ in pairs], [found for _, found in pairs]

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from onward.backends.tensorflow.runtime.host import packed
+from onward.backends.tensorflow.runtime.norm import single
 
 
 def scaled_elu(x: tf.Tensor, alpha: float, width: float = 1.0) -> tf.Tensor:
@@ -19,9 +20,12 @@ def shrink(x: tf.Tensor, limit: float, bias: float) -> tf.Tensor:
 
 
 def softmax_by_steps(x: tf.Tensor, axis: int) -> tf.Tensor:
-    """Softmax of any rank that rounds at each step of its definition, as ONNX's does in half precision."""
+    """Softmax of any rank that rounds at each step of its definition, as ONNX's does in half precision.
+
+    TensorFlow's own sum of halves rounds within a step, too.
+    """
     powers = tf.exp(x - tf.reduce_max(x, axis, keepdims=True))
-    return powers / tf.reduce_sum(powers, axis, keepdims=True)
+    return powers / tf.cast(tf.reduce_sum(single(powers), axis, keepdims=True), x.dtype)
 
 
 def hardmax(x: tf.Tensor, axis: int) -> tf.Tensor:
