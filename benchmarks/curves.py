@@ -97,11 +97,11 @@ def first_beyond(a: Curve, b: Curve, limit: float = 1e-4) -> int | None:
     return next((number for number, (x, y) in enumerate(pairs, 1) if abs(x - y) / abs(y) > limit), None)
 
 
-def measured(name: str, optimizer: str, threads: int, folder: Path) -> dict[str, object]:
+def measured(name: str, optimizer: str, steps: int, threads: int, folder: Path) -> dict[str, object]:
     torch.manual_seed(0)
     net = NETWORKS[name].make()
     every = labelled(name, STEPS + HELD_OUT)
-    data, held_out = every[:STEPS], every[STEPS:]
+    data, held_out = every[:steps], every[STEPS:]
     path = folder / f"{name}.onnx"
     if not path.exists():
         export(net, data[0][0], path)
@@ -115,6 +115,7 @@ def measured(name: str, optimizer: str, threads: int, folder: Path) -> dict[str,
     return {
         "network": name,
         "optimizer": optimizer,
+        "steps": steps,
         "ours-torch32": apart(ours, theirs),
         "torch32-torch32": apart(other, theirs),
         "torch32-torch64": apart(theirs, exact),
@@ -136,7 +137,8 @@ def table(rows: list[dict[str, object]], threads: int) -> str:
         keys = ("ours-torch32", "torch32-torch32", "torch32-torch64", "ours-torch64")
         own, theirs = row["accuracy"]  # type: ignore[misc]
         cells = [row["network"], row["optimizer"], *(f"{row[key]:.0e}" for key in keys)]
-        cells += [row["beyond"] or "never", f"{own:.1%}, {theirs:.1%}"]
+        short = "" if row["steps"] == STEPS else f" after {row['steps']} steps"
+        cells += [row["beyond"] or "never", f"{own:.1%}, {theirs:.1%}{short}"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join([*lines, "", f"{threads} threads · {machine.describe('onward', 'onnxruntime', 'torch')}", END])
 
@@ -153,6 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(NETWORKS))
     parser.add_argument("--optimizer", choices=list(OPTIMIZERS), action="append")
+    parser.add_argument("--steps", type=int, default=STEPS, help="fewer, for a quick look; at least 50")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--results", type=Path, help="a file that keeps rows measured one after another")
     args = parser.parse_args()
@@ -166,7 +169,7 @@ def main() -> None:
         for name in args.networks or NETWORKS:
             for optimizer in args.optimizer or OPTIMIZERS:
                 rows = [row for row in rows if (row["network"], row["optimizer"]) != (name, optimizer)]
-                rows.append(measured(name, optimizer, args.threads, Path(folder)))
+                rows.append(measured(name, optimizer, args.steps, args.threads, Path(folder)))
                 print(rows[-1], file=sys.stderr, flush=True)
                 if args.results:
                     args.results.write_text(json.dumps(rows))
