@@ -31,7 +31,8 @@ DIGITS = Path(__file__).parent.parent / "examples/digits/digits.onnx"
 LIMIT = 0.3
 """Seconds of processor time, which other programs on a busy machine do not add to."""
 
-NEED = {name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.") for name in ("torch", "tensorflow")}
+FRAMEWORKS = ("torch", "tensorflow", "keras")
+NEED = {name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.") for name in FRAMEWORKS}
 """What runs PyTorch code, or is PyTorch code; everything else does without."""
 
 
