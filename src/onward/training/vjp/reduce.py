@@ -135,8 +135,7 @@ def cum_prod(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, 
     """The product of what comes before an element, times a sum over what comes behind, which is run up step by step."""
     op, known = c.op, constant_of(axis)
     if known is None or x.rank is None:
-        folded = [_around(t, axis) for t in (g, x)]
-        return op.reshape_like(_of_product(*folded, 1, 3, exclusive, reverse), x)
+        return op.reshape_like(_of_product(_around(g, axis), _around(x, axis), 1, 3, exclusive, reverse), x)
     return _of_product(g, x, int(known.flat[0]) % x.rank, x.rank, exclusive, reverse)
 
 
