@@ -14,7 +14,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onward.cli import main
+from onward.cli import COMMANDS, main, parser
 from protos import everything, small
 from test_bad_input import CHANGES, GRAPHS, NOT_MODELS, external
 
@@ -352,3 +352,13 @@ def test_nothing_more_is_printed_to_a_closed_pipe() -> None:
     command = f"{sys.executable} -m onward inspect {DIGITS} --json --weights | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout == "{\n" and not done.stderr
+
+
+def test_a_command_is_the_same_without_the_others(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in COMMANDS:
+        code, alone, _ = run(name, "--help")
+        with pytest.raises(SystemExit):
+            parser().parse_args([name, "--help"])
+        assert (code, alone) == (0, capsys.readouterr().out)
+    code, _, problem = run("nonsense")
+    assert code == 2 and all(name in problem for name in COMMANDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -14,9 +15,11 @@ LONGEST = 1000
 """Characters of an error message: a name in a file may be longer."""
 
 
-def parser() -> argparse.ArgumentParser:
-    from onward.cli import convert, inspect, layout, scoreboard, train, verify
+COMMANDS = ("convert", "inspect", "verify", "layout", "train", "scoreboard")
 
+
+def parser(only: str = "") -> argparse.ArgumentParser:
+    """For all commands, or for a line that begins with `only`, if that is one of them: the others take time."""
     top = argparse.ArgumentParser(
         prog="onward",
         description="Moves machine-learning models between frameworks through ONNX and checks that they stay the same.",
@@ -24,14 +27,15 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"onward {__version__}")
     top.add_argument("--traceback", action="store_true", help="on an error, show where in Onward it was raised")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (convert, inspect, verify, layout, train, scoreboard):
-        command.add(commands)
+    for name in [only] if only in COMMANDS else COMMANDS:
+        importlib.import_module(f"onward.cli.{name}").add(commands)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Exit code 0: done; 1: the result is not the same model; 2: bad input or usage."""
-    args = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    args = parser(*words[:1]).parse_args(words)
     code = 0
     try:
         code = args.run(args) or 0
