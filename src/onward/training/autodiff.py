@@ -122,9 +122,8 @@ class Context:
 
     def output(self, index: int) -> Tensor:
         found = self.op.tensor(self.node.outputs[index])
-        return (
-            found.cast(NUMBER) if not self.of_levels and self.wants(found.value) and is_narrow(found.value) else found
-        )
+        stands_for_numbers = self.wants(found.value) and is_narrow(found.value)
+        return found.cast(NUMBER) if stands_for_numbers and not self.of_levels else found
 
     def optional_output(self, index: int) -> Tensor:
         """An output that the op can give; the node is made to give it, if it did not yet."""

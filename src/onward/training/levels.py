@@ -50,7 +50,7 @@ def _is_level(node: ir.Node, output: ir.Value, levels: bool) -> bool:
 
 def same_kind(node: ir.Node) -> list[bool]:
     """For each input, whether it is always of the type of the first output."""
-    kinds = _kinds(node.domain, node.op_type)
+    kinds = _kinds("" if node.domain == "ai.onnx" else node.domain, node.op_type)
     if kinds is None:
         return [False] * len(node.inputs)
     given, made = kinds
