@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from onward.backends.tensorflow.convert import to_tensorflow
     from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
+    from onward.frontends.keras.convert import from_keras
     from onward.frontends.tensorflow.convert import from_tensorflow
     from onward.frontends.torch import from_torch
     from onward.model import Model, load
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
+    "from_keras": "onward.frontends.keras.convert",
     "from_tensorflow": "onward.frontends.tensorflow.convert",
     "from_torch": "onward.frontends.torch",
     "load": "onward.model",
@@ -30,6 +32,7 @@ _HOMES = {
 __all__ = [
     "Model",
     "OnwardError",
+    "from_keras",
     "from_tensorflow",
     "from_torch",
     "load",

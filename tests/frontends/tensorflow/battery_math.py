@@ -131,6 +131,10 @@ REDUCTIONS = {
     "cumulative_logsumexp": (lambda x: tf.math.cumulative_logsumexp(x, 1), X),
     "count_nonzero": (lambda x: tf.math.count_nonzero(x, 1), WHOLE % 3),
     "bincount": (lambda x: tf.math.bincount(x, minlength=6, maxlength=6), np.int32([1, 2, 2, 5])),
+    "bincount_rows": (
+        lambda x: tf.math.bincount(x, minlength=6, maxlength=6, axis=-1),
+        np.int32([[1, 2, 2, 5], [0, 9, 1, 1]]),
+    ),
     "segment_sum": (lambda x: tf.math.segment_sum(x, tf.constant([0, 0, 1])), X),
     "segment_mean": (lambda x: tf.math.segment_mean(x, tf.constant([0, 0, 2])), X),
     "unsorted_segment_max": (lambda x: tf.math.unsorted_segment_max(x, tf.constant([2, 0, 2]), 4), X),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx_ir as ir
@@ -144,6 +144,7 @@ class _Loop:
     carried: list[int]
     collecting: set[int]
     """Lists to whose end each round puts one tensor: what ONNX calls scan outputs."""
+    overwritten: set[int] = field(default_factory=set)
 
     def written(self) -> list[Value]:
         op, run = self.op, self.op.translator.call
@@ -154,7 +155,8 @@ class _Loop:
         for dtype in (ir.DataType.INT64, ir.DataType.BOOL):
             inner.inputs.append(ir.Value(name=op.names.value("loop"), type=ir.TensorType(dtype), shape=ir.Shape([])))
         outer = [tensor for i in kept for tensor in _parts(op, self.arguments[i])]
-        inside = [self._state(tensor) for tensor in outer]
+        sizes = [self._size(i, len(_parts(op, self.arguments[i]))) for i in kept]
+        inside = [self._state(*pair) for pair in zip(outer, [s for group in sizes for s in group], strict=True)]
         inner.inputs.extend(tensor.value for tensor in inside)
         for i, value in zip(kept, _put_together([self.arguments[i] for i in kept], inside), strict=True):
             states[i] = value
@@ -168,7 +170,7 @@ class _Loop:
             for i in kept:
                 inner.outputs.extend(op.Identity(tensor).value for tensor in _parts(op, results[i]))
             for i in sorted(self.collecting):
-                inner.outputs.append(op.Identity(self._item(results[i], states, results)).value)
+                inner.outputs.append(op.Identity(self._item(i, results[i], states, results)).value)
         assert isinstance(first, Tensor)
         last = op.many("Loop", len(outer) + len(self.collecting), None, truth(op, first), *outer, body=inner)
         final = list(self.arguments)
@@ -177,20 +179,34 @@ class _Loop:
         for i, tensor in zip(sorted(self.collecting), last[len(outer) :], strict=True):
             reserved = self.arguments[i]
             assert isinstance(reserved, Reserved)
+            if i in self.overwritten:
+                tensor = op.Slice(tensor, op.ints([-1]), op.ints([2**31 - 1]), op.ints([0]))
             final[i] = TensorList(padded(op, tensor, reserved.count))
         return final
 
-    def _state(self, tensor: Tensor) -> Tensor:
+    def _size(self, i: int, count: int) -> list[Any]:
+        """What TensorFlow knows of the shape of a state, for each tensor that it is made of."""
+        shape = self.op.translator.body(self.body, self.graph).inputs[i].shape
+        plain = isinstance(self.arguments[i], Tensor | Complex) and shape.rank is not None
+        return [shape.as_list() if plain else None] * count
+
+    def _state(self, tensor: Tensor, known: list[int | None] | None) -> Tensor:
         """What a round begins with: of the same rank, but maybe of another size than before the loop."""
-        dims = tensor.dims
-        shape = None if dims is None else ir.Shape([None] * len(dims))
+        dims = known if known is not None else None if tensor.dims is None else [None] * len(tensor.dims)
+        shape = None if dims is None else ir.Shape(dims)
         value = ir.Value(name=self.op.names.value("loop"), type=tensor.value.type, shape=shape)
         return self.op.tensor(value)
 
-    def _item(self, value: Value, states: Sequence[Value], results: Sequence[Value]) -> Tensor:
-        """What a round puts to the end: at the place of a counter that begins at zero and goes up by one."""
+    def _item(self, i: int, value: Value, states: Sequence[Value], results: Sequence[Value]) -> Tensor:
+        """What a round puts to the end: at the place of a counter that begins at zero and goes up by one.
+
+        A list of one is written to again and again: of that, the last is kept.
+        """
         if not isinstance(value, Collected) or value.item is None:
             raise NotCollected
+        if value.place is not None and self._is(value.place, 0) and self._is(self.arguments[i].count, 1):  # type: ignore[union-attr]
+            self.overwritten.add(i)
+            return value.item
         if value.place is not None and not any(
             isinstance(state, Tensor) and state.value is value.place.value and self._counts(i, state, results[i])
             for i, state in enumerate(states)
@@ -198,16 +214,19 @@ class _Loop:
             raise NotCollected
         return value.item
 
+    def _is(self, tensor: Tensor, number: int) -> bool:
+        known = self.op.known(tensor)
+        return known is not None and known.size == 1 and int(known.reshape(())) == number
+
     def _counts(self, i: int, state: Tensor, result: Value) -> bool:
         start = self.arguments[i]
         if not isinstance(start, Tensor) or not isinstance(result, Tensor):
             return False
-        begin, made = self.op.known(start), result.value.producer()
+        made = result.value.producer()
         while made is not None and made.op_type == "Identity" and made.inputs[0] is not None:
             made = made.inputs[0].producer()
-        if begin is None or begin.size != 1 or int(begin.reshape(())) != 0 or made is None or made.op_type != "Add":
+        if not self._is(start, 0) or made is None or made.op_type != "Add":
             return False
         a, b = made.inputs
         step = b if a is state.value else a if b is state.value else None
-        size = None if step is None else self.op.known(self.op.tensor(step))
-        return size is not None and size.size == 1 and int(size.reshape(())) == 1
+        return step is not None and self._is(self.op.tensor(step), 1)

@@ -37,15 +37,19 @@ def from_tensorflow(
     `source` is a `tf.function`, a concrete function, any callable of tensors, or the folder of a SavedModel.
     `signature` is the name of one of a SavedModel's signatures, or for a function the `tf.TensorSpec` of each argument.
     """
-    if not OLDEST <= opset <= NEWEST:
-        raise OnwardError(f"opset {opset}: one from {OLDEST} to {NEWEST} can be written")
+    checked_opset(opset)
     load_rules()
     name = pathlib.Path(source).stem if isinstance(source, str | os.PathLike) else "model"
     return translated(concrete(source, signature), opset, allow_custom_ops, name)
 
 
-def translated(function: Any, opset: int, custom_ops: bool, name: str) -> Model:
-    """The model of a concrete function."""
+def checked_opset(opset: int) -> None:
+    if not OLDEST <= opset <= NEWEST:
+        raise OnwardError(f"opset {opset}: one from {OLDEST} to {NEWEST} can be written")
+
+
+def translated(function: Any, opset: int, custom_ops: bool, name: str, outputs: Sequence[str] | None = None) -> Model:
+    """The model of a concrete function, whose outputs may have names of their own."""
     translator = Translator(opset, custom_ops)
     translator.model.graph.name = name
     graph = function.graph
@@ -61,12 +65,13 @@ def translated(function: Any, opset: int, custom_ops: bool, name: str) -> Model:
         listed = "; ".join(f"{op} ({', '.join(where[:3])}{' …' if len(where) > 3 else ''})" for op, where in missing)
         raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")
     results = translator.run(graph, arguments, graph.outputs, graph.inputs)
-    for label, result in zip(output_names(function), results, strict=True):
+    for label, result in zip(outputs or output_names(function), results, strict=True):
         if not isinstance(result, Tensor):
             raise UnsupportedError(f"output {label!r} is no tensor that ONNX has: {type(result).__name__}")
-        value = translator.op.Identity(result).value
-        value.name = label
-        translator.model.graph.outputs.append(value)
+        if result.value.name != label:
+            result = translator.op.Identity(result)
+            result.value.name = translator.op.names.value(label)
+        translator.model.graph.outputs.append(result.value)
     return finished(translator, Model(translator.model))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir as ir
 
@@ -218,3 +220,12 @@ def _is_among(op: Writer, predictions: Tensor, targets: Tensor, k: Tensor) -> Te
     chosen = op.GatherElements(predictions, op.unsqueeze(op.int64(targets), [1]), axis=1)
     larger = op.reduced("ReduceSum", (predictions > chosen).cast(ir.DataType.INT64), [1], keepdims=False)
     return larger < k
+
+
+@rule("Bucketize")
+def bucketize(op: Writer, x: Tensor, *, boundaries: Sequence[float]) -> Tensor:
+    """How many boundaries are no larger."""
+    limits = op.constant(np.asarray(boundaries, np.float32))
+    rank = op.rank(x, "what is sorted into buckets")
+    above = op.unsqueeze(x.cast(ir.DataType.FLOAT), [rank]) >= limits
+    return op.reduced("ReduceSum", above.cast(ir.DataType.INT32), [rank], keepdims=False)

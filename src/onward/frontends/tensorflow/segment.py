@@ -97,12 +97,21 @@ def sparse_segment(op: Writer, x: Tensor, rows: Tensor, groups: Tensor) -> Tenso
 
 @rule("DenseBincount", "Bincount")
 def bincount(op: Writer, x: Tensor, size: Tensor, weights: Tensor, *, binary_output: bool = False) -> Tensor:
-    places = op.flat(op.int64(x))
+    """Of all numbers, or where there are rows of each row by itself; those beyond the size are left out."""
+    rank = op.rank(x, "what is counted")
+    whole = op.int64(x)
     count = op.flat(op.int64(size))
+    within = op.And(whole >= op.index(0), whole < count)
+    places, bins = whole, count
+    if rank == 2 and op.operation.type == "DenseBincount":
+        rows = op.Slice(op.Shape(x), op.ints([0]), op.ints([1]))
+        row = op.unsqueeze(op.Range(op.index(0), op.squeeze(rows, [0]), op.index(1)), [1])
+        places, bins = whole + row * count, count * rows
     weighted = weights.sizes is None or 0 not in weights.sizes
-    each = op.flat(weights) if weighted else op.Expand(op.like(1, weights), op.Shape(places))
-    places = op.where(places < count, places, op.index(-1))
-    counted = grouped(op, each, places, count, "Sum")
+    each = op.flat(weights) if weighted else op.Expand(op.like(1, weights), op.flat(op.Size(x)))
+    counted = grouped(op, each, op.flat(op.where(within, places, op.index(-1))), bins, "Sum")
+    if bins is not count:
+        counted = op.Reshape(counted, op.Concat(rows, count, axis=0))
     return op.Min(counted, op.like(1, counted)) if binary_output else counted
 
 

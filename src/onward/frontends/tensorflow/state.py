@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
@@ -25,7 +26,8 @@ def read_variable(op: Writer, variable: Variable) -> Tensor:
 
 @rule("PartitionedCall", "StatefulPartitionedCall")
 def call(op: Writer, *arguments: Value, f: str) -> Sequence[Value]:
-    return op.translator.call(f, op.operation.graph, arguments)
+    whole = COMPOSITES.get(f)
+    return whole(op, *arguments) if whole is not None else op.translator.call(f, op.operation.graph, arguments)
 
 
 @rule(

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.attributes import attributes
+from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.dtypes import onnx_dtype
 from onward.frontends.tensorflow.fold import Folder
 from onward.frontends.tensorflow.registry import RULES, Rule
@@ -129,7 +130,7 @@ class Translator:
                     found.setdefault(operation.type, []).append(operation.name)
                 for attr in operation.node_def.attr.values():
                     for name in [attr.func.name] if attr.HasField("func") else [f.name for f in attr.list.func]:
-                        if name not in seen:
+                        if name not in seen and name not in COMPOSITES:
                             seen.add(name)
                             body = self.body(name, graph)
                             look(body, body.outputs)

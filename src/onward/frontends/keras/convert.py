@@ -1,0 +1,88 @@
+"""Keras models as ONNX models."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.keras.recurrent import recurrent_layers_whole
+from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules, translated
+from onward.model import Model
+
+
+def from_keras(
+    model: Any, signature: Sequence[Any] | None = None, *, opset: int = OPSET, allow_custom_ops: bool = False
+) -> Model:
+    """A Keras model, or the file of one, as an ONNX model for inference.
+
+    `signature` is the `tf.TensorSpec` of each input, which only a subclassed model that was never called needs. Files
+    are opened in Keras' safe mode: nothing that is in them is executed.
+    """
+    checked_opset(opset)
+    load_rules()
+    name = "model"
+    if isinstance(model, str | os.PathLike):
+        name = pathlib.Path(model).stem
+        model = opened(pathlib.Path(model))
+    function, names = traced(model, signature)
+    return translated(function, opset, allow_custom_ops, name, names)
+
+
+def opened(path: pathlib.Path) -> Any:
+    """The model of a file, which is not compiled."""
+    import keras
+
+    if not path.is_file():
+        raise OnwardError(f"{path}: there is no such file")
+    try:
+        return keras.saving.load_model(str(path), compile=False, safe_mode=True)
+    except ValueError as error:
+        raise UnsupportedError(f"{path}: Keras does not open it: {str(error).splitlines()[0]}") from error
+
+
+def traced(model: Any, signature: Sequence[Any] | None) -> tuple[Any, list[str] | None]:
+    """The model as a concrete function, in the mode of inference, and what its outputs are called."""
+    import keras
+    import tensorflow as tf
+
+    if keras.backend.backend() != "tensorflow":
+        raise UnsupportedError(f"Keras runs on {keras.backend.backend()} here: set KERAS_BACKEND=tensorflow")
+    inputs = getattr(model, "inputs", None)
+    structure = getattr(model, "input", inputs[0] if len(inputs) == 1 else inputs) if inputs else None
+    if structure is None and signature is None:
+        raise OnwardError(f"{type(model).__name__} does not say what it takes: call it once, or give `signature=`")
+    if signature is not None:
+        specs = list(signature)
+    else:
+        specs = [_spec(tensor) for tensor in keras.tree.flatten(structure)]
+        if len({spec.name for spec in specs}) < len(specs):
+            specs = [tf.TensorSpec(s.shape, s.dtype, name=f"input_{i}") for i, s in enumerate(specs)]
+
+    def call(*tensors: Any) -> Any:
+        given = tensors if len(tensors) > 1 else tensors[0]
+        if structure is not None:
+            given = keras.tree.pack_sequence_as(structure, list(tensors))
+        return model(given, training=False)
+
+    with recurrent_layers_whole():
+        function = tf.function(call, autograph=False).get_concrete_function(*specs)
+    return function, _output_names(model, function)
+
+
+def _spec(tensor: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name)
+
+
+def _output_names(model: Any, function: Any) -> list[str] | None:
+    """Those that Keras has for outputs, where each has one of its own."""
+    if isinstance(function.structured_outputs, dict):
+        return None
+    names = list(getattr(model, "output_names", None) or ())
+    if not names and getattr(model, "layers", None):
+        names = [model.layers[-1].name]
+    return names if len(names) == len(set(names)) == len(function.outputs) else None

@@ -1,0 +1,31 @@
+"""A Keras model beside the ONNX model that is made of it."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import onnxruntime
+
+from onward.frontends.keras.convert import from_keras
+
+
+def check(model: Any, *inputs: Any, rtol: float = 2e-5) -> list[str]:
+    """Fail unless both compute the same; returns the ops of the nodes."""
+    made = from_keras(model)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(made.to_proto().SerializeToString(), options)
+    given = [np.asarray(x) for x in inputs]
+    fed = [x.astype(object) if x.dtype.kind == "U" else x for x in given]
+    found = session.run(None, dict(zip([slot.name for slot in session.get_inputs()], fed, strict=True)))
+    tensors = [keras.ops.convert_to_tensor(x) for x in given]
+    structure = model.input
+    wanted = model(keras.tree.pack_sequence_as(structure, tensors), training=False)
+    flat = [np.asarray(keras.ops.convert_to_numpy(tensor)) for tensor in keras.tree.flatten(wanted)]
+    assert len(found) == len(flat)
+    for one, other in zip(found, flat, strict=True):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        size = np.abs(other).max(initial=1) if other.dtype.kind == "f" else 0
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=2e-6 * size)
+    return [node.op_type for node in made.ir.graph]
