@@ -188,6 +188,17 @@ def test_padded_pools(kernel: int, stride: int, pads: tuple[int, int], size: Any
     np.testing.assert_array_equal(runner(x=x)["y"], right)
 
 
+def test_infinity_is_not_calibrated() -> None:
+    """TensorFlow's converter would end the process."""
+    model = small_net()
+    (pool,) = (node for node in model.graph.node if node.op_type == "MaxPool")
+    (kernel,) = (attribute for attribute in pool.attribute if attribute.name == "kernel_shape")
+    kernel.ints[:] = [2, 2]
+    loaded, samples = load(model), [{"image": images(1, 3, 16, 16)}]
+    with pytest.raises(UnsupportedError, match="no MaxPool of its own"):
+        convert(generate_for_tflite(loaded, quantize="int8"), loaded.ir.graph, "int8", samples)
+
+
 UNKNOWN = """<ir_version: 10, opset_import: ["": 17]> g (double[4, 4] x) => (double y) { y = Det(x) }"""
 
 

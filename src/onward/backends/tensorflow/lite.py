@@ -28,16 +28,19 @@ LAYERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 """Ops whose second input is a weight."""
 
 
-def pad_pools(model: ir.Model) -> None:
-    """Let the maximum be taken over images that were padded before, as TensorFlow Lite needs it."""
+def pad_pools(model: ir.Model, calibrated: bool = False) -> None:
+    """Let the maximum be taken over images that were padded before, as TensorFlow Lite needs it.
+
+    Not by infinity where ranges are to be `calibrated`: these would have no end.
+    """
     names = Names(model)
     for graph in graphs(model):
         for node in list(graph):
             if is_op(node, "MaxPool"):
-                _pad_before(node, names)
+                _pad_before(node, names, calibrated)
 
 
-def _pad_before(pool: ir.Node, names: Names) -> None:
+def _pad_before(pool: ir.Node, names: Names, calibrated: bool) -> None:
     x, attributes, graph = pool.inputs[0], pool.attributes, pool.graph
     pads, kernel = list(attributes.get_ints("pads", ())), list(attributes.get_ints("kernel_shape", ()))
     ones = [1] * len(kernel)
@@ -53,6 +56,8 @@ def _pad_before(pool: ir.Node, names: Names) -> None:
     most = [max(pair) for pair in zip(begin, end, strict=True)]
     # Numbers that each window has already change no maximum, and unlike infinity they can be quantised.
     mirrored = all(d is not None and n < d and 2 * n < k for d, n, k in zip(dims[2:], most, kernel, strict=True))
+    if calibrated and not mirrored:
+        return
     inputs = [x, _initializer(graph, names, "pads", np.array([0, 0, *begin, 0, 0, *end]))]
     if not mirrored:
         inputs.append(_initializer(graph, names, "lowest", np.array(-np.inf, np.float32)))
@@ -74,8 +79,8 @@ def _initializer(graph: ir.Graph, names: Names, wish: str, data: Array) -> ir.Va
 def carry_grids(model: ir.Model) -> bool:
     """Let a model with QuantizeLinear and DequantizeLinear be computed in 8 bits, by its own scales and zero points.
 
-    Tells whether it is: where weights have grids that TensorFlow Lite's kernels do not take, it stays as it is, computed
-    in floats.
+    Tells whether it is: where weights have grids that TensorFlow Lite's kernels do not take, it stays as it is, and is
+    computed in floats.
     """
     names = Names(model)
     found = [node for graph in graphs(model) for node in graph if is_op(node, "DequantizeLinear")]

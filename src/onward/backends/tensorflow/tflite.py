@@ -47,7 +47,7 @@ def generate_for_tflite(
 
     def prepare(graph: ir.Model) -> None:
         nonlocal carried, advised
-        pad_pools(graph)
+        pad_pools(graph, calibrated=quantize == "int8")
         carried = quantize is None and carry_grids(graph)
         advised = advice(graph, LITE) if cast == "none" else ""
 
