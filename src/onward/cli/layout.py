@@ -95,7 +95,8 @@ def reordered(run: Run, inputs: Mapping[str, tuple[int, ...]], outputs: Mapping[
         fed = {name: np.ascontiguousarray(np.transpose(given[name], order)) for name, order in inputs.items()}
         found = dict(run({**given, **fed}))
         for name, order in outputs.items():
-            found[name] = np.ascontiguousarray(np.transpose(found[name], np.argsort(order)))
+            called = name if name in found or len(found) > 1 else next(iter(found))  # Keras names one after its layer
+            found[called] = np.ascontiguousarray(np.transpose(found[called], np.argsort(order)))
         return found
 
     return moved
