@@ -66,7 +66,7 @@ def images() -> tuple[np.ndarray, np.ndarray]:
 def original(model: Any, *feeds: Any) -> list[Any]:
     content = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    return session.run(None, dict(zip([i.name for i in session.get_inputs()], feeds, strict=True)))
+    return list(session.run(None, dict(zip([i.name for i in session.get_inputs()], feeds, strict=True))))
 
 
 def text_model(text: str, **weights: np.ndarray) -> onnx.ModelProto:
