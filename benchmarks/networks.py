@@ -97,12 +97,31 @@ NETWORKS = {
     "bert-mini": Network(Bert, lambda: torch.randint(0, 30522, (8, 128))),
     "lstm": Network(Lstm, lambda: torch.randint(0, 5000, (32, 64))),
 }
+TINY = Network(lambda: nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, CLASSES)), lambda: torch.rand(4, 8))
+"""What a process trains to have everything loaded."""
 Batch = tuple[Tensor, Tensor]
+Step = Callable[[Batch], float]
 
 
 def made(name: str) -> tuple[nn.Module, list[Batch]]:
     """A network and a few batches, always the same."""
     torch.manual_seed(0)
-    net = NETWORKS[name].make()
-    data = [NETWORKS[name].data() for _ in range(4)]
+    network = TINY if name == "tiny" else NETWORKS[name]
+    net = network.make()
+    data = [network.data() for _ in range(4)]
     return net, [(x, torch.randint(0, CLASSES, (len(x),))) for x in data]
+
+
+def stepping(net: nn.Module, kind: str, rate: float, **options: bool) -> Step:
+    """Makes steps in PyTorch, by an optimizer of `torch.optim`."""
+    net.train()
+    how = getattr(torch.optim, kind)(net.parameters(), lr=rate, **options)
+
+    def step(batch: Batch) -> float:
+        how.zero_grad()
+        loss = F.cross_entropy(net(batch[0]), batch[1])
+        loss.backward()
+        how.step()
+        return loss.item()
+
+    return step

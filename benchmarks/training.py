@@ -2,7 +2,8 @@
 
     python benchmarks/training.py                        every network, SGD and AdamW
     python benchmarks/training.py mlp cnn --seconds 5    some of them, quickly
-    python benchmarks/training.py --memory               peak memory of processes of their own, too
+    python benchmarks/training.py --memory               peak memory, too: see training_peak.py for what is counted
+    python benchmarks/training.py --memory --seconds 0   that alone
 
 Contestants run in one process, in turns, with as many threads each. PyTorch runs eagerly, with the optimizer as it is
 by default and with `fused=True`. Before anything is timed, each trains a network of its own for some steps on the
@@ -14,33 +15,26 @@ import contextlib
 import copy
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import machine
+import numpy as np
 import torch
-import torch.nn.functional as F
-from networks import NETWORKS, Batch, made
+from networks import NETWORKS, Batch, Step, made, stepping
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
+from training_peak import RATES, WARM, peak
 
 from onward import training
 
 CHECKED = 10
 """Steps whose losses are compared."""
-STEPS_FOR_MEMORY = 8
-
-
-OPTIMIZERS: dict[str, tuple[Callable[[], object], Callable[..., torch.optim.Optimizer]]] = {
-    "sgd": (lambda: training.SGD(lr=1e-2), lambda p, **how: torch.optim.SGD(p, lr=1e-2, **how)),
-    "adamw": (lambda: training.AdamW(lr=1e-3), lambda p, **how: torch.optim.AdamW(p, lr=1e-3, **how)),
-}
-Step = Callable[[Batch], float]
+OPTIMIZERS = {name: (partial(getattr(training, kind), lr=rate),) for name, (kind, rate) in RATES.items()}
 
 
 def export(net: nn.Module, x: Tensor, path: Path) -> None:
@@ -58,17 +52,7 @@ def onward_step(path: Path, optimizer: str, threads: int) -> Step:
 
 
 def torch_step(net: nn.Module, optimizer: str, fused: bool) -> Step:
-    net.train()
-    how = OPTIMIZERS[optimizer][1](net.parameters(), **({"fused": True} if fused else {}))
-
-    def step(batch: Batch) -> float:
-        how.zero_grad()
-        loss = F.cross_entropy(net(batch[0]), batch[1])
-        loss.backward()
-        how.step()
-        return loss.item()
-
-    return step
+    return stepping(net, *RATES[optimizer], **({"fused": True} if fused else {}))
 
 
 def agree(steps: dict[str, Step], data: list[Batch]) -> float:
@@ -95,11 +79,20 @@ def in_turns(steps: dict[str, Step], data: list[Batch], seconds: float) -> dict[
     return times
 
 
-def measured(name: str, optimizer: str, threads: int, seconds: float, folder: Path) -> list[str]:
-    net, data = made(name)
+def written(name: str, folder: Path) -> Path:
+    """The model of a network, and its data beside it."""
     path = folder / f"{name}.onnx"
     if not path.exists():
+        net, data = made(name)
         export(net, data[0][0], path)
+        arrays = [{f"x{i}": x.numpy(), f"labels{i}": labels.numpy()} for i, (x, labels) in enumerate(data)]
+        np.savez(folder / f"{name}.npz", **{key: array for each in arrays for key, array in each.items()})
+    return path
+
+
+def measured(name: str, optimizer: str, threads: int, seconds: float, folder: Path) -> list[str]:
+    net, data = made(name)
+    path = written(name, folder)
     steps = {
         "torch": torch_step(copy.deepcopy(net), optimizer, fused=False),
         "fused": torch_step(copy.deepcopy(net), optimizer, fused=True),
@@ -117,75 +110,42 @@ def measured(name: str, optimizer: str, threads: int, seconds: float, folder: Pa
     return [*row, ratio("torch", 0), ratio("fused", 0), ratio("torch", 1), f"{apart:.0e}"]
 
 
-def peak(name: str, optimizer: str, who: str, threads: int, folder: Path) -> float:
-    """Memory that network, data and steps add at most to a process in which everything is imported, in MB."""
-    command = [sys.executable, __file__, name, "--one", f"{who}:{optimizer}", "--folder", str(folder)]
-    done = subprocess.run([*command, "--threads", str(threads)], check=True, capture_output=True, text=True)
-    return float(done.stdout.split()[-1])
-
-
-def one(name: str, who: str, optimizer: str, threads: int, folder: Path) -> None:
-    """Train in this process, and print how much memory it took at most."""
-    import_everything()
-    before = memory("VmRSS")
-    net, data = made(name)
-    if who == "onward":
-        del net
-        step = onward_step(folder / f"{name}.onnx", optimizer, threads)
-    else:
-        step = torch_step(net, optimizer, who == "fused")
-    Path("/proc/self/clear_refs").write_text("5")  # the largest size is counted from here
-    for i in range(STEPS_FOR_MEMORY):
-        step(data[i % len(data)])
-    print(memory("VmHWM") - before)
-
-
-def import_everything() -> None:
-    """What either contestant imports when it is first used."""
-    import onnxruntime  # noqa: F401
-
-    from onward.training import trainer, vjp  # noqa: F401
-
-    vjp.load_rules()
-    torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1e-2)
-
-
-def memory(kind: str) -> float:
-    """Of this process, in MB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:")) / 1024
+def peaks(name: str, optimizer: str, threads: int, runs: int, folder: Path) -> list[str]:
+    """Memory beside PyTorch's, of the whole process and of this training: medians of some runs."""
+    for each in (WARM, name):
+        written(each, folder)
+    found = {who: [peak(who, name, optimizer, threads, folder) for _ in range(runs)] for who in ("onward", "torch")}
+    cells = []
+    for kind in (0, 1):
+        ours, theirs = (statistics.median(run[kind] for run in found[who]) for who in ("onward", "torch"))
+        cells.append(f"{ours / theirs:.2f} ({ours:.0f} / {theirs:.0f} MB)")
+    return cells
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(NETWORKS))
-    parser.add_argument("--optimizer", choices=list(OPTIMIZERS), action="append")
-    parser.add_argument("--seconds", type=float, default=20, help="for each row")
+    parser.add_argument("--optimizer", choices=list(RATES), action="append")
+    parser.add_argument("--seconds", type=float, default=20, help="for each row; 0: no times")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--memory", action="store_true", help="measure peak memory, too")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--memory", type=int, nargs="?", const=3, default=0, metavar="RUNS", help="peak memory, too")
     args = parser.parse_args()
     if unknown := set(args.networks) - NETWORKS.keys():
         parser.error(f"there is no network {unknown.pop()}; there are {', '.join(NETWORKS)}")
     torch.set_num_threads(args.threads)
-    if args.one:
-        who, _, optimizer = args.one.partition(":")
-        return one(args.networks[0], who, optimizer, args.threads, args.folder)
-
-    table = Table(
-        "network", "optimizer", "onward ms", "torch ms", "fused ms", "÷ torch", "÷ fused", "÷ torch, CPU time"
-    )
-    table.add_column("losses apart")
+    times = ["onward ms", "torch ms", "fused ms", "÷ torch", "÷ fused", "÷ torch, CPU time", "losses apart"]
+    table = Table("network", "optimizer", *(times if args.seconds else ()))
     if args.memory:
-        table.add_column("peak ÷ torch")
+        table.add_column("peak of the process ÷ torch")
+        table.add_column("of this training ÷ torch")
     with tempfile.TemporaryDirectory(prefix="onward-training-") as scratch:
         for name in args.networks or NETWORKS:
-            for optimizer in args.optimizer or OPTIMIZERS:
-                row = measured(name, optimizer, args.threads, args.seconds, Path(scratch))
+            for optimizer in args.optimizer or RATES:
+                row = [name, optimizer]
+                if args.seconds:
+                    row = measured(name, optimizer, args.threads, args.seconds, Path(scratch))
                 if args.memory:
-                    ours, theirs = (peak(name, optimizer, w, args.threads, Path(scratch)) for w in ("onward", "torch"))
-                    row.append(f"{ours / theirs:.2f} ({ours:.0f} / {theirs:.0f} MB)")
+                    row += peaks(name, optimizer, args.threads, args.memory, Path(scratch))
                 print(" ".join(row), file=sys.stderr)
                 table.add_row(*row)
     Console(width=160).print(table)
