@@ -140,6 +140,33 @@ def test_gradients_reach_every_weight() -> None:
         assert all(g is not None and np.abs(g).max() > 0 for g in gradients)
 
 
+NORMS = {
+    "ReduceL2": "y = ReduceL2(x, axes)",
+    "LpPool": "y = LpPool<kernel_shape = [2, 2]>(x)",
+    "LpPool of cubes": "y = LpPool<kernel_shape = [2, 2], p = 3>(x)",
+    "GlobalLpPool": "y = GlobalLpPool(x)",
+    "LpNormalization": "y = LpNormalization(x)",
+}
+
+
+@pytest.mark.parametrize("body", NORMS.values(), ids=NORMS)
+def test_norms_of_zeros_have_gradients(body: str) -> None:
+    """A root is infinitely steep at zero: what is behind it must not become NaN. Both backends agree."""
+    torch = pytest.importorskip("torch")
+    header = '<ir_version: 9, opset_import: ["": 18]> g (float[1,2,4,4] x) => (float[] y) <int64[1] axes = {3}>'
+    model = onnx.parser.parse_model(f"{header} {{ {body} }}")
+    zeros = torch.zeros(1, 2, 4, 4, requires_grad=True)
+    onward.to_torch(model)(zeros).sum().backward()
+    x = tf.constant(zeros.detach().numpy())
+    net = onward.to_tensorflow(model)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(net(x))
+    found = tape.gradient(y, x).numpy()
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found, zeros.grad)
+
+
 def test_training_uses_the_batch_and_keeps_statistics() -> None:
     net = onward.to_tensorflow(DIGITS)
     images = tf.constant(digits()[0][:32])

@@ -78,7 +78,7 @@ def reduce_sum_square(e: Emitter, x: Expr, over: Axes) -> Expr:
 
 @_reduction("ReduceL2")
 def reduce_l2(e: Emitter, x: Expr, over: Axes) -> Expr:
-    return _in_float(e, x, lambda x: tf.abs(x) if over.none else over.apply(tf.math.reduce_euclidean_norm, x))
+    return _in_float(e, x, lambda x: tf.abs(x) if over.none else over.apply(ops.euclidean_norm, x))
 
 
 @_reduction("ReduceLogSum")

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from onward.backends.tensorflow.runtime.host import choose, packed, size
+from onward.backends.tensorflow.runtime.reduce import norm_of_sum
 from onward.backends.tensorflow.runtime.window import pad_or_crop
 
 
@@ -172,14 +173,12 @@ def lp_pool_nd(
     """The p-norm of each window."""
     stride, dilation = stride or [1] * len(kernel), dilation or [1] * len(kernel)
     amounts = pool_pads(x, kernel, stride, dilation, pads, ceil_mode)
-    return sum_pool(surrounded(tf.abs(x) ** p, amounts), kernel, stride, dilation) ** (1 / p)
+    return norm_of_sum(sum_pool(surrounded(tf.abs(x) ** p, amounts), kernel, stride, dilation), p)
 
 
 def lp_norm(x: tf.Tensor, axes: Sequence[int], p: int) -> tf.Tensor:
     """The p-norm over some axes, which stay with size 1."""
-    if p == 2:
-        return tf.sqrt(tf.reduce_sum(tf.square(x), axes, keepdims=True))
-    return tf.reduce_sum(tf.abs(x) ** p, axes, keepdims=True) ** (1 / p)
+    return norm_of_sum(tf.reduce_sum(tf.abs(x) ** p, axes, keepdims=True), p)
 
 
 def max_unpool_nd(

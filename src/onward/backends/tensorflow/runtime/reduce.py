@@ -12,6 +12,18 @@ def axes_or_all(axes: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     return tf.concat([tf.cast(axes, tf.int32), every[: tf.where(tf.size(axes) > 0, 0, tf.size(every))]], 0)
 
 
+def euclidean_norm(x: tf.Tensor, axis: Any = None, keepdims: bool = False) -> tf.Tensor:
+    """The root of the sum of squares."""
+    return norm_of_sum(tf.reduce_sum(tf.square(x), axis, keepdims), 2)
+
+
+def norm_of_sum(total: tf.Tensor, p: int) -> tf.Tensor:
+    """The root of a sum of powers. Its gradient for zeros, where the root itself is infinitely steep, is zero."""
+    is_zero = tf.equal(total, 0)
+    inside = tf.where(is_zero, tf.ones_like(total), total)
+    return tf.where(is_zero, total, tf.sqrt(inside) if p == 2 else inside ** (1 / p))
+
+
 def integer_mean(x: tf.Tensor, axis: Any = None, keepdims: bool = False) -> tf.Tensor:
     """The mean of integers, rounded towards zero; narrow ones are added up in 64 bits."""
     wide = x if x.dtype in (tf.int64, tf.uint64) else tf.cast(x, tf.int64)

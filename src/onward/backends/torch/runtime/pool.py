@@ -115,10 +115,12 @@ def lp_pool_nd(
     ceil_mode: bool = False,
     p: int = 2,
 ) -> Tensor:
-    """The p-norm of each window."""
+    """The p-norm of each window. That of zeros, at which the root itself is infinitely steep, has gradients of zero."""
     stride, dilation = stride or [1] * len(kernel), dilation or [1] * len(kernel)
     amounts = pool_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
-    return sum_pool(pad_axes(x.abs() ** p, amounts), kernel, stride, dilation) ** (1 / p)
+    total = sum_pool(pad_axes(x.abs() ** p, amounts), kernel, stride, dilation)
+    is_zero = total == 0
+    return torch.where(is_zero, total, torch.where(is_zero, 1, total) ** (1 / p))
 
 
 def max_unpool_nd(
