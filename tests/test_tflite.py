@@ -188,6 +188,27 @@ def test_padded_pools(kernel: int, stride: int, pads: tuple[int, int], size: Any
     np.testing.assert_array_equal(runner(x=x)["y"], right)
 
 
+@pytest.mark.parametrize(("coordinates", "rounding", "scale"), [("asymmetric", "floor", 3), ("half_pixel", "ceil", 2)])
+def test_images_of_any_size_grow_by_whole_numbers(coordinates: str, rounding: str, scale: int) -> None:
+    """By TensorFlow's own op where it copies alike; anything else takes numbers that TensorFlow Lite lacks."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 19]> g (float[1, 3, h, w] x) => (float[1, 3, i, j] y)
+        <float[4] s = {{1.0, 1.0, {scale}.0, 2.0}}> {{
+            y = Resize<mode = "nearest", coordinate_transformation_mode = "{coordinates}",
+                       nearest_mode = "{rounding}">(x, , s)
+        }}"""
+    )
+    loaded = load(model)
+    source = generate_for_tflite(loaded)
+    if rounding == "ceil":
+        assert "tf.image.resize" not in source.model
+        return
+    runner = tf.lite.Interpreter(model_content=convert(source, loaded.ir.graph)).get_signature_runner()
+    x = images(1, 3, 37, 5)
+    right = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    np.testing.assert_array_equal(runner(x=x)["y"], right)
+
+
 def test_infinity_is_not_calibrated() -> None:
     """TensorFlow's converter would end the process."""
     model = small_net()

@@ -16,6 +16,8 @@ from onward.backends.tensorflow.target import ops, rule, tf
 from onward.spec.resize import nearest_index, spread, target_length
 
 _FLOATS = (ir.DataType.FLOAT,)
+_PERIODIC = ("half_pixel", "pytorch_half_pixel", "asymmetric")
+"""Coordinates that do not depend on where an image ends."""
 
 
 @rule("onward.nhwc::Resize")
@@ -93,6 +95,8 @@ def _idiom(e: Emitter, x: Expr, scales: Expr | None, sizes: Expr | None, **how: 
     if how.get("keep_aspect_ratio_policy", "stretch") != "stretch":
         return None
     lengths = shape[1:3]
+    if None in lengths and (whole := _whole(scales_of(e, scales), **how)):
+        return tf.image.resize(x, [e.dim(x, axis) * n for axis, n in zip((1, 2), whole, strict=True)], "nearest")
     target = _targets(e, x, lengths, scales_of(e, scales), sizes_of(e, sizes), how.get("axes"))
     if target is None or 0 in (n for n in (*lengths, *target) if isinstance(n, int)):
         return None
@@ -107,6 +111,20 @@ def _idiom(e: Emitter, x: Expr, scales: Expr | None, sizes: Expr | None, **how: 
         if all(_copies_alike(n, t, coordinates, rounding) for n, t in pairs):
             return tf.image.resize(x, target, "nearest")
     return None
+
+
+def _whole(scales: Any, **how: Any) -> list[int] | None:
+    """By how much height and width grow, where TensorFlow copies alike whatever they are: by small whole numbers."""
+    coordinates = how.get("coordinate_transformation_mode", "half_pixel")
+    if how.get("mode", "nearest") != "nearest" or not isinstance(scales, list) or coordinates not in _PERIODIC:
+        return None
+    full = spread(4, how.get("axes"), scales, [1.0] * 4)
+    found = [int(s) for s in full if s in range(1, 9)]
+    rounding = how.get("nearest_mode", "round_prefer_floor")
+    alike = (
+        len(found) == 4 and found[:2] == [1, 1] and all(_copies_alike(9, 9 * n, coordinates, rounding) for n in found)
+    )
+    return found[2:] if alike else None
 
 
 def _targets(
