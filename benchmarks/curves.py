@@ -1,7 +1,7 @@
 """Loss curves of 200 steps on ONNX Runtime beside PyTorch's, and how far rounding alone takes PyTorch from itself.
 
     python benchmarks/curves.py                      every network, SGD and AdamW; writes the table to docs/training.md
-    python benchmarks/curves.py mlp --results f.json some of them; what a file of results holds is kept, and added to
+    python benchmarks/curves.py mlp --results f.json some of them; the table has all rows that the file of results keeps
 
 Every contestant starts from the same weights and sees the same batches, each of them once. Compared are Onward in
 float32, PyTorch in float32, PyTorch in float32 from weights that are off by one in the last of their bits, and PyTorch
@@ -177,7 +177,7 @@ def main() -> None:
     rows.sort(key=lambda row: order.index((str(row["network"]), str(row["optimizer"]))))
     text = table(rows, args.threads)
     print(text)
-    if len(rows) == len(order):
+    if args.results or len(rows) == len(order):
         write(text)
 
 
