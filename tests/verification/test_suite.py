@@ -1,38 +1,53 @@
 """ONNX's own backend suite, all 2,033 cases, with shapes as written and with shapes unknown."""
 
+import importlib.util
+
 import numpy as np
 import pytest
-import torch
 
-import onward
 from onward.verification import suite
-from onward.verification.exceptions import EXCEPTIONS
+from onward.verification.exceptions import EXCEPTIONS, RANDOM, UNKNOWN_SHAPES
 
 SHARDS = 16
-RANDOM = {name for name, reason in EXCEPTIONS["torch"].items() if "random" in reason}
+DRAWS = sorted(name for name, reason in EXCEPTIONS["torch"].items() if reason == RANDOM)
+RUNS = [
+    *(("torch", unknown) for unknown in (False, True)),
+    ("tensorflow", False),
+    ("tensorflow:function", True),
+]
+
+
+def needed(runner: str) -> None:
+    if importlib.util.find_spec(runner.partition(":")[0]) is None:
+        pytest.skip(f"{runner} is not installed")
 
 
 def test_the_suite_is_complete() -> None:
     assert len(suite.cases()) == 2033
-    assert EXCEPTIONS["torch"].keys() <= suite.cases().keys()
+    for table in (*EXCEPTIONS.values(), *UNKNOWN_SHAPES.values()):
+        assert table.keys() <= suite.cases().keys()
 
 
-@pytest.mark.parametrize("unknown_shapes", [False, True], ids=["known", "unknown"])
+@pytest.mark.parametrize(
+    ("runner", "unknown_shapes"), RUNS, ids=[f"{name}-{'unknown' if unknown else 'known'}" for name, unknown in RUNS]
+)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_suite(shard: int, unknown_shapes: bool) -> None:
-    torch.set_num_threads(1)
+def test_suite(shard: int, runner: str, unknown_shapes: bool) -> None:
+    needed(runner)
     names = sorted(suite.cases())[shard::SHARDS]
-    results = suite.run("torch", names, unknown_shapes, jobs=1)
+    known = EXCEPTIONS[runner] | (UNKNOWN_SHAPES.get(runner, {}) if unknown_shapes else {})
+    results = suite.run(runner, names, unknown_shapes, jobs=1)
     failed = {r.name: r.message for r in results if r.outcome != "pass"}
-    expected = {name for name in EXCEPTIONS["torch"] if name in names} - RANDOM
-    wrong = {name: message for name, message in failed.items() if name not in EXCEPTIONS["torch"]}
-    assert not wrong
+    assert not {name: message for name, message in failed.items() if name not in known}
+    expected = {name for name, reason in known.items() if name in names and reason != RANDOM}
     assert expected <= failed.keys(), f"these pass now and should leave the table: {expected - failed.keys()}"
 
 
-@pytest.mark.parametrize("name", sorted(RANDOM))
-def test_bernoulli_by_its_statistics(name: str) -> None:
+@pytest.mark.parametrize("runner", ["torch", "tensorflow"])
+@pytest.mark.parametrize("name", DRAWS)
+def test_bernoulli_by_its_statistics(name: str, runner: str) -> None:
     """The draw has the mean and the independence that the probabilities ask for, and the dtype of the case."""
+    needed(runner)
     case = suite.cases()[name]
     model = suite.forget_shapes(suite.model_of(case))
     (inputs, expected), *_ = suite.data_sets(case)
@@ -41,7 +56,7 @@ def test_bernoulli_by_its_statistics(name: str) -> None:
     del rank.dim[:]
     rank.dim.add().dim_param = "rows"
     rank.dim.add().dim_param = "draws"
-    drawn = onward.to_torch(model)(torch.from_numpy(probabilities)).numpy()
+    (drawn,) = suite.prepare(runner, model)([probabilities])
     assert drawn.dtype == expected[0].dtype
     assert set(np.unique(drawn)) == {0, 1}
     means = drawn.astype(np.float64).mean(axis=1)
