@@ -48,14 +48,14 @@ MAY_IMPORT = {
     "verification": BASE
     | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"}
     | {"backends.tensorflow", "backends.keras"},
-    "frontends": BASE | {"hub", "model", "canon", "passes", "layout", "training"},
+    "frontends": BASE | {"hub", "model", "canon", "passes", "layout", "training", "verification"},
     "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "frontends", "training.export"},
     "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
     "scoreboard": BASE | {"", "hub", "model", "verification"},
     "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
     "cli": BASE
     | {"", "hub", "model", "canon", "layout", "report", "scoreboard", "verification", "training", "training.export"}
-    | {"backends.emit", "backends.torch", "backends.tensorflow", "backends.keras", "backends.coverage"},
+    | {"frontends", "backends.emit", "backends.torch", "backends.tensorflow", "backends.keras", "backends.coverage"},
     "": {"errors", "model", "training", "verification", "frontends"}
     | {"backends.torch", "backends.tensorflow", "backends.keras"},
     "__main__": {"cli"},

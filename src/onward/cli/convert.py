@@ -35,16 +35,21 @@ REFEREES = ("onnxruntime", "reference")
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "convert",
-        help="convert an ONNX model to a framework's source code and weights",
-        description="Convert an ONNX model, check the result against ONNX Runtime, and write it as a Python package.",
+        help="convert a model: ONNX to a framework's source code and weights, or TensorFlow and Keras to ONNX",
+        description="Convert a model, check the result against the original, and write it.",
         epilog="example: onward convert model.onnx --to torch --out resnet/",
     )
-    command.add_argument("model", help="the .onnx file")
+    command.add_argument("model", help="the model: .onnx, the folder of a SavedModel, .keras or .h5")
     command.add_argument(
-        "--to", required=True, choices=list(TARGETS), help="the framework, or the format, to convert to"
+        "--to", required=True, choices=[*TARGETS, "onnx"], help="the framework, or the format, to convert to"
     )
     command.add_argument(
-        "--out", required=True, metavar="PATH", help="the folder, or for keras and tflite the file, to write"
+        "--out", required=True, metavar="PATH", help="the folder, or for onnx, keras and tflite the file, to write"
+    )
+    command.add_argument("--signature", metavar="NAME", help="of a SavedModel: which of its functions to convert")
+    command.add_argument("--opset", type=int, help="the version of ONNX to write, 13 to 26 (default: 21)")
+    command.add_argument(
+        "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"
     )
     command.add_argument(
         "--trainable",
@@ -84,15 +89,26 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from onward.model import load
+    from onward.cli.sources import read
 
     console = Console(stderr=True)
-    target, out = TARGETS[args.to], Path(args.out)
-    check_output(out, target.is_file)
+    target, out = TARGETS.get(args.to), Path(args.out)
+    check_output(out, target is None or target.is_file)
     check_options(args)
-    require(target.package)
+    if target is not None:
+        require(target.package)
     with step(console, 1):
-        model = load(args.model)
+        original = read(args)
+    model = original.model
+    if original.run is not None:
+        with step(console, 3):
+            words = judged(model, original.run, args)
+        console.print(words, highlight=False, soft_wrap=True)
+    if target is None:
+        with step(console, 4):
+            model.save(out)
+        console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
+        return
     with step(console, 2):
         source = target.generate(model, args)
     if target.runner is not None:
@@ -210,6 +226,15 @@ def checked(model: Model, source: Source, run: Run, args: argparse.Namespace) ->
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
     return verdict(report, args.keep, args.quantize or other_numbers(source))
+
+
+def judged(model: Model, run: Run, args: argparse.Namespace) -> str:
+    """How the ONNX model on ONNX Runtime and the framework that it comes from compare, in a sentence."""
+    try:
+        report = verify(model, run, None, args.seed)
+    except (UnsupportedError, RunFailure) as error:
+        return f"[yellow]not verified:[/] {escape(str(error))}"
+    return verdict(report, args.keep)
 
 
 def other_numbers(source: Source) -> str | None:

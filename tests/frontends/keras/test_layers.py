@@ -101,8 +101,9 @@ ONE: dict[str, tuple[Any, Any]] = {
     f"activation {name}": (lambda name=name: L.Activation(name), ROW)
     for name in (
         "celu", "elu", "exponential", "gelu", "glu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_tanh",
-        "leaky_relu", "linear", "log_sigmoid", "log_softmax", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_shrink",
-        "softmax", "softplus", "softsign", "sparse_plus", "sparsemax", "squareplus", "tanh", "tanh_shrink",
+        "leaky_relu", "linear", "log_sigmoid", "log_softmax", "mish", "relu", "relu6", "selu", "sigmoid", "silu",
+        "soft_shrink", "softmax", "softplus", "softsign", "sparse_plus", "sparsemax", "squareplus",
+        "tanh", "tanh_shrink",
     )
 }  # fmt: skip
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import pathlib
+import zipfile
 from collections.abc import Sequence
 from typing import Any
 
-from onward.errors import OnwardError, UnsupportedError
+from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.keras.recurrent import recurrent_layers_whole
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules, translated
 from onward.model import Model
+from onward.verification.artifacts.keras import loaded, output_names, recognise, structure_of
 
 
 def from_keras(
@@ -33,14 +35,16 @@ def from_keras(
 
 def opened(path: pathlib.Path) -> Any:
     """The model of a file, which is not compiled."""
-    import keras
-
     if not path.is_file():
         raise OnwardError(f"{path}: there is no such file")
+    if not recognise(path):
+        raise InvalidModelError(f"{path}: it is neither a .keras archive nor an HDF5 file")
     try:
-        return keras.saving.load_model(str(path), compile=False, safe_mode=True)
-    except ValueError as error:
-        raise UnsupportedError(f"{path}: Keras does not open it: {str(error).splitlines()[0]}") from error
+        return loaded(path)
+    except Exception as error:
+        kind = "archive" if zipfile.is_zipfile(path) else "HDF5 file"
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise InvalidModelError(f"{path}: Keras does not open this {kind}: {reason[0]}") from error
 
 
 def traced(model: Any, signature: Sequence[Any] | None) -> tuple[Any, list[str] | None]:
@@ -50,8 +54,7 @@ def traced(model: Any, signature: Sequence[Any] | None) -> tuple[Any, list[str] 
 
     if keras.backend.backend() != "tensorflow":
         raise UnsupportedError(f"Keras runs on {keras.backend.backend()} here: set KERAS_BACKEND=tensorflow")
-    inputs = getattr(model, "inputs", None)
-    structure = getattr(model, "input", inputs[0] if len(inputs) == 1 else inputs) if inputs else None
+    structure = structure_of(model)
     if structure is None and signature is None:
         raise OnwardError(f"{type(model).__name__} does not say what it takes: call it once, or give `signature=`")
     if signature is not None:
@@ -82,7 +85,5 @@ def _output_names(model: Any, function: Any) -> list[str] | None:
     """Those that Keras has for outputs, where each has one of its own."""
     if isinstance(function.structured_outputs, dict):
         return None
-    names = list(getattr(model, "output_names", None) or ())
-    if not names and getattr(model, "layers", None):
-        names = [model.layers[-1].name]
+    names = output_names(model)
     return names if len(names) == len(set(names)) == len(function.outputs) else None

@@ -41,15 +41,14 @@ def open_keras(path: Path) -> Opened:
 
     for number, source in enumerate(sources_of(path)):
         runpy.run_path(str(source), run_name=f"onward_layers_{number}")
-    with _with_suffix(path) as called:
-        model = keras.saving.load_model(called, compile=False, safe_mode=True)
+    model = loaded(path)
     if not getattr(model, "inputs", None):
         raise UnsupportedError(f"{path}: it does not say what its inputs are")
     inputs = [tensor.name for tensor in model.inputs]
 
     def run(given: Inputs) -> Outputs:
         flat = [keras.ops.convert_to_tensor(given[name]) for name in inputs]
-        found = model(keras.tree.pack_sequence_as(model.input, flat), training=False)
+        found = model(keras.tree.pack_sequence_as(structure_of(model), flat), training=False)
         arrays = keras.tree.map_structure(_array, found)
         return arrays if isinstance(arrays, dict) else named(arrays, outputs)
 
@@ -58,6 +57,14 @@ def open_keras(path: Path) -> Opened:
 
     outputs = _output_names(model)
     return Opened(run, [_declare(tensor) for tensor in model.inputs], outputs)
+
+
+def loaded(path: Path) -> Any:
+    """The model, not compiled; nothing that is in the file is executed."""
+    import keras
+
+    with _with_suffix(path) as called:
+        return keras.saving.load_model(called, compile=False, safe_mode=True)
 
 
 def sources_of(path: Path) -> list[Path]:
@@ -89,11 +96,24 @@ def _with_suffix(path: Path) -> Iterator[str]:
         yield str(link)
 
 
+def structure_of(model: Any) -> Any:
+    """How a model takes its inputs: as one tensor, a list or a dict; None where it does not say."""
+    inputs = getattr(model, "inputs", None)
+    return getattr(model, "input", inputs[0] if len(inputs) == 1 else inputs) if inputs else None
+
+
 def _output_names(model: Any) -> list[str] | None:
-    if isinstance(model.output, dict):
-        return list(model.output)
-    names = getattr(model, "output_names", None)
-    return list(names) if names and len(set(names)) == len(model.outputs) else None
+    output = getattr(model, "output", None)
+    if isinstance(output, dict):
+        return list(output)
+    names = output_names(model)
+    return names if names and len(set(names)) == len(model.outputs) else None
+
+
+def output_names(model: Any) -> list[str]:
+    """What Keras calls the outputs; that of a sequence of layers is called as the last of them."""
+    names = list(getattr(model, "output_names", None) or ())
+    return names or [layer.name for layer in getattr(model, "layers", None) or ()][-1:]
 
 
 def _declare(tensor: Any) -> Declared:
