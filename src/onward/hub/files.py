@@ -50,6 +50,7 @@ def opened(path: pathlib.Path) -> Iterator[Source]:
         source = Source(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"", file)
         yield source
         if source.stays:
+            source.forget()
             weakref.finalize(source, file.close)
             ending.pop_all()
 

@@ -51,6 +51,12 @@ class Source:
         self._check()
         return np.frombuffer(self.buffer, np.uint8, nbytes, offset)
 
+    def forget(self) -> None:
+        """Give back the memory into which looking through a file has brought parts of it; they are there as before."""
+        mapped = self.buffer.obj
+        if isinstance(mapped, mmap.mmap) and hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
     def _check(self) -> None:
         if _stamp(self._file) != self._stamp:
             raise InvalidModelError("the file of the model was changed after it had been loaded: load it again")
