@@ -7,6 +7,8 @@ from functools import lru_cache
 
 import onnx_ir as ir
 
+from onward.hub.types import FLOATING
+
 Signature = dict[str, tuple[bool, bool]]
 """A state dict as the exporter wrote it down: name → (is it a buffer, does it persist)."""
 
@@ -49,4 +51,4 @@ def is_named(value: ir.Value, state: Signature) -> bool:
 def is_kept(value: ir.Value, state: Signature) -> bool:
     """Whether a constant is a floating-point weight that belongs to the state dict under its own name."""
     _, persistent = state.get(value.name or "", (False, True))
-    return persistent and value.dtype is not None and value.dtype.is_floating_point() and is_named(value, state)
+    return persistent and value.dtype in FLOATING and is_named(value, state)

@@ -25,6 +25,7 @@ from onward.canon.origin import origin
 from onward.canon.weight_names import is_automatic
 from onward.errors import ConversionError, OnwardError, UnsupportedError
 from onward.hub.stored import in_place
+from onward.hub.types import FLOATING
 
 Array = np.ndarray[Any, Any]
 
@@ -126,12 +127,7 @@ class Emitter:
     def is_weight(self, x: Expr) -> bool:
         """Whether the input is a floating-point weight of the file, as opposed to a number in the computation."""
         value = _value(x)
-        return (
-            self.constant_of(value) is not None
-            and self.weights.is_named(value)
-            and value.dtype is not None
-            and value.dtype.is_floating_point()
-        )
+        return self.constant_of(value) is not None and self.weights.is_named(value) and value.dtype in FLOATING
 
     # Inputs as Python numbers
 

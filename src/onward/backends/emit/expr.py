@@ -52,6 +52,10 @@ class Expr:
             raise AttributeError(name)
         return Attr(self, name)
 
+    def _children(self) -> tuple[Expr, ...]:
+        """Its direct parts."""
+        return ()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Expr:
         return Call(self, tuple(map(lift, args)), {k: lift(v) for k, v in kwargs.items()})
 
@@ -171,6 +175,9 @@ class Lazy(Expr):
     def _force(self) -> Expr:
         raise NotImplementedError
 
+    def _children(self) -> tuple[Expr, ...]:
+        return (self._force(),)
+
 
 class Name(Expr):
     """A global symbol such as `torch` or `F`."""
@@ -230,6 +237,9 @@ class Attr(Expr):
         self._obj = obj
         self._name = name
 
+    def _children(self) -> tuple[Expr, ...]:
+        return (self._obj,)
+
 
 class Call(Expr):
     __slots__ = ("_args", "_fn", "_kwargs")
@@ -239,6 +249,9 @@ class Call(Expr):
         self._args = args
         self._kwargs = kwargs
 
+    def _children(self) -> tuple[Expr, ...]:
+        return (self._fn, *self._args, *self._kwargs.values())
+
 
 class Index(Expr):
     __slots__ = ("_items", "_obj")
@@ -246,6 +259,9 @@ class Index(Expr):
     def __init__(self, obj: Expr, items: tuple[Expr, ...]) -> None:
         self._obj = obj
         self._items = items
+
+    def _children(self) -> tuple[Expr, ...]:
+        return (self._obj, *self._items)
 
 
 class SliceExpr(Expr):
@@ -256,6 +272,9 @@ class SliceExpr(Expr):
     def __init__(self, parts: tuple[Expr | None, Expr | None, Expr | None]) -> None:
         self._parts = parts
 
+    def _children(self) -> tuple[Expr, ...]:
+        return tuple(part for part in self._parts if part is not None)
+
 
 class Binary(Expr):
     __slots__ = ("_left", "_op", "_right")
@@ -265,6 +284,9 @@ class Binary(Expr):
         self._left = lift(left)
         self._right = lift(right)
 
+    def _children(self) -> tuple[Expr, ...]:
+        return (self._left, self._right)
+
 
 class Unary(Expr):
     __slots__ = ("_op", "_operand")
@@ -272,6 +294,9 @@ class Unary(Expr):
     def __init__(self, op: str, operand: Any) -> None:
         self._op = op
         self._operand = lift(operand)
+
+    def _children(self) -> tuple[Expr, ...]:
+        return (self._operand,)
 
 
 class Conditional(Expr):
@@ -284,6 +309,9 @@ class Conditional(Expr):
         self._yes = lift(yes)
         self._no = lift(no)
 
+    def _children(self) -> tuple[Expr, ...]:
+        return (self._test, self._yes, self._no)
+
 
 class Sequence(Expr):
     """A tuple or a list display."""
@@ -294,6 +322,9 @@ class Sequence(Expr):
         self._items = items
         self._brackets = brackets
 
+    def _children(self) -> tuple[Expr, ...]:
+        return self._items
+
 
 class Star(Expr):
     """`*items` in a call or display."""
@@ -302,6 +333,9 @@ class Star(Expr):
 
     def __init__(self, operand: Any) -> None:
         self._operand = lift(operand)
+
+    def _children(self) -> tuple[Expr, ...]:
+        return (self._operand,)
 
 
 def forced(expr: Expr) -> Expr:
@@ -332,33 +366,9 @@ def lift(value: Any) -> Expr:
     raise TypeError(f"cannot print a {type(value).__name__} as source code")
 
 
-def children(expr: Expr) -> Iterator[Expr]:
+def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct parts of an expression."""
-    match expr:
-        case Lazy():
-            yield expr._force()
-        case Attr():
-            yield expr._obj
-        case Call():
-            yield expr._fn
-            yield from expr._args
-            yield from expr._kwargs.values()
-        case Index():
-            yield expr._obj
-            yield from expr._items
-        case SliceExpr():
-            yield from (p for p in expr._parts if p is not None)
-        case Binary():
-            yield expr._left
-            yield expr._right
-        case Unary() | Star():
-            yield expr._operand
-        case Conditional():
-            yield expr._test
-            yield expr._yes
-            yield expr._no
-        case Sequence():
-            yield from expr._items
+    return expr._children()
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -366,11 +376,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while stack:
         e = stack.pop()
         yield e
-        if type(e) not in _LEAVES:
-            stack.extend(reversed(list(children(e))))
-
-
-_LEAVES = frozenset({Ref, Name, Helper, Device, Weight, Literal})
+        stack += e._children()[::-1]
 
 
 def variables(expr: Expr) -> Iterator[Var]:

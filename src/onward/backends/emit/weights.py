@@ -16,6 +16,7 @@ from onward.backends.emit.names import path_of
 from onward.backends.emit.statements import Scope
 from onward.canon.weight_names import Signature, is_automatic, is_named
 from onward.hub.stored import in_place
+from onward.hub.types import FLOATING
 
 Array = np.ndarray[Any, Any]
 Transform = Callable[[Array], Array]
@@ -187,7 +188,7 @@ class Weights:
         if dtype == ir.DataType.STRING:
             self.arrays[path] = text(read())
         else:
-            parameter = trained and dtype.is_floating_point()
+            parameter = trained and dtype in FLOATING
             self.tensors[path] = Tensor(path, read, shape, dtype, parameter, persistent, name)
         return Weight(path)
 
@@ -250,7 +251,7 @@ class Weights:
             read = lambda: np.ascontiguousarray(transform(plain()))  # noqa: E731
             shape = transform(np.broadcast_to(np.zeros((), np.int8), shape)).shape
         module.tensors[attribute] = self.tensors[path] = Tensor(
-            path, read, shape, dtype, parameter and dtype.is_floating_point(), True, name
+            path, read, shape, dtype, parameter and dtype in FLOATING, True, name
         )
         self._taken.add(path)
 
