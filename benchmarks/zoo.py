@@ -4,7 +4,8 @@ python benchmarks/zoo.py                 fetch the models of zoo.csv
 python benchmarks/zoo.py --run           and convert, run and compare each; writes docs/zoo.md
 python benchmarks/zoo.py --run silero    only those with `silero` in their name; writes nothing
 python benchmarks/zoo.py --run --peers   with onnx2torch and onnx2pytorch on the same inputs
-python benchmarks/zoo.py --run --backend tensorflow   the same for TensorFlow, or for keras; writes nothing
+python benchmarks/zoo.py --run --backend tensorflow   for TensorFlow, eagerly and traced; writes docs/zoo_tensorflow.md
+python benchmarks/zoo.py --run --backend keras   for Keras; writes nothing
 """
 
 import argparse
@@ -38,7 +39,7 @@ from onward.verification.noise import jittered
 from onward.verification.runners import Run, prepare
 from onward.verification.runners.torch import to_framework, to_numpy
 
-PAGE = Path(__file__).parent.parent / "docs" / "zoo.md"
+DOCS = Path(__file__).parent.parent / "docs"
 SETS = 2
 """How many sets of inputs, of different sizes where the model has dynamic ones, each model is tried on."""
 JITTERS = 2
@@ -118,6 +119,12 @@ def runner(name: str) -> Converter:
 
 BACKENDS = {"torch": module(onward.to_torch), "tensorflow": runner("tensorflow"), "keras": runner("keras")}
 PEERS = {"onnx2torch": module(peers.onnx2torch), "onnx2pytorch": module(peers.onnx2pytorch)}
+TRACED = {"onward, traced": runner("tensorflow:function")}
+PAGES = {
+    "torch": ("PyTorch", "zoo.md", "--run --peers", ("torch", "onnxruntime", "onnx2torch", "onnx2pytorch")),
+    "tensorflow": ("TensorFlow", "zoo_tensorflow.md", "--run --backend tensorflow", ("tensorflow-cpu", "onnxruntime")),
+}
+"""By backend: its name, the page, what writes it, and the packages that it depends on."""
 
 
 def judge(path: Path, convert: Converter, against: Reference) -> Result:
@@ -176,23 +183,24 @@ def _count(rows: list[Row], name: str) -> int:
     return sum(results[name].verdict == "same" for _, _, results in rows)
 
 
-def page(rows: list[Row]) -> str:
+def page(rows: list[Row], backend: str) -> str:
+    title, _, options, packages = PAGES[backend]
     converters = list(rows[0][2])
     counts = ", ".join(f"{name} {_count(rows, name)}" for name in converters)
     lines = [
-        "# Real pretrained models",
+        f"# Real pretrained models on {title}",
         "",
-        f"{len(rows)} ONNX files as published in packages on PyPI and npm, converted to PyTorch and run on",
+        f"{len(rows)} ONNX files as published in packages on PyPI and npm, converted to {title} and run on",
         f"{SETS} sets of generated inputs each. Agree with ONNX Runtime on every output: **{counts}**.",
         "",
         "*Error*, worst of all outputs: of a single element, |difference| / (|expected| + rms of the output) /",
         "overall, rms of the difference / rms of the output. *Own noise* is the same between ONNX Runtime with",
         "optimisations on and off, and between the model and a copy with each intermediate result off by one",
         "unit in the last place. The tolerance is four times the noise of each output, and at least",
-        f"{floor(np.dtype(np.float32)):.0e} for float32. Made by `benchmarks/zoo.py --run --peers`.",
+        f"{floor(np.dtype(np.float32)):.0e} for float32. Made by `benchmarks/zoo.py {options}`.",
         "",
-        machine.describe("onward", "torch", "onnxruntime", "onnx2torch", "onnx2pytorch"),
-        peers.remark(),
+        machine.describe("onward", *packages),
+        *([peers.remark()] if backend == "torch" else []),
         "",
         "| model | package | task | own noise | error | " + " | ".join(converters) + " |",
         "|---|---|---|---|---|" + "---|" * len(converters),
@@ -244,12 +252,13 @@ def main() -> None:
                 BACKENDS[args.backend](entry.path)
             except Exception:
                 traceback.print_exc()
-    rows = evaluate(chosen, {"onward": BACKENDS[args.backend], **(PEERS if args.peers else {})})
+    others = PEERS if args.peers else TRACED if args.backend == "tensorflow" else {}
+    rows = evaluate(chosen, {"onward": BACKENDS[args.backend], **others})
     show(rows, console)
-    if args.peers and not args.names:
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(page(rows), encoding="utf-8")
-        console.print(f"wrote {PAGE}")
+    if (args.peers or args.backend == "tensorflow") and not args.names:
+        path = DOCS / PAGES[args.backend][1]
+        path.write_text(page(rows, args.backend), encoding="utf-8")
+        console.print(f"wrote {path}")
     sys.exit(_count(rows, "onward") < len(rows))
 
 

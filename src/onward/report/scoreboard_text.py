@@ -13,6 +13,8 @@ Board = Mapping[str, Any]
 
 ABOUT = "scoreboard.md"
 """Of the assets: how it is counted, how to run it, and the format of the data."""
+OURS = {"torch": "PyTorch", "tensorflow": "TensorFlow"}
+"""Runners of generated source, by what that is made for."""
 
 
 def markdown(board: Board) -> str:
@@ -26,8 +28,8 @@ def markdown(board: Board) -> str:
         lines += ["", *_unknown(board)]
     if board["dtypes"]:
         lines += ["", "## By dtype", "", *_dtypes(board)]
-    if "suite" in board["selection"]["what"] and "torch" in board["runners"]:
-        lines += ["", "## What does not pass on PyTorch", "", *_failing(board, "torch")]
+    for name in [name for name in OURS if name in board["runners"] and "suite" in board["selection"]["what"]]:
+        lines += ["", f"## What does not pass on {OURS[name]}", "", *_failing(board, name)]
     words = "\n".join(f"| {status} | {meaning} |" for status, meaning in STATUSES.items())
     return "\n".join(lines) + "\n" + asset(ABOUT).replace("{words}", words)
 
@@ -69,17 +71,21 @@ def _families(board: Board) -> list[str]:
 
 
 def _unknown(board: Board) -> list[str]:
-    if not {"torch", "onnxruntime"} <= set(board["runners"]):
+    if "onnxruntime" not in board["runners"]:
         return []
-    missing = [
-        test["name"]
-        for test in board["tests"]
-        if test["counted"]
-        and status_of(test["unknown"], "onnxruntime") == "pass"
-        and status_of(test["unknown"], "torch") != "pass"
-    ]
-    found = f"{len(missing)} ({', '.join(f'`{name}`' for name in missing)})" if missing else "none"
-    return [f"Tests that ONNX Runtime passes with unknown shapes and Onward's PyTorch does not: {found}."]
+    lines = []
+    for runner in [name for name in OURS if name in board["runners"]]:
+        missing = [
+            test["name"]
+            for test in board["tests"]
+            if test["counted"]
+            and status_of(test["unknown"], "onnxruntime") == "pass"
+            and status_of(test["unknown"], runner) != "pass"
+        ]
+        found = f"{len(missing)} ({', '.join(f'`{name}`' for name in missing)})" if missing else "none"
+        words = "Tests that ONNX Runtime passes with unknown shapes and Onward's"
+        lines += [f"{words} {OURS[runner]} does not: {found}.", ""]
+    return lines[:-1]
 
 
 def _dtypes(board: Board) -> list[str]:
