@@ -10,6 +10,9 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime
 import pytest
+import torch
+from networks import onnx_of
+from torch import nn
 
 from onward.model import Model
 from onward.training.build import Builder, Tensor
@@ -17,6 +20,7 @@ from onward.training.kernels.compiler import compiler
 from onward.training.kernels.driver import DOMAIN
 from onward.training.kernels.fusion import fused
 from onward.training.scan import scan
+from onward.training.trainable import prepare
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 
@@ -200,3 +204,33 @@ def test_other_scans_are_left() -> None:
         node = next(node for node in model.graph if node.op_type == "Scan")
         node.attributes[key] = ir.AttrInt64s(key, [1])
         assert is_left(model)
+
+
+class Sequences(nn.Module):
+    """Sequences of vectors to classes."""
+
+    def __init__(self, kind: str, **options: Any) -> None:
+        super().__init__()
+        self.rnn = getattr(nn, kind)(6, 24, batch_first=True, **options)
+        self.head = nn.Linear(48 if options.get("bidirectional") else 24, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.rnn(x)[0].mean(1))
+
+
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True}, {"num_layers": 2}], ids=["one", "both", "two"])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_gradients_of_recurrent_layers_are_those_of_pytorch(kind: str, options: dict[str, Any]) -> None:
+    """Of a batch whose size has a name; no Scan is left."""
+    torch.manual_seed(0)
+    net, x, labels = Sequences(kind, **options), torch.randn(13, 9, 6), torch.randint(0, 3, (13,))
+    made = prepare(onnx_of(net, x))
+    found = fused(made.gradients)
+    assert found is not None and not {"Scan", "LSTM"} & {node.op_type for node in found[0].graph}
+    feeds = {**made.parameters, "x": x.numpy(), "labels": labels.numpy()}
+    names = [value.name for value in found[0].graph.outputs]
+    ours = dict(zip(names, run(found[0], feeds, found[1], threads=2), strict=True))
+    nn.functional.cross_entropy(net(x), labels).backward()
+    for name, weight in net.named_parameters():
+        assert weight.grad is not None
+        np.testing.assert_allclose(ours[f"{name}.grad"], weight.grad, rtol=1e-4, atol=1e-7, err_msg=name)

@@ -78,10 +78,10 @@ def test_batch_first(kind: str) -> None:
     check(kind, inputs(kind, batch_first=True, optional="bhcl"), layout=1, runtime=False, second=False)
 
 
-@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(("optional", "asked"), [("b", "y"), ("bhc", "yhc"), ("h", "c")])
 def test_gates_are_kept_where_only_other_nodes_read_an_lstm(direction: str, optional: str, asked: str) -> None:
-    given = inputs("LSTM", optional=optional)
+    given = inputs("LSTM", directions=1 + (direction == "bidirectional"), optional=optional)
     model = single("LSTM", given, outputs=3, hidden_size=HIDDEN, direction=direction)
     layer = model.graph.node[0]
     for place, letter in enumerate("yhc"):

@@ -2,7 +2,7 @@
 
 The states of all steps are known from the forward run (an LSTM's cells are run through again), so gates and slopes of
 all steps are computed at once; only the gradients of the states go from step to step, by a Scan, and the gradients of
-the weights are one product over all steps. A plain LSTM runs forward as a Scan that keeps its gates and cells instead.
+the weights are one product over all steps. A plain LSTM runs forward as Scans that keep its gates and cells instead.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class _Layer:
 
     @property
     def is_plain(self) -> bool:
-        """Whether this is an LSTM of one direction as frameworks have it."""
-        usual = [function.name for function in self.spec.activations[0]] == ["sigmoid", "tanh", "tanh"]
+        """Whether this is an LSTM as frameworks have it."""
+        usual = all([f.name for f in each] == ["sigmoid", "tanh", "tanh"] for each in self.spec.activations)
         special = self.lengths is not None or self.p is not None or self.input_forget or self.spec.clip is not None
-        return self.count == 1 and usual and not special and not self.spec.batch_first and self.c.can_replace
+        return usual and not special and not self.spec.batch_first and self.c.can_replace
 
     def _time_first(self, tensor: Any) -> Any:
         """From the layout with the batch first, or back to it (states); the order of the axes by their number."""
@@ -77,15 +77,19 @@ class _Layer:
 
     def gradients(self) -> list[Tensor | None]:
         cell = {"RNN": _simple, "GRU": _gated, "LSTM": _long}[self.kind]
-        found = [cell(_Direction(self, d)) for d in range(self.count)]
+        directions = [_Direction(self, d) for d in range(self.count)]
+        found = [cell(direction) for direction in directions]
+        if all(direction.outputs for direction in directions):
+            for index, parts in enumerate(zip(*(direction.outputs for direction in directions), strict=True)):
+                self.c.replace(index, self._stacked(parts, 1 if index == 0 else 0))
         dx = self._time_first(self.op.total([part.pop("x") for part in found]))
         stacked = {name: self._stacked([part[name] for part in found]) for name in found[0]}
         states = [self._time_first(stacked.get(name)) for name in ("h", "c")]
         return [dx, stacked["w"], stacked["r"], stacked["b"], None, *states, stacked.get("p")]
 
-    def _stacked(self, parts: Sequence[Tensor]) -> Tensor:
-        rows = [self.op.Unsqueeze(part, self.op.ints([0])) for part in parts]
-        return rows[0] if len(rows) == 1 else self.op.Concat(*rows, axis=0)
+    def _stacked(self, parts: Sequence[Tensor], axis: int = 0) -> Tensor:
+        rows = [self.op.Unsqueeze(part, self.op.ints([axis])) for part in parts]
+        return rows[0] if len(rows) == 1 else self.op.Concat(*rows, axis=axis)
 
 
 class _Direction:
@@ -105,6 +109,8 @@ class _Direction:
         """The state that each step begins with."""
         self.dy, self.dh = self.injected(self.turned(self.own(layer.dy, 1)), self.own(layer.dh))
         self.dc_steps, self.dc = self.injected(None, self.own(layer.dc))
+        self.outputs: list[Tensor] = []
+        """States of all steps and final ones, where they are computed here in place of the node."""
 
     def own(self, tensor: Any, axis: int = 0) -> Any:
         """What belongs to this direction."""
@@ -181,7 +187,10 @@ class _Direction:
         op, dims = self.op, self.x.dims
         if dims is not None and all(isinstance(d, int) and d > 0 for d in dims[:2]):
             return op.Reshape(rows, op.ints([dims[0], dims[1], -1]))
-        return op.Reshape(rows, op.Concat(op.Shape(self.x, start=0, end=2), op.ints([-1]), axis=0))
+        made = op.Reshape(rows, op.Concat(op.Shape(self.x, start=0, end=2), op.ints([-1]), axis=0))
+        if dims is not None and rows.dims is not None:
+            made.value.shape = ir.Shape([*dims[:2], rows.dims[-1]])
+        return made
 
     def activate(self, index: int, x: Tensor) -> tuple[Tensor, Tensor]:
         """An activation, clipped, and its slope."""
@@ -342,8 +351,7 @@ def _kept(d: _Direction, bias: Tensor | None) -> list[Tensor]:
     inputs = d.x @ op.transpose(d.w, [1, 0])
     inputs = inputs if bias is None else inputs + bias
     h, c, y, d.before, *kept = scan(op, step, [d.h0, d.c0], [inputs], backwards=d.backwards)
-    for place, tensor, axis in ((0, y, 1), (1, h, 0), (2, c, 0)):
-        d.layer.c.replace(place, op.Unsqueeze(tensor, op.ints([axis])))
+    d.outputs = [y, h, c]
     return kept
 
 
