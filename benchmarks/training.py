@@ -63,13 +63,17 @@ def agree(steps: dict[str, Step], data: list[Batch]) -> float:
 
 
 def in_turns(steps: dict[str, Step], data: list[Batch], seconds: float) -> dict[str, tuple[list[float], list[float]]]:
-    """Wall and processor times of each contestant, a few steps at a time, the order rotating."""
+    """Wall and processor times of each contestant, a few steps at a time, the order rotating.
+
+    The first step of a turn does not count: threads of the contestant before may still be waiting for work.
+    """
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in steps}
     names = list(steps)
     end = time.perf_counter() + seconds
     rounds = 0
     while rounds < 5 or time.perf_counter() < end:
         for name in names[rounds % len(names) :] + names[: rounds % len(names)]:
+            steps[name](data[-1])
             for batch in data:
                 wall, processor = time.perf_counter(), time.process_time()
                 steps[name](batch)
