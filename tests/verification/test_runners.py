@@ -1,5 +1,6 @@
 """Every runner computes the same, takes inputs by name, and says clearly what it does not take."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -179,6 +180,25 @@ def test_what_cannot_be_run_is_one_line(name: str) -> None:
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
+FORKED = """
+import os, sys, onnx
+from onward.model import load
+from onward.verification import runners
+model = load(onnx.parser.parse_model(sys.argv[1]))
+runners.start("onnxruntime", model)()
+child = os.fork()
+runners.start("onnxruntime", model)()
+if not child:
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_process_that_was_forked_begins_on_a_thread_of_its_own() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED, TWO], check=True, timeout=100)
+
+
 def test_what_was_begun_in_vain_is_one_line_when_it_is_waited_for() -> None:
     wait = runners.start("onnxruntime", text(UNKNOWN_OP))
     with pytest.raises(RunFailure, match=r"^onnxruntime: .*Nonsense"):
@@ -188,7 +208,10 @@ def test_what_was_begun_in_vain_is_one_line_when_it_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nothing", "there is no runner 'nothing'; there are keras, onnxruntime, openvino, reference, tensorflow, torch"),
+        (
+            "nothing",
+            "there is no runner 'nothing'; there are keras, onnxruntime, openvino, reference, tensorflow, torch",
+        ),
         ("torch:fast", "torch has no mode 'fast'; it has compile, export"),
         ("reference:fast", "reference has no mode 'fast'; it has none"),
         ("onnxruntime:Fast", "ONNX Runtime has no execution provider 'Fast'; it has .*CPUExecutionProvider"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,10 +32,18 @@ def prepare(model: Model, mode: str) -> Run:
 
 def start(model: Model, mode: str) -> Callable[[], Run]:
     """As `prepare`, on another thread, which has a core of its own while the source is prepared."""
-    thread = ThreadPoolExecutor(1)
-    session = thread.submit(_session, model, mode)
-    thread.shutdown(wait=False)
+    session = _thread().submit(_session, model, mode)
     return lambda: _run(session.result())
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    """It stays, with the memory that it has got: for a new one the system would have to find fresh memory."""
+    return ThreadPoolExecutor(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_thread.cache_clear)  # a process that was forked has no thread but its own
 
 
 def _run(session: onnxruntime.InferenceSession) -> Run:
