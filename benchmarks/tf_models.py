@@ -151,49 +151,60 @@ def said(row: Row, who: str, value: str | None) -> str:
     return value if value is not None else "fails" if who in row.failures else "–"
 
 
-def ratio(number: float | None) -> str | None:
-    return None if number is None else f"{number:.2f}"
+def section(title: str, words: str, columns: list[str], rows: list[list[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return f"## {title}\n\n{words}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def tables(rows: list[Row]) -> str:
-    """The four tables of the page."""
-    lines = ["## Transposes left", "", "| network | images in and out | Onward | onnx2tf |", "|---|---|---|---|"]
-    for r in rows:
-        lines.append(f"| {r.name} | {r.images} | " + " | ".join(said(r, w, r.transposes.get(w)) for w in WHO) + " |")
-    lines += [
-        "",
-        "onnx2tf takes and gives images channels last, so it needs none for those; Onward keeps the interface",
-        "",
-    ]
-    lines[-2] += " of the file unless `--inputs-nhwc` and `--outputs-nhwc` say otherwise."
-    lines += ["## Forward pass", "", "Time ÷ that of the same network written in Keras, each as a SavedModel; in", ""]
-    lines[-2] += " brackets by the clock, otherwise of the processor. Where there is none in Keras: ÷ Onward's."
-    lines += ["| network | Onward | onnx2tf |", "|---|---|---|"]
-    for r in rows:
-        cells = [f"{r.speed[w]:.2f} ({r.wall[w]:.2f})" if w in r.speed else said(r, w, None) for w in WHO]
-        lines.append(f"| {r.name}{'' if 'keras' in r.speed else ' (÷ Onward)'} | {' | '.join(cells)} |")
-    lines += ["", "## Time to convert to a SavedModel", "", "Seconds of the processor, and by the clock in brackets."]
-    lines += ["", "| network | Onward | onnx2tf | times faster |", "|---|---|---|---|"]
-    for r in rows:
-        times = [r.seconds.get(who) for who in WHO]
-        cells = [said(r, w, t and f"{t['cpu']:.1f} ({t['wall']:.1f})") for w, t in zip(WHO, times, strict=True)]
-        mine, theirs = times
-        faster = f"{theirs['cpu'] / mine['cpu']:.1f} ({theirs['wall'] / mine['wall']:.1f})" if mine and theirs else "–"
-        lines.append(f"| {r.name} | {' | '.join(cells)} | {faster} |")
-    lines += [
-        "",
-        "## TensorFlow Lite: worst error against ONNX Runtime",
-        "",
-        "As `onward verify` measures it, relative",
-    ]
-    lines[-1] += (
-        " to the largest numbers; in bold where it is beyond the tolerance, as quantized weights are meant to be."
+    return "\n\n".join(
+        (
+            section(
+                "Transposes left",
+                "onnx2tf takes and gives images channels last, so it needs none for those. Onward keeps the interface\n"
+                "of the file, unless `--inputs-nhwc` and `--outputs-nhwc` say otherwise.",
+                ["network", "images in and out", *WHO],
+                [[r.name, str(r.images), *(said(r, who, r.transposes.get(who)) for who in WHO)] for r in rows],
+            ),
+            section(
+                "Forward pass",
+                "Processor time ÷ that of the same network written in Keras, each as a SavedModel; in brackets by the\n"
+                "clock. Where there is none in Keras, ÷ Onward's.",
+                ["network", *WHO],
+                [[r.name, *(speeds(r, who) for who in WHO)] for r in rows],
+            ),
+            section(
+                "Time to convert to a SavedModel",
+                "Seconds of the processor, and by the clock in brackets.",
+                ["network", *WHO, "times faster"],
+                [[r.name, *seconds_of(r)] for r in rows],
+            ),
+            section(
+                "TensorFlow Lite: worst error against ONNX Runtime",
+                "As `onward verify` measures it; in bold where it is beyond the tolerance, as rounded weights are meant\n"
+                "to be.",
+                ["network", *(f"onward, {file}" for file in FILES), "onnx2tf, float32"],
+                [
+                    [r.name, *(r.errors[file] for file in FILES), said(r, "onnx2tf", r.errors.get("onnx2tf"))]
+                    for r in rows
+                ],
+            ),
+        )
     )
-    lines += ["", "| network | Onward, float32 | float16 | dynamic | onnx2tf, float32 |", "|---|---|---|---|---|"]
-    for r in rows:
-        cells = [*(r.errors[file] for file in FILES), said(r, "onnx2tf", r.errors.get("onnx2tf"))]
-        lines.append(f"| {r.name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+
+
+def speeds(row: Row, who: str) -> str:
+    return f"{row.speed[who]:.2f} ({row.wall[who]:.2f})" if who in row.speed else said(row, who, None)
+
+
+def seconds_of(row: Row) -> list[str]:
+    mine, theirs = (row.seconds.get(who) for who in WHO)
+    cells = [
+        said(row, who, times and f"{times['cpu']:.1f} ({times['wall']:.1f})")
+        for who, times in zip(WHO, (mine, theirs), strict=True)
+    ]
+    faster = [f"{theirs[key] / mine[key]:.1f}" for key in ("cpu", "wall")] if mine and theirs else None
+    return [*cells, "–" if faster is None else f"{faster[0]} ({faster[1]})"]
 
 
 def main() -> None:
