@@ -181,8 +181,8 @@ def tables(rows: list[Row]) -> str:
             ),
             section(
                 "TensorFlow Lite: worst error against ONNX Runtime",
-                "As `onward verify` measures it; in bold where it is beyond the tolerance, as rounded weights are meant\n"
-                "to be.",
+                "As `onward verify` measures it; in bold where it is beyond the tolerance, as rounded weights are\n"
+                "meant to be.",
                 ["network", *(f"onward, {file}" for file in FILES), "onnx2tf, float32"],
                 [
                     [r.name, *(r.errors[file] for file in FILES), said(r, "onnx2tf", r.errors.get("onnx2tf"))]
@@ -228,7 +228,7 @@ def main() -> None:
 def page(rows: list[Row]) -> str:
     theirs = next((r.seconds["onnx2tf"]["versions"] for r in rows if "onnx2tf" in r.seconds), {})
     versions = ", ".join(f"{name} {number}" for name, number in dict(theirs).items())
-    failed = "".join(f"- {who} on {r.name}: `{why}`\n" for r in rows for who, why in r.failures.items())
+    failed = "".join(f"{who} on {r.name}: `{why}`\n\n" for r in rows for who, why in r.failures.items())
     return (
         "# TensorFlow: speed, transposes and errors, beside onnx2tf\n\nWritten by `python benchmarks/tf_models.py"
         " --onnx2tf PYTHON`. Networks are those of `benchmarks/vision.py`, exported\nby PyTorch with an open batch;"
