@@ -108,7 +108,7 @@ def check(model: ir.Model, feeds: dict[str, Array], threads: int = 2) -> ir.Mode
 
 
 @pytest.mark.parametrize("backwards", [False, True], ids=["forth", "back"])
-@pytest.mark.parametrize("width", [1, 5, 16, 40, 100])
+@pytest.mark.parametrize("width", [1, 16, 100])
 @pytest.mark.parametrize("batch", [1, 3, 8, 37])
 @pytest.mark.parametrize("name", ["lstm", "gru"])
 def test_steps_are_those_of_the_graph(name: str, batch: int, width: int, backwards: bool) -> None:
@@ -218,8 +218,9 @@ class Sequences(nn.Module):
         return self.head(self.rnn(x)[0].mean(1))
 
 
-@pytest.mark.parametrize("options", [{}, {"bidirectional": True}, {"num_layers": 2}], ids=["one", "both", "two"])
-@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize(
+    ("kind", "options"), [("LSTM", {"bidirectional": True, "num_layers": 2}), ("GRU", {})], ids=["LSTM", "GRU"]
+)
 def test_gradients_of_recurrent_layers_are_those_of_pytorch(kind: str, options: dict[str, Any]) -> None:
     """Of a batch whose size has a name; no Scan is left."""
     torch.manual_seed(0)
