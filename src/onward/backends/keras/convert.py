@@ -22,8 +22,10 @@ from onward.backends.emit.weights import Tensor
 from onward.backends.keras.module import Builder, LayerWriter, Names
 from onward.backends.keras.parts import Piece, Tangled, absorbed, cut
 from onward.backends.keras.target import KerasTarget
+from onward.backends.tensorflow.casts import checked, compute_elsewhere
 from onward.backends.tensorflow.convert import RUNTIME, channels_last
 from onward.backends.tensorflow.convert import load_rules as load_tensorflow
+from onward.backends.tensorflow.kernels import TENSORFLOW as TENSORFLOW_KERNELS
 from onward.backends.tensorflow.saved_model import argument_names
 from onward.backends.tensorflow.target import DTYPES, tf
 from onward.backends.tensorflow.target import TARGET as TENSORFLOW
@@ -80,6 +82,8 @@ def generate(
     with no_garbage_collection():
         graph, moved = channels_last(model, inputs_nhwc, outputs_nhwc)
         _check(graph.graph)
+        with guarded("looking for kernels"):
+            compute_elsewhere(graph, checked("none"), TENSORFLOW_KERNELS)
         with guarded("choosing Keras' layers for its nodes"):
             found = _layered(graph)
             if shaped:
