@@ -2,14 +2,23 @@
 
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
 
 from browser import Browser, find
+from onward.scoreboard.store import package_version
 
+FRAMEWORKS = ("torch", "tensorflow", "keras", "onnx", "onnxruntime")
 STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The versions that the tests ran on."""
+    versions = [f"{name} {package_version(name)}" for name in FRAMEWORKS if find_spec(name) is not None]
+    terminalreporter.write_line(", ".join(versions))
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import onward
+from onward.backends.tensorflow._compat import check_version
 from onward.backends.tensorflow.convert import generate
 from onward.backends.tensorflow.module import OWN
 from onward.cli import main
@@ -455,3 +456,12 @@ def test_without_tensorflow(run: Run, tmp_path: Path, monkeypatch: pytest.Monkey
     code, errors = run(DIGITS, to, tmp_path / "out")
     assert code == 2 and "TensorFlow is not installed: pip install 'onward[tensorflow]'" in errors
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("version", "runs"), [("2.15.1", False), ("2.16.2", True), ("2.21.0", True), ("3.0.0", True)])
+def test_a_version_that_is_too_old_is_refused(version: str, runs: bool) -> None:
+    if runs:
+        check_version(version)
+    else:
+        with pytest.raises(OnwardError, match=r"needs 2\.16 or newer"):
+            check_version(version)

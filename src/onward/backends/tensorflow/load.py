@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from onward.backends.emit.execute import execute
 from onward.backends.emit.safetensors import carried
+from onward.backends.tensorflow._compat import check_version
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 def run(source: Source) -> tf.Module:
     """Execute the generated modules and fill in the weights."""
+    check_version(tf.__version__)
     package = execute(source)
     tensors = {path: carried(tensor, source.dtypes) for path, tensor in source.tensors.items()}
     model: tf.Module = package.model.Model(package.ops.Weights(tensors))
