@@ -1,4 +1,4 @@
-"""Every model of `keras.applications` as ONNX, beside Keras: `python benchmarks/keras_applications.py [--only PATTERN]`.
+"""Every model of `keras.applications` as ONNX, beside Keras: `keras_applications.py [--only PATTERN]`.
 
 The weights are random, and the statistics of batch normalisation are those of a batch of noise: with the statistics
 that Keras starts with, every output would be the same. Prints a row a model: nodes, transposes, seconds, the largest
@@ -22,7 +22,6 @@ from machine import describe
 import onward
 from onward.frontends.keras.convert import from_keras
 from onward.verification.sides import Side
-
 
 
 def names() -> list[str]:

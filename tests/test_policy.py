@@ -50,7 +50,7 @@ MAY_IMPORT = {
     | {"backends.tensorflow", "backends.keras"},
     "frontends": BASE | {"hub", "model", "canon", "passes", "layout", "training", "verification"},
     "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "frontends", "training.export"},
-    "training.export": BASE | {"hub", "model", "training", "backends.emit", "backends.torch"},
+    "training.export": BASE | {"hub", "model", "canon", "training", "backends.emit", "backends.torch"},
     "scoreboard": BASE | {"", "hub", "model", "verification"},
     "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
     "cli": BASE

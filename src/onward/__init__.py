@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from onward.errors import OnwardError
     from onward.frontends.keras.convert import from_keras
     from onward.frontends.tensorflow.convert import from_tensorflow
+    from onward.frontends.tflite.convert import from_tflite
     from onward.frontends.torch import from_torch
     from onward.model import Model, load
     from onward.verification.verify import verify
@@ -21,6 +22,7 @@ _HOMES = {
     "OnwardError": "onward.errors",
     "from_keras": "onward.frontends.keras.convert",
     "from_tensorflow": "onward.frontends.tensorflow.convert",
+    "from_tflite": "onward.frontends.tflite.convert",
     "from_torch": "onward.frontends.torch",
     "load": "onward.model",
     "to_keras": "onward.backends.keras.convert",
@@ -34,6 +36,7 @@ __all__ = [
     "OnwardError",
     "from_keras",
     "from_tensorflow",
+    "from_tflite",
     "from_torch",
     "load",
     "to_keras",

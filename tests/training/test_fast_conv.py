@@ -10,9 +10,9 @@ import torch
 from networks import onnx_of
 from torch import nn
 
+from onward.canon.build import Builder
 from onward.model import Model
 from onward.training import fast_conv
-from onward.training.build import Builder
 from onward.training.optimizers import SGD
 from onward.training.trainable import prepare
 from onward.training.trainer import Trainer

@@ -13,9 +13,9 @@ import onnxruntime
 import pytest
 from networks import batches, network, onnx_of
 
+from onward.canon.build import Builder
 from onward.canon.infer import infer
 from onward.model import Model
-from onward.training.build import Builder
 from onward.training.embed import OnnxOptimizer
 from onward.training.flat import Flat
 from onward.training.groups import Group

@@ -8,8 +8,8 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 
+from onward.canon.build import Builder
 from onward.model import Model
-from onward.training.build import Builder
 from onward.training.kernels.compiler import compiler
 from onward.training.kernels.fusion import fused
 

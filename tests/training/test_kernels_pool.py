@@ -8,10 +8,10 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 
+from onward.canon.build import Builder
 from onward.canon.defaults import fill_defaults
 from onward.model import Model
 from onward.training.autodiff import several_gradients
-from onward.training.build import Builder
 from onward.training.kernels.compiler import compiler
 from onward.training.kernels.fusion import fused
 

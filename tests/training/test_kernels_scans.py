@@ -14,8 +14,8 @@ import torch
 from networks import onnx_of
 from torch import nn
 
+from onward.canon.build import Builder, Tensor
 from onward.model import Model
-from onward.training.build import Builder, Tensor
 from onward.training.kernels.compiler import compiler
 from onward.training.kernels.driver import DOMAIN
 from onward.training.kernels.fusion import fused

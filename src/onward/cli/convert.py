@@ -39,7 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         description="Convert a model, check the result against the original, and write it.",
         epilog="example: onward convert model.onnx --to torch --out resnet/",
     )
-    command.add_argument("model", help="the model: .onnx, the folder of a SavedModel, .keras or .h5")
+    command.add_argument("model", help="the model: .onnx, the folder of a SavedModel, .keras, .h5 or .tflite")
     command.add_argument(
         "--to", required=True, choices=[*TARGETS, "onnx"], help="the framework, or the format, to convert to"
     )

@@ -37,6 +37,14 @@ def _keras(path: Path, args: argparse.Namespace) -> Model:
     return from_keras(path, **_options(args))
 
 
+def _tflite(path: Path, args: argparse.Namespace) -> Model:
+    from onward.frontends.tflite.convert import from_tflite
+
+    if args.signature or args.allow_custom_ops:
+        raise OnwardError("--signature and --allow-custom-ops are not for TensorFlow Lite")
+    return from_tflite(path, **({} if args.opset is None else {"opset": args.opset}))
+
+
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     given: dict[str, Any] = {"allow_custom_ops": args.allow_custom_ops}
     return given | ({} if args.opset is None else {"opset": args.opset})
@@ -45,6 +53,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 FRONTENDS: dict[str, Callable[[Path, argparse.Namespace], Model]] = {
     "SavedModel": _saved_model,
     "Keras model": _keras,
+    "TensorFlow Lite model": _tflite,
 }
 """By the kind of file or folder, which is told by what is in it."""
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import OnwardError
-from onward.training.build import Builder, Tensor
 from onward.training.groups import matches
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.canon.defaults import fill_nodes
 from onward.canon.lower import key_of
 from onward.canon.origin import origin
 from onward.canon.walk import all_graphs, inner_graphs
 from onward.errors import UnsupportedError
 from onward.training.broadcast import unbroadcast
-from onward.training.build import Builder, Tensor
 from onward.training.levels import carriers, is_float, is_narrow, same_kind
 from onward.training.vjp import RULES, arguments, load_rules
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onward.training.build import Tensor
+from onward.canon.build import Tensor
 
 
 def unbroadcast(gradient: Tensor, like: Tensor) -> Tensor:

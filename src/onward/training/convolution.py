@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onward.canon.build import Tensor
 from onward.spec.window import Window
-from onward.training.build import Tensor
 from onward.training.whole_batch import WholeBatch
 from onward.training.windows import Ints, covered, moved, spatial
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import InvalidDataError, OnwardError
-from onward.training.build import Builder, Tensor
 from onward.training.scan import scan
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from onward.canon.build import Builder
 from onward.errors import OnwardError
 from onward.model import Model, load
 from onward.training.autodiff import gradients
-from onward.training.build import Builder
 from onward.training.prepare_graph import differentiable, lower_for_gradients
 
 

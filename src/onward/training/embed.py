@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.canon.infer import infer
 from onward.canon.upgrade import upgrade
 from onward.canon.walk import all_graphs, inner_graphs
 from onward.errors import OnwardError
 from onward.model import Model, load
-from onward.training.build import Builder, Tensor
 from onward.training.losses import Dims, Target
 from onward.training.optimizers import Moment, State, Update
 from onward.training.prepare_graph import differentiable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from onward.training.build import Builder
+from onward.canon.build import Builder
 from onward.training.modes import inference_mode
 from onward.training.targets import class_labels
 from onward.training.trainable import LOSS, Trainable, give_out, keep_outputs

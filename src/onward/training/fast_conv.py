@@ -16,8 +16,8 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from onward.canon.build import Builder, Tensor
 from onward.spec.window import window
-from onward.training.build import Builder, Tensor
 from onward.training.convolution import Convolution
 from onward.training.vjp import arguments
 from onward.training.windows import Ints, beginning, spatial

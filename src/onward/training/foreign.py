@@ -11,10 +11,10 @@ import onnx
 import onnx_ir as ir
 from onnx import helper, numpy_helper
 
+from onward.canon.build import Builder
 from onward.errors import UnsupportedError
 from onward.hub.held import Held, held_by
 from onward.model import Model
-from onward.training.build import Builder
 from onward.training.combined import combined, cut, standard_ops, values_of
 from onward.training.groups import Rule
 from onward.training.optimizers import Optimizer

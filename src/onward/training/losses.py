@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import OnwardError
-from onward.training.build import Builder, Tensor
 from onward.training.by_name import by_name
 from onward.training.ctc import CTC
 

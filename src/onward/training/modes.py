@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Builder
 from onward.canon.infer import infer
 from onward.canon.walk import all_nodes
-from onward.training.build import Builder
 
 
 def training_mode(model: ir.Model) -> dict[str, str]:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol
 
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import OnwardError
-from onward.training.build import Builder, Tensor
 from onward.training.by_name import by_name
 
 State = dict[str, Tensor]

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import InvalidModelError, OnwardError
 from onward.training.adapters import Adapter
-from onward.training.build import Builder, Tensor
 from onward.training.embed import OnnxOptimizer
 from onward.training.groups import Rule
 from onward.training.losses import LOSSES, Penalty, Term

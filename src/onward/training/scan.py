@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
-from onward.training.build import Builder, Tensor
+from onward.canon.build import Builder, Tensor
 
 Step = Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Sequence[Tensor], Sequence[Tensor]]]
 """Of the states and a slice of each row: the new states, and a slice of each result."""

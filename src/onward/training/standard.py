@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.canon.origin import origin
 from onward.canon.walk import all_nodes, inner_graphs
 from onward.errors import InvalidModelError, UnsupportedError
@@ -19,7 +20,6 @@ from onward.model import Model
 from onward.passes.gradients import enclose_gradients
 from onward.passes.rewrite import DOMAIN, new_node
 from onward.training.autodiff import gradients
-from onward.training.build import Builder, Tensor
 from onward.training.embed import adopt
 from onward.training.optimizers import Moment, State, Update
 from onward.training.prepare_graph import differentiable, lower_for_gradients

@@ -13,11 +13,11 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import OnwardError
 from onward.model import Model, load
 from onward.training.adapters import Adapter, LoRA, add_adapters
 from onward.training.autodiff import gradients
-from onward.training.build import Builder, Tensor
 from onward.training.derivatives import named
 from onward.training.embed import OnnxLoss, OnnxOptimizer
 from onward.training.groups import Group, NoDecay, Rule, matches, rules

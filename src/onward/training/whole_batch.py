@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from onward.canon.build import Tensor
 from onward.spec.window import Window
-from onward.training.build import Tensor
 
 Table = npt.NDArray[Any]
 

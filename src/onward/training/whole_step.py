@@ -10,8 +10,8 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from onward.canon.build import Builder, Tensor
 from onward.canon.walk import all_graphs
-from onward.training.build import Builder, Tensor
 from onward.training.embed import adopt
 from onward.training.groups import Rule
 from onward.training.optimizers import SGD, Adagrad, Optimizer

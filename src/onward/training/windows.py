@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import UnsupportedError
 from onward.spec.window import Window
-from onward.training.build import Builder, Tensor
 
 
 class Ints:

@@ -39,12 +39,25 @@ def opened(path: pathlib.Path) -> Any:
         raise OnwardError(f"{path}: there is no such file")
     if not recognise(path):
         raise InvalidModelError(f"{path}: it is neither a .keras archive nor an HDF5 file")
+    if not zipfile.is_zipfile(path) and not _has_model(path):
+        raise InvalidModelError(f"{path}: there is no Keras model in this HDF5 file")
     try:
         return loaded(path)
     except Exception as error:
         kind = "archive" if zipfile.is_zipfile(path) else "HDF5 file"
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise InvalidModelError(f"{path}: Keras does not open this {kind}: {reason[0]}") from error
+
+
+def _has_model(path: pathlib.Path) -> bool:
+    """Whether an HDF5 file has the configuration of a model, told before Keras is loaded."""
+    import h5py
+
+    try:
+        with h5py.File(path) as file:
+            return "model_config" in file.attrs
+    except OSError:
+        return False
 
 
 def traced(model: Any, signature: Sequence[Any] | None) -> tuple[Any, list[str] | None]:

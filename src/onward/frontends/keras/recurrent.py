@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "SimpleRNN": (0,)}
 """Where each gate of ONNX's order stands in Keras' order."""

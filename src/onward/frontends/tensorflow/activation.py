@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 @rule("Relu", "Elu", "Selu", "Sigmoid", "Tanh", "Softplus", "Softsign")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.elementwise import atan2
 from onward.frontends.tensorflow.registry import Rule, rule
 from onward.frontends.tensorflow.values import Complex, Value
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 BY_PART = {
     "Reshape", "Transpose", "ExpandDims", "Squeeze", "StridedSlice", "Slice", "ConcatV2", "Pack", "Unpack",

@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.sequence import padded, stacked
@@ -22,7 +23,6 @@ from onward.frontends.tensorflow.values import (
     Variable,
 )
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 @rule("If", "StatelessIf")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 def channels_first(op: Writer, x: Tensor, data_format: str, rank: int) -> Tensor:

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from onward.canon.build import Tensor
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.sources import concrete, resources
 from onward.frontends.tensorflow.translate import Translator, dtype_of
 from onward.frontends.tensorflow.values import Value
 from onward.model import Model
-from onward.training.build import Tensor
 
 OPSET = 21
 """What is written unless another opset is asked for: the newest that ONNX Runtime has all kernels for."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 SAME = {
     "Abs": "Abs",

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.conv import as_given, channels_first, is_last, spatial
 from onward.frontends.tensorflow.pool import pooled
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 SELU_SCALE = 1.0507009873554804934193349852946
 SELU_ALPHA = 1.7580993408473768599402175208123

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Variable
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 ONE_HOT = {ir.DataType.FLOAT, ir.DataType.INT64}
 """Dtypes that ONNX Runtime has a kernel of OneHot for, with indices of int64."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 def _turned(op: Writer, x: Tensor) -> Tensor:

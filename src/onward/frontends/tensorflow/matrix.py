@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 def _grid(op: Writer, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.conv import as_given, channels_first
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 @rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")

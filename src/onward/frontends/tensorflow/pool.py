@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.conv import as_given, channels_first, padding_attributes, spatial
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 @rule("MaxPool", "MaxPool3D")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.segment import grouped
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 FAR = 2**31 - 1
 

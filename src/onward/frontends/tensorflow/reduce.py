@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 SAME = {
     "Sum": "ReduceSum",

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.conv import as_given, channels_first
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 def _coordinates(align_corners: bool, half_pixel_centers: bool) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 REDUCTIONS = {"Sum": "add", "Prod": "mul", "Max": "max", "Min": "min"}
 

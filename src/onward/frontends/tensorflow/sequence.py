@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Collected, NotCollected, Reserved, TensorList
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 List = TensorList | Reserved | Collected
 FAR = 2**31 - 1

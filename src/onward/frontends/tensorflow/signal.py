@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 def transformed(op: Writer, x: Complex | Tensor, axis: int, inverse: bool = False, onesided: bool = False) -> Complex:

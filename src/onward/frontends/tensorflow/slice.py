@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 FAR = 2**31 - 1
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from onward.canon.build import Tensor
 from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 
 @rule("Const")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.attributes import attributes
 from onward.frontends.tensorflow.composite import COMPOSITES
@@ -15,7 +16,6 @@ from onward.frontends.tensorflow.fold import Folder
 from onward.frontends.tensorflow.registry import RULES, Rule
 from onward.frontends.tensorflow.values import Complex, Value, Variable
 from onward.frontends.tensorflow.writer import Writer
-from onward.training.build import Tensor
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.training.build import Tensor
+from onward.canon.build import Tensor
 
 
 @dataclass(eq=False)

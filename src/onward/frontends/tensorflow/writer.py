@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.values import Complex
-from onward.training.build import Builder, Tensor
 
 if TYPE_CHECKING:
     from onward.frontends.tensorflow.translate import Translator

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.errors import UnsupportedError
-from onward.training.build import Builder, Tensor
 from onward.training.losses import (
     L1,
     BinaryCrossEntropy,

@@ -47,7 +47,7 @@ def works() -> bool:
 
 def sample() -> ir.Model:
     """A graph with all that kernels do: elements, broadcasting, sums by row and over rows, and steps of a Scan."""
-    from onward.training.build import Builder
+    from onward.canon.build import Builder
     from onward.training.scan import scan
 
     graph = ir.Graph([], [], nodes=[], name="sample", opset_imports={"": 21})

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from onward.canon.build import Tensor
 from onward.registry import Registry
-from onward.training.build import Tensor
 
 Gradients = Tensor | None | Sequence[Tensor | None]
 

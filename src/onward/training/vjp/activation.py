@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from onward.canon.build import Tensor
 from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, no_gradient, vjp
 
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from onward.canon.build import Tensor
 from onward.canon.upgrade.rewrite import put
 from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.linear import turned
 from onward.training.vjp.slice import lengths

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.canon.upgrade.rewrite import put
 from onward.canon.walk import all_graphs
 from onward.training.autodiff import Context, captured, dependents_of, reads, several_gradients
-from onward.training.build import Builder, Tensor
 from onward.training.levels import is_narrow
 from onward.training.scan import give
 from onward.training.vjp import Gradients, vjp

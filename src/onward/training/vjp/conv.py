@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from onward.canon.build import Tensor
 from onward.spec.window import window
 from onward.training.autodiff import Context
-from onward.training.build import Tensor
 from onward.training.convolution import Convolution
 from onward.training.vjp import Gradients, vjp
 from onward.training.windows import Ints, beginning, covered, spatial

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from onward.canon.build import Tensor
 from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
-from onward.training.build import Tensor
 from onward.training.levels import is_narrow
 from onward.training.vjp import Gradients, no_gradient, vjp
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.training.autodiff import Context
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, no_gradient, vjp
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import ascii_letters
 
+from onward.canon.build import Builder, Tensor
 from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
-from onward.training.build import Builder, Tensor
 from onward.training.vjp import Gradients, vjp
 
 

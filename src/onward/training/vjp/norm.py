@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.conv import channel_sum
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.spec.window import Window, window
 from onward.training.autodiff import Context
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.norm import count_of, rank_of
 from onward.training.vjp.sample import by_definition

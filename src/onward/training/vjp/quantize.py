@@ -13,8 +13,8 @@ import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.training.autodiff import Context
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.conv import conv
 from onward.training.vjp.elementwise import constant_of

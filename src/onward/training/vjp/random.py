@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from onward.canon.build import Tensor
 from onward.training.autodiff import Context
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, no_gradient, vjp
 from onward.training.vjp.elementwise import constant_of
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.training.autodiff import Context
-from onward.training.build import Tensor
 from onward.training.scan import scan
 from onward.training.vjp import Gradients, no_gradient, vjp
 from onward.training.vjp.elementwise import constant_of

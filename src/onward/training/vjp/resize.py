@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from onward.canon.build import Tensor
 from onward.spec.resize import nearest_index, spread
 from onward.training.autodiff import Context
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.elementwise import constant_of
 

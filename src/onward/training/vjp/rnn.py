@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.spec.rnn import Activation, recurrence
 from onward.training.autodiff import Context
-from onward.training.build import Builder, Tensor
 from onward.training.scan import scan
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.linear import flat

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.build import Tensor
 from onward.training.autodiff import Context, several_gradients
-from onward.training.build import Tensor
 from onward.training.vjp import Gradients, no_gradient, vjp
 from onward.training.vjp.conv import channel_sum
 from onward.training.vjp.norm import rank_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from onward.canon.build import Tensor
 from onward.training.autodiff import Context
 from onward.training.broadcast import unbroadcast
-from onward.training.build import Tensor
 from onward.training.levels import is_narrow
 from onward.training.vjp import Gradients, no_gradient, vjp
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from onward.canon.build import Builder, Tensor
 from onward.training.autodiff import Context
-from onward.training.build import Builder, Tensor
 from onward.training.vjp import Gradients, no_gradient, vjp
 from onward.training.vjp.elementwise import constant_of
 from onward.training.vjp.index import gather

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from onward.canon.build import Builder, Tensor
 from onward.training.autodiff import Context
-from onward.training.build import Builder, Tensor
 from onward.training.vjp import Gradients, vjp
 from onward.training.vjp.elementwise import constant_of
 

@@ -1,4 +1,4 @@
-"""Writes ONNX nodes as arithmetic on tensors: what gradients, losses and optimizers are written with."""
+"""Writes ONNX nodes as arithmetic on tensors: what gradients, losses, optimizers and frontends are written with."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""TensorFlow Lite to ONNX."""

@@ -1,0 +1,137 @@
+"""Walks a graph of TensorFlow Lite and lets rules write each op as ONNX; quantised tensors are integers between ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.canon.build import Tensor
+from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.tensorflow.translate import Translator
+from onward.frontends.tensorflow.values import Complex
+from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tflite.read import Lite, Scale, dtype_of, name_of, scale_of
+from onward.frontends.tflite.registry import RULES
+
+AS_THEY_ARE = {"QUANTIZE", "DEQUANTIZE", "SHAPE", "RANK"}
+"""Ops whose rules take quantised tensors as the integers they are."""
+
+
+@dataclass
+class Call:
+    """One op: its options, and what it takes and gives, as the file says it."""
+
+    type: str
+    options: Any
+    inputs: list[Any]
+    outputs: list[Any]
+    graph: GraphWalk
+
+    def scale(self, i: int, output: bool = False) -> Scale | None:
+        tensor = (self.outputs if output else self.inputs)[i]
+        return None if tensor is None else scale_of(tensor)
+
+
+class GraphWalk:
+    """One graph of the file, and the values of its tensors."""
+
+    def __init__(self, lite: Lite, number: int, translator: Translator) -> None:
+        self.lite, self.graph, self.translator = lite, lite.graphs[number], translator
+        self.op = translator.op
+        self.values: dict[int, Any] = {}
+
+    def run(self, arguments: Sequence[Any]) -> list[Any]:
+        for index, value in zip(self.graph.inputs, arguments, strict=True):
+            self.values[int(index)] = value
+        for operator in self.graph.operators or ():
+            self._operator(operator)
+        return [self.value(int(index)) for index in self.graph.outputs]
+
+    def value(self, index: int) -> Any:
+        """A tensor as it is kept: quantised ones as integers."""
+        if index not in self.values:
+            tensor = self.graph.tensors[index]
+            array = self.lite.array(tensor)
+            if array is None:
+                raise UnsupportedError(f"{name_of(tensor)}: nothing computes it")
+            outer, self.op.scope = self.op.scope, f"{name_of(tensor)}/"
+            self.values[index] = self.op.array(array)
+            self.op.scope = outer
+        return self.values[index]
+
+    def _operator(self, operator: Any) -> None:
+        op_type = self.lite.op_type(operator)
+        rule = RULES.get(op_type)
+        tensors = [None if i < 0 else self.graph.tensors[i] for i in operator.inputs if operator.inputs is not None]
+        outputs = [self.graph.tensors[i] for i in operator.outputs]
+        name = name_of(outputs[0]) if outputs else op_type
+        if rule is None:
+            raise UnsupportedError(f"no rule for the op {op_type} ({name!r})")
+        options = operator.builtinOptions if operator.builtinOptions is not None else operator.builtinOptions2
+        call = Call(op_type, options if options is not None else SimpleNamespace(), tensors, outputs, self)
+        self.op.operation = call
+        outer, self.op.scope = self.op.scope, f"{name}/"
+        try:
+            taken = [None if i < 0 else self._taken(op_type, int(i)) for i in operator.inputs]
+            results = rule(self.op, *taken)
+        except OnwardError as error:
+            raise type(error)(f"{op_type} {name!r}: {error}") from error
+        finally:
+            self.op.scope = outer
+        for index, result in zip(operator.outputs, _listed(results), strict=False):
+            self.values[int(index)] = self._given(op_type, int(index), result)
+
+    def _taken(self, op_type: str, index: int) -> Any:
+        value, scale = self.value(index), scale_of(self.graph.tensors[index])
+        return value if scale is None or op_type in AS_THEY_ARE else dequantized(self.op, value, scale)
+
+    def _given(self, op_type: str, index: int, value: Any) -> Any:
+        tensor = self.graph.tensors[index]
+        scale = scale_of(tensor)
+        if isinstance(value, Tensor) and value.dtype == ir.DataType.FLOAT and scale is not None:
+            value = quantized(self.op, value, scale, dtype_of(tensor))
+        if isinstance(value, Tensor):
+            if dtype_of(tensor) != value.dtype:
+                value = value.cast(dtype_of(tensor))
+            shape = tensor.shapeSignature if tensor.shapeSignature is not None else tensor.shape
+            if shape is not None and len(shape) and value.dims is not None and len(value.dims) == len(shape):
+                known = [int(n) if n >= 0 else d for n, d in zip(shape, value.dims, strict=True)]
+                if tensor.shapeSignature is not None:
+                    value.value.shape = ir.Shape(known)
+        return value
+
+
+def _listed(results: Any) -> list[Any]:
+    return list(results) if isinstance(results, list | tuple) else [results]
+
+
+def _parameters(op: Writer, scale: Scale, dtype: ir.DataType) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    whole = scale.scales.size == 1
+    scales = scale.scales.reshape(()) if whole else scale.scales
+    zeros = np.broadcast_to(scale.zeros, scale.scales.shape) if not whole else scale.zeros[:1].reshape(())
+    options = {} if whole else {"axis": scale.axis}
+    return op.constant(scales.copy()), op.constant(zeros.astype(dtype.numpy())), options
+
+
+def dequantized(op: Writer, value: Tensor | Complex, scale: Scale) -> Tensor:
+    """The numbers that integers stand for."""
+    assert isinstance(value, Tensor)
+    if value.dtype == ir.DataType.INT16:
+        op.need(21, "numbers quantised to 16 bits")
+    if value.dtype == ir.DataType.INT64:
+        scales, zeros, _ = _parameters(op, scale, value.dtype)
+        return (value - zeros).cast(ir.DataType.FLOAT) * scales
+    scales, zeros, options = _parameters(op, scale, value.dtype)
+    return op.DequantizeLinear(value, scales, zeros, **options)
+
+
+def quantized(op: Writer, value: Tensor, scale: Scale, dtype: ir.DataType) -> Tensor:
+    if dtype == ir.DataType.INT16:
+        op.need(21, "numbers quantised to 16 bits")
+    scales, zeros, options = _parameters(op, scale, dtype)
+    return op.QuantizeLinear(value, scales, zeros, **options)
