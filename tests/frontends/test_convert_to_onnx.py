@@ -87,3 +87,19 @@ def test_code_in_a_file_is_not_executed(tmp_path: Path, capsys: pytest.CaptureFi
     keras.Model(x, keras.layers.Lambda(lambda t: t + 1)(x)).save(tmp_path / "net.keras")
     assert main(["convert", str(tmp_path / "net.keras"), "--to", "onnx", "--out", str(tmp_path / "net.onnx")]) == 2
     assert "Keras does not open this archive" in capsys.readouterr().err
+    trusted = ["convert", str(tmp_path / "net.keras"), "--to", "onnx", "--out", str(tmp_path / "net.onnx"), "--trust"]
+    assert main(trusted) == 0
+    assert "verified" in capsys.readouterr().err
+
+
+def test_layers_beside_a_file_are_trusted_or_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = "import keras\n\n\n@keras.saving.register_keras_serializable(package='own')\n"
+    source += "class Doubled(keras.layers.Layer):\n    def call(self, x):\n        return x * 2\n"
+    (tmp_path / "own_layers.py").write_text(source)
+    layer = runpy.run_path(str(tmp_path / "own_layers.py"), run_name="own_layers")["Doubled"]
+    x = keras.Input((4,))
+    keras.Model(x, layer()(x)).save(tmp_path / "net.keras")
+    arguments = ["convert", str(tmp_path / "net.keras"), "--to", "onnx", "--out", str(tmp_path / "net.onnx")]
+    assert main(arguments) == 2
+    assert "own_layers.py beside it; --trust runs that code" in capsys.readouterr().err.replace("\n", " ")
+    assert main([*arguments, "--trust"]) == 0

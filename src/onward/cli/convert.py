@@ -77,6 +77,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             metavar="NAME",
             help=f"TensorFlow: an {side} to hand over channels last (may be repeated)",
         )
+    command.add_argument(
+        "--trust", action="store_true", help="Keras: execute code in the file (Lambda layers) or beside it (own layers)"
+    )
     command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
     command.add_argument(
         "--verify-on", metavar="RUNNER", help="what runs the original: onnxruntime, or reference where it cannot"

@@ -31,9 +31,16 @@ def _saved_model(path: Path, args: argparse.Namespace) -> Model:
 
 def _keras(path: Path, args: argparse.Namespace) -> Model:
     from onward.frontends.keras.convert import from_keras
+    from onward.verification.artifacts.keras import TRUSTED, define_layers, sources_of
 
     if args.signature:
         raise OnwardError("--signature is for SavedModels")
+    beside = sources_of(path)
+    if beside and not args.trust:
+        names = ", ".join(source.name for source in beside)
+        raise OnwardError(f"{path}: layers of it are defined in {names} beside it; --trust runs that code")
+    TRUSTED.set(args.trust)
+    define_layers(path)
     return from_keras(path, **_options(args))
 
 
