@@ -82,6 +82,43 @@ def test_all_that_has_no_rule_is_named() -> None:
         from_tensorflow(odd, [tf.TensorSpec([3])])
 
 
+def test_a_function_that_changes_a_variable_is_refused() -> None:
+    count = tf.Variable(1.0)
+
+    def counted(x: Any) -> Any:
+        count.assign_add(1.0)
+        return x * count
+
+    with pytest.raises(UnsupportedError, match="AssignAddVariableOp"):
+        from_tensorflow(counted, [tf.TensorSpec([3])])
+
+
+def test_a_convolution_that_is_given_out_stays_without_its_bias() -> None:
+    kernel, bias = tf.constant(np.ones((1, 1, 2, 3), np.float32)), tf.constant([1.0, 2.0, 3.0])
+
+    @tf.function
+    def both(x: Any) -> Any:
+        plain = tf.nn.conv2d(x, kernel, 1, "SAME")
+        return plain, tf.nn.bias_add(plain, bias)
+
+    def outer(x: Any) -> Any:
+        return both(x)
+
+    image = IMAGE[:1]
+    found = run(from_tensorflow(outer, [tf.TensorSpec([1, 8, 8, 2])]), (image,))
+    for one, other in zip(found, both(image), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_sizes_that_need_not_be_equal_have_names_of_their_own() -> None:
+    model = from_tensorflow(
+        lambda x, y: x + y, [tf.TensorSpec([None, 4], name="x"), tf.TensorSpec([None, 4], name="y")]
+    )
+    assert [str(value.shape[0]) for value in model.ir.graph.inputs if value.shape] == ["x_dim0", "y_dim0"]
+    (found,) = run(model, (IMAGE[:1, 0, 0, :1].repeat(4, 1), IMAGE[:, 0, 0, :1].repeat(4, 1)))
+    assert found.shape == (3, 4)
+
+
 def test_custom_ops_go_out_by_request() -> None:
     model = from_tensorflow(lambda x: tf.math.bessel_i0e(x) + 1, [tf.TensorSpec([3])], allow_custom_ops=True)
     custom = next(node for node in model.ir.graph if node.op_type == "BesselI0e")

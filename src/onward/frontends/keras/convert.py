@@ -30,7 +30,7 @@ def from_keras(
         name = pathlib.Path(model).stem
         model = opened(pathlib.Path(model))
     function, names = traced(model, signature)
-    return translated(function, opset, allow_custom_ops, name, names)
+    return translated(function, opset, allow_custom_ops, name, names, batched=True)
 
 
 def opened(path: pathlib.Path) -> Any:

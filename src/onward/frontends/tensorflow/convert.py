@@ -48,17 +48,28 @@ def checked_opset(opset: int) -> None:
         raise OnwardError(f"opset {opset}: one from {OLDEST} to {NEWEST} can be written")
 
 
-def translated(function: Any, opset: int, custom_ops: bool, name: str, outputs: Sequence[str] | None = None) -> Model:
-    """The model of a concrete function, whose outputs may have names of their own."""
+def translated(
+    function: Any,
+    opset: int,
+    custom_ops: bool,
+    name: str,
+    outputs: Sequence[str] | None = None,
+    batched: bool = False,
+) -> Model:
+    """The model of a concrete function, whose outputs may have names of their own.
+
+    If it is `batched`, the first axis of every input is the batch; of a single input it is taken for it anyway.
+    """
     translator = Translator(opset, custom_ops)
     translator.model.graph.name = name
     graph = function.graph
     translator.libraries.append(graph)
     captured = resources(function)
     own = len(graph.inputs) - len(captured)
+    batched = batched or own == 1
     arguments: list[Value] = []
     for tensor in graph.inputs[:own]:
-        arguments.append(translator.input(tensor.op.name, dtype_of(tensor), _dims(tensor)))
+        arguments.append(translator.input(tensor.op.name, dtype_of(tensor), _dims(tensor, batched)))
     arguments += [translator.op.array(held) if isinstance(held, np.ndarray) else held for held in captured]
     missing = translator.missing(graph, graph.outputs)
     if missing and not custom_ops:
@@ -87,13 +98,14 @@ def output_names(function: Any) -> list[str]:
     return [f"output_{i}" for i in range(len(function.graph.outputs))]
 
 
-def _dims(tensor: Any) -> list[int | str | None] | None:
-    """Dimensions; those that are not known have names of their own, the first of them is the batch."""
+def _dims(tensor: Any, batched: bool) -> list[int | str | None] | None:
+    """Dimensions; those that are not known have names of their own, but for the batch, if the first is known as one."""
     if tensor.shape.rank is None:
         return None
     name = tensor.op.name
     return [
-        d if d is not None else "batch" if i == 0 else f"{name}_dim{i}" for i, d in enumerate(tensor.shape.as_list())
+        d if d is not None else "batch" if i == 0 and batched else f"{name}_dim{i}"
+        for i, d in enumerate(tensor.shape.as_list())
     ]
 
 

@@ -43,7 +43,9 @@ def _taken_by_convolution(op: Writer, x: Tensor, bias: Tensor) -> bool:
         made = made.inputs[0].producer()
     if made is None or made.op_type not in ("Conv", "ConvTranspose") or len(made.inputs) != 2:
         return False
-    if bias.value.producer() is not None or bias.rank != 1 or len(op.operation.inputs[0].consumers()) != 1:
+    alone = op.operation.inputs[0]
+    given_out = any(alone.name == tensor.name for tensor in getattr(op.operation.graph, "outputs", ()))
+    if bias.value.producer() is not None or bias.rank != 1 or len(alone.consumers()) != 1 or given_out:
         return False
     made.resize_inputs(3)
     made.replace_input_with(2, bias.value)

@@ -125,6 +125,9 @@ class Translator:
 
         def look(graph: Any, outputs: Iterable[Any]) -> None:
             given = {tensor.name for tensor in getattr(graph, "inputs", ())}
+            for operation in graph.get_operations():
+                if operation.type in ASSIGNMENTS and operation.type not in RULES:
+                    found.setdefault(operation.type, []).append(operation.name)
             for operation in self._needed(graph, outputs, given):
                 if operation.type not in RULES and operation.inputs:
                     found.setdefault(operation.type, []).append(operation.name)
