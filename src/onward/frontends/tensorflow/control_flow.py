@@ -22,7 +22,7 @@ from onward.frontends.tensorflow.values import (
     Value,
     Variable,
 )
-from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tensorflow.writer import FAR, Writer
 
 
 @rule("If", "StatelessIf")
@@ -180,7 +180,7 @@ class _Loop:
             reserved = self.arguments[i]
             assert isinstance(reserved, Reserved)
             if i in self.overwritten:
-                tensor = op.Slice(tensor, op.ints([-1]), op.ints([2**31 - 1]), op.ints([0]))
+                tensor = op.Slice(tensor, op.ints([-1]), op.ints([FAR]), op.ints([0]))
             final[i] = TensorList(padded(op, tensor, reserved.count))
         return final
 

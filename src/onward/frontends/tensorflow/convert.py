@@ -110,8 +110,8 @@ def _dims(tensor: Any, batched: bool) -> list[int | str | None] | None:
 
 
 @cache
-def load_rules() -> None:
-    """Import the file of every family."""
-    package = importlib.import_module("onward.frontends.tensorflow")
+def load_rules(frontend: str = "tensorflow") -> None:
+    """Import the file of every family of a frontend."""
+    package = importlib.import_module(f"onward.frontends.{frontend}")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")

@@ -11,11 +11,10 @@ from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Variable
-from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tensorflow.writer import FAR, Writer
 
 ONE_HOT = {ir.DataType.FLOAT, ir.DataType.INT64}
 """Dtypes that ONNX Runtime has a kernel of OneHot for, with indices of int64."""
-FAR = 2**31 - 1
 
 
 @rule("GatherV2", "Gather")

@@ -10,9 +10,7 @@ from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.segment import grouped
-from onward.frontends.tensorflow.writer import Writer
-
-FAR = 2**31 - 1
+from onward.frontends.tensorflow.writer import FAR, Writer
 
 
 def _one(op: Writer, tensor: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
-from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tensorflow.writer import FAR, Writer
 
 REDUCTIONS = {"Sum": "add", "Prod": "mul", "Max": "max", "Min": "min"}
 
@@ -27,7 +27,7 @@ def grouped(op: Writer, x: Tensor, groups: Tensor, count: Tensor, kind: str, sta
     op.need(18 if kind in ("Max", "Min") else 16, "a reduction by groups")
     rank = op.rank(groups, "the groups")
     places = op.flat(op.int64(groups))
-    inner = op.Slice(op.Shape(x), op.ints([rank]), op.ints([2**31 - 1]))
+    inner = op.Slice(op.Shape(x), op.ints([rank]), op.ints([FAR]))
     rows = op.Reshape(x, op.Concat(op.ints([-1]), inner, axis=0))
     size = op.flat(op.int64(count))
     one_more = size + op.ints([1])

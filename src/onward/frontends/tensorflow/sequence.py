@@ -9,10 +9,9 @@ from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Collected, NotCollected, Reserved, TensorList
-from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tensorflow.writer import FAR, Writer
 
 List = TensorList | Reserved | Collected
-FAR = 2**31 - 1
 
 
 def stacked(op: Writer, items: List) -> Tensor:

@@ -9,9 +9,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
-from onward.frontends.tensorflow.writer import Writer
-
-FAR = 2**31 - 1
+from onward.frontends.tensorflow.writer import FAR, Writer
 
 
 @rule("Shape")

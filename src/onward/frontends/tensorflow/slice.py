@@ -7,9 +7,7 @@ from typing import Any
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
-from onward.frontends.tensorflow.writer import Writer
-
-FAR = 2**31 - 1
+from onward.frontends.tensorflow.writer import FAR, Writer
 
 
 @rule("Slice")

@@ -11,8 +11,6 @@ from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Table
 from onward.frontends.tensorflow.writer import Writer
 
-FAR = 2**31 - 1
-
 
 @rule("StringJoin")
 def string_join(op: Writer, *strings: Tensor, separator: str = "") -> Tensor:

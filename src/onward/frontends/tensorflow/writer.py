@@ -16,6 +16,8 @@ from onward.frontends.tensorflow.values import Complex
 if TYPE_CHECKING:
     from onward.frontends.tensorflow.translate import Translator
 
+FAR = 2**31 - 1
+"""The end of a slice that goes to the end, whatever the size."""
 _REDUCTIONS_WITH_INPUTS = 18
 """Since this opset all reductions take their axes as an input; ReduceSum did before."""
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import pathlib
-import pkgutil
-from functools import cache
 from typing import Any
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
-from onward.frontends.tensorflow.convert import OPSET, checked_opset
-from onward.frontends.tensorflow.convert import load_rules as load_tensorflow
+from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tflite.read import Lite, dtype_of, name_of, read
@@ -25,6 +21,7 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int = OPSET) -
     """A model of TensorFlow Lite, by its path or as bytes, as an ONNX model; quantised ones have QDQ pairs."""
     checked_opset(opset)
     load_rules()
+    load_rules("tflite")
     lite = read(source)
     _check(lite)
     translator = Translator(opset)
@@ -62,12 +59,3 @@ def _check(lite: Lite) -> None:
     if missing:
         listed = "; ".join(f"{op} ({', '.join(where[:3])})" for op, where in sorted(missing.items()))
         raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")
-
-
-@cache
-def load_rules() -> None:
-    """Import the file of every family."""
-    load_tensorflow()
-    package = importlib.import_module("onward.frontends.tflite")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
