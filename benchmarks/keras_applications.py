@@ -1,8 +1,10 @@
-"""Every model of `keras.applications` as ONNX, beside Keras: `keras_applications.py [--only PATTERN]`.
+"""Every model of `keras.applications` as ONNX, beside Keras; writes docs/keras_applications.md.
+
+python benchmarks/keras_applications.py                  all of them, each in a process of its own
+python benchmarks/keras_applications.py --only NASNet    those whose names have the pattern; writes nothing
 
 The weights are random, and the statistics of batch normalisation are those of a batch of noise: with the statistics
-that Keras starts with, every output would be the same. Prints a row a model: nodes, transposes, seconds, the largest
-difference as a share of the largest number, and what verification says.
+that Keras starts with, every output would be the same.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ import argparse
 import os
 import re
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -22,6 +27,14 @@ from machine import describe
 import onward
 from onward.frontends.keras.convert import from_keras
 from onward.verification.sides import Side
+
+PAGE = Path(__file__).parent.parent / "docs" / "keras_applications.md"
+WORDS = """# The models of `keras.applications` as ONNX
+
+Random weights; the statistics of batch normalisation are those of a batch of noise, since with the statistics that
+Keras starts with every output would be the same. The error is the largest difference as a share of the largest number,
+between Keras and ONNX Runtime; the verdict is `onward.verify`'s. Made by `benchmarks/keras_applications.py`."""
+HEAD = "| model | nodes | transposes | seconds to convert | largest error | verdict |\n|---|--:|--:|--:|--:|---|"
 
 
 def names() -> list[str]:
@@ -68,12 +81,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", metavar="PATTERN", help="a regular expression for names")
     args = parser.parse_args()
-    print(describe("tensorflow-cpu", "keras", "onnx", "onnxruntime"), flush=True)
-    print("| model | nodes | transposes | seconds | worst error | verdict |\n|---|---|---|---|---|---|", flush=True)
-    for name in names():
-        if re.search(args.only, name):
-            print(row(name), flush=True)
-            keras.backend.clear_session()
+    machine = describe("tensorflow-cpu", "keras", "onnx", "onnxruntime")
+    print(machine, HEAD, sep="\n", flush=True)
+    rows = []
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        for line in pool.map(row, [name for name in names() if re.search(args.only, name)]):
+            print(line, flush=True)
+            rows.append(line)
+    if not args.only:
+        PAGE.write_text("\n\n".join([WORDS, machine, "\n".join([HEAD, *rows])]) + "\n")
 
 
 if __name__ == "__main__":
