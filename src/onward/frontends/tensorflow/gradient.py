@@ -221,7 +221,7 @@ def resize(
     """The weights of the way there, transposed."""
     import tensorflow as tf
 
-    from onward.frontends.tensorflow.resize import weighted
+    from onward.frontends.tensorflow.resize import unit_weights, weighted
 
     call = getattr(tf.raw_ops, op.operation.type.removesuffix("Grad"))
     dims = x.sizes[1:3] if op.operation.type != "ResizeNearestNeighborGrad" and x.sizes else None
@@ -230,13 +230,9 @@ def resize(
         dims = op.numbers(x, "the size") if op.operation.type == "ResizeNearestNeighborGrad" else None
     if dims is None or after is None or not all(isinstance(d, int) for d in after):
         raise UnsupportedError("the gradient of a resize between sizes that are not known")
-    matrices = []
-    for axis, (old, new) in enumerate(zip(dims, after, strict=True)):
-        unit = np.eye(old, dtype=np.float32).reshape((1, old, 1, old) if axis == 0 else (1, 1, old, old))
-        target = [int(new), 1] if axis == 0 else [1, int(new)]  # type: ignore[arg-type]
-        made = call(images=unit, size=target, align_corners=align_corners, half_pixel_centers=half_pixel_centers)
-        matrices.append(np.asarray(made).reshape(-1, old).T.copy())
-    return weighted(op, gradient, *matrices)
+    options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+    sizes = zip(dims, (int(d) for d in after if isinstance(d, int)), strict=True)
+    return weighted(op, gradient, *(unit_weights(call, axis, *pair, **options).T for axis, pair in enumerate(sizes)))
 
 
 @rule("ConcatOffset")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,14 +65,8 @@ def by_weights(
     if op.operation.type == "ResizeBicubic":
         options["half_pixel_centers"] = half_pixel_centers
     call = getattr(tf.raw_ops, op.operation.type)
-    height, width = op.numbers(size, "the new size")
-
-    def weights(before: int, after: int, axis: int) -> npt.NDArray[Any]:
-        unit = np.eye(before, dtype=np.float32)
-        shape, target = ((1, before, 1, before), [after, 1]) if axis == 0 else ((1, 1, before, before), [1, after])
-        return np.asarray(call(images=unit.reshape(shape), size=target, **options)).reshape(after, before)
-
-    return weighted(op, x, *(weights(b, a, i) for i, (b, a) in enumerate(zip(_sizes(x), (height, width), strict=True))))
+    sizes = zip(_sizes(x), op.numbers(size, "the new size"), strict=True)
+    return weighted(op, x, *(unit_weights(call, axis, *pair, **options) for axis, pair in enumerate(sizes)))
 
 
 @rule("ScaleAndTranslate")
@@ -90,18 +85,13 @@ def scale_and_translate(
     scales, moves = op.fixed(scale, "the scale"), op.fixed(translation, "the translation")
     sizes = op.numbers(size, "the new size")
 
-    def weights(before: int, axis: int) -> npt.NDArray[Any]:
-        unit = np.eye(before, dtype=np.float32).reshape((1, before, 1, before) if axis == 0 else (1, 1, before, before))
+    def weights(axis: int, before: int) -> npt.NDArray[Any]:
         one, nothing = np.ones(2, np.float32), np.zeros(2, np.float32)
         one[axis], nothing[axis] = scales[axis], moves[axis]
-        target = [1, 1]
-        target[axis] = sizes[axis]
-        made = tf.raw_ops.ScaleAndTranslate(
-            images=unit, size=target, scale=one, translation=nothing, kernel_type=kernel_type, antialias=antialias
-        )
-        return np.asarray(made).reshape(sizes[axis], before)
+        given = {"scale": one, "translation": nothing, "kernel_type": kernel_type, "antialias": antialias}
+        return unit_weights(tf.raw_ops.ScaleAndTranslate, axis, before, sizes[axis], **given)
 
-    return weighted(op, x, *(weights(before, axis) for axis, before in enumerate(_sizes(x))))
+    return weighted(op, x, *(weights(axis, before) for axis, before in enumerate(_sizes(x))))
 
 
 def _sizes(x: Tensor) -> list[int]:
@@ -111,10 +101,17 @@ def _sizes(x: Tensor) -> list[int]:
     return [int(d) for d in dims if isinstance(d, int)]
 
 
+def unit_weights(resize: Callable[..., Any], axis: int, before: int, after: int, **options: Any) -> npt.NDArray[Any]:
+    """What TensorFlow makes of images with a single row or column of ones each: a row of weights for each new one."""
+    shape, target = ((1, before, 1, before), [after, 1]) if axis == 0 else ((1, 1, before, before), [1, after])
+    unit = np.eye(before, dtype=np.float32).reshape(shape)
+    return np.asarray(resize(images=unit, size=target, **options)).reshape(after, before)
+
+
 def weighted(op: Writer, x: Tensor, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> Tensor:
     """Each new row and column as a weighted sum of the old ones."""
     turned = channels_first(op, x.cast(ir.DataType.FLOAT), "NHWC", 4)
-    return as_given(op, op.MatMul(op.MatMul(op.constant(rows), turned), op.constant(columns.T.copy())), "NHWC", 4)
+    return as_given(op, op.MatMul(op.MatMul(op.constant(rows), turned), op.constant(columns.T)), "NHWC", 4)
 
 
 @rule("CropAndResize")
