@@ -186,6 +186,17 @@ class Builder:
             self._constants[key] = value
         return Tensor(self, value)
 
+    def strings(self, array: npt.NDArray[Any]) -> Tensor:
+        """A constant of strings."""
+        items = [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1)]
+        name = self.names.value(f"{self.scope}constant")
+        tensor = ir.StringTensor(items, shape=ir.Shape(array.shape), name=name)
+        value = ir.Value(
+            name=name, const_value=tensor, type=ir.TensorType(ir.DataType.STRING), shape=ir.Shape(array.shape)
+        )
+        self.model.graph.register_initializer(value)
+        return Tensor(self, value)
+
     def ints(self, numbers: Sequence[int]) -> Tensor:
         return self.constant(np.asarray(numbers, np.int64).reshape(-1))
 

@@ -63,14 +63,7 @@ class Writer(Builder):
             return Complex(self.constant(array.real.copy()), self.constant(array.imag.copy()))
         if array.dtype.kind not in "OSU":
             return self.constant(array)
-        items = [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1)]
-        name = self.names.value(f"{self.scope}constant")
-        tensor = ir.StringTensor(items, shape=ir.Shape(array.shape), name=name)
-        value = ir.Value(
-            name=name, const_value=tensor, type=ir.TensorType(ir.DataType.STRING), shape=ir.Shape(array.shape)
-        )
-        self.model.graph.register_initializer(value)
-        return self.tensor(value)
+        return self.strings(array)
 
     def text(self, text: str) -> Tensor:
         """A string as a scalar."""
