@@ -39,12 +39,21 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         description="Convert a model, check the result against the original, and write it.",
         epilog="example: onward convert model.onnx --to torch --out resnet/",
     )
-    command.add_argument("model", help="the model: .onnx, the folder of a SavedModel, .keras, .h5 or .tflite")
+    command.add_argument(
+        "model", help="the model: a file or folder of any framework, told by what is in it, or package.module:callable"
+    )
     command.add_argument(
         "--to", required=True, choices=[*TARGETS, "onnx"], help="the framework, or the format, to convert to"
     )
     command.add_argument(
         "--out", required=True, metavar="PATH", help="the folder, or for onnx, keras and tflite the file, to write"
+    )
+    command.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help='an input of a model that does not say: "x:float32[batch,3,224,224]" (may be repeated)',
     )
     command.add_argument("--signature", metavar="NAME", help="of a SavedModel: which of its functions to convert")
     command.add_argument("--opset", type=int, help="the version of ONNX to write, 13 to 26 (default: 21)")
@@ -78,7 +87,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             help=f"TensorFlow: an {side} to hand over channels last (may be repeated)",
         )
     command.add_argument(
-        "--trust", action="store_true", help="Keras: execute code in the file (Lambda layers) or beside it (own layers)"
+        "--trust", action="store_true", help="open pickles, and execute code that is in the file or beside it"
     )
     command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
     command.add_argument(

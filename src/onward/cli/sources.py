@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.errors import OnwardError
+from onward.errors import InvalidModelError, OnwardError
 
 if TYPE_CHECKING:
     from onward.model import Model
@@ -17,34 +17,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Original:
-    """A model as ONNX, and how the framework it comes from runs it; None for an ONNX file."""
+    """A model as ONNX, and how the framework it comes from runs it; None for an ONNX file, or where it is not run."""
 
     model: Model
     run: Run | None = None
+    kind: str = "ONNX"
 
 
-def _saved_model(path: Path, args: argparse.Namespace) -> Model:
+def _saved_model(path: Any, args: argparse.Namespace) -> Model:
     from onward.frontends.tensorflow.convert import from_tensorflow
 
     return from_tensorflow(path, args.signature, **_options(args))
 
 
-def _keras(path: Path, args: argparse.Namespace) -> Model:
+def _keras(model: Any, args: argparse.Namespace) -> Model:
     from onward.frontends.keras.convert import from_keras
-    from onward.verification.artifacts.keras import TRUSTED, define_layers, sources_of
+    from onward.verification.artifacts.keras import define_layers, sources_of
 
     if args.signature:
         raise OnwardError("--signature is for SavedModels")
-    beside = sources_of(path)
-    if beside and not args.trust:
-        names = ", ".join(source.name for source in beside)
-        raise OnwardError(f"{path}: layers of it are defined in {names} beside it; --trust runs that code")
-    TRUSTED.set(args.trust)
-    define_layers(path)
-    return from_keras(path, **_options(args))
+    if isinstance(model, Path):
+        beside = sources_of(model)
+        if beside and not args.trust:
+            names = ", ".join(source.name for source in beside)
+            raise OnwardError(f"{model}: layers of it are defined in {names} beside it; --trust runs that code")
+        define_layers(model)
+    return from_keras(model, **_options(args))
 
 
-def _tflite(path: Path, args: argparse.Namespace) -> Model:
+def _tflite(path: Any, args: argparse.Namespace) -> Model:
     from onward.frontends.tflite.convert import from_tflite
 
     if args.signature or args.allow_custom_ops:
@@ -57,29 +58,65 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return given | ({} if args.opset is None else {"opset": args.opset})
 
 
-FRONTENDS: dict[str, Callable[[Path, argparse.Namespace], Model]] = {
+FRONTENDS: dict[str, Callable[[Any, argparse.Namespace], Model]] = {
     "SavedModel": _saved_model,
     "Keras model": _keras,
     "TensorFlow Lite model": _tflite,
 }
-"""By the kind of file or folder, which is told by what is in it."""
+"""By the kind, as `verification.artifacts` has it: a path, or an object in memory, to ONNX."""
 
 
 def read(args: argparse.Namespace) -> Original:
-    """The model of a file or folder, whatever framework it is of."""
-    from onward.model import load
-    from onward.verification.artifacts import kind_of, open_artifact
+    """The model of a file, a folder or an object, whatever framework it is of."""
+    from onward.cli.inputs import parsed
+    from onward.cli.objects import built, is_name
+    from onward.verification.artifacts import kind_of, kind_of_object, open_artifact, open_object
+    from onward.verification.artifacts.pickled import unpickled
+    from onward.verification.artifacts.trust import TRUSTED
 
+    TRUSTED.set(args.trust)
     path = Path(args.model)
-    kind = kind_of(path)
-    if kind is None:
-        if args.opset is not None or args.signature or args.allow_custom_ops or args.to == "onnx":
-            raise OnwardError(
-                f"{path} is no {' or '.join(FRONTENDS)}: --to onnx, --opset, --signature and --allow-custom-ops are for"
-                " those"
-            )
-        return Original(load(args.model))
+    subject: Any = path
+    kind = None
+    if is_name(args.model):
+        subject = built(args.model)
+    else:
+        kind = kind_of(path)
+        if kind is None:
+            return _onnx(path, args)
+        if kind.name == "pickle":
+            subject = unpickled(path)
+    kind = kind_of_object(subject) or kind
+    assert kind is not None
     if kind.name not in FRONTENDS:
-        raise OnwardError(f"{path}: a {kind.name} cannot be converted from; these can: ONNX, {', '.join(FRONTENDS)}")
-    model = FRONTENDS[kind.name](path, args)
-    return Original(model, None if args.no_verify or args.signature else open_artifact(path).run)
+        raise OnwardError(f"{args.model}: a {kind.name} cannot be converted from; {recognised()}")
+    model = FRONTENDS[kind.name](subject, args)
+    if args.no_verify or args.signature:
+        return Original(model, None, kind.name)
+    opened = open_artifact(subject) if subject is path else open_object(subject, parsed(args.input))
+    return Original(model, opened.run, kind.name)
+
+
+def _onnx(path: Path, args: argparse.Namespace) -> Original:
+    from onward.model import load
+
+    for option in ("opset", "signature", "allow_custom_ops", "input"):
+        if getattr(args, option):
+            raise OnwardError(f"{path}: --{option.replace('_', '-')} is for models of other frameworks; {recognised()}")
+    try:
+        model = load(path)
+    except InvalidModelError as error:
+        if path.suffix == ".onnx" or not path.exists():
+            raise
+        raise InvalidModelError(f"{path}: it is no model of a known kind; {recognised()}") from error
+    if args.to == "onnx":
+        raise OnwardError(f"{path}: it is an ONNX model already")
+    return Original(model)
+
+
+def recognised() -> str:
+    """What can be converted, and how it is told."""
+    from onward.verification.artifacts import kinds
+
+    known = [f"{kind.name} ({kind.sign})" for kind in kinds() if kind.name in {*FRONTENDS, "pickle"}]
+    return f"recognised are: {', '.join(['ONNX (its protobuf)', *known])}, and package.module:callable"

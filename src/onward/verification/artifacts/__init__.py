@@ -1,13 +1,16 @@
 """Models of frameworks, as files or folders, that can be run beside an ONNX model.
 
-Each kind has a file here. A kind is recognised by what is in the file, not by how it is called.
+Each kind has a file here. A kind is recognised by what is in the file, not by how it is called, and objects in memory
+by their class, which is not imported to tell.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -43,6 +46,10 @@ class Kind:
     recognise: Callable[[Path], bool]
     """Whether a file or folder, which exists, is of this kind; nothing is executed."""
     open: Callable[[Path], Opened]
+    sign: str
+    """What it is recognised by, in a few words."""
+    classes: Mapping[str, Callable[[Any, Sequence[Declared]], Opened]] = field(default_factory=dict)
+    """By the full name of a class: how an object of it is opened, given what the user says of its inputs."""
 
 
 KINDS: Registry[Kind] = Registry("kind of model")
@@ -71,12 +78,48 @@ def register(kind: Kind) -> Kind:
     return KINDS.register(kind.name)(kind)
 
 
-def kind_of(path: Path) -> Kind | None:
-    from onward.verification.artifacts import keras, package, pt2, saved_model, tflite  # noqa: F401
+def kinds() -> list[Kind]:
+    """All there are."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return [kind for name in KINDS if (kind := KINDS.get(name))]
 
+
+def kind_of(path: Path) -> Kind | None:
     if not path.exists():
         return None
-    return next((kind for name in KINDS if (kind := KINDS.get(name)) and kind.recognise(path)), None)
+    return next((kind for kind in kinds() if kind.recognise(path)), None)
+
+
+def kind_of_object(model: Any) -> Kind | None:
+    """The kind that an object is of, by the nearest of its classes."""
+    return next((kind for name in _class_names(model) for kind in kinds() if name in kind.classes), None)
+
+
+def class_name(model: Any) -> str:
+    return _class_names(model)[0]
+
+
+def _class_names(model: Any) -> list[str]:
+    """Of its class and those it is derived from, the nearest first."""
+    return [f"{base.__module__}.{base.__qualname__}" for base in type(model).__mro__]
+
+
+def opened_object(model: Any, inputs: Sequence[Declared] = ()) -> Opened:
+    """An object of a framework, under its own names; `inputs` are what the user says that it takes."""
+    kind = kind_of_object(model)
+    if kind is None:
+        raise UnsupportedError(f"an object of {class_name(model)} is no model of a known kind")
+    open_it = next(kind.classes[name] for name in _class_names(model) if name in kind.classes)
+    with failures(kind.name):
+        opened = open_it(model, inputs)
+    return Opened(_guarded(kind, opened.run), opened.inputs, opened.outputs)
+
+
+def open_object(model: Any, inputs: Sequence[Declared] = ()) -> Artifact:
+    """As `open_artifact`, for an object in memory."""
+    kind = kind_of_object(model)
+    return _artifact(type(model).__name__, "" if kind is None else kind.name, opened_object(model, inputs))
 
 
 def is_artifact(path: str | os.PathLike[str]) -> bool:
@@ -103,20 +146,27 @@ def open_artifact(
     else:
         run, facts = _open(kind, path)
         opened = Opened(run, *facts)
+    return _artifact(str(path), kind.name, opened)
+
+
+def _artifact(name: str, kind: str, opened: Opened) -> Artifact:
     notes: list[str] = []
-    return Artifact(str(path), kind.name, _Matched(opened, notes), declared_slots(opened.inputs), opened.outputs, notes)
+    return Artifact(name, kind, _Matched(opened, notes), declared_slots(opened.inputs), opened.outputs, notes)
 
 
 def _open(kind: Kind, path: Path) -> tuple[Run, tuple[list[Declared], list[str] | None]]:
     """How to run it, and what it says about itself."""
     with failures(kind.name):
         opened = kind.open(path)
+    return _guarded(kind, opened.run), (opened.inputs, opened.outputs)
 
-    def run(inputs: Inputs) -> Outputs:
+
+def _guarded(kind: Kind, run: Run) -> Run:
+    def guarded(inputs: Inputs) -> Outputs:
         with failures(kind.name):
-            return opened.run(inputs)
+            return run(inputs)
 
-    return run, (opened.inputs, opened.outputs)
+    return guarded
 
 
 class _Matched:

@@ -7,9 +7,8 @@ import os
 import runpy
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ import onnx_ir as ir
 from onward.errors import UnsupportedError
 from onward.verification.artifacts import Kind, Opened, named, register
 from onward.verification.artifacts.matching import Declared
+from onward.verification.artifacts.trust import TRUSTED
 from onward.verification.runners import Inputs, Outputs
 
-TRUSTED = ContextVar("trusted", default=False)
-"""Whether the user said that code in files may be executed."""
 HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
@@ -40,12 +38,15 @@ def recognise(path: Path) -> bool:
 def open_keras(path: Path) -> Opened:
     """In Keras' safe mode, in which nothing that is in the file is executed; sources of layers beside it are."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    define_layers(path)
+    return open_model(loaded(path), ())
+
+
+def open_model(model: Any, declared: Sequence[Declared]) -> Opened:
     import keras
 
-    define_layers(path)
-    model = loaded(path)
     if not getattr(model, "inputs", None):
-        raise UnsupportedError(f"{path}: it does not say what its inputs are")
+        raise UnsupportedError("the model does not say what its inputs are")
     inputs = [tensor.name for tensor in model.inputs]
 
     def run(given: Inputs) -> Outputs:
@@ -129,4 +130,13 @@ def _declare(tensor: Any) -> Declared:
     return Declared(tensor.name, dtype, None if tensor.shape is None else tuple(tensor.shape))
 
 
-register(Kind("Keras model", ("keras",), recognise, open_keras))
+register(
+    Kind(
+        "Keras model",
+        ("keras",),
+        recognise,
+        open_keras,
+        "a zip with config.json and metadata.json, or HDF5",
+        {"keras.src.models.model.Model": open_model},
+    )
+)

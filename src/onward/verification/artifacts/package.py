@@ -17,6 +17,7 @@ from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
 
 _COUNT = itertools.count(1)
+SIGN = "a folder with model.py and weights.safetensors"
 
 
 def _is_package(path: Path) -> bool:
@@ -83,5 +84,5 @@ def import_package(path: Path) -> ModuleType:
     return importlib.import_module(f"{name}.model")
 
 
-register(Kind("generated PyTorch package", ("torch",), recognise_torch, open_torch))
-register(Kind("generated TensorFlow package", ("tensorflow",), recognise_tensorflow, open_tensorflow))
+register(Kind("generated PyTorch package", ("torch",), recognise_torch, open_torch, SIGN))
+register(Kind("generated TensorFlow package", ("tensorflow",), recognise_tensorflow, open_tensorflow, SIGN))

@@ -95,4 +95,4 @@ def _declare(name: str, example: Any) -> Declared:
     return Declared(name, dtype, tuple(dim if isinstance(dim, int) else str(dim) for dim in example.shape))
 
 
-register(Kind("exported PyTorch program", ("torch",), recognise, open_pt2))
+register(Kind("exported PyTorch program", ("torch",), recognise, open_pt2, "a zip with archive_format pt2"))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from onward.errors import UnsupportedError
-from onward.verification.artifacts import Kind, Opened, register
+from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.verification.artifacts import Kind, Opened, named, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
 
@@ -19,26 +20,58 @@ DEFAULT = "serving_default"
 
 
 def recognise(path: Path) -> bool:
-    return (path / "saved_model.pb").is_file()
+    return (path / "saved_model.pb").is_file() or (path / "saved_model.pbtxt").is_file()
 
 
 def open_saved_model(path: Path) -> Opened:
+    return open_function(signature_of(path))
+
+
+def signature_of(path: Path, name: str | None = None) -> Any:
+    """One of a SavedModel's functions: the one of that name, else the one that servers use, or the only one."""
     tensorflow = import_tensorflow()
-    model = tensorflow.saved_model.load(str(path))
-    signature = model.signatures[choose(model.signatures)]
-    specs = signature.structured_input_signature[1]
-    outputs = sorted(signature.structured_outputs, key=_by_number)
+    try:
+        model = tensorflow.saved_model.load(str(path), tags=_tags(path))
+    except Exception as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise InvalidModelError(f"{path}: TensorFlow does not load this SavedModel: {reason[0]}") from error
+    signatures = getattr(model, "signatures", {})
+    if name is not None and name not in signatures:
+        known = ", ".join(sorted(signatures)) or "none"
+        raise OnwardError(f"{path} has no signature {name!r}; it has {known}")
+    function = signatures[name or choose(signatures)]
+    function._onward_keeps = model  # its variables live as long as the object they belong to
+    return function
+
+
+def _tags(path: Path) -> list[str] | None:
+    """Of several graphs, as TensorFlow 1 could save them, the one that servers use; None where there is only one."""
+    from tensorflow.python.saved_model import loader_impl
+
+    graphs = [sorted(graph.meta_info_def.tags) for graph in loader_impl.parse_saved_model(str(path)).meta_graphs]
+    if len(graphs) < 2:
+        return None
+    return next((tags for tags in sorted(graphs, key=len) if "serve" in tags), graphs[0])
+
+
+def open_function(function: Any, declared: Sequence[Declared] = ()) -> Opened:
+    """A concrete function, with the names of its arguments and of the results, where it gives them as a dict."""
+    tensorflow = import_tensorflow()
+    structure = function.structured_input_signature
+    by_name = structure[1] or {spec.name or f"input_{i}": spec for i, spec in enumerate(structure[0])}
+    results = function.structured_outputs
+    outputs = sorted(results, key=_by_number) if isinstance(results, dict) else None
 
     def run(inputs: Inputs) -> Outputs:
-        assert model is not None  # which has the variables, and would otherwise be gone
-        fed = {name: tensorflow.constant(inputs[name], spec.dtype) for name, spec in specs.items()}
-        found = signature(**fed)
+        fed = {name: tensorflow.constant(inputs[name], spec.dtype) for name, spec in by_name.items()}
+        found = function(**fed) if structure[1] else function(*fed.values())
+        if outputs is None:
+            return named([to_array(tensor.numpy()) for tensor in tensorflow.nest.flatten(found)])
         return {name: to_array(found[name].numpy()) for name in outputs}
 
-    declared = [
-        Declared(name, data_type(specs[name].dtype), _dims(specs[name].shape)) for name in sorted(specs, key=_by_number)
-    ]
-    return Opened(run, declared, outputs)
+    order = sorted(by_name, key=_by_number) if structure[1] else by_name
+    takes = [Declared(name, data_type(by_name[name].dtype), _dims(by_name[name].shape)) for name in order]
+    return Opened(run, takes, outputs)
 
 
 def import_tensorflow() -> Any:
@@ -82,4 +115,13 @@ def to_array(value: Any) -> Any:
     return np.array(texts, object).reshape(array.shape)
 
 
-register(Kind("SavedModel", ("tensorflow",), recognise, open_saved_model))
+register(
+    Kind(
+        "SavedModel",
+        ("tensorflow",),
+        recognise,
+        open_saved_model,
+        "a folder with saved_model.pb",
+        {"tensorflow.python.eager.polymorphic_function.concrete_function.ConcreteFunction": open_function},
+    )
+)

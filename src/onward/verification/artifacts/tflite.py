@@ -76,4 +76,4 @@ def _declare(name: str, detail: Any) -> Declared:
     return Declared(name, kind, tuple(None if dim < 0 else int(dim) for dim in dims))
 
 
-register(Kind("TensorFlow Lite model", (LITERT, "tensorflow"), recognise, open_tflite))
+register(Kind("TensorFlow Lite model", (LITERT, "tensorflow"), recognise, open_tflite, "TFL3 at byte 4"))
