@@ -271,7 +271,7 @@ class Graph:
 
     def shuffle(self) -> None:
         """Splits an axis, transposes, and merges what is then next to each other."""
-        x = self.pick(3, 4)
+        x = self.pick(3, 4, 5)
         if x is None:
             return
         shape = self.shapes[x]
@@ -285,10 +285,13 @@ class Graph:
         at = self.number(0, len(moved) - 1) if self.number(0, 2) else axis
         shorter = (*moved[:at], moved[at] * moved[at + 1], *moved[at + 2 :])
         first = self.add("Reshape", [x, self.ints(*longer)], longer)
-        second = self.add("Transpose", [first], tuple(moved), perm=perm)
-        self.add("Reshape", [second, self.ints(*shorter)], shorter)
+        second = self.add("Softmax", [first], longer, axis=axis) if self.number(0, 2) else first
+        third = self.add("Transpose", [second], tuple(moved), perm=perm)
+        fourth = self.add("Relu", [third], tuple(moved)) if self.number(0, 2) else third
+        self.add("Reshape", [fourth, self.ints(*shorter)], shorter)
         if self.number(0, 5):
-            del self.shapes[first], self.shapes[second]
+            for name in {first, second, third, fourth}:
+                del self.shapes[name]
 
     def computed_reshape(self) -> None:
         """To a shape that is computed from that of the tensor."""

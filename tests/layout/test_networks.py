@@ -18,12 +18,12 @@ LIMITS = {
     "MobileNetV2": 1,
     "EfficientNet-B0": 1,
     "U-Net": 1,
-    "YOLO-like": 3,
+    "YOLO-like": 2,
     "ConvNeXt": 1,
     "ViT": 1 + 3 * 5,
     "ShuffleNet-like": 1 + 4,
 }
-"""U-Net's one mask is reshaped, for free; the detector transposes what it gives out, and within its boxes; attention
+"""U-Net's one mask is reshaped, for free; the detector transposes the boxes that it gives out; attention
 has five in each of the three layers of the ViT, a channel shuffle is one."""
 
 

@@ -37,6 +37,9 @@ CONSTANTS = {
     "pairs1": np.array([-1, 2, 2, 6, 8], np.int64),
     "grid1": np.array([-1, 4, 6, 8], np.int64),
     "pixels": np.array([0, 1, 2, 2, 6, 8], np.int64),
+    "boxes": np.array([0, 2, 2, 48], np.int64),
+    "pair": np.array([3, 4], np.float32).reshape(2, 1, 1, 1),
+    "pair1": np.array([3, 4], np.float32).reshape(2, 1, 1),
     "larger": np.array([0, 1, 12, 16], np.int64),
     "minus": np.array([-1, 4, 48], np.int64),
     "sizes": np.array([2, 4, 9, 10], np.int64),
@@ -92,6 +95,10 @@ BODIES = {
     "b = Reshape(t, grid1)",
     "pixel shuffle": "f = Reshape(a, pixels) t = Transpose<perm=[0,1,4,2,5,3]>(f) d = Reshape(t, larger) "
     "e = Concat<axis=1>(d, d) b = Concat<axis=1>(e, e)",
+    "channels split": "f = Reshape(a, pairs) b = Reshape(f, grid)",
+    "groups": "f = Reshape(a, pairs) s = Softmax<axis=2>(f) m = Mul(s, pair) b = Reshape(m, grid)",
+    "boxes": "f = Reshape(a, flat) g = Reshape(f, boxes) t = Transpose<perm=[0,2,1,3]>(g) s = Softmax<axis=1>(t) "
+    "m = Mul(s, pair1) r = ReduceSum<keepdims=0>(m, i1) e = Concat<axis=1>(r, r) b = Reshape(e, grid)",
     "size": "s = Size(a) f = Cast<to=1>(s) b = Div(a, f)",
     "shape": "s = Shape(a) f = Cast<to=1>(s) r = ReduceSum(f) b = Div(a, r)",
 }
@@ -119,11 +126,11 @@ def test_between_convolutions(body: str, batch: str) -> None:
 
 
 FIXED = {
-    "channels split": "f = Reshape(a, odd) b = Reshape(f, grid)",
+    "channels with rows": "f = Reshape(a, mixed) b = Reshape(f, grid)",
     "matrix product": "b = MatMul(a, square)",
     "layer norm over three axes": "b = LayerNormalization<axis=1>(a, chw)",
 }
-CONSTANTS["odd"] = np.array([2, 2, 2, 6, 8], np.int64)
+CONSTANTS["mixed"] = np.array([2, 3, 8, 8], np.int64)
 CONSTANTS["square"] = np.random.default_rng(7).standard_normal((8, 8)).astype(np.float32)
 CONSTANTS["chw"] = np.random.default_rng(8).standard_normal(SHAPE[1:]).astype(np.float32)
 

@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.known import Dim, Known, dims_of
-from onward.layout.orders import Layout, Order, identity, order_of
+from onward.layout.orders import Layout, Order, identity
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -65,14 +65,12 @@ class Case:
     main: ir.Value
     """The tensor whose order is given; the orders of the others follow."""
     meaning: Layout
+    order: Order
+    """How the main tensor is stored, other than as the graph has it."""
 
     @property
     def rank(self) -> int:
         return len(self.main.shape or ())
-
-    @property
-    def order(self) -> Order:
-        return order_of(self.rank, self.meaning, self.meaning.other)
 
     @property
     def channel(self) -> int:

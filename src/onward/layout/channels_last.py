@@ -12,7 +12,6 @@ from onward.canon.walk import all_graphs, inner_graphs
 from onward.errors import OnwardError, UnsupportedError
 from onward.layout.change import is_plain
 from onward.layout.mark import Marked
-from onward.layout.meanings import has_layout
 from onward.layout.orders import RANKS, Layout, Order
 from onward.layout.rewrite import Rewriter
 from onward.layout.roles import Roles
@@ -80,7 +79,7 @@ def _check_names(values: Iterable[ir.Value], names: dict[str, Layout], kind: str
             listed = ", ".join(repr(other) for other in found)
             raise OnwardError(f"there is no {kind} {name!r} to hand over channels last; there is {listed}")
         value = found[name]
-        if not has_layout(value):
+        if value.shape is None or len(value.shape) not in RANKS:
             rank = "unknown rank" if value.shape is None else f"rank {len(value.shape)}"
             raise OnwardError(f"the {kind} {name!r} is of {rank}; only those of rank {_listed()} have channels to move")
         if value.is_initializer():

@@ -10,9 +10,8 @@ import onnx_ir as ir
 
 from onward.canon.known import Known
 from onward.layout.change import Aligned, Change, constant, is_plain
-from onward.layout.groups import merge, only_reader, split
 from onward.layout.meanings import Meanings, change_of, has_layout, main_tensor, permutation
-from onward.layout.orders import Layout, Order, between, order_of
+from onward.layout.orders import Layout, Order, between
 from onward.layout.partition import Partition, Side, cost_of
 from onward.layout.roles import Images, Roles, images_of
 
@@ -30,8 +29,6 @@ class Mark:
     """Of a Transpose."""
     takes_any: bool = False
     """Whether the first input may be stored either way, whatever the outputs are."""
-    loose: Order | None = None
-    """Of a Reshape next to a Transpose: the order of the tensor between the two, where `change` applies."""
 
 
 class Reader(NamedTuple):
@@ -58,14 +55,9 @@ class Marked:
         self.meanings = Meanings(graph, known)
         self.same: dict[ir.Value, ir.Value] = {}
         """Results of transposes between the layouts, and the tensor that each is in memory, if stored in one layout."""
-        self.loose: dict[ir.Value, ir.Node] = {}
-        """Tensors between a Reshape and a Transpose, which may be stored in any order, and the Reshape."""
         self.marks: dict[ir.Node, Mark] = {}
         for node in graph:
-            if node.op_type == "Transpose" and node.domain == "":
-                self._loosen(node, known)
-        for node in graph:
-            mark = self.marks.get(node) or self._mark(node, known)
+            mark = self._mark(node, known)
             if mark is not None:
                 self.marks[node] = mark
 
@@ -80,51 +72,24 @@ class Marked:
         if main is None:
             return None
         meaning = self.meanings.of(main)
-        change = change_of(node, known, meaning)
+        change = change_of(node, known, meaning, self.order(main))
         if change is None or not self._fits(node, change, meaning):
             return None
         return Mark(meaning, change, takes_any=change.takes_any)
-
-    def _loosen(self, node: ir.Node, known: Known) -> None:
-        """Mark a Transpose and the Reshapes next to it, of which no rule knows how to take either layout."""
-        x, y = node.inputs[0], node.outputs[0]
-        if x is None or x.shape is None or y.shape is None or constant(x) is not None:
-            return
-        before, after = x.producer(), only_reader(y, self.graph)
-        if self._is_stuck(before, known) and before is not None and only_reader(x, self.graph) is node:
-            source = before.inputs[0]
-            meaning = Layout.FIRST if source is None else self.meanings.of(source)
-            grouped = split(before, known, meaning)
-            if grouped is not None:
-                self.loose[x] = before
-                self.marks[before] = Mark(meaning, grouped[0], takes_any=True, loose=grouped[1])
-        if self._is_stuck(after, known) and after is not None and after.inputs[0] is y:
-            meaning = self.meanings.of(after.outputs[0])
-            grouped = merge(after, known, meaning)
-            if grouped is not None:
-                self.loose[y] = after
-                self.marks[after] = Mark(meaning, grouped[0], loose=grouped[1])
-        if x in self.loose or y in self.loose:
-            perm = node.attributes.get("perm")
-            order = tuple(reversed(range(len(x.shape)))) if perm is None else tuple(perm.as_ints())
-            self.marks[node] = Mark(self.meanings.of(y), perm=order, takes_any=True)
-
-    def _is_stuck(self, node: ir.Node | None, known: Known) -> bool:
-        if node is None or node.op_type != "Reshape" or node.domain or node.graph is not self.graph:
-            return False
-        main = main_tensor(node)
-        return node not in self.marks and (main is None or change_of(node, known, self.meanings.of(main)) is None)
 
     def _transpose(self, node: ir.Node, perm: Order) -> Mark | None:
         """A Transpose between the layouts only gives a tensor another meaning; any other takes and gives either."""
         x, y = node.inputs[0], node.outputs[0]
         if x is None or constant(x) is not None:
             return None
-        orders = (order_of(len(perm), self.meanings.of(v), Layout.LAST) for v in (x, y))
-        if is_plain(stored_permutation(perm, *orders)):
+        if self._moves_nothing(x, y, perm, Layout.FIRST) and self._moves_nothing(x, y, perm, Layout.LAST):
             self.same[y] = self.original(x)
             return None
         return Mark(self.meanings.of(y), perm=perm, takes_any=True)
+
+    def _moves_nothing(self, x: ir.Value, y: ir.Value, perm: Order, layout: Layout) -> bool:
+        """Whether a Transpose is no work when both its tensors are stored in this layout."""
+        return is_plain(stored_permutation(perm, self.order(x, layout), self.order(y, layout)))
 
     def original(self, value: ir.Value) -> ir.Value:
         """The tensor of which this is the same in memory."""
@@ -137,7 +102,7 @@ class Marked:
         for value, order in ports:
             if value is None or constant(value) is not None or is_plain(order):
                 continue
-            if self.meanings.of(value) is not meaning or order != order_of(len(order), meaning, meaning.other):
+            if self.meanings.of(value) is not meaning or order != self.order(value):
                 return False
         return True
 
@@ -177,7 +142,7 @@ class Marked:
         read = (value for node in self.graph for value in node.inputs if value is not None)
         found: dict[ir.Value, list[Reader]] = {}
         for value in own | dict.fromkeys(read):
-            if has_layout(value) and value not in self.loose and constant(value) is None:
+            if has_layout(value) and constant(value) is None:
                 found.setdefault(self.original(value), []).extend(self._readers(value, is_own=value in own))
         return found
 
@@ -206,13 +171,21 @@ class Marked:
                 if isinstance(operand, Aligned) and given is not None and _is_moved(given, operand.order):
                     order = aligned_order(operand.order, len(given.shape or ()))
                     cut.burden(node, mark.meaning.other, cost_of(given, order))
+            if mark.perm is not None:
+                self._own_transpose(cut, node, mark.perm)
         decided = cut.decide(preferred)
         return {node: decided.get(node, mark.meaning) for node, mark in self.marks.items()}
 
+    def _own_transpose(self, cut: Partition, node: ir.Node, perm: Order) -> None:
+        """A Transpose that is no work if both its tensors are stored in one of the layouts, and is otherwise."""
+        x, y = node.inputs[0], node.outputs[0]
+        free = [layout for layout in Layout if x is not None and self._moves_nothing(x, y, perm, layout)]
+        if x is not None and len(free) == 1:
+            cut.value(free[0], [self.made(self.original(x)), node], cost_of(x, perm))
+
     def order(self, value: ir.Value, layout: Layout | None = None) -> Order:
         """How a tensor is stored in a layout; unless one is given, in the one that it does not have."""
-        meaning = self.meanings.of(value)
-        return order_of(len(value.shape or ()), meaning, layout or meaning.other)
+        return self.meanings.order(value, layout)
 
 
 def stored_permutation(perm: Order, given: Order, wanted: Order) -> Order:

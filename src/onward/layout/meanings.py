@@ -2,24 +2,27 @@
 
 Convolutions and their like say it of their images, elementwise ops and their like carry it on, a Transpose between the
 two layouts turns it round. A tensor of which nothing says anything counts as channels first,
-and is stored as it is.
+and is stored as it is. What a Reshape makes of the axes of another tensor, and what is computed of that, may be stored
+in an order of its own: the one that the other tensor has in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import onnx_ir as ir
 
-from onward.canon.known import Known
+from onward.canon.known import Known, dims_of
 from onward.layout.change import Case, Change, Fixed, constant
-from onward.layout.orders import RANKS, Layout, to_first, to_last
+from onward.layout.orders import MOVABLE, Layout, Order, identity, order_of, to_first, to_last
+from onward.layout.reshapes import split_order
 from onward.layout.roles import images_of
 from onward.layout.rules import rule_of
 
 
 def has_layout(value: ir.Value | None) -> bool:
-    return value is not None and value.shape is not None and len(value.shape) in RANKS
+    return value is not None and value.shape is not None and len(value.shape) in MOVABLE
 
 
 def main_tensor(node: ir.Node) -> ir.Value | None:
@@ -33,18 +36,19 @@ def main_tensor(node: ir.Node) -> ir.Value | None:
     return next((v for v in candidates if has_layout(v)), None)
 
 
-def change_of(node: ir.Node, known: Known, meaning: Layout) -> Change | None:
+def change_of(node: ir.Node, known: Known, meaning: Layout, order: Order | None = None) -> Change | None:
     """How a node is written when its main tensor is stored the other way; None where it has to be as it is."""
     main, rule = main_tensor(node), rule_of(node)
     if main is None or rule is None:
         return None
+    order = order or order_of(len(main.shape or ()), meaning, meaning.other)
     try:
-        return rule.change(Case(node, known, main, meaning))
+        return rule.change(Case(node, known, main, meaning, order))
     except Fixed:
         return None
 
 
-def permutation(node: ir.Node) -> tuple[int, ...] | None:
+def permutation(node: ir.Node) -> Order | None:
     """The permutation of a Transpose of a tensor that has a layout, otherwise None."""
     if node.op_type != "Transpose" or node.domain or not has_layout(node.inputs[0]) or not has_layout(node.outputs[0]):
         return None
@@ -61,23 +65,40 @@ class Meanings:
         self._parents: dict[ir.Value, tuple[ir.Value, bool]] = {}
         """To the parent, and whether it is meant the other way round."""
         self._said: dict[ir.Value, Layout] = {}
-        for node in graph:
-            for value in _images(node):
-                self._say(value, Layout.FIRST)
+        self._own: dict[ir.Value, tuple[Layout, Order]] = {}
+        """Of tensors with an order of their own: their meaning, and the order."""
+        images = [value for node in graph for value in _images(node)]
+        for value in images:
+            self._say(value, Layout.FIRST)
+        self._settled = {*images, *graph.inputs, *graph.outputs}
+        self._alike: dict[ir.Value, list[ir.Value]] = {}
         weak: list[tuple[ir.Value, ir.Value]] = []
         for node in graph:
             for a, b in _carried(node, known):
                 if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
                     self._join(a, b)
+                    self._alike.setdefault(a, []).append(b)
+                    self._alike.setdefault(b, []).append(a)
                 else:
                     weak.append((a, b))
         for node in graph:
             self._transpose(node)
         for a, b in weak:
             self._join(a, b)
+        for node in reversed(graph):
+            self._merged(node)
+        for node in graph:
+            self._followed(node, known)
 
     def of(self, value: ir.Value) -> Layout:
-        return self._told(value) or Layout.FIRST
+        return self._own[value][0] if value in self._own else self._told(value) or Layout.FIRST
+
+    def order(self, value: ir.Value, layout: Layout | None = None) -> Order:
+        """How a tensor is stored in a layout; unless one is given, in the one that it does not have."""
+        rank, meaning = len(value.shape or ()), self.of(value)
+        if layout is meaning:
+            return identity(rank)
+        return self._own[value][1] if value in self._own else order_of(rank, meaning, meaning.other)
 
     def is_image(self, value: ir.Value) -> bool:
         """Whether anything in the graph says where the channels are."""
@@ -132,6 +153,41 @@ class Meanings:
             if self._told(x) is not before.other and self._told(y) is not before:
                 self._say(x, before)
                 self._say(y, before.other)
+
+    def _merged(self, node: ir.Node) -> None:
+        """Before a Reshape that makes one axis of several, a tensor is best stored as its result is."""
+        x, y = (node.inputs[0], node.outputs[0]) if node.op_type == "Reshape" and not node.domain else (None, None)
+        if x is None or y is None or not has_layout(x) or not has_layout(y) or constant(x) is not None:
+            return
+        few, many = dims_of(y) or [], dims_of(x) or []
+        if len(few) < len(many):
+            with suppress(Fixed):
+                self._store(x, self.of(y), split_order(self.order(y), few, many))
+
+    def _followed(self, node: ir.Node, known: Known) -> None:
+        """Let the results of a node be stored as its input is in memory."""
+        perm, main = permutation(node), main_tensor(node)
+        x = node.inputs[0] if node.inputs else None
+        if x is None or constant(x) is not None:
+            return
+        if perm is not None and x in self._own:
+            self._store(node.outputs[0], self.of(x), tuple(perm.index(axis) for axis in self.order(x)))
+        elif main is x:
+            change = change_of(node, known, self.of(x), self.order(x))
+            for i, order in change.outputs.items() if change else ():
+                self._store(node.outputs[i], self.of(x), order)
+
+    def _store(self, value: ir.Value, meaning: Layout, order: Order) -> None:
+        """Let a tensor and all that are meant alike have this order, unless one of them is settled otherwise."""
+        if order == self.order(value) and meaning is self.of(value):
+            return
+        found, pending = {value}, [value]
+        while pending:
+            new = [v for v in self._alike.get(pending.pop(), ()) if v not in found]
+            found.update(new)
+            pending += new
+        if not any(v in self._settled or v in self._own for v in found):
+            self._own.update(dict.fromkeys(found, (meaning, order)))
 
 
 def _images(node: ir.Node) -> Iterator[ir.Value]:

@@ -16,8 +16,8 @@ from onward.canon.upgrade import upgrade
 from onward.canon.walk import all_nodes
 from onward.errors import UnsupportedError
 from onward.layout.channels_last import Moved, drop_defaults, relayout
-from onward.layout.meanings import Meanings, has_layout
-from onward.layout.orders import Layout
+from onward.layout.meanings import Meanings
+from onward.layout.orders import RANKS, Layout
 from onward.layout.roles import ONNX
 from onward.model import Model
 
@@ -98,6 +98,6 @@ def _wanted(
 
 def _is_image(value: ir.Value, meanings: Meanings) -> bool:
     """Whether the graph says where the channels of a value are, and it is no series in time."""
-    if not has_layout(value) or value.is_initializer() or not isinstance(value.type, ir.TensorType):
+    if value.is_initializer() or not isinstance(value.type, ir.TensorType):
         return False
-    return len(value.shape or ()) > 3 and meanings.is_image(value)
+    return len(value.shape or ()) in RANKS[1:] and meanings.is_image(value)

@@ -13,7 +13,9 @@ T = TypeVar("T")
 Order = tuple[int, ...]
 
 RANKS = (3, 4, 5)
-"""Ranks of tensors that have a layout: N, C, and one to three spatial axes."""
+"""Ranks of images: N, C, and one to three spatial axes."""
+MOVABLE = range(3, 9)
+"""Ranks of tensors that may be stored in another order: images, and what a Reshape makes of their axes."""
 
 
 class Layout(Enum):

@@ -37,8 +37,6 @@ class Rewriter:
         self._versions = {(value, layout): value for value, layout in self._stored.items()}
         self._taken: dict[ir.Node, tuple[Layout, Order]] = {}
         """How the first input of a node that takes either layout is stored."""
-        self._loose: dict[ir.Value, Order] = {}
-        """The orders of tensors that only a Transpose and a Reshape know of."""
 
     def run(self) -> None:
         outputs = [self._marked.given_out(value) for value in self._graph.outputs]
@@ -111,7 +109,8 @@ class Rewriter:
             for i in mark.images.inputs:
                 self._permute(node, i, to_last(len(self._shape(node.inputs[i]))))
         elif mark.perm is not None:
-            perm = stored_permutation(mark.perm, self._given(node), self._wanted(node))
+            wanted = self._marked.order(node.outputs[0], self._layouts[node])
+            perm = stored_permutation(mark.perm, self._taken[node][1], wanted)
             node.attributes.clear()
             if is_plain(perm):
                 node.op_type = "Identity"
@@ -121,31 +120,6 @@ class Rewriter:
             layout = self._taken.get(node, (mark.meaning,))[0] if mark.takes_any else self._layouts[node]
             if layout is not mark.meaning:
                 self._apply(node, mark.change)
-                if mark.loose is not None and mark.takes_any:
-                    self._loosen(node.outputs[0], mark.loose)
-
-    def _given(self, transpose: ir.Node) -> Order:
-        """How the input of a Transpose is stored."""
-        if transpose in self._taken:
-            return self._taken[transpose][1]
-        x = transpose.inputs[0]
-        return self._loose.get(x) or identity(len(self._shape(x))) if x else ()
-
-    def _wanted(self, transpose: ir.Node) -> Order:
-        """How the output of a Transpose is to be stored."""
-        y = transpose.outputs[0]
-        if y in self._stored:
-            return self._marked.order(y, self._layouts[transpose])
-        reader = self._marked.loose.get(y)
-        mark = self._marked.marks[reader] if reader else None
-        if reader and mark and mark.loose and self._layouts[reader] is not mark.meaning:
-            self._loosen(y, mark.loose)
-        return self._loose.get(y) or identity(len(self._shape(y)))
-
-    def _loosen(self, value: ir.Value, order: Order) -> None:
-        """Store a tensor, of which only a Transpose and a Reshape know, in an order of its own."""
-        value.shape = ir.Shape(arranged(dims_of(value) or [], order))
-        self._loose[value] = order
 
     def _apply(self, node: ir.Node, change: Change) -> None:
         for i, order in change.inputs.items():

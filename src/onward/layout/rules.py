@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import onnx_ir as ir
 
 from onward.layout.change import Aligned, Case, Change, Fixed, is_plain, order_without
-from onward.layout.orders import RANKS, moves_nothing
+from onward.layout.orders import MOVABLE, moves_nothing
 from onward.layout.reshapes import reshape
 
 
@@ -178,7 +178,7 @@ def _reduced(c: Case, change: Change, axes: list[int]) -> Change:
 def _removed(c: Case, change: Change, axes: list[int]) -> Change:
     """The result has the axes that are left."""
     order = order_without(c.order, axes)
-    if len(order) in RANKS:
+    if len(order) in MOVABLE:
         change.outputs[0] = order
     elif not is_plain(order):
         raise Fixed
@@ -203,7 +203,7 @@ def _unsqueeze(c: Case) -> Change:
     added = [axis % c.rank for axis in c.numbers(1)]
     order = order_without(c.order, added)
     change = Change(outputs={0: c.order}, operands={1: c.integers(sorted(c.stored(a) for a in added), like=1)})
-    if len(order) in RANKS:
+    if len(order) in MOVABLE:
         change.inputs[0] = order
     elif not is_plain(order):
         raise Fixed
