@@ -21,11 +21,20 @@ def check(model: Any, *inputs: Any, rtol: float = 2e-5) -> list[str]:
     found = session.run(None, dict(zip([slot.name for slot in session.get_inputs()], fed, strict=True)))
     tensors = [keras.ops.convert_to_tensor(x) for x in given]
     wanted = model(keras.tree.pack_sequence_as(structure_of(model), tensors), training=False)
-    flat = [np.asarray(keras.ops.convert_to_numpy(tensor)) for tensor in keras.tree.flatten(wanted)]
+    flat = [_array(tensor) for tensor in keras.tree.flatten(wanted)]
     assert len(found) == len(flat)
     for one, other in zip(found, flat, strict=True):
         assert one.dtype == other.dtype
         assert one.shape == other.shape
+        if other.dtype == object:
+            assert one.tolist() == other.tolist()
+            continue
         size = np.abs(other).max(initial=1) if other.dtype.kind == "f" else 0
-        np.testing.assert_allclose(one, other, rtol=rtol, atol=2e-6 * size)
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol / 10 * size)
     return [node.op_type for node in made.ir.graph]
+
+
+def _array(tensor: Any) -> Any:
+    """Strings as ONNX Runtime gives them."""
+    array = np.asarray(keras.ops.convert_to_numpy(tensor))
+    return np.vectorize(bytes.decode, otypes=[object])(array) if array.dtype == object else array

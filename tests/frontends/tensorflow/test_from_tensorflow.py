@@ -82,6 +82,40 @@ def test_all_that_has_no_rule_is_named() -> None:
         from_tensorflow(odd, [tf.TensorSpec([3])])
 
 
+def test_a_function_inside_that_changes_a_variable_is_refused() -> None:
+    count = tf.Variable(1.0)
+
+    @tf.function
+    def counted() -> None:
+        count.assign_add(1.0)
+
+    def call(x: Any) -> Any:
+        counted()
+        return x * count
+
+    with pytest.raises(UnsupportedError, match="AssignAddVariableOp"):
+        from_tensorflow(call, [tf.TensorSpec([3])])
+
+
+def test_a_variable_that_no_result_depends_on_may_change() -> None:
+    count = tf.Variable(1.0)
+
+    def call(x: Any) -> Any:
+        count.assign_add(1.0)
+        return x + 1
+
+    assert [node.op_type for node in from_tensorflow(call, [tf.TensorSpec([3])]).ir.graph] == ["Add", "Identity"]
+
+
+def test_products_of_small_numbers_are_large() -> None:
+    a = np.array([[100, -100, 7]], np.int8)
+    b = np.array([[90, 1], [-90, 2], [3, 3]], np.int8)
+    for dtype in (tf.int32, tf.int64):
+        function = tf.function(lambda a, dtype=dtype: tf.raw_ops.BatchMatMulV3(x=a, y=b, Tout=dtype))
+        model = from_tensorflow(function, [tf.TensorSpec([1, 3], tf.int8)])
+        assert run(model, (a,))[0].tolist() == [[18021, -79]]
+
+
 def test_a_function_that_changes_a_variable_is_refused() -> None:
     count = tf.Variable(1.0)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.keras.recurrent import recurrent_layers_whole
+from onward.frontends.keras.time_distributed import steps_as_batch
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules, translated
 from onward.model import Model
 from onward.verification.artifacts.keras import loaded, output_names, recognise, structure_of
@@ -83,7 +84,7 @@ def traced(model: Any, signature: Sequence[Any] | None) -> tuple[Any, list[str] 
             given = keras.tree.pack_sequence_as(structure, list(tensors))
         return model(given, training=False)
 
-    with recurrent_layers_whole():
+    with recurrent_layers_whole(), steps_as_batch():
         function = tf.function(call, autograph=False).get_concrete_function(*specs)
     return function, _output_names(model, function)
 

@@ -176,7 +176,7 @@ def _whole(name: str, original: Any) -> Any:
             activations.insert(0, keras.activations.serialize(self.recurrent_activation))
         if name == "LSTM":
             activations.append(activations[1])
-        exact = type(self) is getattr(keras.layers, name) and not self.stateful
+        exact = type(self) is getattr(keras.layers, name) and not self.stateful and self.compute_dtype != "float64"
         if training or not exact or not all(isinstance(a, str) and a in ACTIVATIONS for a in activations):
             return original(self, sequences, initial_state=initial_state, mask=mask, training=training)
         states = keras.tree.flatten(initial_state) if initial_state is not None else []
@@ -196,7 +196,7 @@ def _whole(name: str, original: Any) -> Any:
             "recurrent_kernel": cell.recurrent_kernel,
             "bias": getattr(cell, "bias", None),
         }
-        handles = {id(w.value.handle): role for role, w in weights.items() if w is not None}
+        handles = {id(w._value.handle): role for role, w in weights.items() if w is not None}
         roles = tuple(handles.get(id(captured), "") for captured in concrete.captured_inputs)
         if set(roles) == set(handles.values()) and len(roles) == len(handles):
             COMPOSITES[concrete.name if isinstance(concrete.name, str) else concrete.name.decode()] = Recurrent(

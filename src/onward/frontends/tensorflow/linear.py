@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import onnx_ir as ir
+
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
@@ -19,8 +21,15 @@ def matmul(op: Writer, a: Tensor, b: Tensor, *, transpose_a: bool = False, trans
 
 
 @rule("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
-def batch_matmul(op: Writer, a: Tensor, b: Tensor, *, adj_x: bool = False, adj_y: bool = False) -> Tensor:
-    return op.MatMul(_turned(op, a) if adj_x else a, _turned(op, b) if adj_y else b)
+def batch_matmul(
+    op: Writer, a: Tensor, b: Tensor, *, adj_x: bool = False, adj_y: bool = False, Tout: ir.DataType | None = None
+) -> Tensor:
+    a, b = _turned(op, a) if adj_x else a, _turned(op, b) if adj_y else b
+    if Tout is None or a.dtype == b.dtype == Tout:
+        return op.MatMul(a, b)
+    if Tout == ir.DataType.INT32 and {a.dtype, b.dtype} <= {ir.DataType.INT8, ir.DataType.UINT8}:
+        return op.MatMulInteger(a, b)
+    return op.MatMul(a.cast(Tout), b.cast(Tout))
 
 
 @rule("Einsum")

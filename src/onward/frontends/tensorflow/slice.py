@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
@@ -40,6 +42,11 @@ def strided_slice(
     count = len(steps)
     rank = x.rank
     starts_known, ends_known = op.known(begin), op.known(end)
+    if rank == count == 1 and steps == [1] and not ellipsis_mask | new_axis_mask:
+        certain = (begin_mask or starts_known is not None) and (end_mask or ends_known is not None)
+        start, stop = None if begin_mask else starts_known, None if end_mask else ends_known
+        if certain and (sizes := _sizes_between(op, x, start, stop, bool(shrink_axis_mask))) is not None:
+            return sizes
     places: list[tuple[int, int]] = []
     new_axes: list[int] = []
     gone: list[int] = []
@@ -85,6 +92,18 @@ def strided_slice(
         y = op.Slice(y, _joined(op, starts), _joined(op, ends), op.ints([a for _, a in sliced]), op.ints(taken))
     y = op.squeeze(y, gone)
     return op.unsqueeze(y, new_axes)
+
+
+def _sizes_between(op: Writer, x: Tensor, start: Any, end: Any, single: bool) -> Tensor | None:
+    """Where a shape is sliced, and the sizes are known although others are not: the sizes."""
+    sizes = op.sizes_in(x)
+    if sizes is None or op.known(x) is not None:
+        return None
+    first = None if start is None else int(start[0])
+    picked = [sizes[first or 0]] if single else sizes[first : None if end is None else int(end[0])]
+    if any(size is None for size in picked):
+        return None
+    return op.constant(np.asarray(picked[0] if single else picked, x.dtype.numpy()))
 
 
 def _bound(op: Writer, bounds: Tensor, known: Any, i: int | None, otherwise: int) -> int | Tensor:

@@ -125,21 +125,35 @@ class Translator:
 
         def look(graph: Any, outputs: Iterable[Any]) -> None:
             given = {tensor.name for tensor in getattr(graph, "inputs", ())}
-            for operation in graph.get_operations():
-                if operation.type in ASSIGNMENTS and operation.type not in RULES:
+            needed = self._needed(graph, outputs, given)
+            read = {tensor.name for operation in needed for tensor in operation.inputs}
+            for handle, operation in self._assignments(graph):
+                if handle in read and operation.type not in RULES:
                     found.setdefault(operation.type, []).append(operation.name)
-            for operation in self._needed(graph, outputs, given):
+            for operation in needed:
                 if operation.type not in RULES and operation.inputs:
                     found.setdefault(operation.type, []).append(operation.name)
-                for attr in operation.node_def.attr.values():
-                    for name in [attr.func.name] if attr.HasField("func") else [f.name for f in attr.list.func]:
-                        if name not in seen and name not in COMPOSITES:
-                            seen.add(name)
-                            body = self.body(name, graph)
-                            look(body, body.outputs)
+                for name in _called(operation):
+                    if name not in seen:
+                        seen.add(name)
+                        body = self.body(name, graph)
+                        look(body, body.outputs)
 
         look(graph, outputs)
-        return sorted(found.items())
+        return sorted((op, list(dict.fromkeys(where))) for op, where in found.items())
+
+    def _assignments(self, graph: Any) -> Iterable[tuple[str, Any]]:
+        """What changes variables in a graph or in functions that it calls: each op, and the graph's name of the handle."""
+        for operation in graph.get_operations():
+            if operation.type in ASSIGNMENTS:
+                yield operation.inputs[0].name, operation
+            for name in _called(operation):
+                body = self.body(name, graph)
+                handles = [tensor.name for tensor in operation.inputs][len(operation.inputs) - len(body.inputs) :]
+                passed = dict(zip((tensor.name for tensor in body.inputs), handles, strict=True))
+                for handle, assignment in self._assignments(body):
+                    if handle in passed:
+                        yield passed[handle], assignment
 
     def operation(self, operation: Any, inputs: Sequence[Value]) -> Sequence[Value]:
         """What one operation gives."""
@@ -212,6 +226,13 @@ class Translator:
             self.op.weights[value] = variable.array
             variable.value = self.op.tensor(value)
         return variable.value
+
+
+def _called(operation: Any) -> list[str]:
+    """The functions that an operation calls, but for those that are known as a whole."""
+    functions = [attr.func for attr in operation.node_def.attr.values() if attr.HasField("func")]
+    functions += [function for attr in operation.node_def.attr.values() for function in attr.list.func]
+    return [function.name for function in functions if function.name not in COMPOSITES]
 
 
 def dtype_of(tensor: Any) -> ir.DataType:

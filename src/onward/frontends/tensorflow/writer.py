@@ -47,6 +47,15 @@ class Writer(Builder):
         constant = tensor.value.const_value
         return None if constant is None else constant.numpy()
 
+    def sizes_in(self, vector: Tensor) -> list[int | None] | None:
+        """Where a vector is the shape of something: its sizes, None for open ones."""
+        made = vector.value.producer()
+        if made is not None and made.op_type == "Cast" and made.inputs[0] is not None:
+            made = made.inputs[0].producer()
+        whole = made is not None and made.op_type == "Shape" and not made.attributes
+        shape = made.inputs[0].shape if whole and made is not None and made.inputs[0] is not None else None
+        return None if shape is None else [size if isinstance(size, int) else None for size in shape]
+
     def fixed(self, tensor: Tensor, what: str) -> npt.NDArray[Any]:
         """The numbers of an input that ONNX has as an attribute, or that decide which nodes are written."""
         array = self.known(tensor)
