@@ -203,6 +203,12 @@ IGNORED = {
     "output_shapes": "what is known of shapes",
     "shape": "what is known of the shape",
     "resize_if_index_out_of_bounds": "lists grow where they are written to",
+    "dynamic_size": "lists grow where they are written to",
+    "clear_after_read": "how long an array is kept",
+    "element_shape": "what is known of the shape",
+    "element_shape_except0": "what is known of the shape",
+    "identical_element_shapes": "what is known of the shape",
+    "tensor_array_name": "words",
     "seed": "random numbers are others anyway",
     "seed2": "random numbers are others anyway",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,9 @@ from onward.frontends.tensorflow.values import (
     Variable,
 )
 from onward.frontends.tensorflow.writer import FAR, Writer
+
+SWITCHES = {"Switch", "RefSwitch"}
+"""How TensorFlow 1 sends a tensor into one of two branches."""
 
 
 @rule("If", "StatelessIf")
@@ -118,7 +121,8 @@ def _put_together(like: Sequence[Value], tensors: Sequence[Tensor]) -> list[Valu
 def while_(op: Writer, *arguments: Value, cond: str, body: str) -> Sequence[Value]:
     graph = op.operation.graph
     inner = op.translator.body(body, graph)
-    fixed = {i for i, (a, b) in enumerate(zip(inner.inputs, inner.outputs, strict=True)) if source(b) is a}
+    same = enumerate(zip(inner.inputs, inner.outputs, strict=True))
+    fixed = {i for i, (a, b) in same if source(b, {"Identity", *SWITCHES}) is a}
     carried = [i for i in range(len(arguments)) if i not in fixed and not isinstance(arguments[i], Variable | Table)]
     collecting = {i for i in carried if isinstance(arguments[i], Reserved)}
     try:
@@ -127,9 +131,9 @@ def while_(op: Writer, *arguments: Value, cond: str, body: str) -> Sequence[Valu
         return _Loop(op, arguments, cond, body, graph, carried, set()).written()
 
 
-def source(tensor: Any) -> Any:
+def source(tensor: Any, through: Collection[str] = ("Identity",)) -> Any:
     """What a tensor is another name of."""
-    while tensor.op.type == "Identity":
+    while tensor.op.type in through:
         tensor = tensor.op.inputs[0]
     return tensor
 

@@ -14,10 +14,11 @@ import numpy as np
 
 from onward.canon.build import Tensor
 from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
-from onward.frontends.tensorflow.sources import concrete, resources
+from onward.frontends.tensorflow.sources import concrete, held, input_names, resources
 from onward.frontends.tensorflow.translate import Translator, dtype_of
-from onward.frontends.tensorflow.values import Value
+from onward.frontends.tensorflow.values import Value, Variable
 from onward.model import Model
 
 OPSET = 21
@@ -29,18 +30,22 @@ def from_tensorflow(
     source: Any,
     signature: str | Sequence[Any] | None = None,
     *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
     opset: int = OPSET,
     allow_custom_ops: bool = False,
 ) -> Model:
-    """A TensorFlow function, or a SavedModel, as an ONNX model.
+    """A TensorFlow function, a SavedModel, or a frozen graph, as an ONNX model.
 
-    `source` is a `tf.function`, a concrete function, any callable of tensors, or the folder of a SavedModel.
-    `signature` is the name of one of a SavedModel's signatures, or for a function the `tf.TensorSpec` of each argument.
+    `source` is a `tf.function`, a concrete function, any callable of tensors, the folder of a SavedModel, or the file
+    of a graph. `signature` is the name of one of a SavedModel's signatures, or for a function the `tf.TensorSpec` of
+    each argument. `inputs` and `outputs` are names of tensors of a graph: its placeholders unless given, and what
+    nothing reads.
     """
     checked_opset(opset)
     load_rules()
     name = pathlib.Path(source).stem if isinstance(source, str | os.PathLike) else "model"
-    return translated(concrete(source, signature), opset, allow_custom_ops, name)
+    return translated(concrete(source, signature, inputs, outputs), opset, allow_custom_ops, name)
 
 
 def checked_opset(opset: int) -> None:
@@ -68,14 +73,16 @@ def translated(
     own = len(graph.inputs) - len(captured)
     batched = batched or own == 1
     arguments: list[Value] = []
-    for tensor in graph.inputs[:own]:
-        arguments.append(translator.input(tensor.op.name, dtype_of(tensor), _dims(tensor, batched)))
-    arguments += [translator.op.array(held) if isinstance(held, np.ndarray) else held for held in captured]
+    for name, tensor in zip(input_names(function, own), graph.inputs, strict=False):
+        arguments.append(translator.input(name, dtype_of(tensor), _dims(name, tensor, batched)))
+    arguments += [translator.op.array(value) if isinstance(value, np.ndarray) else value for value in captured]
+    inside = {name: _read(translator, value, graph.get_tensor_by_name(name)) for name, value in held(function).items()}
     missing = translator.missing(graph, graph.outputs)
     if missing and not custom_ops:
         listed = "; ".join(f"{op} ({', '.join(where[:3])}{' …' if len(where) > 3 else ''})" for op, where in missing)
         raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")
-    results = translator.run(graph, arguments, graph.outputs, graph.inputs)
+    given = [*graph.inputs, *map(graph.get_tensor_by_name, inside)]
+    results = translator.run(graph, [*arguments, *inside.values()], graph.outputs, given)
     for label, result in zip(outputs or output_names(function), results, strict=True):
         if not isinstance(result, Tensor):
             raise UnsupportedError(f"output {label!r} is no tensor that ONNX has: {type(result).__name__}")
@@ -84,6 +91,12 @@ def translated(
             result.value.name = translator.op.names.value(label)
         translator.model.graph.outputs.append(result.value)
     return finished(translator, Model(translator.model))
+
+
+def _read(translator: Translator, value: Value, tensor: Any) -> Value:
+    """A reference to a variable, as TensorFlow 1 has them, is what it holds."""
+    is_handle = tensor.dtype.as_datatype_enum == RESOURCE
+    return translator.weight(value) if isinstance(value, Variable) and not is_handle else value
 
 
 def output_names(function: Any) -> list[str]:
@@ -98,11 +111,10 @@ def output_names(function: Any) -> list[str]:
     return [f"output_{i}" for i in range(len(function.graph.outputs))]
 
 
-def _dims(tensor: Any, batched: bool) -> list[int | str | None] | None:
+def _dims(name: str, tensor: Any, batched: bool) -> list[int | str | None] | None:
     """Dimensions; those that are not known have names of their own, but for the batch, if the first is known as one."""
     if tensor.shape.rank is None:
         return None
-    name = tensor.op.name
     return [
         d if d is not None else "batch" if i == 0 and batched else f"{name}_dim{i}"
         for i, d in enumerate(tensor.shape.as_list())

@@ -14,6 +14,8 @@ from onward.frontends.tensorflow.values import Value
 if TYPE_CHECKING:
     from onward.frontends.tensorflow.writer import Writer
 
+NEVER = {"Shape", "Switch", "RefSwitch"}
+"""Ops that are left to their rules: a Shape may be known only in part, a Switch gives on one of its outputs only."""
 LIMIT = 4096
 """Elements that a result may have, unless it is made of as many: files should not grow by folding."""
 
@@ -24,7 +26,7 @@ class Folder:
 
     def folded(self, operation: Any, inputs: Sequence[Value]) -> list[Value] | None:
         """The results as constants, or None where they are for the model to compute."""
-        if operation.type == "Shape" or not inputs or operation.op_def.is_stateful:
+        if operation.type in NEVER or not inputs or operation.op_def.is_stateful:
             return None
         arrays = []
         for value in inputs:

@@ -118,7 +118,11 @@ def scatter(op: Writer, x: Tensor, indices: Tensor, shape: Tensor, count: Tensor
 
 @rule("TensorListConcatV2")
 def concat(op: Writer, items: List, shape: Tensor, leading: Tensor) -> list[Tensor]:
-    """Of tensors of one length, which a stack is made of."""
+    return end_to_end(op, items)
+
+
+def end_to_end(op: Writer, items: List) -> list[Tensor]:
+    """Items of one length, which a stack is made of, as one tensor, and how long each is."""
     whole = stacked(op, items)
     rank = op.rank(whole, "the items of a list")
     size = op.Shape(whole)

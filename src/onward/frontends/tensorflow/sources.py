@@ -10,19 +10,29 @@ from typing import Any
 import numpy as np
 
 from onward.errors import OnwardError
-from onward.frontends.tensorflow.values import Table, Variable
+from onward.frontends.tensorflow.values import Table, Value, Variable
+from onward.verification.artifacts import graph_def, saved_model
+
+TABLES = {"HashTableV2", "MutableHashTableV2", "MutableDenseHashTableV2"}
 
 
-def concrete(source: Any, signature: str | Sequence[Any] | None) -> Any:
-    """The concrete function that a source is, or has under the name of a signature."""
+def concrete(
+    source: Any,
+    signature: str | Sequence[Any] | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Any:
+    """The concrete function that a source is, or has under the name of a signature or between tensors of a graph."""
     import tensorflow as tf
 
     if isinstance(source, str | os.PathLike):
-        return _signature(pathlib.Path(source), signature)
+        return _of_file(pathlib.Path(source), signature, inputs, outputs)
+    if inputs or outputs:
+        raise OnwardError("`inputs=` and `outputs=` name tensors of the graph in a .pb file")
     if hasattr(source, "structured_input_signature"):
         return source
     if not callable(source):
-        raise OnwardError(f"{type(source).__name__} is neither a function nor the folder of a SavedModel")
+        raise OnwardError(f"{type(source).__name__} is neither a function nor the path of a SavedModel or a graph")
     function = source if hasattr(source, "get_concrete_function") else tf.function(source)
     if isinstance(signature, str):
         raise OnwardError(f"a function has no signature {signature!r}: give the tf.TensorSpec of each argument")
@@ -33,22 +43,52 @@ def concrete(source: Any, signature: str | Sequence[Any] | None) -> Any:
     return function.get_concrete_function(*(signature or ()))
 
 
-def _signature(path: pathlib.Path, name: Any) -> Any:
+def _of_file(path: pathlib.Path, signature: Any, inputs: Sequence[str] | None, outputs: Sequence[str] | None) -> Any:
+    if graph_def.recognise(path):
+        if signature is not None:
+            raise OnwardError(f"{path} is a graph, which has no signatures: name `inputs=` and `outputs=`")
+        return graph_def.graph_function(path, inputs, outputs)
+    if not saved_model.recognise(path):
+        raise OnwardError(f"{path} is not a SavedModel, which has a saved_model.pb, nor a graph of TensorFlow 1")
+    if inputs or outputs:
+        raise OnwardError(f"{path} is a SavedModel: give the name of a signature instead of `inputs=` and `outputs=`")
+    return saved_model.signature_of(path, signature)
+
+
+def input_names(function: Any, count: int) -> list[str]:
+    """What the inputs are called: by the keywords of a signature, else as TensorFlow calls their placeholders."""
+    keywords = list(function.structured_input_signature[1])
+    order = list(getattr(function, "_arg_keywords", None) or ())
+    if len(order) == count and set(order) == set(keywords):
+        return order
+    return [tensor.op.name for tensor in function.graph.inputs[:count]]
+
+
+def held(function: Any) -> dict[str, Value]:
+    """Variables and tables that TensorFlow 1 keeps in the graph itself, by the names of their tensors."""
+    model: Any = getattr(function, "_onward_keeps", None)
+    kept = [op.outputs[0].name for op in function.graph.get_operations() if op.type in graph_def.VARIABLES | TABLES]
+    if not kept or not hasattr(model, "prune"):
+        return {}
+    with model.graph.as_default():
+        read = {name: _read(model.graph.get_tensor_by_name(name)) for name in kept}
+    trained = {variable.name for variable in model.graph.get_collection("trainable_variables")}
+    found: dict[str, Value] = {}
+    for name, value in model.prune([], read)().items():
+        is_table = function.graph.get_tensor_by_name(name).op.type in TABLES
+        found[name] = Table(value) if is_table else Variable(name.split(":")[0], value.numpy(), name in trained)
+    return found
+
+
+def _read(tensor: Any) -> Any:
+    """The handle of a table, what a variable holds."""
     import tensorflow as tf
 
-    if not (path / "saved_model.pb").is_file() and not (path / "saved_model.pbtxt").is_file():
-        raise OnwardError(f"{path} is not a SavedModel: it has no saved_model.pb")
-    loaded = tf.saved_model.load(str(path))
-    signatures = dict(loaded.signatures)
-    if not signatures:
-        raise OnwardError(f"{path} has no signatures")
-    if name is None:
-        name = "serving_default" if "serving_default" in signatures else sorted(signatures)[0]
-    if name not in signatures:
-        raise OnwardError(f"{path} has no signature {name!r}; it has {', '.join(sorted(signatures))}")
-    function = signatures[name]
-    function._onward_keeps = loaded  # its variables live as long as the object they belong to
-    return function
+    if tensor.op.type in TABLES:
+        return tensor
+    if tensor.dtype == tf.resource:
+        return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=tensor.op.get_attr("dtype"))
+    return tf.identity(tensor)
 
 
 def resources(function: Any) -> list[Any]:

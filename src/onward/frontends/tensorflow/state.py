@@ -16,6 +16,11 @@ from onward.frontends.tensorflow.writer import Writer
 
 @rule("Const")
 def const(op: Writer, *, value: npt.NDArray[Any]) -> Value:
+    """In a frozen graph, what was a variable is told by the name of the op that reads it."""
+    name = op.operation.name
+    readers = {reader.name for reader in op.operation.outputs[0].consumers() if reader.type == "Identity"}
+    if f"{name}/read" in readers or any(reader.endswith("/ReadVariableOp") for reader in readers):
+        return op.translator.weight(Variable(name, value, trainable=True))
     return op.array(value)
 
 

@@ -13,6 +13,7 @@ from onward.frontends.tensorflow.attributes import attributes
 from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.dtypes import onnx_dtype
 from onward.frontends.tensorflow.fold import Folder
+from onward.frontends.tensorflow.old_control_flow import Flow, Part
 from onward.frontends.tensorflow.registry import RULES, Rule
 from onward.frontends.tensorflow.values import Complex, Value, Variable
 from onward.frontends.tensorflow.writer import Writer
@@ -59,6 +60,7 @@ class Translator:
         self.libraries: list[Any] = []
         """The graphs whose functions are called."""
         self._graphs: dict[str, tf.Graph] = {}
+        self._flows: dict[Any, Flow | None] = {}
         self._folder = Folder(self.op)
 
     def input(self, name: str, dtype: ir.DataType, shape: Sequence[int | str | None] | None) -> Tensor:
@@ -103,8 +105,12 @@ class Translator:
         return context.context().get_function_def(name)
 
     def _needed(self, graph: Any, outputs: Iterable[Any], given: Iterable[str]) -> list[Any]:
-        """The operations that outputs depend on, in the order of the graph."""
+        """The operations that outputs depend on, in order; of TensorFlow 1, branches and loops as one each."""
         given = set(given)
+        if (flow := self._flow(graph)) is not None:
+            if not isinstance(graph, Part):
+                flow.check(outputs)
+            return flow.needed(outputs, given)
         waiting = [tensor.op for tensor in outputs if tensor.name not in given]
         if self.stateful:
             waiting += [operation for operation in graph.get_operations() if operation.type in ASSIGNMENTS]
@@ -117,6 +123,13 @@ class Translator:
                     found.add(earlier)
                     waiting.append(earlier)
         return [operation for operation in graph.get_operations() if operation in found]
+
+    def _flow(self, graph: Any) -> Flow | None:
+        if isinstance(graph, Part):
+            return graph.flow
+        if graph not in self._flows:
+            self._flows[graph] = Flow(graph, self._graphs) if Flow.is_in(graph) else None
+        return self._flows[graph]
 
     def missing(self, graph: Any, outputs: Iterable[Any]) -> list[tuple[str, list[str]]]:
         """Every op without a rule, in the graph or a function that it calls, and where it is."""

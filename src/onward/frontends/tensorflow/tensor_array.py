@@ -1,0 +1,77 @@
+"""The tensor arrays of TensorFlow 1: a handle, which nothing is asked of, and what the array holds, called its flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.canon.build import Tensor
+from onward.errors import UnsupportedError
+from onward.frontends.tensorflow import sequence
+from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.sequence import List
+from onward.frontends.tensorflow.values import Reserved, TensorList
+from onward.frontends.tensorflow.writer import FAR, Writer
+
+
+@rule("TensorArrayV3")
+def array(
+    op: Writer, size: Tensor, *, dtype: ir.DataType, element_shape: list[int | None] | None = None
+) -> list[Reserved]:
+    shape = -1 if element_shape is None else [-1 if d is None else d for d in element_shape]
+    made = Reserved(size, dtype, op.constant(np.asarray(shape, np.int64)))
+    return [made, made]
+
+
+@rule("TensorArrayReadV3")
+def read(op: Writer, handle: List, index: Tensor, flow: List) -> Tensor:
+    return op.Gather(sequence.stacked(op, flow), index, axis=0)
+
+
+@rule("TensorArrayWriteV3")
+def write(op: Writer, handle: List, index: Tensor, item: Tensor, flow: List) -> List:
+    return sequence.set_item(op, flow, index, item)
+
+
+@rule("TensorArrayGatherV3")
+def gather(op: Writer, handle: List, indices: Tensor, flow: List) -> Tensor:
+    return op.Gather(sequence.stacked(op, flow), indices, axis=0)
+
+
+@rule("TensorArrayScatterV3")
+def scatter(op: Writer, handle: List, indices: Tensor, items: Tensor, flow: List) -> TensorList:
+    """Into as much room as the array has, or as it needs where it grows."""
+    places = op.unsqueeze(op.int64(indices), [1])
+    if not isinstance(flow, Reserved):
+        return TensorList(op.ScatterND(sequence.stacked(op, flow), places, items))
+    highest = op.reduced("ReduceMax", op.int64(indices), [0], keepdims=True) + op.index(1)
+    count = op.Max(op.flat(op.int64(flow.count)), highest)
+    inner = op.Slice(op.Shape(items), op.ints([1]), op.ints([FAR]))
+    zeros = op.Expand(op.like(0, items), op.Concat(count, inner, axis=0))
+    return TensorList(op.ScatterND(zeros, places, items))
+
+
+@rule("TensorArrayConcatV3")
+def concat(op: Writer, handle: List, flow: List) -> Sequence[Tensor]:
+    return sequence.end_to_end(op, flow)
+
+
+@rule("TensorArraySplitV3")
+def split(op: Writer, handle: List, items: Tensor, lengths: Tensor, flow: List) -> TensorList:
+    sizes = set(op.numbers(lengths, "how long the parts are"))
+    if len(sizes) != 1:
+        raise UnsupportedError("parts of several lengths in one tensor array")
+    inner = op.Slice(op.Shape(items), op.ints([1]), op.ints([FAR]))
+    return TensorList(op.Reshape(items, op.Concat(op.ints([-1, *sizes]), inner, axis=0)))
+
+
+@rule("TensorArraySizeV3")
+def size(op: Writer, handle: List, flow: List) -> Tensor:
+    return sequence.length(op, flow)
+
+
+@rule("TensorArrayCloseV3")
+def close(op: Writer, handle: List) -> Sequence[Tensor]:
+    return []
