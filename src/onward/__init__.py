@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from onward.backends.tensorflow.convert import to_tensorflow
     from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
+    from onward.frontends.boosting.lightgbm import from_lightgbm
+    from onward.frontends.boosting.xgboost import from_xgboost
     from onward.frontends.keras.convert import from_keras
     from onward.frontends.tensorflow.convert import from_tensorflow
     from onward.frontends.tflite.convert import from_tflite
@@ -21,9 +23,11 @@ _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
     "from_keras": "onward.frontends.keras.convert",
+    "from_lightgbm": "onward.frontends.boosting.lightgbm",
     "from_tensorflow": "onward.frontends.tensorflow.convert",
     "from_tflite": "onward.frontends.tflite.convert",
     "from_torch": "onward.frontends.torch",
+    "from_xgboost": "onward.frontends.boosting.xgboost",
     "load": "onward.model",
     "to_keras": "onward.backends.keras.convert",
     "to_tensorflow": "onward.backends.tensorflow.convert",
@@ -35,9 +39,11 @@ __all__ = [
     "Model",
     "OnwardError",
     "from_keras",
+    "from_lightgbm",
     "from_tensorflow",
     "from_tflite",
     "from_torch",
+    "from_xgboost",
     "load",
     "to_keras",
     "to_tensorflow",
