@@ -53,7 +53,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="SPEC",
-        help='an input of a model that does not say: "x:float32[batch,3,224,224]" (may be repeated)',
+        help='an input of a model that does not say: "x:float32[batch,3,224,224]" (may be repeated); of a TensorFlow '
+        "graph, the name of a tensor will do",
+    )
+    command.add_argument(
+        "--output", action="append", metavar="NAME", help="of a TensorFlow graph: an output (may be repeated)"
     )
     command.add_argument("--signature", metavar="NAME", help="of a SavedModel: which of its functions to convert")
     command.add_argument("--opset", type=int, help="the version of ONNX to write, 13 to 26 (default: 21)")

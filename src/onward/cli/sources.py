@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,28 @@ class Original:
     kind: str = "ONNX"
 
 
-def _saved_model(path: Any, args: argparse.Namespace) -> Model:
+def _saved_model(function: Any, args: argparse.Namespace) -> Model:
     from onward.frontends.tensorflow.convert import from_tensorflow
 
-    return from_tensorflow(path, args.signature, **_options(args))
+    return from_tensorflow(function, **_options(args))
+
+
+def _function(path: Path, args: argparse.Namespace) -> Any:
+    """A SavedModel or a graph as the function that is asked for."""
+    from onward.frontends.tensorflow.sources import concrete
+
+    taken = [_named(text) for text in args.input]
+    return concrete(path, args.signature, dict(taken) if taken else None, args.output)
+
+
+def _named(text: str) -> tuple[str, Sequence[int | str | None] | None]:
+    """`--input` of a graph: the name of a tensor, or with the shape as for other models."""
+    from onward.cli.inputs import parsed
+
+    if "[" not in text:
+        return text, None
+    (declared,) = parsed([text])
+    return declared.name, declared.dims
 
 
 def _keras(model: Any, args: argparse.Namespace) -> Model:
@@ -60,6 +78,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 
 FRONTENDS: dict[str, Callable[[Any, argparse.Namespace], Model]] = {
     "SavedModel": _saved_model,
+    "TensorFlow graph": _saved_model,
     "Keras model": _keras,
     "TensorFlow Lite model": _tflite,
 }
@@ -86,12 +105,15 @@ def read(args: argparse.Namespace) -> Original:
             return _onnx(path, args)
         if kind.name == "pickle":
             subject = unpickled(path)
+        elif kind.name in ("SavedModel", "TensorFlow graph"):
+            subject = _function(path, args)
+            args.input = []
     kind = kind_of_object(subject) or kind
     assert kind is not None
     if kind.name not in FRONTENDS:
         raise OnwardError(f"{args.model}: a {kind.name} cannot be converted from; {recognised()}")
     model = FRONTENDS[kind.name](subject, args)
-    if args.no_verify or args.signature:
+    if args.no_verify:
         return Original(model, None, kind.name)
     opened = open_artifact(subject) if subject is path else open_object(subject, parsed(args.input))
     return Original(model, opened.run, kind.name)
@@ -100,7 +122,7 @@ def read(args: argparse.Namespace) -> Original:
 def _onnx(path: Path, args: argparse.Namespace) -> Original:
     from onward.model import load
 
-    for option in ("opset", "signature", "allow_custom_ops", "input"):
+    for option in ("opset", "signature", "allow_custom_ops", "input", "output"):
         if getattr(args, option):
             raise OnwardError(f"{path}: --{option.replace('_', '-')} is for models of other frameworks; {recognised()}")
     try:

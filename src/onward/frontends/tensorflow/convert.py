@@ -20,6 +20,7 @@ from onward.frontends.tensorflow.sources import concrete, held, input_names, res
 from onward.frontends.tensorflow.translate import Translator, dtype_of
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.model import Model
+from onward.verification.artifacts.graph_def import Names
 
 OPSET = 21
 """What is written unless another opset is asked for: the newest that ONNX Runtime has all kernels for."""
@@ -30,7 +31,7 @@ def from_tensorflow(
     source: Any,
     signature: str | Sequence[Any] | None = None,
     *,
-    inputs: Sequence[str] | None = None,
+    inputs: Names | None = None,
     outputs: Sequence[str] | None = None,
     opset: int = OPSET,
     allow_custom_ops: bool = False,
@@ -40,7 +41,7 @@ def from_tensorflow(
     `source` is a `tf.function`, a concrete function, any callable of tensors, the folder of a SavedModel, or the file
     of a graph. `signature` is the name of one of a SavedModel's signatures, or for a function the `tf.TensorSpec` of
     each argument. `inputs` and `outputs` are names of tensors of a graph: its placeholders unless given, and what
-    nothing reads.
+    nothing reads; as a dict, `inputs` says their shapes too.
     """
     checked_opset(opset)
     load_rules()

@@ -19,12 +19,11 @@ TABLES = {"HashTableV2", "MutableHashTableV2", "MutableDenseHashTableV2"}
 def concrete(
     source: Any,
     signature: str | Sequence[Any] | None = None,
-    inputs: Sequence[str] | None = None,
+    inputs: graph_def.Names | None = None,
     outputs: Sequence[str] | None = None,
 ) -> Any:
     """The concrete function that a source is, or has under the name of a signature or between tensors of a graph."""
-    import tensorflow as tf
-
+    tf = saved_model.import_tensorflow()
     if isinstance(source, str | os.PathLike):
         return _of_file(pathlib.Path(source), signature, inputs, outputs)
     if inputs or outputs:
@@ -43,7 +42,7 @@ def concrete(
     return function.get_concrete_function(*(signature or ()))
 
 
-def _of_file(path: pathlib.Path, signature: Any, inputs: Sequence[str] | None, outputs: Sequence[str] | None) -> Any:
+def _of_file(path: pathlib.Path, signature: Any, inputs: graph_def.Names | None, outputs: Sequence[str] | None) -> Any:
     if graph_def.recognise(path):
         if signature is not None:
             raise OnwardError(f"{path} is a graph, which has no signatures: name `inputs=` and `outputs=`")
@@ -70,11 +69,12 @@ def held(function: Any) -> dict[str, Value]:
     kept = [op.outputs[0].name for op in function.graph.get_operations() if op.type in graph_def.VARIABLES | TABLES]
     if not kept or not hasattr(model, "prune"):
         return {}
-    with model.graph.as_default():
+    with model.graph.as_default(), saved_model.without_remarks():
         read = {name: _read(model.graph.get_tensor_by_name(name)) for name in kept}
+        values = model.prune([], read)
     trained = {variable.name for variable in model.graph.get_collection("trainable_variables")}
     found: dict[str, Value] = {}
-    for name, value in model.prune([], read)().items():
+    for name, value in values().items():
         is_table = function.graph.get_tensor_by_name(name).op.type in TABLES
         found[name] = Table(value) if is_table else Variable(name.split(":")[0], value.numpy(), name in trained)
     return found

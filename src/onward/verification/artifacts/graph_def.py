@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ FIRST_NODE = re.compile(
 )
 """How a GraphDef begins: a field of a node, which begins with its name and the name of its op."""
 FIRST_WORDS = re.compile(rb"(\s|#[^\n]*\n)*(node|versions|library)\s*:?\s*\{")
+Shape = Sequence[int | str | None]
+Names = Sequence[str] | Mapping[str, Shape | None]
+"""Tensors, maybe with their shapes."""
 VARIABLES = {"VariableV2", "Variable", "VarHandleOp"}
 SILENT = VARIABLES | {
     "Const",
@@ -42,13 +45,15 @@ def open_graph(path: Path) -> Opened:
     return open_function(graph_function(path))
 
 
-def graph_function(path: Path, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Any:
+def graph_function(path: Path, inputs: Names | None = None, outputs: Sequence[str] | None = None) -> Any:
     """A graph as a function of TensorFlow, from tensors to tensors that are named as in the graph.
 
     Unless they are given, its inputs are the placeholders, and its outputs what nothing in the graph reads.
     """
     tf = import_tensorflow()
     definition = read(path)
+    if isinstance(inputs, Mapping):
+        _set_shapes(definition, inputs, path)
     if held := sorted(node.name for node in definition.node if node.op in VARIABLES):
         raise UnsupportedError(
             f"{path}: its variables are not in the file ({_listed(held)}): freeze the graph, or convert the SavedModel"
@@ -60,12 +65,13 @@ def graph_function(path: Path, inputs: Sequence[str] | None = None, outputs: Seq
     fetched = [_tensor(whole.graph, name, path) for name in outputs or _ends(definition)]
     if not fetched:
         raise InvalidModelError(f"{path}: the graph has no outputs; name some")
-    fed = [_tensor(whole.graph, name, path) for name in inputs or _placeholders(whole.graph, fetched)]
+    fed = [_tensor(whole.graph, name, path) for name in inputs or ()]
+    more = _placeholders(whole.graph, fetched, fed)
+    if inputs and more:
+        raise OnwardError(f"{path}: the outputs need more than these inputs: {_listed([name_of(t) for t in more])}")
+    fed += more
     specs = {name_of(tensor): tf.TensorSpec(tensor.shape, tensor.dtype, name_of(tensor)) for tensor in fed}
-    try:
-        function = whole.prune(fed, {name_of(tensor): tensor for tensor in fetched}, input_signature=((), specs))
-    except ValueError as error:
-        raise OnwardError(f"{path}: the outputs need more than these inputs: {_first_line(error)}") from error
+    function = whole.prune(fed, {name_of(tensor): tensor for tensor in fetched}, input_signature=((), specs))
     function._arg_keywords, function._num_positional_args = list(specs), 0
     return function
 
@@ -89,6 +95,20 @@ def read(path: Path) -> Any:
     return definition
 
 
+def _set_shapes(definition: Any, shapes: Mapping[str, Shape | None], path: Path) -> None:
+    """Say more of the shapes of placeholders than the graph does."""
+    nodes = {node.name: node for node in definition.node if node.op == "Placeholder"}
+    for name, shape in shapes.items():
+        if shape is None:
+            continue
+        node = nodes.get(name.removesuffix(":0"))
+        if node is None:
+            raise OnwardError(f"{path}: {name!r} is no placeholder, whose shape could be given")
+        node.attr["shape"].shape.Clear()
+        for size in shape:
+            node.attr["shape"].shape.dim.add(size=size if isinstance(size, int) else -1)
+
+
 def name_of(tensor: Any) -> str:
     """What is called `x:0` in TensorFlow is `x`."""
     return str(tensor.op.name if tensor.value_index == 0 else tensor.name)
@@ -106,17 +126,20 @@ def _ends(definition: Any) -> list[str]:
     return [node.name for node in definition.node if node.op not in SILENT and node.name not in read]
 
 
-def _placeholders(graph: Any, fetched: Sequence[Any]) -> list[str]:
-    """Those that the outputs depend on, in the order of the graph."""
-    found = {tensor.op for tensor in fetched}
-    waiting = list(found)
+def _placeholders(graph: Any, fetched: Sequence[Any], fed: Sequence[Any]) -> list[Any]:
+    """Those that the outputs depend on, beyond what is fed, in the order of the graph."""
+    found = {tensor.op for tensor in fed}
+    waiting = [tensor.op for tensor in fetched if tensor.op not in found]
+    found |= set(waiting)
     while waiting:
         operation = waiting.pop()
         for earlier in [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]:
             if earlier not in found:
                 found.add(earlier)
                 waiting.append(earlier)
-    return [op.name for op in graph.get_operations() if op in found and op.type == "Placeholder"]
+    given = {tensor.op for tensor in fed}
+    order = [op for op in graph.get_operations() if op in found and op not in given]
+    return [op.outputs[0] for op in order if op.type == "Placeholder"]
 
 
 def _listed(names: Sequence[str]) -> str:

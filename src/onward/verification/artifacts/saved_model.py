@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,8 @@ def signature_of(path: Path, name: str | None = None) -> Any:
     """One of a SavedModel's functions: the one of that name, else the one that servers use, or the only one."""
     tensorflow = import_tensorflow()
     try:
-        model = tensorflow.saved_model.load(str(path), tags=_tags(path))
+        with without_remarks():
+            model = tensorflow.saved_model.load(str(path), tags=_tags(path))
     except Exception as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise InvalidModelError(f"{path}: TensorFlow does not load this SavedModel: {reason[0]}") from error
@@ -42,6 +45,18 @@ def signature_of(path: Path, name: str | None = None) -> Any:
     function = signatures[name or choose(signatures)]
     function._onward_keeps = model  # its variables live as long as the object they belong to
     return function
+
+
+@contextmanager
+def without_remarks() -> Iterator[None]:
+    """TensorFlow has much to say about what TensorFlow 1 has saved."""
+    log = logging.getLogger("tensorflow")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _tags(path: Path) -> list[str] | None:
