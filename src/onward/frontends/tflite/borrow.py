@@ -7,7 +7,9 @@ from typing import Any
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.frontends.tensorflow.complex_numbers import applied
 from onward.frontends.tensorflow.registry import RULES
+from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
 
 ACTIVATIONS = ("", "Relu", "", "Relu6", "Tanh")
@@ -20,6 +22,8 @@ def like(op: Writer, op_type: str, *inputs: Any, **options: Any) -> Any:
     assert rule is not None
     outer, op.operation = op.operation, SimpleNamespace(type=op_type, inputs=[], outputs=[], graph=None)
     try:
+        if any(isinstance(value, Complex) for value in inputs):
+            return applied(op, op_type, rule, inputs, options)
         return rule.function(op, *inputs, **options)
     finally:
         op.operation = outer

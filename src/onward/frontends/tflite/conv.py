@@ -8,25 +8,15 @@ from onward.frontends.tensorflow.conv import convolved, transposed
 from onward.frontends.tensorflow.pool import pooled
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.borrow import activated, fused, like, padding
+from onward.frontends.tflite.hybrid import weighted
 from onward.frontends.tflite.registry import rule
+from onward.frontends.tflite.translate import turned
 
 
 def _sizes(filters: Tensor) -> list[int]:
     if filters.sizes is None:
         raise UnsupportedError("the size of the filters is not known")
     return filters.sizes
-
-
-def turned(op: Writer, weight: Tensor, perm: list[int]) -> Tensor:
-    """A weight in another order of axes; integers are turned before they are made numbers again."""
-    made = weight.value.producer()
-    if made is None or made.op_type != "DequantizeLinear" or made.inputs[0] is None:
-        return op.arranged(weight, perm)
-    inner = op.arranged(op.tensor(made.inputs[0]), perm)
-    axis = made.attributes.get_int("axis", 1)
-    scales = made.inputs[1:]
-    options = {"axis": perm.index(axis)} if scales[0] is not None and scales[0].shape else {}
-    return op.DequantizeLinear(inner, *scales, **options)
 
 
 @rule("CONV_2D")
@@ -38,6 +28,7 @@ def conv_2d(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None) 
     strides = [1, options.strideH, options.strideW, 1]
     rates = [1, options.dilationHFactor, options.dilationWFactor, 1]
     weight = turned(op, filters, [0, 3, 1, 2])
+    x = weighted(op, x, [1, 2, 3], True)
     y = convolved(op, x, weight, [height, width], group, strides, padding(op), (), "NHWC", rates)
     return activated(op, _biased(op, y, bias), fused(op))
 
@@ -52,6 +43,7 @@ def depthwise(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None
     strides = [1, options.strideH, options.strideW, 1]
     rates = [1, options.dilationHFactor, options.dilationWFactor, 1]
     weight = turned(op, filters, [3, 0, 1, 2])
+    x = weighted(op, x, [1, 2, 3], True)
     y = convolved(op, x, weight, [height, width], channels, strides, padding(op), (), "NHWC", rates)
     return activated(op, _biased(op, y, bias), fused(op))
 
@@ -74,6 +66,7 @@ def transpose_conv(op: Writer, sizes: Tensor, filters: Tensor, x: Tensor, bias: 
     options = op.operation.options
     _, height, width, _ = _sizes(filters)
     weight = turned(op, filters, [3, 0, 1, 2])
+    x = weighted(op, x, [1, 2, 3], True, 2)
     strides = [1, options.strideH, options.strideW, 1]
     y = transposed(op, sizes, weight, x, [height, width], 1, strides, padding(op), (), "NHWC", ())
     return activated(op, y if bias is None else y + bias, fused(op))
@@ -114,6 +107,7 @@ def fully_connected(op: Writer, x: Tensor, weight: Tensor, bias: Tensor | None =
     taken = _sizes(weight)[1]
     if not options.keepNumDims and (x.rank != 2 or (x.dims or [None])[-1] != taken):
         x = op.Reshape(x, op.ints([-1, taken]))
+    x = weighted(op, x, [-1], options.asymmetricQuantizeInputs)
     y = op.MatMul(x, turned(op, weight, [1, 0]))
     return activated(op, y if bias is None else y + bias, fused(op))
 
@@ -121,6 +115,7 @@ def fully_connected(op: Writer, x: Tensor, weight: Tensor, bias: Tensor | None =
 @rule("BATCH_MATMUL")
 def batch_matmul(op: Writer, a: Tensor, b: Tensor) -> Tensor:
     options = op.operation.options
+    a = weighted(op, a, [-2 if options.adjX else -1], options.asymmetricQuantizeInputs)
     return like(op, "BatchMatMulV2", a, b, adj_x=options.adjX, adj_y=options.adjY)  # type: ignore[no-any-return]
 
 

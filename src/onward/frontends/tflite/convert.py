@@ -6,23 +6,35 @@ import os
 import pathlib
 from typing import Any
 
+import onnx_ir as ir
+
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.translate import Translator
-from onward.frontends.tflite.read import Lite, dtype_of, name_of, read
+from onward.frontends.tflite.read import DTYPES, Lite, dtype_of, name_of, read, scale_of
 from onward.frontends.tflite.registry import RULES
 from onward.frontends.tflite.translate import GraphWalk
 from onward.model import Model
 
 
-def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int = OPSET) -> Model:
-    """A model of TensorFlow Lite, by its path or as bytes, as an ONNX model; quantised ones have QDQ pairs."""
-    checked_opset(opset)
+EIGHT_BITS = 20
+"""The last opset before QuantizeLinear got an attribute that ONNX Runtime 1.31 does not keep right: with int8, it moves
+these nodes about, makes them uint8, and then does not load what it made. 16 bits are not affected, and need the next."""
+
+
+def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = None) -> Model:
+    """A model of TensorFlow Lite, by its path or as bytes, as an ONNX model; quantised ones have QDQ pairs.
+
+    The opset is one that ONNX Runtime runs all of the model in, unless it is given.
+    """
     load_rules()
     load_rules("tflite")
     lite = read(source)
+    if opset is None:
+        opset = EIGHT_BITS if quantised(lite, ir.DataType.INT8) and not quantised(lite, ir.DataType.INT16) else OPSET
+    checked_opset(opset)
     _check(lite)
     translator = Translator(opset)
     translator.model.graph.name = "model" if isinstance(source, bytes) else pathlib.Path(source).stem
@@ -35,7 +47,29 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int = OPSET) -
         named = translator.op.Identity(result)
         named.value.name = translator.op.names.value(name_of(graph.tensors[index]))
         translator.model.graph.outputs.append(named.value)
-    return finished(translator, Model(translator.model))
+    model = finished(translator, Model(translator.model))
+    if opset > EIGHT_BITS and quantised(lite, ir.DataType.INT8):
+        _check_loads(model)
+    return model
+
+
+def quantised(lite: Lite, dtype: ir.DataType) -> bool:
+    """Whether numbers stand as integers of this dtype for others anywhere."""
+    tensors = (tensor for graph in lite.graphs for tensor in graph.tensors)
+    return any(DTYPES.get(tensor.type) == dtype and scale_of(tensor) is not None for tensor in tensors)
+
+
+def _check_loads(model: Model) -> None:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        onnxruntime.InferenceSession(model.to_proto().SerializeToString(), options)
+    except Exception as error:
+        raise UnsupportedError(
+            f"ONNX Runtime does not load this model of 8 bits in an opset after {EIGHT_BITS}: {error}"
+        ) from error
 
 
 def _input(translator: Translator, tensor: Any) -> Tensor:
@@ -55,7 +89,8 @@ def _check(lite: Lite) -> None:
         for operator in graph.operators or ():
             op_type = lite.op_type(operator)
             if op_type not in RULES:
-                missing.setdefault(op_type, []).append(name_of(graph.tensors[operator.outputs[0]]))
+                where = name_of(graph.tensors[operator.outputs[0]]) if len(operator.outputs) else name_of(graph)
+                missing.setdefault(op_type, []).append(where)
     if missing:
         listed = "; ".join(f"{op} ({', '.join(where[:3])})" for op, where in sorted(missing.items()))
         raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")

@@ -130,7 +130,7 @@ def cast(op: Writer, x: Tensor) -> Tensor:
 @rule("DEQUANTIZE")
 def dequantize(op: Writer, x: Tensor) -> Tensor:
     scale = op.operation.scale(0)
-    return dequantized(op, x, scale) if scale is not None else x.cast(dtype_of(op.operation.outputs[0]))
+    return dequantized(op, x, scale, alone=True) if scale is not None else x.cast(dtype_of(op.operation.outputs[0]))
 
 
 @rule("QUANTIZE")

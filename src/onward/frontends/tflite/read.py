@@ -15,6 +15,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.frontends.tflite.sparse import dense
 
 DTYPES = {
     0: ir.DataType.FLOAT,
@@ -70,19 +71,18 @@ class Lite:
     def array(self, tensor: Any) -> npt.NDArray[Any] | None:
         """The numbers of a constant."""
         data = self.model.buffers[tensor.buffer].data
-        if data is None or len(data) == 0:
-            return None
-        dtype = dtype_of(tensor)
         shape = [] if tensor.shape is None else [int(n) for n in tensor.shape]
+        if data is None or len(data) == 0:
+            return np.zeros(shape, dtype_of(tensor).numpy()) if 0 in shape else None
+        dtype = dtype_of(tensor)
         if dtype == ir.DataType.STRING:
             return np.asarray(_strings(bytes(data)), object).reshape(shape)
-        if tensor.sparsity is not None:
-            raise UnsupportedError(f"{name_of(tensor)}: sparse weights")
         if dtype == ir.DataType.INT4:
             pairs = np.frombuffer(bytes(data), np.uint8)
             both = np.stack([pairs & 15, pairs >> 4], 1).reshape(-1)[: int(np.prod(shape))].astype(np.int8)
             return np.where(both > 7, both - 16, both).astype(np.int8).reshape(shape)
-        return np.frombuffer(bytes(data), dtype.numpy()).reshape(shape)
+        numbers = np.frombuffer(bytes(data), dtype.numpy())
+        return numbers.reshape(shape) if tensor.sparsity is None else dense(numbers, shape, tensor.sparsity)
 
 
 def _strings(data: bytes) -> list[bytes]:

@@ -19,6 +19,7 @@ SAME = {
     "BROADCAST_TO": "BroadcastTo",
     "EXPAND_DIMS": "ExpandDims",
     "FILL": "Fill",
+    "DENSIFY": "Identity",
     "GATHER_ND": "GatherNd",
     "MATRIX_DIAG": "MatrixDiag",
     "MATRIX_SET_DIAG": "MatrixSetDiag",

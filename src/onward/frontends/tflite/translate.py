@@ -18,8 +18,12 @@ from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.read import Lite, Scale, dtype_of, name_of, scale_of
 from onward.frontends.tflite.registry import RULES
 
-AS_THEY_ARE = {"QUANTIZE", "DEQUANTIZE", "SHAPE", "RANK"}
-"""Ops whose rules take quantised tensors as the integers they are."""
+AS_THEY_ARE = {
+    "ASSIGN_VARIABLE", "BITCAST", "CALL_ONCE", "CAST", "DENSIFY", "DEQUANTIZE", "IF", "MATRIX_DIAG", "MATRIX_SET_DIAG",
+    "QUANTIZE", "RANK", "READ_VARIABLE", "SCATTER_ND", "SHAPE", "SPARSE_TO_DENSE", "STABLEHLO_CASE",
+    "STABLEHLO_COMPOSITE", "WHILE", "ZEROS_LIKE",
+}  # fmt: skip
+"""Ops that take quantised tensors as the integers they are, and give such."""
 
 
 @dataclass
@@ -44,6 +48,8 @@ class GraphWalk:
         self.lite, self.graph, self.translator = lite, lite.graphs[number], translator
         self.op = translator.op
         self.values: dict[int, Any] = {}
+        self.integers: dict[ir.Value, tuple[Tensor, Scale, bool]] = {}
+        """What numbers were made of."""
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         for index, value in zip(self.graph.inputs, arguments, strict=True):
@@ -77,7 +83,7 @@ class GraphWalk:
         self.op.operation = call
         outer, self.op.scope = self.op.scope, f"{name}/"
         try:
-            taken = [None if i < 0 else self._taken(op_type, int(i)) for i in operator.inputs]
+            taken = [None if i < 0 else self._taken(call, int(i)) for i in operator.inputs]
             results = rule(self.op, *taken)
         except OnwardError as error:
             raise type(error)(f"{op_type} {name!r}: {error}") from error
@@ -86,14 +92,16 @@ class GraphWalk:
         for index, result in zip(operator.outputs, _listed(results), strict=False):
             self.values[int(index)] = self._given(op_type, int(index), result)
 
-    def _taken(self, op_type: str, index: int) -> Any:
+    def _taken(self, call: Call, index: int) -> Any:
         value, scale = self.value(index), scale_of(self.graph.tensors[index])
-        return value if scale is None or op_type in AS_THEY_ARE else dequantized(self.op, value, scale)
+        if scale is None or call.type in AS_THEY_ARE:
+            return value
+        return dequantized(self.op, value, scale, alone=not any(map(scale_of, filter(None, call.outputs))))
 
     def _given(self, op_type: str, index: int, value: Any) -> Any:
         tensor = self.graph.tensors[index]
         scale = scale_of(tensor)
-        if isinstance(value, Tensor) and value.dtype == ir.DataType.FLOAT and scale is not None:
+        if isinstance(value, Tensor) and scale is not None and op_type not in AS_THEY_ARE:
             value = quantized(self.op, value, scale, dtype_of(tensor))
         if isinstance(value, Tensor):
             if dtype_of(tensor) != value.dtype:
@@ -118,16 +126,45 @@ def _parameters(op: Writer, scale: Scale, dtype: ir.DataType) -> tuple[Tensor, T
     return op.constant(scales.copy()), op.constant(zeros.astype(dtype.numpy())), options
 
 
-def dequantized(op: Writer, value: Tensor | Complex, scale: Scale) -> Tensor:
-    """The numbers that integers stand for."""
+def dequantized(op: Writer, value: Tensor | Complex, scale: Scale, alone: bool = False) -> Tensor:
+    """The numbers that integers stand for.
+
+    Constants that stand `alone`, beside numbers that are no such integers, are written as arithmetic: ONNX Runtime would
+    make something of its own of a DequantizeLinear there, which is less exact.
+    """
     assert isinstance(value, Tensor)
-    if value.dtype == ir.DataType.INT16:
-        op.need(21, "numbers quantised to 16 bits")
-    if value.dtype == ir.DataType.INT64:
-        scales, zeros, _ = _parameters(op, scale, value.dtype)
-        return (value - zeros).cast(ir.DataType.FLOAT) * scales
-    scales, zeros, options = _parameters(op, scale, value.dtype)
-    return op.DequantizeLinear(value, scales, zeros, **options)
+    if (alone and op.known(value) is not None) or value.dtype == ir.DataType.INT64:
+        numbers = _outermost(op, value, scale)
+    else:
+        if value.dtype == ir.DataType.INT16:
+            op.need(21, "numbers quantised to 16 bits")
+        scales, zeros, options = _parameters(op, scale, value.dtype)
+        numbers = op.DequantizeLinear(value, scales, zeros, **options)
+    op.operation.graph.integers[numbers.value] = (value, scale, alone)
+    return numbers
+
+
+def _outermost(op: Writer, value: Tensor, scale: Scale) -> Tensor:
+    """By arithmetic; of a constant, before all else, so that a loop does not do it again and again."""
+    if op.known(value) is not None and op.graph is not op.model.graph:
+        with op.inside(op.model.graph):
+            return _outermost(op, value, scale)
+    lying = [1] * op.rank(value, "integers that stand for numbers")
+    if scale.scales.size > 1:
+        lying[scale.axis] = -1
+    zeros, scales = (array.astype(np.float32).reshape(lying) for array in (scale.zeros, scale.scales))
+    numbers = value.cast(ir.DataType.FLOAT)
+    return (numbers - op.constant(zeros) if zeros.any() else numbers) * op.constant(scales)
+
+
+def turned(op: Writer, weight: Tensor, perm: list[int]) -> Tensor:
+    """A weight in another order of axes; integers are turned before they are made numbers again."""
+    made_of = op.operation.graph.integers.get(weight.value)
+    if made_of is None:
+        return op.arranged(weight, perm)
+    integers, scale, alone = made_of
+    turned = Scale(scale.scales, scale.zeros, perm.index(scale.axis) if scale.scales.size > 1 else 0)
+    return dequantized(op, op.arranged(integers, perm), turned, alone)
 
 
 def quantized(op: Writer, value: Tensor, scale: Scale, dtype: ir.DataType) -> Tensor:
