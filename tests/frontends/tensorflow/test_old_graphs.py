@@ -11,13 +11,12 @@ tf = pytest.importorskip("tensorflow")
 
 from test_battery import check, run  # noqa: E402
 
-from onward.errors import OnwardError, UnsupportedError  # noqa: E402
 from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
-from onward.verification.artifacts import open_artifact  # noqa: E402
 from onward.verification.artifacts.graph_def import graph_function  # noqa: E402
 
 v1 = tf.compat.v1
 RNG = np.random.default_rng(0)
+KERNEL = RNG.standard_normal((5, 8)).astype(np.float32)
 ROWS = RNG.standard_normal((5, 3)).astype(np.float32)
 
 
@@ -179,8 +178,8 @@ def folded(x: Any) -> Any:
 
 
 def lstm(x: Any) -> Any:
-    """A recurrent network as `dynamic_rnn` wrote it, with lengths: a branch in each round leaves finished rows alone."""
-    kernel = v1.get_variable("kernel", initializer=tf.constant(RNG.standard_normal((5, 8)), tf.float32))
+    """As `dynamic_rnn` wrote a recurrent network, with lengths: a branch in each round leaves finished rows alone."""
+    kernel = v1.get_variable("kernel", initializer=KERNEL)
     bias = v1.get_variable("bias", initializer=tf.zeros([8]), use_resource=False)
     steps = tf.TensorArray(tf.float32, size=4).unstack(tf.stack([x * k for k in (1.0, 0.5, -1.0, 2.0)]))
     lengths = tf.cast(tf.range(tf.shape(x)[0]) % 4 + 1, tf.int32)
