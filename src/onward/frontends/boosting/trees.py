@@ -66,7 +66,7 @@ def scores(op: Builder, x: Tensor, trees: Sequence[Tree], test: int, targets: in
         owner = np.repeat(np.arange(len(trees)), np.diff(nodes))
         listed[f"nodes_{side}leafs"] = to < 0
         listed[f"nodes_{side}nodeids"] = np.where(to < 0, ~to + leaves[owner], to + nodes[owner])
-    return op.many(
+    found = op.many(
         "TreeEnsemble",
         1,
         x,
@@ -79,6 +79,8 @@ def scores(op: Builder, x: Tensor, trees: Sequence[Tree], test: int, targets: in
         nodes_splits=ir.Tensor(np.concatenate([tree.threshold for tree in trees]).astype(dtype)),
         **{name: ir.AttrInt64s(name, numbers.astype(np.int64).tolist()) for name, numbers in listed.items()},
     )[0]
+    found.value.shape = ir.Shape([*(x.dims or [None])[:1], targets])
+    return found
 
 
 def reached(op: Builder, x: Tensor, trees: Sequence[Tree], test: int) -> Tensor:
