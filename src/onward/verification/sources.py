@@ -87,7 +87,7 @@ def read_unchecked(given: Any) -> Iterator[DataSet]:
         if isinstance(item, Mapping):
             yield DataSet(f"given {number}" if len(items) > 1 else "given", dict(item))
         elif isinstance(item, str | os.PathLike) and Path(item).suffix.lower() == ".npz":
-            yield DataSet(str(item), dict(_npz(Path(item))))
+            yield DataSet(str(item), dict(read_npz(Path(item))))
         else:
             raise InvalidDataError("the model does not say which inputs it takes: give arrays by name, or an npz")
 
@@ -181,10 +181,10 @@ class Reader:
     def _file(self, path: Path, label: str) -> DataSet:
         suffix = path.suffix.lower()
         if suffix == ".npz":
-            return DataSet(label, checked(self._by_name(_npz(path), path), self.slots, str(path)))
+            return DataSet(label, checked(self._by_name(read_npz(path), path), self.slots, str(path)))
         if suffix in (".npy", ".pb"):
             slot = self._only(path)
-            value = _npy(path) if suffix == ".npy" else read_pb(path, slot.containers)
+            value = read_npy(path) if suffix == ".npy" else read_pb(path, slot.containers)
             return DataSet(label, checked({slot.name: value}, self.slots, str(path)))
         if suffix in EXTENSIONS:
             slot = image_input(self.slots, path)
@@ -220,7 +220,7 @@ class Reader:
         files = sorted((p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")), key=_natural)
         arrays = {p.stem: p for p in files if p.suffix.lower() == ".npy"}
         if any(slot.name in arrays for slot in self.slots):
-            named = {name: _npy(file) for name, file in arrays.items()}
+            named = {name: read_npy(file) for name, file in arrays.items()}
             yield DataSet(path.name or str(path), checked(named, self.slots, str(path)))
             return
         known = [p for p in files if p.suffix.lower() in (".npz", ".npy", *EXTENSIONS)]
@@ -265,7 +265,7 @@ def _numbered(folder: Path, kind: str) -> dict[int, Path]:
     return {int(match.group(1)): path for path, match in names.items() if match}
 
 
-def _npz(path: Path) -> dict[str, Array]:
+def read_npz(path: Path) -> dict[str, Array]:
     def load() -> dict[str, Array]:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
@@ -273,7 +273,7 @@ def _npz(path: Path) -> dict[str, Array]:
     return _loaded(path, load)
 
 
-def _npy(path: Path) -> Array:
+def read_npy(path: Path) -> Array:
     def load() -> Array:
         with path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))

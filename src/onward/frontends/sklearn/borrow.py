@@ -1,0 +1,66 @@
+"""Estimators that have no rule here: the nodes that skl2onnx writes for them, or converters registered with it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.canon.build import Tensor
+from onward.errors import UnsupportedError
+from onward.frontends.sklearn.registry import Outputs
+from onward.frontends.sklearn.writer import ML, Data, Writer
+from onward.model import load
+
+KNOWN = {"label": "predict", "probabilities": "predict_proba", "scores": "decision_function"}
+
+
+def borrowed(op: Writer, estimator: Any, x: Data) -> Outputs:
+    from skl2onnx import convert_sklearn
+    from skl2onnx._supported_operators import sklearn_operator_name_map
+    from skl2onnx.common import data_types as kinds
+    from skl2onnx.common._registration import _converter_pool
+
+    name = type(estimator).__name__
+    alias = sklearn_operator_name_map.get(type(estimator))
+    if alias is None or alias not in _converter_pool:
+        raise UnsupportedError(f"{name} has no rule here, and no converter registered with skl2onnx")
+    tensor = x if isinstance(x, Tensor) and x.dtype == ir.DataType.STRING else op.matrix(x)
+    strings = tensor.dtype == ir.DataType.STRING
+    if strings and tensor.rank == 1:
+        tensor = op.column(tensor)
+    kind = kinds.StringTensorType if strings else kinds.DoubleTensorType
+    options = {id(estimator): {"zipmap": False}} if hasattr(estimator, "predict_proba") else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            proto = convert_sklearn(
+                estimator,
+                initial_types=[("X", kind([None, op.width(tensor)]))],
+                options=options,
+                target_opset={"": op.model.opset_imports[""], ML: 3},
+            )
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UnsupportedError(f"{name}: skl2onnx does not convert it: {reason}") from error
+    found = _copied(op, load(proto).ir.graph, tensor)
+    if len(found) == 1:
+        return {("predict" if hasattr(estimator, "predict") else "transform"): found[0]}
+    second = "predict_proba" if hasattr(estimator, "predict_proba") else "decision_function"
+    return {"predict": found[0], second: found[1]}
+
+
+def _copied(op: Writer, graph: ir.Graph, x: Tensor) -> list[Tensor]:
+    """The nodes of a graph of one input, written again."""
+    values: dict[ir.Value, Tensor] = {graph.inputs[0]: x}
+    for value in graph.initializers.values():
+        constant = value.const_value
+        assert constant is not None
+        strings = constant.dtype == ir.DataType.STRING
+        values[value] = op.strings(constant.numpy()) if strings else op.constant(constant.numpy(), constant.dtype)
+    for node in graph:
+        inputs = [None if value is None else values[value] for value in node.inputs]
+        made = op.many(node.op_type, len(node.outputs), *inputs, domain=node.domain, **node.attributes)
+        values |= zip(node.outputs, made, strict=True)
+    return [values[value] for value in graph.outputs]

@@ -1,0 +1,198 @@
+"""Writes ONNX nodes for estimators: in float64, in which scikit-learn computes as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from onward.canon.build import Builder, Tensor
+from onward.errors import UnsupportedError
+from onward.frontends.sklearn.registry import RULES, Outputs, key_of
+
+ML = "ai.onnx.ml"
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of a data frame, each of one type: tensors of (batch, 1) by name."""
+
+    columns: dict[str, Tensor]
+
+
+Data = Tensor | Table
+
+
+class Writer(Builder):
+    """A builder that knows estimators, tables and constants in the dtype of the computation."""
+
+    real = ir.DataType.DOUBLE
+
+    def __init__(self, model: ir.Model) -> None:
+        super().__init__(model)
+        self._done: dict[tuple[int, Any], Outputs] = {}
+        self._kept: list[Any] = []
+
+    def outputs(self, estimator: Any, x: Data) -> Outputs:
+        """What each method of a fitted estimator returns."""
+        place = tuple(id(t.value) for t in (x.columns.values() if isinstance(x, Table) else [x]))
+        key = (id(estimator), place)
+        if key not in self._done:
+            self._kept.append(estimator)
+            self._done[key] = self._written(estimator, x)
+        return self._done[key]
+
+    def _written(self, estimator: Any, x: Data) -> Outputs:
+        rule = RULES.get(key_of(estimator))
+        if rule is None:
+            from onward.frontends.sklearn.borrow import borrowed
+
+            return borrowed(self, estimator, x)
+        outer, self.scope = self.scope, f"{self.scope}{type(estimator).__name__}/"
+        try:
+            return rule.function(self, estimator, x if rule.as_given else self.matrix(x))
+        finally:
+            self.scope = outer
+
+    def method(self, estimator: Any, name: str, x: Data) -> Tensor:
+        """What one method returns."""
+        found = self.outputs(estimator, x)
+        if name not in found:
+            raise UnsupportedError(f"{type(estimator).__name__}.{name} has no rule")
+        return found[name]
+
+    def predict(self, estimator: Any, x: Data) -> Tensor:
+        return self.method(estimator, "predict", x)
+
+    def transform(self, estimator: Any, x: Data) -> Tensor:
+        return self.method(estimator, "transform", x)
+
+    def matrix(self, x: Data) -> Tensor:
+        """As one matrix of numbers in the dtype of the computation."""
+        if isinstance(x, Tensor):
+            return self.number(x)
+        columns = [self.number(column) for column in x.columns.values()]
+        return self.hstack(columns)
+
+    def plain(self, x: Data) -> Tensor:
+        """As one tensor: of strings where all are strings, else of numbers."""
+        if isinstance(x, Tensor):
+            return x
+        if all(column.dtype == ir.DataType.STRING for column in x.columns.values()):
+            return self.hstack(list(x.columns.values()))
+        return self.matrix(x)
+
+    def number(self, x: Tensor) -> Tensor:
+        if x.dtype == ir.DataType.STRING:
+            raise UnsupportedError(f"{self.scope.rstrip('/')} is given strings, where it takes numbers")
+        return x.cast(self.real)
+
+    def columns(self, x: Data) -> list[Tensor]:
+        """One by one, each as (batch, 1), in the types they have."""
+        if isinstance(x, Table):
+            return list(x.columns.values())
+        if x.rank == 1:
+            return [self.column(x)]
+        return [self.take(x, [i]) for i in range(self.width(x))]
+
+    def chosen(self, x: Data, indices: Sequence[int]) -> Data:
+        """Some of the columns."""
+        if isinstance(x, Table):
+            names = list(x.columns)
+            return Table({names[i]: x.columns[names[i]] for i in indices})
+        return self.take(x, indices)
+
+    def take(self, x: Tensor, indices: Sequence[int] | Array) -> Tensor:
+        """Columns of a matrix."""
+        numbers = [int(i) for i in indices]
+        if numbers == list(range(self.width(x))):
+            return x
+        return self.Gather(x, self.ints(numbers), axis=1)
+
+    def width(self, x: Data) -> int:
+        if isinstance(x, Table):
+            return len(x.columns)
+        size = x.dims[1] if x.dims is not None and len(x.dims) == 2 else None
+        if not isinstance(size, int):
+            raise UnsupportedError(f"{self.scope.rstrip('/')}: how many columns it is given is not known")
+        return size
+
+    def hstack(self, parts: Sequence[Tensor]) -> Tensor:
+        return parts[0] if len(parts) == 1 else self.Concat(*parts, axis=1)
+
+    def column(self, x: Tensor) -> Tensor:
+        """A vector as a matrix of one column."""
+        return x if x.rank == 2 else self.Unsqueeze(x, self.ints([1]))
+
+    def flat(self, x: Tensor) -> Tensor:
+        """A matrix of one column as a vector."""
+        return x if x.rank == 1 else self.Squeeze(x, self.ints([1]))
+
+    def rows(self, x: Tensor) -> Tensor:
+        """How many rows there are, as a vector of one number."""
+        return self.Shape(x, start=0, end=1)
+
+    def repeated(self, row: Tensor, x: Tensor) -> Tensor:
+        """A row for each row of `x`."""
+        rest = self.ints([d for d in row.dims or () if isinstance(d, int)])
+        return self.Expand(row, self.Concat(self.rows(x), rest, axis=0))
+
+    def reals(self, numbers: Any) -> Tensor:
+        """A constant in the dtype of the computation."""
+        return self.constant(np.asarray(numbers, dtype=self.real.numpy()))
+
+    def labels(self, classes: Any, index: Tensor) -> Tensor:
+        """The classes of these numbers."""
+        return self.Gather(self.listed(classes), index, axis=0)
+
+    def listed(self, values: Any) -> Tensor:
+        """Classes or categories as a constant: of strings, or of the dtype they have."""
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            if all(isinstance(item, str) for item in array):
+                return self.strings(array)
+            array = np.asarray(array.tolist())
+        if array.dtype.kind in "US":
+            return self.strings(array)
+        if array.dtype.kind not in "biuf":
+            raise UnsupportedError(f"{self.scope.rstrip('/')}: labels of type {array.dtype} are no type of ONNX")
+        return self.constant(array)
+
+    def linear(self, x: Tensor, coefficients: Any, intercept: Any) -> Tensor:
+        """x · coefficientsᵀ + intercept; a vector of coefficients gives a vector."""
+        weights = np.asarray(coefficients, np.float64)
+        found = self.MatMul(x, self.reals(np.atleast_2d(weights).T))
+        if np.any(np.asarray(intercept) != 0):
+            found = found + self.reals(intercept)
+        return self.flat(found) if weights.ndim == 1 else found
+
+    def mean(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
+        return self.ReduceMean(x, self.ints([axis]), keepdims=int(keepdims))
+
+    def argmax(self, x: Tensor) -> Tensor:
+        """The first of the largest of each row."""
+        return self.ArgMax(x, axis=1, keepdims=0)
+
+    def argmin(self, x: Tensor) -> Tensor:
+        return self.ArgMin(x, axis=1, keepdims=0)
+
+    def share(self, x: Tensor) -> Tensor:
+        """Each row by its sum."""
+        return x / self.sum(x, [1])
+
+    def pair(self, p: Tensor) -> Tensor:
+        """The probabilities of two classes from that of the second."""
+        second = self.column(p)
+        return self.hstack([1.0 - second, second])
+
+    def sign(self, scores: Tensor) -> Tensor:
+        """1 for what belongs to the data, -1 for what does not."""
+        return self.Where(scores >= 0, self.index(1), self.index(-1))
+
+    def isnan(self, x: Tensor) -> Tensor:
+        return self.IsNaN(x)

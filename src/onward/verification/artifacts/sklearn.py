@@ -1,0 +1,149 @@
+"""A fitted estimator of scikit-learn, in memory or in a .skops file."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.verification.artifacts import Kind, Opened, register
+from onward.verification.artifacts.matching import Declared
+from onward.verification.artifacts.trust import TRUSTED
+from onward.verification.runners import Inputs, Outputs
+from onward.verification.tables import derived, feeds, like, shortened
+
+SAMPLE: ContextVar[Any] = ContextVar("sample", default=None)
+"""Rows such as the estimator is given, where the user gave some."""
+SCHEMA = "schema.json"
+
+METHODS = ("predict", "predict_proba", "decision_function", "transform")
+"""What is asked of estimators."""
+
+
+def available(estimator: Any) -> list[str]:
+    """Of these methods those that an estimator has, fitted as it is."""
+    return [method for method in METHODS if hasattr(estimator, method)]
+
+
+def asked(estimator: Any) -> list[str]:
+    """The methods whose results a model gives, unless others are asked for.
+
+    Predictions, and beside them probabilities or, where there are none, scores; of clusters the distances as well; of
+    anything else the transformed data.
+    """
+    found = available(estimator)
+    if "predict" not in found or hasattr(estimator, "get_support"):
+        if "transform" not in found:
+            raise UnsupportedError(
+                f"{type(estimator).__name__} cannot be given new data: it has no predict or transform"
+            )
+        return ["transform"]
+    clusters = getattr(estimator, "_estimator_type", None) == "clusterer" and "transform" in found
+    scores = [method for method in ("predict_proba", "decision_function") if method in found][:1]
+    return ["predict", *scores, *(["transform"] if clusters else [])]
+
+
+def responses(estimator: Any, given: Any, methods: Sequence[str]) -> Outputs:
+    """What methods return, by their names; of one that returns a list, `predict_proba_0` and so on."""
+    found: dict[str, Any] = {}
+    for method in methods:
+        result = getattr(estimator, method)(given)
+        if isinstance(result, list) and result and isinstance(result[0], np.ndarray):
+            found |= {f"{method}_{i}": _array(part) for i, part in enumerate(result)}
+        else:
+            found[method] = _array(result)
+    return found
+
+
+def rounded(outputs: Outputs, inputs: Inputs) -> Outputs:
+    """In float32 where a model is given its numbers in float32: whatever scikit-learn returns, it is no nearer."""
+    floats = {np.asarray(array).dtype for array in inputs.values() if np.asarray(array).dtype.kind == "f"}
+    if floats != {np.dtype(np.float32)}:
+        return outputs
+    return {name: a.astype(np.float32) if a.dtype == np.float64 else a for name, a in outputs.items()}
+
+
+def _array(result: Any) -> Any:
+    if hasattr(result, "toarray"):
+        result = result.toarray()
+    array = np.asarray(result)
+    if array.dtype.kind in "UT" or (array.dtype.kind == "O" and all(isinstance(i, str) for i in array.reshape(-1))):
+        return array.astype(str).astype(object)
+    return np.asarray(array.tolist()) if array.dtype.kind == "O" else array
+
+
+HARMLESS = re.compile(
+    r"sklearn\.(?!datasets\.).*|(xgboost|lightgbm)\.\w+\.[A-Z]\w*|collections\.OrderedDict|numpy\.(dtype|mean)"
+    r"|scipy\.(interpolate\._bsplines\.BSpline|sparse\._csr\.csr_(array|matrix))"
+    r"|scipy\._lib\.array_api_compat\.numpy\._aliases\.asarray"
+)
+"""Types that estimators are made of, beyond those that skops trusts: none of them does anything when it is opened."""
+
+
+def recognise(path: Path) -> bool:
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return SCHEMA in archive.namelist()
+
+
+def loaded(path: Path) -> Any:
+    """The estimator of a .skops file; types that could do harm are refused, unless the user trusts the file."""
+    if not path.is_file():
+        raise OnwardError(f"{path}: there is no such file")
+    if not recognise(path):
+        raise InvalidModelError(f"{path}: it is no .skops file")
+    from skops.io import get_untrusted_types, load
+
+    try:
+        unknown = get_untrusted_types(file=path)
+        if not TRUSTED.get() and (doubtful := [name for name in unknown if not HARMLESS.fullmatch(name)]):
+            raise UnsupportedError(
+                f"{path}: it holds {', '.join(doubtful)}, which could execute code; --trust opens it"
+            )
+        return load(path, trusted=unknown)
+    except OnwardError:
+        raise
+    except Exception as error:
+        raise InvalidModelError(f"{path}: skops does not open it: {type(error).__name__}: {error}") from error
+
+
+def open_skops(path: Path) -> Opened:
+    return open_estimator(loaded(path), ())
+
+
+def open_estimator(estimator: Any, declared: Sequence[Declared]) -> Opened:
+    """It takes what `SAMPLE` holds, or else a number for each feature."""
+    sample = SAMPLE.get()
+    example = shortened(derived(estimator) if sample is None else sample)
+    inputs = feeds(example)
+    methods = asked(estimator)
+
+    def run(given: Inputs) -> Outputs:
+        return rounded(responses(estimator, like(example, given), methods), given)
+
+    slots = [Declared(name, _dtype(array), (None, *array.shape[1:])) for name, array in inputs.items()]
+    return Opened(run, slots)
+
+
+def _dtype(array: Any) -> ir.DataType:
+    return ir.DataType.STRING if array.dtype.kind == "O" else ir.DataType.from_numpy(array.dtype)
+
+
+register(
+    Kind(
+        "scikit-learn estimator",
+        ("sklearn",),
+        recognise,
+        open_skops,
+        f"a zip with {SCHEMA}, as skops writes it",
+        {"sklearn.base.BaseEstimator": open_estimator},
+    )
+)

@@ -1,0 +1,162 @@
+"""Rows of numbers and strings: as an estimator of scikit-learn is given them, and as an ONNX model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from onward.errors import InvalidDataError, UnsupportedError
+from onward.hub.wording import quote
+from onward.verification.sources import read_npy, read_npz
+
+Array = npt.NDArray[Any]
+MOST = 256
+"""Rows that a sample is cut to."""
+MISSING = ""
+"""What stands for a string that is missing, as tensors of strings have no such thing."""
+
+
+def is_frame(data: Any) -> bool:
+    """Whether it is a data frame of pandas, which is not imported to tell."""
+    return hasattr(data, "columns") and hasattr(data, "iloc")
+
+
+def shortened(sample: Any) -> Any:
+    """No more rows than are needed to compare, from all over the sample; lists and sparse matrices as arrays."""
+    if hasattr(sample, "toarray"):
+        sample = sample.toarray()
+    if hasattr(sample, "iloc"):
+        rows = _rows(len(sample))
+        return sample.iloc[rows]
+    if isinstance(sample, list | tuple) and not all(isinstance(item, str) for item in sample):
+        sample = np.asarray(sample)
+    if isinstance(sample, list | tuple):
+        sample = np.asarray(sample, dtype=object)
+    if not isinstance(sample, np.ndarray):
+        raise InvalidDataError(f"a sample is an array or a data frame, not {type(sample).__name__}")
+    if not sample.ndim:
+        raise InvalidDataError("a sample is an array of rows, not a single number")
+    return sample[_rows(len(sample))]
+
+
+def _rows(count: int) -> Array:
+    if not count:
+        raise InvalidDataError("the sample has no rows")
+    return np.unique(np.linspace(0, count - 1, min(count, MOST)).astype(int))
+
+
+def feeds(given: Any) -> dict[str, Array]:
+    """By input: a column of a data frame each, or an array as a whole."""
+    if not is_frame(given):
+        return {"X": _tensor("X", np.asarray(given))}
+    names = [str(name) for name in given.columns]
+    if len(set(names)) < len(names):
+        raise InvalidDataError("two columns of the sample have one name")
+    columns = (given.iloc[:, i] for i in range(len(names)))
+    return {name: _tensor(name, _values(column)).reshape(-1, 1) for name, column in zip(names, columns, strict=True)}
+
+
+def like(example: Any, fed: Mapping[str, Array]) -> Any:
+    """What was fed to a model in the form of an example: the reverse of `feeds`."""
+    if not is_frame(example):
+        return _with_gaps(fed["X"], np.asarray(example))
+    pairs = zip(example.columns, fed.values(), strict=True)
+    columns = {name: _with_gaps(array.reshape(-1), example[name].to_numpy()) for name, array in pairs}
+    return type(example)(columns).astype(example.dtypes)
+
+
+def _with_gaps(array: Array, example: Array) -> Array:
+    """Strings that stand for missing ones as what is missing in the example, if anything is."""
+    gap = next((item for item in example.reshape(-1) if is_missing(item)), MISSING) if array.dtype.kind == "O" else ""
+    if gap == MISSING:
+        return array
+    made = array.copy()
+    made[array == MISSING] = gap
+    return made
+
+
+def _values(column: Any) -> Array:
+    """A column's values: of pandas' own types, as the type of numpy that they are of."""
+    array = column.to_numpy()
+    if array.dtype.kind == "O" and getattr(column.dtype, "kind", "O") in "fiub":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(array)
+
+
+def _tensor(name: str, array: Array) -> Array:
+    if array.dtype.kind in "biuf":
+        return array
+    if array.dtype.kind in "UT":
+        return array.astype(object)
+    if array.dtype.kind != "O":
+        raise UnsupportedError(f"column {quote(name)}: {array.dtype} is no type of ONNX")
+    flat = [MISSING if is_missing(item) else item for item in array.reshape(-1)]
+    if all(isinstance(item, bool) for item in flat):
+        return array.astype(bool)
+    if not all(isinstance(item, str) for item in flat):
+        kinds = sorted({type(item).__name__ for item in flat})
+        raise UnsupportedError(f"column {quote(name)} mixes {', '.join(kinds)}: a tensor is of one type")
+    if len({item for item in array.reshape(-1) if item == MISSING or is_missing(item)}) > 1:
+        raise UnsupportedError(f"column {quote(name)} has missing strings and empty ones, which ONNX cannot tell apart")
+    made = np.empty(len(flat), object)
+    made[:] = flat
+    return made.reshape(array.shape)
+
+
+def is_missing(item: Any) -> bool:
+    """None, NaN or pandas' NA."""
+    return item is None or type(item).__name__ in ("NAType", "NaTType") or (isinstance(item, float) and item != item)
+
+
+def derived(estimator: Any) -> Any:
+    """A sample where none is given: numbers for each feature the estimator was fitted on."""
+    count = getattr(estimator, "n_features_in_", None)
+    if count is None:
+        raise InvalidDataError(f"{type(estimator).__name__} does not say what it takes: give a sample")
+    numbers = np.random.default_rng(0).normal(size=(16, int(count)))
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return numbers
+    import pandas
+
+    return pandas.DataFrame(numbers, columns=list(names))
+
+
+READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+
+
+def read_table(path: Path) -> Any:
+    """The rows in a file: a data frame of a .csv or .parquet, an array of a .npy, of a .npz an array or a frame."""
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise InvalidDataError(f"{path}: there is no such file")
+    if suffix == ".npy":
+        return read_npy(path)
+    if suffix not in (*READERS, ".npz"):
+        raise InvalidDataError(f"{path}: rows are read from .csv, .parquet, .npy and .npz")
+    if suffix == ".npz" and len(arrays := read_npz(path)) == 1:
+        return next(iter(arrays.values()))
+    import pandas
+
+    try:
+        if suffix == ".npz":
+            return pandas.DataFrame({name: array.reshape(-1) for name, array in arrays.items()})
+        return getattr(pandas, READERS[suffix])(path)
+    except Exception as error:
+        raise InvalidDataError(f"{path}: its rows cannot be read: {error}") from error
+
+
+def given_to(estimator: Any, table: Any) -> Any:
+    """Of a data frame the columns that an estimator was fitted on, or an array where it was fitted on an array."""
+    if not is_frame(table):
+        return table
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        if missing := [name for name in names if name not in table.columns]:
+            raise InvalidDataError(f"the sample has no column {quote(str(missing[0]))}, which the estimator takes")
+        return table[list(names)]
+    return table.to_numpy() if len({column.kind for column in table.dtypes}) == 1 else table
