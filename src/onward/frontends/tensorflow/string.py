@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
@@ -119,7 +122,13 @@ ENCODED = {
 @rule("LookupTableFindV2", "LookupTableFind")
 def lookup(op: Writer, table: Table, keys: Tensor, default: Tensor) -> Tensor:
     inputs = op.operation.node_def.attr
-    known_keys, known_values = table.items(inputs["Tin"].type, inputs["Tout"].type)
+    return looked_up(op, *table.items(inputs["Tin"].type, inputs["Tout"].type), keys, default)
+
+
+def looked_up(
+    op: Writer, known_keys: npt.NDArray[Any], known_values: npt.NDArray[Any], keys: Tensor, default: Tensor
+) -> Tensor:
+    """The value of each key, or else the default."""
     other = op.known(default)
     if (keys.dtype, default.dtype) in ENCODED and other is not None and other.size == 1 and known_keys.size:
         op.model.opset_imports["ai.onnx.ml"] = 3

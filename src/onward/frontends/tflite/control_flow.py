@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.registry import rule
-from onward.frontends.tflite.translate import GraphWalk
-
-
-def _called(op: Writer, number: int, arguments: Sequence[Any], walk: GraphWalk) -> list[Any]:
-    return GraphWalk(walk.lite, number, walk.translator).run(arguments)
 
 
 @rule("IF")
@@ -24,7 +16,7 @@ def if_(op: Writer, condition: Tensor, *arguments: Tensor) -> list[Tensor]:
     for number in (options.thenSubgraphIndex, options.elseSubgraphIndex):
         graph = ir.Graph([], [], nodes=[], name=op.names.node("branch"))
         with op.inside(graph):
-            for result in _called(op, number, arguments, walk):
+            for result in walk.called(number, arguments):
                 graph.outputs.append(op.Identity(result).value)
         bodies.append(graph)
     test = op.Reshape(condition, op.ints([]))
@@ -34,7 +26,7 @@ def if_(op: Writer, condition: Tensor, *arguments: Tensor) -> list[Tensor]:
 @rule("WHILE")
 def while_(op: Writer, *arguments: Tensor) -> list[Tensor]:
     options, walk = op.operation.options, op.operation.graph
-    first = _called(op, options.condSubgraphIndex, arguments, walk)[0]
+    first = walk.called(options.condSubgraphIndex, arguments)[0]
     inner = ir.Graph([], [], nodes=[], name=op.names.node("loop"))
     for dtype in (ir.DataType.INT64, ir.DataType.BOOL):
         inner.inputs.append(ir.Value(name=op.names.value("loop"), type=ir.TensorType(dtype), shape=ir.Shape([])))
@@ -45,8 +37,8 @@ def while_(op: Writer, *arguments: Tensor) -> list[Tensor]:
         inner.inputs.append(value)
         states.append(op.tensor(value))
     with op.inside(inner):
-        results = _called(op, options.bodySubgraphIndex, states, walk)
-        goes_on = _called(op, options.condSubgraphIndex, results, walk)[0]
+        results = walk.called(options.bodySubgraphIndex, states)
+        goes_on = walk.called(options.condSubgraphIndex, results)[0]
         inner.outputs.append(op.Reshape(goes_on, op.ints([])).value)
         inner.outputs.extend(op.Identity(result).value for result in results)
     start = op.Reshape(first, op.ints([]))

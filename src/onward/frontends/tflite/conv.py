@@ -28,7 +28,8 @@ def conv_2d(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None) 
     strides = [1, options.strideH, options.strideW, 1]
     rates = [1, options.dilationHFactor, options.dilationWFactor, 1]
     weight = turned(op, filters, [0, 3, 1, 2])
-    x = weighted(op, x, [1, 2, 3], True)
+    by_place = [height, width, options.strideH, options.strideW] == [1] * 4  # XNNPACK takes it for a matrix then
+    x = weighted(op, x, [3] if by_place else [1, 2, 3], True)
     y = convolved(op, x, weight, [height, width], group, strides, padding(op), (), "NHWC", rates)
     return activated(op, _biased(op, y, bias), fused(op))
 

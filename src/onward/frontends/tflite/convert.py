@@ -6,6 +6,7 @@ import os
 import pathlib
 from typing import Any
 
+import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
@@ -15,6 +16,7 @@ from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tflite.read import DTYPES, Lite, dtype_of, name_of, read, scale_of
 from onward.frontends.tflite.registry import RULES
+from onward.frontends.tflite.state import Resources
 from onward.frontends.tflite.translate import GraphWalk
 from onward.model import Model
 
@@ -40,17 +42,42 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = N
     translator.model.graph.name = "model" if isinstance(source, bytes) else pathlib.Path(source).stem
     graph = lite.graphs[0]
     arguments = [_input(translator, graph.tensors[index]) for index in graph.inputs]
-    results = GraphWalk(lite, 0, translator).run(arguments)
+    resources = Resources.of(lite)
+    results = GraphWalk(lite, 0, translator, resources).run(arguments)
     for index, result in zip(graph.outputs, results, strict=True):
         if not isinstance(result, Tensor):
             raise UnsupportedError(f"output {name_of(graph.tensors[index])!r} is no tensor that ONNX has")
         named = translator.op.Identity(result)
         named.value.name = translator.op.names.value(name_of(graph.tensors[index]))
         translator.model.graph.outputs.append(named.value)
+    states = _write_states(translator, resources)
     model = finished(translator, Model(translator.model))
+    _begin(model, states)
     if opset > EIGHT_BITS and quantised(lite, ir.DataType.INT8):
         _check_loads(model)
     return model
+
+
+def _write_states(translator: Translator, resources: Resources) -> dict[str, npt.NDArray[Any]]:
+    """What a call leaves in variables is an output `<name>_next`; what they begin with, by the names of inputs."""
+    states: dict[str, npt.NDArray[Any]] = {}
+    for variable in resources.states():
+        assert variable.now is not None
+        output = translator.op.Identity(variable.now)
+        output.value.name = translator.op.names.value(f"{variable.name}_next")
+        translator.model.graph.outputs.append(output.value)
+        if variable.before is not None and variable.before.value.name is not None and variable.initial is not None:
+            states[variable.before.value.name] = variable.initial
+    return states
+
+
+def _begin(model: Model, states: dict[str, npt.NDArray[Any]]) -> None:
+    """Inputs for states need not be given: they are, by default, what the interpreter begins with."""
+    graph = model.ir.graph
+    for value in graph.inputs:
+        if value.name in states:
+            value.const_value = ir.Tensor(states[value.name], name=value.name)
+            graph.register_initializer(value)
 
 
 def quantised(lite: Lite, dtype: ir.DataType) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onward.canon.build import Tensor
+from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.borrow import activated, fused, like
 from onward.frontends.tflite.read import dtype_of
@@ -123,8 +124,9 @@ def l2_normalization(op: Writer, x: Tensor) -> Tensor:
 
 
 @rule("CAST")
-def cast(op: Writer, x: Tensor) -> Tensor:
-    return op.converted(x, dtype_of(op.operation.outputs[0]))
+def cast(op: Writer, x: Tensor | Complex) -> Tensor:
+    """Of complex numbers, the real part."""
+    return op.converted(x.real if isinstance(x, Complex) else x, dtype_of(op.operation.outputs[0]))
 
 
 @rule("DEQUANTIZE")

@@ -56,6 +56,8 @@ class Lite:
     """A model that was read."""
 
     model: Any
+    data: bytes
+    """The file: what does not fit into a flatbuffer stands behind it."""
 
     @property
     def graphs(self) -> list[Any]:
@@ -70,7 +72,8 @@ class Lite:
 
     def array(self, tensor: Any) -> npt.NDArray[Any] | None:
         """The numbers of a constant."""
-        data = self.model.buffers[tensor.buffer].data
+        buffer = self.model.buffers[tensor.buffer]
+        data = self.data[buffer.offset : buffer.offset + buffer.size] if buffer.offset > 1 else buffer.data
         shape = [] if tensor.shape is None else [int(n) for n in tensor.shape]
         if data is None or len(data) == 0:
             return np.zeros(shape, dtype_of(tensor).numpy()) if 0 in shape else None
@@ -131,7 +134,7 @@ def read(source: str | os.PathLike[str] | bytes) -> Lite:
             raise InvalidModelError(f"{label}: there is no graph in this TensorFlow Lite model")
         from tensorflow.lite.python import schema_py_generated as schema
 
-        return Lite(schema.ModelT.InitFromPackedBuf(data, 0))
+        return Lite(schema.ModelT.InitFromPackedBuf(data, 0), data)
     except (struct.error, IndexError, TypeError, ValueError, UnicodeDecodeError) as error:
         raise InvalidModelError(f"{label}: this TensorFlow Lite model is damaged or cut short") from error
 

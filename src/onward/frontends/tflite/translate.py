@@ -17,6 +17,7 @@ from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.read import Lite, Scale, dtype_of, name_of, scale_of
 from onward.frontends.tflite.registry import RULES
+from onward.frontends.tflite.state import Resources
 
 AS_THEY_ARE = {
     "ASSIGN_VARIABLE", "BITCAST", "CALL_ONCE", "CAST", "DENSIFY", "DEQUANTIZE", "IF", "MATRIX_DIAG", "MATRIX_SET_DIAG",
@@ -44,8 +45,8 @@ class Call:
 class GraphWalk:
     """One graph of the file, and the values of its tensors."""
 
-    def __init__(self, lite: Lite, number: int, translator: Translator) -> None:
-        self.lite, self.graph, self.translator = lite, lite.graphs[number], translator
+    def __init__(self, lite: Lite, number: int, translator: Translator, resources: Resources) -> None:
+        self.lite, self.graph, self.translator, self.resources = lite, lite.graphs[number], translator, resources
         self.op = translator.op
         self.values: dict[int, Any] = {}
         self.integers: dict[ir.Value, tuple[Tensor, Scale, bool]] = {}
@@ -57,6 +58,10 @@ class GraphWalk:
         for operator in self.graph.operators or ():
             self._operator(operator)
         return [self.value(int(index)) for index in self.graph.outputs]
+
+    def called(self, number: int, arguments: Sequence[Any]) -> list[Any]:
+        """What another graph of the file makes of arguments."""
+        return GraphWalk(self.lite, number, self.translator, self.resources).run(arguments)
 
     def value(self, index: int) -> Any:
         """A tensor as it is kept: quantised ones as integers."""
