@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onward.training.adapters import lora
     from onward.training.capture import from_torch
+    from onward.training.capture_keras import from_keras
     from onward.training.ctc import CTC
     from onward.training.derivatives import gradient
     from onward.training.embed import OnnxLoss, OnnxOptimizer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "adapters": ("lora",),
     "capture": ("from_torch",),
+    "capture_keras": ("from_keras",),
     "ctc": ("CTC",),
     "derivatives": ("gradient",),
     "embed": ("OnnxLoss", "OnnxOptimizer"),
@@ -89,6 +91,7 @@ __all__ = [
     "Trainer",
     "Warmup",
     "check",
+    "from_keras",
     "from_torch",
     "gradient",
     "load",

@@ -127,8 +127,8 @@ class OnnxOptimizer:
     """A model as an optimizer, parameter by parameter.
 
     Its inputs are called `w`, `g`, `lr`, and if it needs them `step` (int64, 1 at the first one) and `decay`; any other
-    is a state, of the shape of the parameter and zero at first. Its first output is the new `w`, then come the new
-    states in the order of the inputs.
+    is a state, of the shape of the parameter, zero at first or `initial`. Its first output is the new `w`, then come
+    the new states in the order of the inputs.
     """
 
     name: ClassVar[str] = "onnx"
@@ -137,6 +137,8 @@ class OnnxOptimizer:
     weight_decay: float = 0.0
     by_element: bool = False
     """Whether each element of a parameter goes its own way; steps are faster then."""
+    initial: Mapping[str, float] = field(default_factory=dict)
+    """What states start from that do not start from zero."""
     part: Part = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

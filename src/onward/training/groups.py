@@ -45,6 +45,11 @@ def matches(name: str, patterns: str | Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, p) for p in ([patterns] if isinstance(patterns, str) else patterns))
 
 
+def exactly(name: str) -> str:
+    """The pattern that fits a name and nothing else."""
+    return "".join(f"[{ch}]" if ch in "*?[" else ch for ch in name)
+
+
 def check_patterns(patterns: str | Iterable[str], names: Iterable[str], what: str) -> None:
     """Raise an error that names a pattern that fits no name."""
     known = list(names)

@@ -21,7 +21,7 @@ from onward.training.combined import combined, cut, hollow, standard_ops
 from onward.training.foreign import from_others
 from onward.training.info_check import check
 from onward.training.initialization import initialization
-from onward.training.optimizers import AVERAGE
+from onward.training.optimizers import AVERAGE, initial
 from onward.training.prepare_graph import differentiable
 from onward.training.recipe import (
     KEY,
@@ -94,16 +94,20 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
         {name: {**asdict(a), "base": bases[name].name} for name, a in trainable.adapters.items()},
         write_loss(trainable.loss),
         [asdict(penalty) for penalty in trainable.penalties],
+        trainable.clip_epsilon,
     )
     inference.metadata_props[f"{KEY}{len(others)}"] = recipe.dumps()
     for domain, version in step.model.opset_imports.items():
         inference.opset_imports.setdefault(domain, version)
     _bind(info.update_binding, {old.name or "": new.name or "" for old, new in step.changes})
-    zero = {value.name or "": trainable.state[n] for n, value in step.state.items() if not n.endswith(f".{AVERAGE}")}
-    zero[step.count.name or ""] = np.zeros((), np.int64)
+    starts = {}
+    for name, value in step.state.items():
+        if (slot := name.rpartition(".")[2]) != AVERAGE:
+            starts[value.name or ""] = trainable.state[name], initial(trainable.optimizer, slot)
+    starts[step.count.name or ""] = np.zeros((), np.int64), 0.0
     names = [name for name in (*trainable.parameters, *trainable.buffers) if name in inference.graph.initializers]
     weights = {name: inference.graph.initializers[name] for name in names}
-    graph, bound = initialization(zero, weights, scratch)
+    graph, bound = initialization(starts, weights, scratch)
     info.initialization.CopyFrom(graph)
     _bind(info.initialization_binding, bound)
     original = trainable.original
@@ -249,6 +253,7 @@ def _ours(model: Model, index: int, recipe: Recipe, known: ir.Model | None) -> T
         int(arrays[recipe.step]),
         rules,
         recipe.clip_norm,
+        recipe.clip_epsilon,
         recipe.accumulate,
         read_schedule(recipe.schedule),
         recipe.read_adapters(),

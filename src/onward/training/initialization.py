@@ -23,11 +23,12 @@ NORMS = {
 
 
 def initialization(
-    state: Mapping[str, Array], weights: Mapping[str, ir.Value], scratch: bool
+    state: Mapping[str, tuple[Array, float]], weights: Mapping[str, ir.Value], scratch: bool
 ) -> tuple[onnx.GraphProto, dict[str, str]]:
-    """A graph that gives states zeros and, from scratch, weights random numbers; and what its outputs are bound to.
+    """A graph that gives states numbers and, from scratch, weights random ones; and what its outputs are bound to.
 
-    `state` are the arrays by name, `weights` the values of the inference graph.
+    `state` are arrays by name, each with the number that all of it starts from; `weights` the values of the inference
+    graph.
     """
     nodes: list[onnx.NodeProto] = []
     outputs: list[onnx.ValueInfoProto] = []
@@ -49,8 +50,8 @@ def initialization(
     def fill(name: str, dtype: int, shape: tuple[int, ...], number: float) -> None:
         give(name, dtype, shape, "ConstantOfShape", value=helper.make_tensor("value", dtype, [1], [number]))
 
-    for name, array in state.items():
-        fill(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape, 0)
+    for name, (array, number) in state.items():
+        fill(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape, number)
     for name, value in weights.items() if scratch else ():
         assert value.const_value is not None
         shape, dtype = tuple(value.const_value.shape.numpy()), int(value.const_value.dtype)

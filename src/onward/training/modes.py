@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 import onnx_ir as ir
 
@@ -10,17 +12,20 @@ from onward.canon.infer import infer
 from onward.canon.walk import all_nodes
 
 
-def training_mode(model: ir.Model) -> dict[str, str]:
-    """Switch nodes to training, in place.
+def training_mode(model: ir.Model, only: Container[str] | None = None, biased: bool = False) -> dict[str, str]:
+    """Switch nodes to training, in place; of batch normalisation `only` those with the running means of these names.
 
-    Gives the running statistics that a step changes, each with the output that holds it after the step.
+    Gives the running statistics that a step changes, each with the output that holds it after the step. They follow
+    the unbiased variance, as PyTorch has it, or the biased one of Keras.
     """
     op = Builder(model)
     changed: dict[str, str] = {}
     for node in list(all_nodes(model.graph)):
         if node.domain in ("", "ai.onnx") and node.graph is model.graph:
             if node.op_type == "BatchNormalization":
-                changed |= _batch_normalization(op, node)
+                mean = node.inputs[3]
+                if only is None or (mean is not None and mean.name in only):
+                    changed |= _batch_normalization(op, node, biased)
             elif node.op_type == "Dropout":
                 _dropout(model.graph, node)
     if changed:
@@ -49,12 +54,11 @@ def _origin(value: ir.Value | None) -> ir.Value | None:
     return value
 
 
-def _batch_normalization(op: Builder, node: ir.Node) -> dict[str, str]:
+def _batch_normalization(op: Builder, node: ir.Node, biased: bool) -> dict[str, str]:
     """With the statistics of the batch, which the op gives out if its momentum is 0; the running ones are kept beside.
 
-    They are kept as PyTorch does, by the unbiased variance; the op itself would keep the biased one. What the op
-    reads in their place does not matter, but it is a tensor of its own: ONNX Runtime writes the outputs over it.
-    Where a channel has a single number, which such statistics would turn into 0, the running ones stay in use.
+    What the op reads in their place does not matter, but it is a tensor of its own: ONNX Runtime writes the outputs
+    over it. Where a channel has a single number, which such statistics would turn into 0, the running ones stay in use.
     """
     x, _, _, *statistics = node.inputs
     if x is not None and x.shape is not None and all(d == 1 for d in [*x.shape][:1] + [*x.shape][2:]):
@@ -77,11 +81,12 @@ def _batch_normalization(op: Builder, node: ir.Node) -> dict[str, str]:
         output.name = op.names.value(f"{old.value.name}.batch")
         output.type, output.shape = old.value.type, old.value.shape
     own_mean, own_var = (op.tensor(output) for output in node.outputs[1:])
-    count = op.Div(op.Size(images), op.Size(mean))
-    unbiased = count.cast(var.dtype) / op.Max(count - 1, op.index(1)).cast(var.dtype)
+    if not biased:
+        count = op.Div(op.Size(images), op.Size(mean))
+        own_var = own_var * (count.cast(var.dtype) / op.Max(count - 1, op.index(1)).cast(var.dtype))
     after = {
         mean: mean * momentum + own_mean * (1 - momentum),
-        var: var * momentum + own_var * unbiased * (1 - momentum),
+        var: var * momentum + own_var * (1 - momentum),
     }
     found: dict[str, str] = {}
     for old, new in after.items():

@@ -284,6 +284,13 @@ class Averaged(Clipped):
         return after, {**changed, AVERAGE: state[AVERAGE] * self.value + after * (1 - self.value)}
 
 
+def initial(optimizer: Any, slot: str) -> float:
+    """What a state starts from."""
+    while isinstance(optimizer, Clipped):
+        optimizer = optimizer.inner
+    return float(getattr(optimizer, "initial", {}).get(slot, 0.0))
+
+
 OPTIMIZERS: Mapping[str, type[Any]] = {kind.name: kind for kind in (SGD, Adagrad, RMSprop, Adam, AdamW, LAMB)}
 ALSO = ("momentum", "nesterov")
 

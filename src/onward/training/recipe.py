@@ -17,6 +17,7 @@ from onward.training.losses import LOSSES, Penalty, Term
 from onward.training.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Optimizer, State, Update
 from onward.training.schedules import SCHEDULES, Schedule, Warmup
 from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.trainable import CLIP_EPSILON
 
 KEY = "onward.training."
 """Of the model's metadata, followed by the number of the training info."""
@@ -60,6 +61,7 @@ class Recipe:
     terms: list[dict[str, Any]] | None = None
     """The loss in words, if it can be said so."""
     penalties: list[dict[str, Any]] = field(default_factory=list)
+    clip_epsilon: float = CLIP_EPSILON
 
     def dumps(self) -> str:
         return json.dumps(asdict(self))
@@ -105,7 +107,12 @@ def write_optimizer(optimizer: Optimizer) -> dict[str, Any]:
         return {"name": optimizer.name, "value": optimizer.value, "inner": write_optimizer(optimizer.inner)}
     if isinstance(optimizer, OnnxOptimizer):
         model = optimizer.part.model.to_proto().SerializeToString()
-        options = {"lr": optimizer.lr, "weight_decay": optimizer.weight_decay, "by_element": optimizer.by_element}
+        options: dict[str, Any] = {
+            "lr": optimizer.lr,
+            "weight_decay": optimizer.weight_decay,
+            "by_element": optimizer.by_element,
+        }
+        options["initial"] = dict(optimizer.initial)
         return {"name": optimizer.name, **options, "model": base64.b64encode(model).decode()}
     if KINDS.get(optimizer.name) is type(optimizer):
         return {"name": optimizer.name, **asdict(optimizer)}  # type: ignore[call-overload]

@@ -23,7 +23,7 @@ from onward.training.embed import OnnxLoss, OnnxOptimizer
 from onward.training.groups import Group, NoDecay, Rule, matches, rules
 from onward.training.losses import LOSSES, Dims, Loss, Penalty, Term, loss_named
 from onward.training.modes import training_mode
-from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, optimizer_named
+from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, initial, optimizer_named
 from onward.training.parameters import Choice, choose, has_float_weights
 from onward.training.precision import refuse_mixed_precision
 from onward.training.prepare_graph import constant_weights, differentiable, lower_for_gradients
@@ -33,6 +33,8 @@ from onward.training.weights import lift_constants
 LOSS = "onward.loss"
 LEARNING_RATE = "onward.lr"
 STEP = "onward.step"
+CLIP_EPSILON = 1e-6
+"""PyTorch's, where gradients are clipped by their norm."""
 LABELS = ("labels", "input_lengths", "target_lengths")
 """The options of losses that are names of inputs."""
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -62,6 +64,8 @@ class Trainable:
     """Of each parameter, where they differ from one another."""
     clip_norm: float | None = None
     """The largest norm of all gradients together; `update` sees to it."""
+    clip_epsilon: float = CLIP_EPSILON
+    """What is added to that norm before the limit is divided by it."""
     accumulate: int = 1
     """Batches whose gradients are averaged for one step."""
     schedule: Schedule | None = None
@@ -77,7 +81,9 @@ class Trainable:
     def update(self) -> ir.Model:
         """parameters, gradients, state, learning rate and step → `<parameter>.next`, `<state>.next`."""
         if self.stored_update is None:
-            self.stored_update, _ = updates(self.parameters, self.optimizer, self.rules, self.clip_norm)
+            self.stored_update, _ = updates(
+                self.parameters, self.optimizer, self.rules, self.clip_norm, self.clip_epsilon
+            )
         return self.stored_update
 
     @property
@@ -182,9 +188,43 @@ def prepare(
     target, said = _loss(op, output, loss_terms(loss), labels)
     chosen = _chosen(graph.graph, target, trainable, weights, adapters, groups)
     value = give_out(op, _penalised(op, target, chosen, penalties), LOSS)
-    lower_for_gradients(graph, value, chosen)
+    return assembled(
+        original,
+        graph,
+        value,
+        chosen,
+        how,
+        buffers,
+        [group for group in groups if not group.frozen],
+        no_decay,
+        labels=labels,
+        clip_norm=clip_norm,
+        accumulate=accumulate,
+        schedule=schedule,
+        adapters=adapters,
+        loss=said,
+        penalties=list(penalties),
+    )
+
+
+def assembled(
+    original: Model,
+    graph: ir.Model,
+    target: ir.Value,
+    chosen: Sequence[ir.Value],
+    optimizer: Optimizer,
+    buffers: Mapping[str, str],
+    groups: Sequence[Group] = (),
+    no_decay: NoDecay = (),
+    **fields: Any,
+) -> Trainable:
+    """A trainable model of a graph that gives out the loss `target`, which the gradients of weights are added to.
+
+    `buffers` are running statistics, each with the output that holds it after a step; `fields` are those of Trainable.
+    """
+    lower_for_gradients(graph, target, list(chosen))
     op = Builder(graph)
-    found = zip(chosen, gradients(op, value, chosen), strict=True)
+    found = zip(chosen, gradients(op, target, list(chosen)), strict=True)
     slopes = {parameter.name or "": slope for parameter, slope in found if slope is not None}
     if not slopes:
         raise OnwardError(f"no gradient of the loss reaches a weight; {len(chosen)} were to be trained")
@@ -195,28 +235,13 @@ def prepare(
     keep_outputs(graph, {LOSS, *(f"{name}.grad" for name in names), *buffers.values()})
     common.RemoveUnusedNodesPass()(graph)
     parameters = {name: arrays[name] for name in names}
-    own = rules(parameters, [group for group in groups if not group.frozen], no_decay, how.weight_decay)
-    if all(rule == Rule(1.0, how.weight_decay) for rule in own.values()):
+    own = rules(parameters, groups, no_decay, optimizer.weight_decay)
+    if all(rule == Rule(1.0, optimizer.weight_decay) for rule in own.values()):
         own = {}
-    updates({"w": np.zeros(1, np.float32)}, how)  # what is wrong with an optimizer is said now
-    state = {key: array for name in names for key, array in first_state(name, arrays[name], how).items()}
-    return Trainable(
-        original,
-        graph,
-        None,
-        how,
-        parameters,
-        {name: arrays[name] for name in buffers},
-        state,
-        labels,
-        rules=own,
-        clip_norm=clip_norm,
-        accumulate=accumulate,
-        schedule=schedule,
-        adapters=adapters,
-        loss=said,
-        penalties=list(penalties),
-    )
+    updates({"w": np.zeros(1, np.float32)}, optimizer)  # what is wrong with an optimizer is said now
+    state = {key: array for name in names for key, array in first_state(name, arrays[name], optimizer).items()}
+    kept = {name: arrays[name] for name in buffers}
+    return Trainable(original, graph, None, optimizer, parameters, kept, state, rules=own, **fields)
 
 
 def _is_model(given: Any) -> bool:
@@ -376,6 +401,7 @@ def updates(
     optimizer: Optimizer,
     rules: Mapping[str, Rule] | None = None,
     clip_norm: float | None = None,
+    clip_epsilon: float = CLIP_EPSILON,
 ) -> tuple[ir.Model, dict[str, Array]]:
     """The graph of an optimizer's step, and the state it starts from.
 
@@ -398,7 +424,9 @@ def updates(
         w, g = given(name, dtype, array.shape), given(f"{name}.grad", dtype, array.shape)
         tensors[name] = w, g, {slot: given(f"{name}.{slot}", dtype, array.shape) for slot in optimizer.states}
         state |= first_state(name, array, optimizer)
-    scale = None if clip_norm is None else shrinking(op, [g for _, g, _ in tensors.values()], clip_norm)
+    scale = None
+    if clip_norm is not None:
+        scale = shrinking(op, [g for _, g, _ in tensors.values()], clip_norm, clip_epsilon)
     default = Rule(1.0, optimizer.weight_decay)
     for name, (w, g, slots) in tensors.items():
         op.scope = f"{name}/"
@@ -414,13 +442,17 @@ def updates(
 
 def first_state(name: str, array: Array, optimizer: Optimizer) -> dict[str, Array]:
     """What the state of a parameter starts from; zeros take no memory before they are written."""
-    return {
-        f"{name}.{slot}": array.copy() if slot == AVERAGE else np.zeros(array.shape, array.dtype)
-        for slot in optimizer.states
-    }
+
+    def first(slot: str) -> Array:
+        if slot == AVERAGE:
+            return array.copy()
+        number = initial(optimizer, slot)
+        return np.full(array.shape, number, array.dtype) if number else np.zeros(array.shape, array.dtype)
+
+    return {f"{name}.{slot}": first(slot) for slot in optimizer.states}
 
 
-def shrinking(op: Builder, gradients: Sequence[Tensor], largest: float) -> Tensor:
-    """What gradients are multiplied by so that the norm of all together is at most `largest`, as PyTorch does it."""
+def shrinking(op: Builder, gradients: Sequence[Tensor], largest: float, epsilon: float) -> Tensor:
+    """What gradients are multiplied by so that the norm of all together is at most `largest`."""
     norm = op.Sqrt(op.total([op.ReduceSumSquare(g, keepdims=0).cast(ir.DataType.FLOAT) for g in gradients]))
-    return op.Min(largest / (norm + 1e-6), op.like(1, norm))
+    return op.Min(largest / (norm + epsilon if epsilon else norm), op.like(1, norm))

@@ -6,7 +6,7 @@ import os
 import pathlib
 import zipfile
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.keras.recurrent import recurrent_layers_whole
@@ -15,27 +15,62 @@ from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules
 from onward.model import Model
 from onward.verification.artifacts.keras import loaded, output_names, recognise, structure_of
 
+if TYPE_CHECKING:
+    from onward.training.trainable import Trainable
+
+
+@overload
+def from_keras(
+    model: Any,
+    signature: Sequence[Any] | None = None,
+    *,
+    training: Literal[False] = False,
+    opset: int = OPSET,
+    allow_custom_ops: bool = False,
+) -> Model: ...
+
+
+@overload
+def from_keras(
+    model: Any, signature: Sequence[Any] | None = None, *, training: Literal[True], **options: Any
+) -> Trainable: ...
+
 
 def from_keras(
-    model: Any, signature: Sequence[Any] | None = None, *, opset: int = OPSET, allow_custom_ops: bool = False
-) -> Model:
-    """A Keras model, or the file of one, as an ONNX model for inference.
+    model: Any,
+    signature: Sequence[Any] | None = None,
+    *,
+    training: bool = False,
+    opset: int = OPSET,
+    allow_custom_ops: bool = False,
+    **options: Any,
+) -> Model | Trainable:
+    """A Keras model, or the file of one, as an ONNX model for inference; a compiled one as a trainable model.
 
     `signature` is the `tf.TensorSpec` of each input, which only a subclassed model that was never called needs. Files
-    are opened in Keras' safe mode: nothing that is in them is executed.
+    are opened in Keras' safe mode: nothing that is in them is executed. Of `training`, with its `options`,
+    `onward.training.from_keras` says more.
     """
     checked_opset(opset)
     load_rules()
     name = "model"
     if isinstance(model, str | os.PathLike):
         name = pathlib.Path(model).stem
-        model = opened(pathlib.Path(model))
+        model = opened(pathlib.Path(model), compiled=training)
+    if training:
+        from onward.training.capture_keras import from_keras as captured
+
+        if opset != OPSET or allow_custom_ops:
+            raise OnwardError("a model that is trained has the opset that gradients are written in, and no custom ops")
+        return captured(model, signature, **options)
+    if options:
+        raise OnwardError(f"{sorted(options)[0]} is an option of training: give training=True as well")
     function, names = traced(model, signature)
     return translated(function, opset, allow_custom_ops, name, names, batched=True)
 
 
-def opened(path: pathlib.Path) -> Any:
-    """The model of a file, which is not compiled."""
+def opened(path: pathlib.Path, compiled: bool = False) -> Any:
+    """The model of a file, `compiled` with the loss and the optimizer that are in it if asked for."""
     if not path.is_file():
         raise OnwardError(f"{path}: there is no such file")
     if not recognise(path):
@@ -43,7 +78,7 @@ def opened(path: pathlib.Path) -> Any:
     if not zipfile.is_zipfile(path) and not _has_model(path):
         raise InvalidModelError(f"{path}: there is no Keras model in this HDF5 file")
     try:
-        return loaded(path)
+        return loaded(path, compiled)
     except Exception as error:
         kind = "archive" if zipfile.is_zipfile(path) else "HDF5 file"
         reason = str(error).strip().splitlines() or [type(error).__name__]
@@ -79,14 +114,21 @@ def traced(model: Any, signature: Sequence[Any] | None) -> tuple[Any, list[str] 
             specs = [tf.TensorSpec(s.shape, s.dtype, name=f"input_{i}") for i, s in enumerate(specs)]
 
     def call(*tensors: Any) -> Any:
-        given = tensors if len(tensors) > 1 else tensors[0]
-        if structure is not None:
-            given = keras.tree.pack_sequence_as(structure, list(tensors))
-        return model(given, training=False)
+        return model(packed(model, tensors), training=False)
 
     with recurrent_layers_whole(), steps_as_batch():
         function = tf.function(call, autograph=False).get_concrete_function(*specs)
     return function, _output_names(model, function)
+
+
+def packed(model: Any, tensors: Sequence[Any]) -> Any:
+    """What a model is called with, of the tensors that its inputs are."""
+    import keras
+
+    structure = structure_of(model)
+    if structure is not None:
+        return keras.tree.pack_sequence_as(structure, list(tensors))
+    return tensors if len(tensors) > 1 else tensors[0]
 
 
 def _spec(tensor: Any) -> Any:

@@ -114,7 +114,8 @@ class _Written:
         """From columns of gates in Keras' order to rows in ONNX's."""
         order = GATES[self.layer.kind]
         known = self.op.known(weight)
-        assert known is not None
+        if known is None:
+            return self.op.unsqueeze(self.op.transpose(self._ordered(weight), [1, 0]), [0])
         parts = np.split(known, len(order), axis=1)
         return self.op.stored(weight, np.concatenate([parts[i] for i in order], axis=1).T[None])
 
@@ -124,12 +125,23 @@ class _Written:
             return None
         order = GATES[self.layer.kind]
         known = self.op.known(weight)
-        assert known is not None
+        if known is None:
+            placed = self.op.Reshape(self._ordered(weight), self.op.ints([1, -1]))
+            return placed if weight.rank == 2 else self.op.Concat(placed, self.op.zeros_like(placed), axis=1)
         rows = known.reshape(-1, known.shape[-1])
-        placed = [np.concatenate([np.split(row, len(order))[i] for i in order]) for row in rows]
-        if len(placed) == 1:
-            placed.append(np.zeros_like(placed[0]))
-        return self.op.stored(weight, np.concatenate(placed)[None])
+        both = [np.concatenate([np.split(row, len(order))[i] for i in order]) for row in rows]
+        if len(both) == 1:
+            both.append(np.zeros_like(both[0]))
+        return self.op.stored(weight, np.concatenate(both)[None])
+
+    def _ordered(self, weight: Tensor) -> Tensor:
+        """A weight that is trained, with the gates along its last axis in ONNX's order."""
+        op, order = self.op, GATES[self.layer.kind]
+        if list(order) == sorted(order):
+            return weight
+        sizes = op.ints([self.layer.units] * len(order))
+        parts = op.many("Split", len(order), weight, sizes, axis=-1)
+        return op.Concat(*(parts[i] for i in order), axis=-1)
 
 
 def _reversed(op: Writer, x: Tensor, axis: int = 0) -> Tensor:
@@ -177,7 +189,8 @@ def _whole(name: str, original: Any) -> Any:
         if name == "LSTM":
             activations.append(activations[1])
         exact = type(self) is getattr(keras.layers, name) and not self.stateful and self.compute_dtype != "float64"
-        if training or not exact or not all(isinstance(a, str) and a in ACTIVATIONS for a in activations):
+        drops = training and (self.dropout or self.recurrent_dropout)
+        if drops or not exact or not all(isinstance(a, str) and a in ACTIVATIONS for a in activations):
             return original(self, sequences, initial_state=initial_state, mask=mask, training=training)
         states = keras.tree.flatten(initial_state) if initial_state is not None else []
         tensors = [sequences, *([] if mask is None else [mask]), *states]

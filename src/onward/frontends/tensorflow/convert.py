@@ -17,7 +17,7 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.sources import concrete, held, input_names, resources
-from onward.frontends.tensorflow.translate import Translator, dtype_of
+from onward.frontends.tensorflow.translate import ASSIGNMENTS, Translator, dtype_of
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.model import Model
 from onward.verification.artifacts.graph_def import Names
@@ -68,6 +68,12 @@ def translated(
     """
     translator = Translator(opset, custom_ops)
     translator.model.graph.name = name
+    written(translator, function, outputs, batched)
+    return finished(translator, Model(translator.model))
+
+
+def written(translator: Translator, function: Any, outputs: Sequence[str] | None, batched: bool) -> None:
+    """Write the nodes of a concrete function, its inputs and its outputs."""
     graph = function.graph
     translator.libraries.append(graph)
     captured = resources(function)
@@ -79,9 +85,11 @@ def translated(
     arguments += [translator.op.array(value) if isinstance(value, np.ndarray) else value for value in captured]
     inside = {name: _read(translator, value, graph.get_tensor_by_name(name)) for name, value in held(function).items()}
     missing = translator.missing(graph, graph.outputs)
-    if missing and not custom_ops:
+    if missing and not translator.custom_ops:
         listed = "; ".join(f"{op} ({', '.join(where[:3])}{' …' if len(where) > 3 else ''})" for op, where in missing)
-        raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")
+        changes = any(op.startswith(ASSIGNMENTS) for op, _ in missing)
+        hint = "; a function that changes variables is for onward.training.from_tensorflow" if changes else ""
+        raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}{hint}")
     given = [*graph.inputs, *map(graph.get_tensor_by_name, inside)]
     results = translator.run(graph, [*arguments, *inside.values()], graph.outputs, given)
     for label, result in zip(outputs or output_names(function), results, strict=True):
@@ -91,7 +99,6 @@ def translated(
             result = translator.op.Identity(result)
             result.value.name = translator.op.names.value(label)
         translator.model.graph.outputs.append(result.value)
-    return finished(translator, Model(translator.model))
 
 
 def _read(translator: Translator, value: Value, tensor: Any) -> Value:

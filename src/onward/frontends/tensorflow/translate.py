@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 CUSTOM = "org.tensorflow"
 """The domain of ops that go out as they are."""
-ASSIGNMENTS = {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"}
+ASSIGNMENTS = (
+    "AssignVariableOp",
+    "AssignAddVariableOp",
+    "AssignSubVariableOp",
+    "ResourceApply",
+    "ResourceSparseApply",
+    "ResourceScatter",
+)
+"""What the names of ops that change variables begin with."""
 
 CALLS = {
     "PartitionedCall",
@@ -113,7 +121,7 @@ class Translator:
             return flow.needed(outputs, given)
         waiting = [tensor.op for tensor in outputs if tensor.name not in given]
         if self.stateful:
-            waiting += [operation for operation in graph.get_operations() if operation.type in ASSIGNMENTS]
+            waiting += [operation for operation in graph.get_operations() if self._changes(operation)]
         found = set(waiting)
         while waiting:
             operation = waiting.pop()
@@ -131,6 +139,20 @@ class Translator:
             self._flows[graph] = Flow(graph, self._graphs) if Flow.is_in(graph) else None
         return self._flows[graph]
 
+    def _changes(self, operation: Any) -> bool:
+        """Whether an operation changes variables, by itself or in a function that it calls."""
+        if operation.type.startswith(ASSIGNMENTS):
+            return True
+        bodies = (self.body(name, operation.graph) for name in _called(operation))
+        return any(self._changes(inner) for body in bodies for inner in body.get_operations())
+
+    def assign(self, variable: Variable, tensor: Tensor) -> None:
+        """Let a variable hold something else from here on."""
+        if self.op.graph is not self.model.graph:
+            raise UnsupportedError(f"the variable {variable.name!r} is changed inside a branch or a loop")
+        self.weight(variable)
+        variable.value, variable.assigned = tensor.cast(ir.DataType.from_numpy(variable.array.dtype)), True
+
     def missing(self, graph: Any, outputs: Iterable[Any]) -> list[tuple[str, list[str]]]:
         """Every op without a rule, in the graph or a function that it calls, and where it is."""
         found: dict[str, list[str]] = {}
@@ -141,7 +163,7 @@ class Translator:
             needed = self._needed(graph, outputs, given)
             read = {tensor.name for operation in needed for tensor in operation.inputs}
             for handle, operation in self._assignments(graph):
-                if handle in read and operation.type not in RULES:
+                if handle in read and not self.stateful:
                     found.setdefault(operation.type, []).append(operation.name)
             for operation in needed:
                 if operation.type not in RULES and operation.inputs:
@@ -158,7 +180,7 @@ class Translator:
     def _assignments(self, graph: Any) -> Iterable[tuple[str, Any]]:
         """What changes variables in a graph or in functions that it calls: each op, and the graph's name of the handle."""
         for operation in graph.get_operations():
-            if operation.type in ASSIGNMENTS:
+            if operation.type.startswith(ASSIGNMENTS):
                 yield operation.inputs[0].name, operation
             for name in _called(operation):
                 body = self.body(name, graph)

@@ -119,7 +119,8 @@ def step_graphs(trainable: Trainable, dtype: np.dtype[Any]) -> tuple[list[int], 
 def _graph(trainable: Trainable, rule: Rule, dtype: np.dtype[Any]) -> ir.Graph:
     """A step of a parameter, with the sum of squared gradients given where gradients are clipped by it."""
     piece = {"w": np.zeros(2, dtype)}
-    graph = updates(piece, trainable.optimizer, {"w": rule}, trainable.clip_norm)[0].graph
+    clip = trainable.clip_norm, trainable.clip_epsilon
+    graph = updates(piece, trainable.optimizer, {"w": rule}, *clip)[0].graph
     if trainable.clip_norm is not None:
         own = next(value for value in graph.inputs if value.name == "w.grad")
         total = next(node for node, _ in own.uses() if node.op_type == "ReduceSumSquare")

@@ -68,12 +68,12 @@ def define_layers(path: Path) -> None:
         runpy.run_path(str(source), run_name=f"onward_layers_{number}")
 
 
-def loaded(path: Path) -> Any:
-    """The model, not compiled; nothing that is in the file is executed, unless the user trusts it."""
+def loaded(path: Path, compiled: bool = False) -> Any:
+    """The model, `compiled` if asked for; nothing that is in the file is executed, unless the user trusts it."""
     import keras
 
     with _with_suffix(path) as called:
-        return keras.saving.load_model(called, compile=False, safe_mode=not TRUSTED.get())
+        return keras.saving.load_model(called, compile=compiled, safe_mode=not TRUSTED.get())
 
 
 def sources_of(path: Path) -> list[Path]:
