@@ -13,7 +13,13 @@ from onward.frontends.sklearn.registry import Outputs
 from onward.frontends.sklearn.writer import ML, Data, Writer
 from onward.model import load
 
-KNOWN = {"label": "predict", "probabilities": "predict_proba", "scores": "decision_function"}
+REFUSED = {
+    "DictVectorizer": "it takes dictionaries, which are no tensors; OneHotEncoder takes columns",
+    "FeatureHasher": "its features are hashes, which ONNX has no op for",
+    "HashingVectorizer": "its features are hashes of words, which ONNX has no op for; CountVectorizer has a rule",
+    "MultiLabelBinarizer": "it takes sets of labels, which are no tensors",
+}
+"""Estimators that ONNX cannot have, and why."""
 
 
 def borrowed(op: Writer, estimator: Any, x: Data) -> Outputs:
@@ -23,6 +29,8 @@ def borrowed(op: Writer, estimator: Any, x: Data) -> Outputs:
     from skl2onnx.common._registration import _converter_pool
 
     name = type(estimator).__name__
+    if name in REFUSED:
+        raise UnsupportedError(f"{name} cannot be converted: {REFUSED[name]}")
     alias = sklearn_operator_name_map.get(type(estimator))
     if alias is None or alias not in _converter_pool:
         raise UnsupportedError(f"{name} has no rule here, and no converter registered with skl2onnx")
