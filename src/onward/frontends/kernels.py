@@ -44,7 +44,35 @@ def make_runnable(model: ir.Model) -> None:
     """Give every node dtypes that ONNX Runtime has a kernel for, in place; raises where none does."""
     for node in list(all_nodes(model.graph)):
         if node.domain in ("", "ai.onnx"):
+            if node.op_type == "Gather" and node.outputs[0].dtype == ir.DataType.STRING:
+                _gather_strings(node)
             _make_runnable(node, model.opset_imports[""])
+
+
+def _gather_strings(node: ir.Node) -> None:
+    """Of several strings that stand at an index, ONNX Runtime's Gather gives the first only; its GatherND gives all."""
+    data, indices = node.inputs
+    axis = node.attributes.get_int("axis", 0)
+    assert data is not None and indices is not None and node.graph is not None
+    rank = None if data.shape is None else len(data.shape)
+    if rank is not None and axis in (-1, rank - 1):
+        return
+    if axis != 0:
+        raise UnsupportedError(f"{node.name!r}: ONNX Runtime loses strings that are gathered along an axis inside")
+    last = ir.Node("", "Constant", [], [ir.AttrInt64s("value_ints", [-1])], num_outputs=1, name=f"{node.name}/last")
+    last.outputs[0].name = f"{node.name}/last"
+    last.outputs[0].type, last.outputs[0].shape = ir.TensorType(ir.DataType.INT64), ir.Shape([1])
+    places = _cast(indices, ir.DataType.INT64, f"{node.name}/places")
+    shape = None if indices.shape is None else ir.Shape([*indices.shape, 1])
+    each = ir.Value(name=f"{node.name}/each", type=ir.TensorType(ir.DataType.INT64), shape=shape)
+    spread = ir.Node("", "Unsqueeze", [places.outputs[0], last.outputs[0]], outputs=[each], name=f"{node.name}/each")
+    gathered = ir.Node("", "GatherND", [data, each], num_outputs=1, name=node.name)
+    old, new = node.outputs[0], gathered.outputs[0]
+    new.type, new.shape = old.type, old.shape
+    node.graph.insert_before(node, [last, places, spread, gathered])
+    old.replace_all_uses_with(new, replace_graph_outputs=True)
+    new.name = old.name
+    node.graph.remove(node, safe=True)
 
 
 def _make_runnable(node: ir.Node, opset: int) -> None:

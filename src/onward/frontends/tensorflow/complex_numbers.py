@@ -8,14 +8,14 @@ from typing import Any
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.elementwise import atan2
-from onward.frontends.tensorflow.registry import Rule, rule
+from onward.frontends.tensorflow.registry import RULES, Rule, rule
 from onward.frontends.tensorflow.values import Complex, Value
 from onward.frontends.tensorflow.writer import Writer
 
 BY_PART = {
     "Reshape", "Transpose", "ExpandDims", "Squeeze", "StridedSlice", "Slice", "ConcatV2", "Pack", "Unpack",
     "Pad", "PadV2", "Tile", "GatherV2", "ReverseV2", "Sum", "Mean", "AddV2", "Add", "Sub", "Neg", "Roll", "BroadcastTo",
-    "ZerosLike", "Split", "SplitV", "Cumsum", "AddN",
+    "ZerosLike", "Split", "SplitV", "Cumsum", "AddN", "MatrixDiagV3", "MatrixDiagPartV3", "SelectV2", "Identity",
 }  # fmt: skip
 """Ops that do to each part what they do to real numbers."""
 
@@ -35,7 +35,7 @@ def pairs(*op_types: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
 def applied(op: Writer, op_type: str, found: Rule | None, inputs: Sequence[Value], options: dict[str, Any]) -> Any:
     """An op one of whose inputs is complex."""
     if op_type in _PAIRS:
-        return _PAIRS[op_type](op, *inputs)
+        return _PAIRS[op_type](op, *inputs, **options)
     if op_type not in BY_PART or found is None:
         if found is not None and op_type in _OWN:
             return found.function(op, *inputs, **options)
@@ -102,6 +102,39 @@ def quotient(op: Writer, a: Complex, b: Complex) -> Complex:
     return Complex(above.real / square, above.imaginary / square)
 
 
+def _real_rule(op: Writer) -> Callable[..., Any]:
+    """What the op being written does to real numbers."""
+    found = RULES.get(op.operation.type)
+    assert found is not None
+    return found.function
+
+
+@pairs("Shape", "Size", "Rank")
+def outline(op: Writer, x: Complex, **options: Any) -> Value:
+    """Of a tensor, whatever is in it."""
+    return _real_rule(op)(op, x.real, **options)
+
+
+@pairs("DivNoNan")
+def quotient_or_zero(op: Writer, a: Complex, b: Complex) -> Complex:
+    found, nothing = quotient(op, a, b), op.Equal(op.Abs(b.real) + op.Abs(b.imaginary), op.like(0, b.real))
+    assert isinstance(found, Complex)
+    return Complex(op.where(nothing, 0.0, found.real), op.where(nothing, 0.0, found.imaginary))
+
+
+@pairs("MatMul", "BatchMatMulV2")
+def matrix_product(op: Writer, a: Complex, b: Complex, **options: Any) -> Complex:
+    def times(x: Tensor, y: Tensor) -> Tensor:
+        return _real_rule(op)(op, x, y, **options)
+
+    for turned, side in (("adj_x", a), ("adj_y", b)):
+        if options.get(turned):
+            conjugated = Complex(side.real, -side.imaginary)
+            a, b = (conjugated, b) if side is a else (a, conjugated)
+    real = times(a.real, b.real) - times(a.imaginary, b.imaginary)
+    return Complex(real, times(a.real, b.imaginary) + times(a.imaginary, b.real))
+
+
 @pairs("Exp")
 def exponential(op: Writer, x: Complex) -> Complex:
     size = op.Exp(x.real)
@@ -120,7 +153,7 @@ def conjugate_transpose(op: Writer, x: Complex, perm: Tensor) -> Complex:
 
 
 @pairs("Cast")
-def cast(op: Writer, x: Complex) -> Value:
+def cast(op: Writer, x: Complex, **options: Any) -> Value:
     """To real numbers by leaving the imaginary part out; between sizes by casting both."""
     wanted = op.operation.get_attr("DstT")
     if wanted.is_complex:

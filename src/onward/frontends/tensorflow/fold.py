@@ -24,8 +24,8 @@ class Folder:
     def __init__(self, op: Writer) -> None:
         self._op = op
 
-    def folded(self, operation: Any, inputs: Sequence[Value]) -> list[Value] | None:
-        """The results as constants, or None where they are for the model to compute."""
+    def folded(self, operation: Any, inputs: Sequence[Value], limit: int | None = LIMIT) -> list[Value] | None:
+        """The results as constants of up to so many elements, or None where they are for the model to compute."""
         if operation.type in NEVER or not inputs or operation.op_def.is_stateful:
             return None
         arrays = []
@@ -38,7 +38,7 @@ class Folder:
             arrays.append(array)
         if any(output.dtype.as_datatype_enum in (8, 18, 20, 21) for output in operation.outputs):
             return None
-        allowed = max(LIMIT, *(array.size for array in arrays))
+        allowed = math.inf if limit is None else max(limit, *(array.size for array in arrays))
         if any(
             (math.prod(output.shape.as_list()) if output.shape.is_fully_defined() else 0) > allowed
             for output in operation.outputs

@@ -122,10 +122,10 @@ def reverse_sequence(op: Writer, x: Tensor, lengths: Tensor, *, seq_dim: int, ba
 @rule("Roll")
 def roll(op: Writer, x: Tensor, shift: Tensor, axis: Tensor) -> Tensor:
     """The end of each axis comes to its front."""
-    for by, where in zip(op.numbers(shift, "the shift"), op.numbers(axis, "the axis"), strict=True):
-        rank = op.rank(x, "what is rolled")
-        length = op.Gather(op.Shape(x), op.index(op.axis(where, rank)))
-        cut = op.flat(op.Mod(op.index(-by), op.Max(length, op.index(1))))
+    shifts, rank = op.flat(op.int64(shift)), op.rank(x, "what is rolled")
+    for i, where in enumerate(op.numbers(axis, "the axis")):
+        length = op.Gather(op.Shape(x), op.ints([op.axis(where, rank)]))
+        cut = op.Mod(-op.Slice(shifts, op.ints([i]), op.ints([i + 1])), op.Max(length, op.index(1)))
         axes = op.ints([where])
         tail = op.Slice(x, cut, op.ints([FAR]), axes)
         x = op.Concat(tail, op.Slice(x, op.ints([0]), cut, axes), axis=where)
@@ -136,8 +136,7 @@ def roll(op: Writer, x: Tensor, shift: Tensor, axis: Tensor) -> Tensor:
 def unique(
     op: Writer, x: Tensor, axis: Tensor | None = None, *, out_idx: ir.DataType = ir.DataType.INT32
 ) -> list[Tensor]:
-    _flat(op, axis)
-    values, _, places, _ = op.many("Unique", 4, x, sorted=0)
+    values, _, places, _ = op.many("Unique", 4, x, sorted=0, axis=_axis(op, axis))
     return [values, places.cast(out_idx)]
 
 
@@ -145,14 +144,49 @@ def unique(
 def unique_with_counts(
     op: Writer, x: Tensor, axis: Tensor | None = None, *, out_idx: ir.DataType = ir.DataType.INT32
 ) -> list[Tensor]:
-    _flat(op, axis)
-    values, _, places, counts = op.many("Unique", 4, x, sorted=0)
+    values, _, places, counts = op.many("Unique", 4, x, sorted=0, axis=_axis(op, axis))
     return [values, places.cast(out_idx), counts.cast(out_idx)]
 
 
-def _flat(op: Writer, axis: Tensor | None) -> None:
-    if axis is not None and op.numbers(axis, "the axis") not in ([], [0]):
-        raise UnsupportedError("distinct slices along an axis")
+def _axis(op: Writer, axis: Tensor | None) -> int | None:
+    numbers = [] if axis is None else op.numbers(axis, "the axis")
+    return numbers[0] if numbers else None
+
+
+@rule("ListDiff")
+def list_diff(
+    op: Writer, x: Tensor, y: Tensor, *, out_idx: ir.DataType = ir.DataType.INT32
+) -> list[Tensor]:
+    """What is in the first list only, and where it stands there."""
+    same = op.Equal(op.unsqueeze(x, [1]), op.unsqueeze(y, [0])).cast(ir.DataType.INT32)
+    there = op.reduced("ReduceSum", same, [1], keepdims=False) > op.like(0, same)
+    places = op.squeeze(op.NonZero(op.Not(there)), [0])
+    return [op.Gather(x, places), places.cast(out_idx)]
+
+
+@rule("UnravelIndex")
+def unravel_index(op: Writer, indices: Tensor, dims: Tensor) -> Tensor:
+    """A row an axis: the place along it."""
+    sizes = op.numbers(dims, "the shape")
+    flat, rows = op.int64(indices), []
+    for i, size in enumerate(sizes):
+        inner = int(np.prod(sizes[i + 1 :], dtype=np.int64))
+        rows.append(op.unsqueeze(op.Mod(op.Div(flat, op.index(inner)), op.index(size)), [0]))
+    return op.Concat(*rows, axis=0).cast(indices.dtype)
+
+
+@rule("HistogramFixedWidth")
+def histogram(
+    op: Writer, x: Tensor, limits: Tensor, bins: Tensor, *, dtype: ir.DataType = ir.DataType.INT32
+) -> Tensor:
+    """What lies outside counts for the first and the last bin."""
+    count = op.numbers(bins, "the number of bins")[0]
+    low, high = (op.Gather(limits, op.index(i)) for i in range(2))
+    step = (high - low) / op.like(count, x)
+    place = op.Floor((op.flat(x) - low) / step).cast(ir.DataType.INT64)
+    place = op.Min(op.Max(place, op.index(0)), op.index(count - 1))
+    there = op.Equal(op.unsqueeze(place, [0]), op.constant(np.arange(count, dtype=np.int64).reshape(-1, 1)))
+    return op.reduced("ReduceSum", there.cast(dtype), [1], keepdims=False)
 
 
 @rule("LowerBound")

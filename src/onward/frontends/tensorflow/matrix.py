@@ -1,4 +1,4 @@
-"""Matrices: diagonals, triangles, and linear algebra by steps whose number the shape tells."""
+"""Linear algebra, by steps whose number the shape tells."""
 
 from __future__ import annotations
 
@@ -7,95 +7,9 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.frontends.tensorflow.diagonal import grid
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-
-
-def _grid(op: Writer, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The number of each row as a column, and of each column as a row."""
-    rank = op.rank(x, "the matrices")
-    if rank < 2:
-        raise UnsupportedError("a matrix has at least two axes")
-    shape = op.Shape(x)
-    counts = [op.Gather(shape, op.index(axis)) for axis in (rank - 2, rank - 1)]
-    rows, columns = (op.Range(op.index(0), count, op.index(1)) for count in counts)
-    return op.unsqueeze(rows, [1]), op.unsqueeze(columns, [0])
-
-
-@rule("MatrixBandPart")
-def band_part(op: Writer, x: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
-    rows, columns = _grid(op, x)
-    below, above = op.int64(lower), op.int64(upper)
-    zero = op.index(0)
-    near = op.Or(below < zero, rows - columns <= below)
-    near = op.And(near, op.Or(above < zero, columns - rows <= above))
-    return op.Where(near, x, op.like(0, x))
-
-
-def diagonal(op: Writer, x: Tensor) -> Tensor:
-    """The main diagonal of each matrix."""
-    rank = op.rank(x, "the matrices")
-    rows, columns = _grid(op, x)
-    kept = op.Where(op.Equal(rows, columns), x, op.like(0, x))
-    along = op.reduced("ReduceSum", kept, [rank - 2], keepdims=False)
-    shape = op.Shape(x)
-    length = op.Min(op.Gather(shape, op.ints([rank - 2])), op.Gather(shape, op.ints([rank - 1])))
-    return op.Slice(along, op.ints([0]), length, op.ints([rank - 2]))
-
-
-@rule("MatrixDiagPart")
-def diag_part(op: Writer, x: Tensor) -> Tensor:
-    return diagonal(op, x)
-
-
-@rule("MatrixDiagPartV2", "MatrixDiagPartV3")
-def diag_part_v3(op: Writer, x: Tensor, k: Tensor, padding: Tensor) -> Tensor:
-    _main_only(op, k)
-    return diagonal(op, x)
-
-
-def _main_only(op: Writer, k: Tensor) -> None:
-    if set(op.numbers(k, "which diagonal")) != {0}:
-        raise UnsupportedError("a diagonal other than the main one")
-
-
-def on_diagonal(op: Writer, x: Tensor) -> Tensor:
-    """Square matrices with these diagonals."""
-    rank = op.rank(x, "the diagonal")
-    length = op.Gather(op.Shape(x), op.index(rank - 1))
-    places = op.Range(op.index(0), length, op.index(1))
-    same = op.Equal(op.unsqueeze(places, [1]), op.unsqueeze(places, [0]))
-    return op.Where(same, op.unsqueeze(x, [rank]), op.like(0, x))
-
-
-@rule("MatrixDiag", "Diag")
-def diag(op: Writer, x: Tensor) -> Tensor:
-    if op.operation.type == "Diag" and x.rank != 1:
-        raise UnsupportedError("the diagonal of a tensor of more than two axes")
-    return on_diagonal(op, x)
-
-
-@rule("MatrixDiagV2", "MatrixDiagV3")
-def diag_v3(op: Writer, x: Tensor, k: Tensor, rows: Tensor, columns: Tensor, padding: Tensor) -> Tensor:
-    _main_only(op, k)
-    if op.numbers(rows, "the rows") != [-1] or op.numbers(columns, "the columns") != [-1]:
-        raise UnsupportedError("a matrix that is larger than its diagonal")
-    if np.any(op.fixed(padding, "the padding")):
-        raise UnsupportedError("a padding other than zero")
-    return on_diagonal(op, x)
-
-
-@rule("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
-def set_diag(op: Writer, x: Tensor, diagonal: Tensor, k: Tensor | None = None) -> Tensor:
-    if k is not None:
-        _main_only(op, k)
-    rows, columns = _grid(op, x)
-    rank = op.rank(x, "the matrices")
-    shape = op.Shape(x)
-    missing = op.Gather(shape, op.ints([rank - 1])) - op.Gather(op.Shape(diagonal), op.ints([rank - 2]))
-    before = op.ints([0] * (rank - 1))
-    pads = op.Concat(before, op.ints([0] * (rank - 2)), missing, axis=0)
-    return op.Where(op.Equal(rows, columns), op.unsqueeze(op.Pad(diagonal, pads), [rank - 2]), x)
 
 
 def _side(op: Writer, x: Tensor, axis: int = -1) -> int:
@@ -189,7 +103,7 @@ def log_determinant(op: Writer, a: Tensor) -> list[Tensor]:
 
 @rule("MatrixTriangularSolve")
 def triangular_solve(op: Writer, a: Tensor, b: Tensor, *, lower: bool = True, adjoint: bool = False) -> Tensor:
-    rows, columns = _grid(op, a)
+    rows, columns = grid(op, a)
     a = op.Where(rows >= columns if lower else rows <= columns, a, op.like(0, a))
     return eliminated(op, _turned(op, a) if adjoint else a, b)[0].cast(a.dtype)
 
@@ -231,7 +145,7 @@ def qr(op: Writer, a: Tensor, *, full_matrices: bool = False) -> list[Tensor]:
         rank = op.rank(a, "the matrices")
         q = op.Slice(q, op.ints([0]), op.ints([kept]), op.ints([rank - 1]))
         r = op.Slice(r, op.ints([0]), op.ints([kept]), op.ints([rank - 2]))
-    upper_rows, upper_columns = _grid(op, r)
+    upper_rows, upper_columns = grid(op, r)
     return [q.cast(dtype), op.Where(upper_rows <= upper_columns, r, op.like(0, r)).cast(dtype)]
 
 

@@ -23,19 +23,27 @@ def transformed(op: Writer, x: Complex | Tensor, axis: int, inverse: bool = Fals
     return Complex(*(op.squeeze(op.Gather(y, op.ints([i]), axis=-1), [-1]) for i in (0, 1)))
 
 
-def fitted(op: Writer, x: Tensor, length: int, axis: int) -> Tensor:
-    """Cut, or filled up with zeros, to a length."""
+def fitted(op: Writer, x: Tensor, length: Tensor, axis: int) -> Tensor:
+    """Cut, or filled up with zeros, to a length, which is a vector of one."""
     rank = op.rank(x, "the signal")
     place = rank + axis
-    size = x.dims[place] if x.dims is not None else None
-    if size == length:
+    size, known = x.dims[place] if x.dims is not None else None, op.known(length)
+    if known is not None and size == known[0]:
         return x
-    cut = op.Slice(x, op.ints([0]), op.ints([length]), op.ints([place]))
-    if isinstance(size, int) and size > length:
+    cut = op.Slice(x, op.ints([0]), length, op.ints([place]))
+    if known is not None and isinstance(size, int) and size > known[0]:
         return cut
-    missing = op.ints([length]) - op.Gather(op.Shape(cut), op.ints([place]))
+    missing = length - op.Gather(op.Shape(cut), op.ints([place]))
     behind = op.Concat(op.ints([0] * (rank + place)), missing, op.ints([0] * (rank - place - 1)), axis=0)
     return op.Pad(cut, behind)
+
+
+def _each(op: Writer, lengths: Tensor, count: int) -> list[Tensor]:
+    """The length along each axis, as a vector of one."""
+    known, whole = op.known(lengths), op.int64(lengths)
+    if known is not None:
+        return [op.ints([int(n)]) for n in known]
+    return [op.Slice(whole, op.ints([i]), op.ints([i + 1])) for i in range(count)]
 
 
 def _plain(axes: int, inverse: bool) -> Callable[..., Complex]:
@@ -49,8 +57,7 @@ def _plain(axes: int, inverse: bool) -> Callable[..., Complex]:
 
 def _of_real(axes: int) -> Callable[..., Complex]:
     def function(op: Writer, x: Tensor, lengths: Tensor) -> Complex:
-        sizes = op.numbers(lengths, "the length of the transform")
-        for i, size in enumerate(sizes):
+        for i, size in enumerate(_each(op, lengths, axes)):
             x = fitted(op, x, size, i - axes)
         y = transformed(op, x, -1, onesided=True)
         for axis in range(2, axes + 1):
@@ -63,8 +70,13 @@ def _of_real(axes: int) -> Callable[..., Complex]:
 def _to_real(axes: int) -> Callable[..., Tensor]:
     def function(op: Writer, x: Complex, lengths: Tensor) -> Tensor:
         """The half that is left out mirrors the one that is there."""
-        sizes = op.numbers(lengths, "the length of the transform")
-        wanted = [*sizes[:-1], sizes[-1] // 2 + 1]
+        sizes = _each(op, lengths, axes)
+        last_size = op.known(sizes[-1])
+        if last_size is None:
+            half_size, start = op.Div(sizes[-1], op.ints([2])) + op.ints([1]), op.Div(sizes[-1] - op.ints([1]), op.ints([2]))
+        else:
+            half_size, start = op.ints([int(last_size[0]) // 2 + 1]), op.ints([(int(last_size[0]) - 1) // 2])
+        wanted = [*sizes[:-1], half_size]
         parts = [x.real, x.imaginary]
         for i, size in enumerate(wanted):
             parts = [fitted(op, part, size, i - axes) for part in parts]
@@ -73,10 +85,9 @@ def _to_real(axes: int) -> Callable[..., Tensor]:
             half = transformed(op, half, -axis, inverse=True)
         rank = op.rank(half.real, "the signal")
         last = op.ints([rank - 1])
-        start, stop = (sizes[-1] - 1) // 2, 0
 
         def mirrored(part: Tensor) -> Tensor:
-            return op.Slice(part, op.ints([start]), op.ints([stop]), last, op.ints([-1]))
+            return op.Slice(part, start, op.ints([0]), last, op.ints([-1]))
 
         full = Complex(
             op.Concat(half.real, mirrored(half.real), axis=-1),

@@ -28,17 +28,26 @@ def string_join(op: Writer, *strings: Tensor, separator: str = "") -> Tensor:
 
 @rule("ReduceJoin")
 def reduce_join(op: Writer, x: Tensor, axes: Tensor, *, keep_dims: bool = False, separator: str = "") -> Tensor:
-    """Along one axis, or along all of a vector, by a loop over its strings."""
+    """Axis after axis in the order given, each by a loop over its strings."""
     op.need(20, "a join of strings")
     rank = op.rank(x, "the strings")
-    along = sorted(op.axis(a, rank) for a in op.numbers(axes, "the axes"))
-    if rank != 1 or along != [0]:
-        raise UnsupportedError("a join along an axis of more than a vector")
+    along = [op.axis(a, rank) for a in op.numbers(axes, "the axes")]
+    for axis in along:
+        x = _joined(op, x, axis, separator)
+    return x if keep_dims else op.squeeze(x, along)
+
+
+def _joined(op: Writer, x: Tensor, axis: int, separator: str) -> Tensor:
+    """Along one axis, which stays, with a size of one."""
+    where = op.ints([axis])
+    shape = op.ScatterElements(op.Shape(x), where, op.ints([1]), axis=0)
+    start = op.Expand(op.text(""), shape)
+    dims = [1 if a == axis else d for a, d in enumerate(x.dims or ())]
     body = ir.Graph([], [], nodes=[], name=op.names.node("join"))
-    kinds: tuple[tuple[ir.DataType, list[int]], ...] = (
+    kinds: tuple[tuple[ir.DataType, list[Any]], ...] = (
         (ir.DataType.INT64, []),
         (ir.DataType.BOOL, []),
-        (ir.DataType.STRING, [1]),
+        (ir.DataType.STRING, dims),
     )
     values = [
         ir.Value(name=op.names.value("join"), type=ir.TensorType(dtype), shape=ir.Shape(shape))
@@ -47,14 +56,12 @@ def reduce_join(op: Writer, x: Tensor, axes: Tensor, *, keep_dims: bool = False,
     body.inputs.extend(values)
     with op.inside(body):
         step, goes_on, so_far = (op.tensor(value) for value in values)
-        item = op.Gather(x, op.flat(step), axis=0)
-        first = op.Equal(step, op.index(0))
-        between = op.Where(first, op.text(""), op.text(separator))
+        item = op.Slice(x, op.flat(step), op.flat(step) + op.ints([1]), where)
+        between = op.Where(op.Equal(step, op.index(0)), op.text(""), op.text(separator))
         body.outputs.append(op.Identity(goes_on).value)
         body.outputs.append(op.StringConcat(op.StringConcat(so_far, between), item).value)
-    start = op.Reshape(op.text(""), op.ints([1]))
-    joined = op.many("Loop", 1, op.Size(x), None, start, body=body)[0]
-    return joined if keep_dims else op.squeeze(joined, [0])
+    count = op.Gather(op.Shape(x), op.index(axis))
+    return op.many("Loop", 1, count, None, start, body=body)[0]
 
 
 @rule("StaticRegexFullMatch")
@@ -74,6 +81,8 @@ def as_string(
     width: int = -1,
     fill: str = "",
 ) -> Tensor:
+    if x.dtype == ir.DataType.BOOL and width < 0 and not fill:
+        return op.Where(x, op.text("true"), op.text("false"))
     if x.dtype.numpy().kind not in "iu" or width >= 0 or fill or scientific or shortest or precision >= 0:
         raise UnsupportedError("only whole numbers are written as strings in the same way")
     return x.cast(ir.DataType.STRING)
@@ -86,10 +95,10 @@ def to_number(op: Writer, x: Tensor, *, out_type: ir.DataType = ir.DataType.FLOA
 
 @rule("StringLower", "StringUpper")
 def change_case(op: Writer, x: Tensor, *, encoding: str = "") -> Tensor:
-    if encoding != "utf-8":
-        raise UnsupportedError("ONNX changes the case of every letter, this op without an encoding that of ASCII only")
+    """Without an encoding, of the letters of ASCII only: those are what the plain locale changes."""
     action = op.operation.type.removeprefix("String").upper()
-    changed = op.StringNormalizer(op.flat(x), case_change_action=action, is_case_sensitive=1)
+    locale = "C.UTF-8" if encoding == "utf-8" else "C"
+    changed = op.StringNormalizer(op.flat(x), case_change_action=action, is_case_sensitive=1, locale=locale)
     return op.Reshape(changed, op.Shape(x)) if x.rank != 1 else changed
 
 
@@ -159,3 +168,21 @@ def _single(dtype: ir.DataType) -> str:
 
 def _plain(array: object) -> list[object]:
     return [item.decode() if isinstance(item, bytes) else item for item in np.asarray(array).reshape(-1).tolist()]
+
+
+@rule("LookupTableSizeV2")
+def table_size(op: Writer, table: Table) -> Tensor:
+    return op.index(table.size())
+
+
+@rule("StringFormat")
+def string_format(op: Writer, *values: Tensor, template: str = "%s", placeholder: str = "%s") -> Tensor:
+    """Scalars of whole numbers and strings, which are written in the same way."""
+    op.need(20, "a join of strings")
+    pieces = template.split(placeholder)
+    result = op.text(pieces[0])
+    for value, piece in zip(values, pieces[1:], strict=True):
+        if value.rank != 0 or value.dtype.numpy().kind not in "iu":
+            raise UnsupportedError("only whole numbers are written as strings in the same way")
+        result = op.StringConcat(op.StringConcat(result, value.cast(ir.DataType.STRING)), op.text(piece))
+    return result

@@ -12,7 +12,7 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.attributes import attributes
 from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.dtypes import onnx_dtype
-from onward.frontends.tensorflow.fold import Folder
+from onward.frontends.tensorflow.fold import LIMIT, Folder
 from onward.frontends.tensorflow.old_control_flow import Flow, Part
 from onward.frontends.tensorflow.registry import RULES, Rule
 from onward.frontends.tensorflow.values import Complex, Value, Variable
@@ -165,8 +165,12 @@ class Translator:
             for handle, operation in self._assignments(graph):
                 if handle in read and not self.stateful:
                     found.setdefault(operation.type, []).append(operation.name)
+            constant: set[Any] = set()
             for operation in needed:
-                if operation.type not in RULES and operation.inputs:
+                before = {tensor.op for tensor in operation.inputs}
+                if operation.type == "Const" or (before and before <= constant and not operation.op_def.is_stateful):
+                    constant.add(operation)
+                elif operation.type not in RULES and operation.inputs:
                     found.setdefault(operation.type, []).append(operation.name)
                 for name in _called(operation):
                     if name not in seen:
@@ -193,7 +197,7 @@ class Translator:
     def operation(self, operation: Any, inputs: Sequence[Value]) -> Sequence[Value]:
         """What one operation gives."""
         rule = RULES.get(operation.type)
-        folded = self._folder.folded(operation, inputs)
+        folded = self._folder.folded(operation, inputs, None if rule is None else LIMIT)
         if folded is not None:
             return folded
         if rule is None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
+from onward.errors import UnsupportedError
 
 
 @dataclass(eq=False)
@@ -33,10 +34,18 @@ class Table:
         """Its keys and values, given TensorFlow's numbers of their dtypes."""
         import tensorflow as tf
 
-        exported = tf.raw_ops.LookupTableExportV2(
-            table_handle=self.handle, Tkeys=tf.as_dtype(keys), Tvalues=tf.as_dtype(values)
-        )
+        try:
+            exported = tf.raw_ops.LookupTableExportV2(
+                table_handle=self.handle, Tkeys=tf.as_dtype(keys), Tvalues=tf.as_dtype(values)
+            )
+        except (tf.errors.AbortedError, tf.errors.FailedPreconditionError) as error:
+            raise UnsupportedError("the lookup table is not initialised: create it outside the function") from error
         return exported.keys.numpy(), exported.values.numpy()
+
+    def size(self) -> int:
+        import tensorflow as tf
+
+        return int(tf.raw_ops.LookupTableSizeV2(table_handle=self.handle))
 
 
 @dataclass(frozen=True, eq=False)
