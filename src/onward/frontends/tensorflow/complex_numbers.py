@@ -110,7 +110,7 @@ def _real_rule(op: Writer) -> Callable[..., Any]:
 
 
 @pairs("Shape", "Size", "Rank")
-def outline(op: Writer, x: Complex, **options: Any) -> Value:
+def outline(op: Writer, x: Complex, **options: Any) -> Any:
     """Of a tensor, whatever is in it."""
     return _real_rule(op)(op, x.real, **options)
 
@@ -124,7 +124,7 @@ def quotient_or_zero(op: Writer, a: Complex, b: Complex) -> Complex:
 
 @pairs("MatMul", "BatchMatMulV2")
 def matrix_product(op: Writer, a: Complex, b: Complex, **options: Any) -> Complex:
-    def times(x: Tensor, y: Tensor) -> Tensor:
+    def times(x: Tensor, y: Tensor) -> Any:
         return _real_rule(op)(op, x, y, **options)
 
     for turned, side in (("adj_x", a), ("adj_y", b)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
@@ -42,7 +41,8 @@ def band_part(op: Writer, x: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
 class Band:
     """Diagonals from the lowest to the highest, as TensorFlow packs them: one row each, the highest first.
 
-    Short ones stand at the left of their rows or at the right, those above and those below the main one by their own rule.
+    Short ones stand at the left of their rows or at the right: those above the main one by one rule, those below by
+    another.
     """
 
     def __init__(self, op: Writer, k: Tensor | None, align: str, rows: Tensor, columns: Tensor) -> None:

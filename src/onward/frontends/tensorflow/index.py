@@ -8,7 +8,6 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
-from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Variable
 from onward.frontends.tensorflow.writer import FAR, Writer
@@ -154,9 +153,7 @@ def _axis(op: Writer, axis: Tensor | None) -> int | None:
 
 
 @rule("ListDiff")
-def list_diff(
-    op: Writer, x: Tensor, y: Tensor, *, out_idx: ir.DataType = ir.DataType.INT32
-) -> list[Tensor]:
+def list_diff(op: Writer, x: Tensor, y: Tensor, *, out_idx: ir.DataType = ir.DataType.INT32) -> list[Tensor]:
     """What is in the first list only, and where it stands there."""
     same = op.Equal(op.unsqueeze(x, [1]), op.unsqueeze(y, [0])).cast(ir.DataType.INT32)
     there = op.reduced("ReduceSum", same, [1], keepdims=False) > op.like(0, same)
@@ -176,9 +173,7 @@ def unravel_index(op: Writer, indices: Tensor, dims: Tensor) -> Tensor:
 
 
 @rule("HistogramFixedWidth")
-def histogram(
-    op: Writer, x: Tensor, limits: Tensor, bins: Tensor, *, dtype: ir.DataType = ir.DataType.INT32
-) -> Tensor:
+def histogram(op: Writer, x: Tensor, limits: Tensor, bins: Tensor, *, dtype: ir.DataType = ir.DataType.INT32) -> Tensor:
     """What lies outside counts for the first and the last bin."""
     count = op.numbers(bins, "the number of bins")[0]
     low, high = (op.Gather(limits, op.index(i)) for i in range(2))

@@ -71,11 +71,12 @@ def _to_real(axes: int) -> Callable[..., Tensor]:
     def function(op: Writer, x: Complex, lengths: Tensor) -> Tensor:
         """The half that is left out mirrors the one that is there."""
         sizes = _each(op, lengths, axes)
-        last_size = op.known(sizes[-1])
-        if last_size is None:
-            half_size, start = op.Div(sizes[-1], op.ints([2])) + op.ints([1]), op.Div(sizes[-1] - op.ints([1]), op.ints([2]))
+        known = op.known(sizes[-1])
+        if known is None:
+            half_size = op.Div(sizes[-1], op.ints([2])) + op.ints([1])
+            start = op.Div(sizes[-1] - op.ints([1]), op.ints([2]))
         else:
-            half_size, start = op.ints([int(last_size[0]) // 2 + 1]), op.ints([(int(last_size[0]) - 1) // 2])
+            half_size, start = op.ints([int(known[0]) // 2 + 1]), op.ints([(int(known[0]) - 1) // 2])
         wanted = [*sizes[:-1], half_size]
         parts = [x.real, x.imaginary]
         for i, size in enumerate(wanted):
