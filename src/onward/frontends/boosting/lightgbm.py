@@ -15,14 +15,11 @@ import onnx_ir as ir
 from onward.canon.build import Builder, Tensor
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.boosting.graph import begun, both, finished, flat, labelled
-from onward.frontends.boosting.lightgbm_text import Forest, Linear, read
+from onward.frontends.boosting.lightgbm_text import ZERO, Forest, Linear, read
 from onward.frontends.boosting.trees import AT_MOST, Array, changed, reached, scores
 from onward.frontends.tensorflow.convert import OPSET
 from onward.model import Model
 from onward.verification.artifacts.boosting import lightgbm_file
-
-ZERO = float(np.float32(1e-35))
-"""Numbers no larger are zero to LightGBM."""
 
 Link = Callable[[Builder, Tensor, Mapping[str, str]], Tensor]
 """How an objective with these options makes predictions of scores."""

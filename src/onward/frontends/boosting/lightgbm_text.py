@@ -13,8 +13,10 @@ from onward.frontends.boosting.trees import Array, Tree
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
 """Bits of what a node decides by; those above say what is missing to it."""
-NOTHING, ZERO = 0, 1
+NOTHING, ZEROS = 0, 1
 """What is missing to a node: nothing, so that NaN is zero; zero and NaN; or by another number, NaN."""
+ZERO = float(np.float32(1e-35))
+"""Numbers no larger than this are zero to LightGBM."""
 WORD = 32
 """Bits of one number of a set."""
 
@@ -86,7 +88,7 @@ def _kinds(trees: list[dict[str, str]]) -> tuple[set[int], set[int]]:
     features = np.concatenate([_numbers(tree, "split_feature", np.int64) for tree in trees])
     decisions = np.concatenate([_numbers(tree, "decision_type", np.int64) for tree in trees])
     is_categorical = decisions & CATEGORICAL != 0
-    is_zero = ~is_categorical & (decisions >> 2 == ZERO)
+    is_zero = ~is_categorical & (decisions >> 2 == ZEROS)
     kinds = []
     for chosen in (is_zero, is_categorical):
         found = set(features[chosen].tolist())
@@ -113,7 +115,7 @@ def _tree(fields: Fields, target: int) -> Tree:
         sets[int(node)] = _members(words[ends[number] : ends[number + 1]])
     return Tree(
         _numbers(fields, "split_feature", np.int64),
-        np.where(is_set, 0, thresholds),
+        np.where(is_set, 0, _around_zero(thresholds)),
         missing,
         _numbers(fields, "left_child", np.int64),
         _numbers(fields, "right_child", np.int64),
@@ -121,6 +123,12 @@ def _tree(fields: Fields, target: int) -> Tree:
         sets,
         target,
     )
+
+
+def _around_zero(thresholds: Array) -> Array:
+    """The same thresholds for numbers of which small ones are not yet zero: these pass all together, or none does."""
+    moved = np.where((thresholds >= 0) & (thresholds < ZERO), ZERO, thresholds)
+    return np.where((thresholds < 0) & (thresholds >= -ZERO), np.nextafter(-ZERO, -np.inf), moved)
 
 
 def _members(words: Array) -> Array:

@@ -66,11 +66,11 @@ def from_xgboost(model: Any, *, raw: bool = False, dtype: npt.DTypeLike = np.flo
     `raw`, `prediction` are the margins. XGBoost computes in float32, to which rows of `dtype` float64 are rounded.
     """
     booster, estimator = _opened(model)
-    learner = json.loads(booster.save_raw(raw_format="json"))["learner"]
-    features = int(learner["learner_model_param"]["num_feature"])
-    if not features:
-        raise InvalidModelError("the XGBoost model is not fitted")
-    op, x = begun(model, features, dtype, opset)
+    try:
+        learner = json.loads(booster.save_raw(raw_format="json"))["learner"]
+    except ValueError as error:
+        raise InvalidModelError("the XGBoost model is not fitted") from error
+    op, x = begun(model, booster.num_features(), dtype, opset)
     rows = x.cast(ir.DataType.FLOAT)
     missing = getattr(estimator, "missing", None)
     if missing is not None and not np.isnan(missing):

@@ -54,7 +54,7 @@ def lightgbm_file(path: Path) -> Any:
     if END_OF_TREES not in text:
         raise InvalidModelError(f"{path}: this LightGBM model is cut off: its trees have no end")
     try:
-        return lightgbm.Booster(model_str=text.decode(), params={"verbosity": -1})
+        return lightgbm.Booster(model_str=text.decode())
     except (lightgbm.basic.LightGBMError, UnicodeDecodeError) as error:
         raise InvalidModelError(f"{path}: LightGBM does not open this file: {error}") from error
 
