@@ -203,7 +203,7 @@ def space_to_batch(op: Writer, x: Tensor, block: Tensor, pads: Tensor) -> Tensor
     perm = [2 * i + 2 for i in range(count)] + [0] + [2 * i + 1 for i in range(count)]
     y = op.transpose(y, perm + list(range(2 * count + 1, rank + count)))
     tail = op.Slice(op.Shape(y), op.ints([count + 1]), op.ints([FAR]))
-    return op.Reshape(y, op.Concat(op.ints([-1]), tail, axis=0))
+    return _with_inner(op.Reshape(y, op.Concat(op.ints([-1]), tail, axis=0)), x, count)
 
 
 @rule("BatchToSpaceND")
@@ -221,4 +221,11 @@ def batch_to_space(op: Writer, x: Tensor, block: Tensor, crops: Tensor) -> Tenso
     pairs = op.Transpose(op.int64(crops), perm=[1, 0])
     before, after = (op.flat(op.Gather(pairs, op.index(i), axis=0)) for i in (0, 1))
     lengths = op.Slice(op.Shape(y), op.ints([1]), op.ints([count + 1]))
-    return op.Slice(y, before, lengths - after, op.ints(list(range(1, count + 1))))
+    return _with_inner(op.Slice(y, before, lengths - after, op.ints(list(range(1, count + 1)))), x, count)
+
+
+def _with_inner(y: Tensor, x: Tensor, count: int) -> Tensor:
+    """With the inner axes as they were: those behind the batch and what is cut in blocks."""
+    dims = x.dims or []
+    y.value.shape = ir.Shape([*(y.dims or [None] * len(dims))[: count + 1], *dims[count + 1 :]])
+    return y
