@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from onward.backends.emit.package import Source
+    from onward.cli.sources import Original
     from onward.model import Model
     from onward.verification.results import Report
     from onward.verification.runners import Inputs, Outputs, Run
@@ -58,6 +59,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     command.add_argument(
         "--output", action="append", metavar="NAME", help="of a TensorFlow graph: an output (may be repeated)"
+    )
+    command.add_argument(
+        "--sample",
+        metavar="DATA",
+        help="scikit-learn: rows such as the model is given, in a .csv, .parquet, .npy or .npz file",
     )
     command.add_argument("--signature", metavar="NAME", help="of a SavedModel: which of its functions to convert")
     command.add_argument("--opset", type=int, help="the version of ONNX to write, 13 to 26 (default: 21)")
@@ -118,7 +124,7 @@ def run(args: argparse.Namespace) -> None:
     model = original.model
     if original.run is not None:
         with step(console, 3):
-            words = judged(model, original.run, args)
+            words = judged(model, original.run, args, original.inputs)
         console.print(words, highlight=False, soft_wrap=True)
     if target is None:
         with step(console, 4):
@@ -130,12 +136,12 @@ def run(args: argparse.Namespace) -> None:
     if target.runner is not None:
         if not args.no_verify:
             with step(console, 3):
-                words = checked(model, source, target.runner(model, source), args)
+                words = checked(model, source, target.runner(model, source), args, original.inputs)
             console.print(words, highlight=False, soft_wrap=True)
         with step(console, 4):
             target.write(model, source, out, args)
     else:
-        written_first(console, target, model, source, args)
+        written_first(console, target, original, source, args)
     for phrase in source.casts:
         console.print(f"[yellow]cast:[/] {escape(phrase)}", highlight=False, soft_wrap=True)
     for kind, orders in (("input", source.input_orders), ("output", source.output_orders)):
@@ -146,11 +152,13 @@ def run(args: argparse.Namespace) -> None:
     console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
 
 
-def written_first(console: Console, target: Target, model: Model, source: Source, args: argparse.Namespace) -> None:
+def written_first(
+    console: Console, target: Target, original: Original, source: Source, args: argparse.Namespace
+) -> None:
     """What is written is run beside the original, and takes its place only then."""
     from onward.verification.artifacts import open_artifact
 
-    out = Path(args.out)
+    model, out = original.model, Path(args.out)
     with step(console, 4):
         out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
@@ -159,7 +167,7 @@ def written_first(console: Console, target: Target, model: Model, source: Source
             target.write(model, source, staged, args)
         if not args.no_verify:
             with step(console, 3):
-                words = checked(model, source, open_artifact(staged).run, args)
+                words = checked(model, source, open_artifact(staged).run, args, original.inputs)
             console.print(words, highlight=False, soft_wrap=True)
         with step(console, 4):
             if out.is_dir():
@@ -229,7 +237,7 @@ def step(console: object, number: int) -> Iterator[None]:
         raise ConversionError(f"{title}: {problem} (a defect of Onward; `onward --traceback …` shows where)") from error
 
 
-def checked(model: Model, source: Source, run: Run, args: argparse.Namespace) -> str:
+def checked(model: Model, source: Source, run: Run, args: argparse.Namespace, inputs: Inputs | None = None) -> str:
     """How original and result compare, in a sentence."""
     from onward.cli.layout import reordered
     from onward.verification.runners import find
@@ -238,16 +246,16 @@ def checked(model: Model, source: Source, run: Run, args: argparse.Namespace) ->
     if args.verify_on:
         find(args.verify_on)
     try:
-        report = verify(model, run, args.verify_on, args.seed, args.calibrate)
+        report = verify(model, run, args.verify_on, args.seed, args.calibrate or inputs)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
     return verdict(report, args.keep, args.quantize or other_numbers(source))
 
 
-def judged(model: Model, run: Run, args: argparse.Namespace) -> str:
+def judged(model: Model, run: Run, args: argparse.Namespace, inputs: Inputs | None = None) -> str:
     """How the ONNX model on ONNX Runtime and the framework that it comes from compare, in a sentence."""
     try:
-        report = verify(model, run, None, args.seed)
+        report = verify(model, run, None, args.seed, inputs)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
     return verdict(report, args.keep)
@@ -260,8 +268,8 @@ def other_numbers(source: Source) -> str | None:
     return None if all(source.casts.values()) else "the casts to narrower numbers"
 
 
-def verify(model: Model, run: Run, on: str | None, seed: int, data: str | None = None) -> Report:
-    """Run original and result on the same inputs: data from a path, or made up."""
+def verify(model: Model, run: Run, on: str | None, seed: int, data: str | Inputs | None = None) -> Report:
+    """Run original and result on the same inputs: those given, data from a path, or made up."""
     from onward.verification.runners import failures
     from onward.verification.sides import Side
     from onward.verification.verify import verify as compare

@@ -12,7 +12,7 @@ from onward.errors import InvalidModelError, OnwardError
 
 if TYPE_CHECKING:
     from onward.model import Model
-    from onward.verification.runners import Run
+    from onward.verification.runners import Inputs, Run
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Original:
     model: Model
     run: Run | None = None
     kind: str = "ONNX"
+    inputs: Inputs | None = None
+    """Inputs to compare on, where made-up ones would not do."""
 
 
 def _saved_model(function: Any, args: argparse.Namespace) -> Model:
@@ -71,6 +73,48 @@ def _tflite(path: Any, args: argparse.Namespace) -> Model:
     return from_tflite(path, **({} if args.opset is None else {"opset": args.opset}))
 
 
+def _xgboost(model: Any, args: argparse.Namespace) -> Model:
+    from onward.frontends.boosting.xgboost import from_xgboost
+
+    return _of_trees(from_xgboost, model, args)
+
+
+def _lightgbm(model: Any, args: argparse.Namespace) -> Model:
+    from onward.frontends.boosting.lightgbm import from_lightgbm
+
+    return _of_trees(from_lightgbm, model, args)
+
+
+def _of_trees(convert: Callable[..., Model], model: Any, args: argparse.Namespace) -> Model:
+    """A model that takes one matrix of features, of which `--input` may say the dtype."""
+    from onward.cli.inputs import parsed
+
+    if args.signature or args.allow_custom_ops or args.output:
+        raise OnwardError("--signature, --allow-custom-ops and --output are not for boosted trees")
+    options: dict[str, Any] = {} if args.opset is None else {"opset": args.opset}
+    given = parsed(args.input)
+    if given and given[0].dtype is not None:
+        options["dtype"] = given[0].dtype.numpy()
+    made = convert(model, **options)
+    x = made.ir.graph.inputs[0]
+    width = None if x.shape is None else x.shape[1]
+    if [(one.name, (one.dims or [None])[-1]) for one in given] not in ([], [("x", width)]):
+        dtype = "float32" if x.dtype is None else str(x.dtype.numpy())
+        raise OnwardError(f'--input: this model takes "x:{dtype}[batch,{width}]"')
+    return made
+
+
+def _sklearn(model: Any, args: argparse.Namespace) -> Model:
+    from onward.frontends.sklearn.convert import from_sklearn
+    from onward.verification.artifacts.sklearn import SAMPLE, loaded
+    from onward.verification.tables import derived, given_to, read_table
+
+    estimator = loaded(model) if isinstance(model, Path) else model
+    SAMPLE.set(given_to(estimator, read_table(Path(args.sample))) if args.sample else derived(estimator))
+    options: dict[str, Any] = {} if args.opset is None else {"opset": args.opset}
+    return from_sklearn(estimator, SAMPLE.get(), check=not args.no_verify, **options)
+
+
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     given: dict[str, Any] = {"allow_custom_ops": args.allow_custom_ops}
     return given | ({} if args.opset is None else {"opset": args.opset})
@@ -81,6 +125,9 @@ FRONTENDS: dict[str, Callable[[Any, argparse.Namespace], Model]] = {
     "TensorFlow graph": _saved_model,
     "Keras model": _keras,
     "TensorFlow Lite model": _tflite,
+    "scikit-learn estimator": _sklearn,
+    "XGBoost model": _xgboost,
+    "LightGBM model": _lightgbm,
 }
 """By the kind, as `verification.artifacts` has it: a path, or an object in memory, to ONNX."""
 
@@ -110,19 +157,28 @@ def read(args: argparse.Namespace) -> Original:
             args.input = []
     kind = kind_of_object(subject) or kind
     assert kind is not None
+    if args.sample and kind.name != "scikit-learn estimator":
+        raise OnwardError(f"--sample is for estimators of scikit-learn, and {args.model} is a {kind.name}")
     if kind.name not in FRONTENDS:
         raise OnwardError(f"{args.model}: a {kind.name} cannot be converted from; {recognised()}")
     model = FRONTENDS[kind.name](subject, args)
     if args.no_verify:
         return Original(model, None, kind.name)
     opened = open_artifact(subject) if subject is path else open_object(subject, parsed(args.input))
-    return Original(model, opened.run, kind.name)
+    return Original(model, opened.run, kind.name, _sample() if args.sample else None)
+
+
+def _sample() -> Inputs:
+    from onward.verification.artifacts.sklearn import SAMPLE
+    from onward.verification.tables import feeds, shortened
+
+    return feeds(shortened(SAMPLE.get()))
 
 
 def _onnx(path: Path, args: argparse.Namespace) -> Original:
     from onward.model import load
 
-    for option in ("opset", "signature", "allow_custom_ops", "input", "output"):
+    for option in ("opset", "signature", "allow_custom_ops", "input", "output", "sample"):
         if getattr(args, option):
             raise OnwardError(f"{path}: --{option.replace('_', '-')} is for models of other frameworks; {recognised()}")
     try:
