@@ -45,6 +45,8 @@ class Change:
     """Other inputs that are replaced."""
     picked: tuple[int, ...] | None = None
     """The elements of the only output, a vector, that are wanted."""
+    burden: int = 0
+    """What it costs to compute the node so, in elements moved."""
     takes_any: bool = False
     """Whether the result is as the graph has it, in whichever way the first input is stored."""
 

@@ -32,11 +32,25 @@ class Constants:
             array = array.reshape([1] * (len(order) - array.ndim) + list(array.shape)).transpose(order)
             while len(order) > len(tensor.shape) and array.ndim > 1 and array.shape[0] == 1:
                 array = array[0]
-            made = self._initializer(np.ascontiguousarray(array), tensor.dtype, f"{value.name}_permuted")
-            made.metadata_props[KEY] = value.name or ""
-            self._made[value, order] = made
-            self._replaced[value] = None
+            self._made[value, order] = self._instead(value, array, tensor.dtype)
         return self._made[value, order]
+
+    def pointwise(self, value: ir.Value, rank: int) -> ir.Value:
+        """A matrix that maps the last axis, as the weight of a convolution of size 1 over a tensor of some rank."""
+        order = (1, 0, *range(2, rank))
+        if (value, order) not in self._made:
+            tensor = constant(value)
+            assert tensor is not None
+            weight = np.expand_dims(tensor.numpy().T, order[2:])
+            self._made[value, order] = self._instead(value, weight, tensor.dtype)
+        return self._made[value, order]
+
+    def _instead(self, value: ir.Value, array: Array, dtype: ir.DataType) -> ir.Value:
+        """A new initializer in place of another one."""
+        made = self._initializer(np.ascontiguousarray(array), dtype, f"{value.name}_permuted")
+        made.metadata_props[KEY] = value.name or ""
+        self._replaced[value] = None
+        return made
 
     def numbers(self, array: Array, wish: str) -> ir.Value:
         """A small constant, shared by all who need the same."""

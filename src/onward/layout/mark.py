@@ -171,6 +171,8 @@ class Marked:
                 if isinstance(operand, Aligned) and given is not None and _is_moved(given, operand.order):
                     order = aligned_order(operand.order, len(given.shape or ()))
                     cut.burden(node, mark.meaning.other, cost_of(given, order))
+            if mark.change is not None and mark.change.burden:
+                cut.burden(node, mark.meaning.other, mark.change.burden)
             if mark.perm is not None:
                 self._own_transpose(cut, node, mark.perm)
         decided = cut.decide(preferred)

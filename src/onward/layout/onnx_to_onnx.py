@@ -16,6 +16,7 @@ from onward.canon.upgrade import upgrade
 from onward.canon.walk import all_nodes
 from onward.errors import UnsupportedError
 from onward.layout.channels_last import Moved, drop_defaults, relayout
+from onward.layout.channelwise import lift, lower
 from onward.layout.meanings import Meanings
 from onward.layout.orders import RANKS, Layout
 from onward.layout.roles import ONNX
@@ -50,6 +51,7 @@ def relaid(
         raise UnsupportedError("the model has training info, whose bindings name weights by the layout they have")
     graph = prepared(model)
     before = transposes(graph)
+    lift(graph)
     known = Known()
     for node in graph.graph:
         known.node(node)
@@ -60,6 +62,7 @@ def relaid(
         _wanted(graph.graph.inputs, meanings, to, inputs_nhwc),
         _wanted(graph.graph.outputs, meanings, to, outputs_nhwc),
     )
+    lower(graph)
     for node in all_nodes(graph.graph):
         node.metadata_props.pop(ORIGIN, None)
     result = Model(graph, path=model.path, ir_version=model.ir_version, data_files=model.data_files)

@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from onward.layout.change import Aligned, Case, Change, Fixed, is_plain, order_without
 from onward.layout.orders import MOVABLE, moves_nothing
+from onward.layout.partition import cost_of
 from onward.layout.reshapes import reshape
 
 
@@ -217,6 +218,15 @@ def _gather(c: Case) -> Change:
     if len(indices) > 1:
         raise Fixed
     return _removed(c, change, [] if indices else [axis])
+
+
+@_rule("onward.channels::LayerNormalization", "onward.channels::MatMul")
+def _along_channels(c: Case) -> Change:
+    """By other ops: a convolution, and what a normalisation consists of, about as long as moving the tensor once."""
+    if c.stored(c.rank - 1) != 1:
+        raise Fixed
+    burden = 1 if c.node.op_type == "MatMul" else cost_of(c.main, c.order)
+    return replace(c.following(), attributes={"axis": 1}, burden=burden)
 
 
 @_rule("Size")
