@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from onward.frontends.boosting.lightgbm import from_lightgbm
     from onward.frontends.boosting.xgboost import from_xgboost
     from onward.frontends.keras.convert import from_keras
+    from onward.frontends.sklearn.convert import from_sklearn
     from onward.frontends.tensorflow.convert import from_tensorflow
     from onward.frontends.tflite.convert import from_tflite
-    from onward.frontends.torch import from_torch
+    from onward.frontends.torch.convert import from_torch
     from onward.model import Model, load
     from onward.verification.verify import verify
 
@@ -24,9 +25,10 @@ _HOMES = {
     "OnwardError": "onward.errors",
     "from_keras": "onward.frontends.keras.convert",
     "from_lightgbm": "onward.frontends.boosting.lightgbm",
+    "from_sklearn": "onward.frontends.sklearn.convert",
     "from_tensorflow": "onward.frontends.tensorflow.convert",
     "from_tflite": "onward.frontends.tflite.convert",
-    "from_torch": "onward.frontends.torch",
+    "from_torch": "onward.frontends.torch.convert",
     "from_xgboost": "onward.frontends.boosting.xgboost",
     "load": "onward.model",
     "to_keras": "onward.backends.keras.convert",
@@ -40,6 +42,7 @@ __all__ = [
     "OnwardError",
     "from_keras",
     "from_lightgbm",
+    "from_sklearn",
     "from_tensorflow",
     "from_tflite",
     "from_torch",

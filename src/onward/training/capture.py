@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.frontends.torch import exported, positional
+from onward.frontends.torch.export import positional
+from onward.frontends.torch.in_training import exported_to_train
 from onward.training.ctc import CTC
 from onward.training.groups import Group
 from onward.training.losses import (
@@ -62,7 +63,7 @@ def from_torch(
     groups: list[Group] = []
     if isinstance(optimizer, torch.optim.Optimizer):
         how, groups, names = _optimizer(optimizer, names)
-    model = exported(module, given, trains, input_names, output_names, dynamic_batch)
+    model = exported_to_train(module, given, trains, input_names, output_names, dynamic_batch)
     wanted = set(names.values())
     made = prepare(
         model,

@@ -41,7 +41,7 @@ def open_pt2(path: Path) -> Opened:
     import torch
     from torch.utils import _pytree as pytree
 
-    program = _read(path)
+    program = read_program(path)
     module = program.module()
     in_spec = program.call_spec.in_spec
     arguments = program.graph_signature.user_inputs
@@ -59,7 +59,7 @@ def open_pt2(path: Path) -> Opened:
     return Opened(run, _declared(program, names))
 
 
-def _read(path: Path) -> torch.export.ExportedProgram:
+def read_program(path: Path) -> torch.export.ExportedProgram:
     """Nothing of the file is executed: it may hold pickles, of which only those of plain tensors are opened."""
     import torch
 

@@ -1,0 +1,1 @@
+"""PyTorch to ONNX, through PyTorch's own exporter."""

@@ -1,0 +1,134 @@
+"""A call of PyTorch's own exporter, with our translations beside its own."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
+from onward.frontends.torch.translations import expand, own_translations
+from onward.model import Model
+
+if TYPE_CHECKING:
+    import torch
+
+LACKS = re.compile(r"No ONNX function found for <OpOverload\(op='([^']+)', overload='([^']+)'\)>")
+
+
+def positional(args: Any) -> tuple[Any, ...]:
+    """What a module is called with, as a tuple; a dict is one input."""
+    import torch
+
+    return (args,) if isinstance(args, torch.Tensor | Mapping) else tuple(args)
+
+
+def exported(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    dynamic: Dynamic | None = None,
+    dynamic_batch: bool = True,
+    opset: int | None = None,
+    translations: Mapping[Any, Callable[..., Any]] | None = None,
+) -> Model:
+    """The model for inference, with the module's own names for weights."""
+    import torch
+
+    wanted = dynamic or {}
+    how: dict[str, Any] = {"input_names": inputs}
+    if isinstance(module, torch.nn.Module):
+        if not args and not kwargs:
+            raise OnwardError("give inputs such as the module is called with: from_torch(module, args)")
+        call = called(module, args, kwargs, inputs)
+        if dynamic is None and dynamic_batch:
+            wanted = {name: {0: "batch"} for name, tensor in call.tensors.items() if tensor.ndim}
+        how = {"args": args, "kwargs": call.kwargs, "dynamic_shapes": open_dims(call, wanted)}
+        how["input_names"] = list(call.tensors)
+    elif args or kwargs:
+        raise OnwardError("an exported program has its inputs already; `dynamic` gives names to open dimensions")
+    with _quietly(module), explained():
+        program = torch.onnx.export(
+            module,
+            **how,
+            output_names=None if outputs is None else list(outputs),
+            opset_version=opset,
+            custom_translation_table=own_translations() | dict(translations or {}),
+            optimize=False,
+            verbose=False,
+        )
+    assert program is not None
+    model = Model(_kept(program.model))
+    if outputs is None and program.exported_program is not None:
+        name_outputs(model.ir.graph, program.exported_program)
+    name_dims(model.ir, wanted)
+    expand(model.ir)
+    return model
+
+
+@contextmanager
+def _quietly(module: Any) -> Iterator[None]:
+    """Without warnings, and with all of a module in the mode of evaluation until it is done."""
+    import torch
+
+    parts = list(module.modules()) if isinstance(module, torch.nn.Module) else []
+    modes = [part.training for part in parts]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for part in parts:
+                part.training = False
+            yield
+    finally:
+        for part, mode in zip(parts, modes, strict=True):
+            part.training = mode
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Whatever PyTorch says, in one line that names the op where it lacks one."""
+    try:
+        yield
+    except OnwardError:
+        raise
+    except Exception as error:
+        causes = [error, *_causes(error)]
+        for cause in causes:
+            if isinstance(cause, OnwardError):
+                raise type(cause)(str(cause)) from error
+            if lacks := LACKS.search(str(cause)):
+                name = ".".join(lacks.groups()).removesuffix(".default")
+                raise UnsupportedError(
+                    f"there is no translation of {name} to ONNX; `translations` takes one of your own"
+                ) from error
+        reason = f"{type(causes[-1]).__name__}: {causes[-1]}".strip().splitlines()[0]
+        raise OnwardError(f"PyTorch does not export the module: {reason}") from error
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    while error.__cause__ is not None:
+        error = error.__cause__
+        yield error
+
+
+def _kept(model: ir.Model) -> ir.Model:
+    """The model with copies of the weights, so that it stays as it is when the module is trained on."""
+    copies: dict[int, ir.TensorProtocol] = {}
+    for value in model.graph.initializers.values():
+        tensor = value.const_value
+        assert tensor is not None
+        if id(tensor) not in copies:
+            copies[id(tensor)] = ir.Tensor(np.array(tensor.numpy()), dtype=tensor.dtype, name=value.name)
+        value.const_value = copies[id(tensor)]
+    for node in model.graph.all_nodes():
+        node.meta.clear()
+    return model
