@@ -107,10 +107,10 @@ def _of_trees(convert: Callable[..., Model], model: Any, args: argparse.Namespac
 def _sklearn(model: Any, args: argparse.Namespace) -> Model:
     from onward.frontends.sklearn.convert import from_sklearn
     from onward.verification.artifacts.sklearn import SAMPLE, loaded
-    from onward.verification.tables import derived, given_to, read_table
+    from onward.verification.tables import given_to, read_table
 
     estimator = loaded(model) if isinstance(model, Path) else model
-    SAMPLE.set(given_to(estimator, read_table(Path(args.sample))) if args.sample else derived(estimator))
+    SAMPLE.set(given_to(estimator, read_table(Path(args.sample))) if args.sample else None)
     options: dict[str, Any] = {} if args.opset is None else {"opset": args.opset}
     return from_sklearn(estimator, SAMPLE.get(), check=not args.no_verify, **options)
 

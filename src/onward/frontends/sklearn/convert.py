@@ -58,7 +58,12 @@ def from_sklearn(
     if missing := [method for method in wanted if method not in available(estimator)]:
         raise OnwardError(f"{type(estimator).__name__} has no {missing[0]}; it has {', '.join(available(estimator))}")
     inputs = feeds(given)
-    expected = _expected(estimator, given, wanted)
+    try:
+        expected = _expected(estimator, given, wanted)
+    except InvalidDataError as error:
+        if sample is not None:
+            raise
+        raise InvalidDataError(f"{error} (random numbers, as no sample is given: give one)") from error
     model = _written(estimator, inputs, is_frame(given), expected, opset, name)
     if check and (wrong := differing(model, estimator, given, expected)):
         raise VerificationError(f"{type(estimator).__name__}: the model differs on the sample: {wrong[0]}")
