@@ -13,6 +13,7 @@ $(VENV)/ready: pyproject.toml
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet "$(TORCH)"
 	$(BIN)/pip install --quiet --editable ".[torch,tensorflow,dev]"
+	$(BIN)/pip install --quiet --no-deps "tf_keras>=2.20"  # asks for tensorflow, which tensorflow-cpu is by another name
 	touch $@
 
 demo: setup

@@ -128,6 +128,7 @@ def run(args: argparse.Namespace) -> None:
         console.print(words, highlight=False, soft_wrap=True)
     if target is None:
         with step(console, 4):
+            out.parent.mkdir(parents=True, exist_ok=True)
             model.save(out)
         console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
         return

@@ -79,6 +79,8 @@ def opened(path: pathlib.Path, compiled: bool = False) -> Any:
         raise InvalidModelError(f"{path}: there is no Keras model in this HDF5 file")
     try:
         return loaded(path, compiled)
+    except OnwardError:
+        raise
     except Exception as error:
         kind = "archive" if zipfile.is_zipfile(path) else "HDF5 file"
         reason = str(error).strip().splitlines() or [type(error).__name__]

@@ -17,7 +17,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.verification.artifacts import Kind, Opened, named, register
+from onward.verification.artifacts import Kind, Opened, keras_2, named, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.artifacts.trust import TRUSTED
 from onward.verification.runners import Inputs, Outputs
@@ -72,8 +72,15 @@ def loaded(path: Path, compiled: bool = False) -> Any:
     """The model, `compiled` if asked for; nothing that is in the file is executed, unless the user trusts it."""
     import keras
 
+    if not zipfile.is_zipfile(path):
+        keras_2.check_code(path)
     with _with_suffix(path) as called:
-        return keras.saving.load_model(called, compile=compiled, safe_mode=not TRUSTED.get())
+        try:
+            return keras.saving.load_model(called, compile=compiled, safe_mode=not TRUSTED.get())
+        except Exception as error:
+            if compiled or not keras_2.version(path).startswith(("1.", "2.")):
+                raise
+            return keras_2.opened(path, called, error)
 
 
 def sources_of(path: Path) -> list[Path]:
@@ -126,7 +133,8 @@ def output_names(model: Any) -> list[str]:
 
 
 def _declare(tensor: Any) -> Declared:
-    dtype = ir.DataType.STRING if tensor.dtype == "string" else ir.DataType.from_numpy(np.dtype(tensor.dtype))
+    name = getattr(tensor.dtype, "name", tensor.dtype)
+    dtype = ir.DataType.STRING if name == "string" else ir.DataType.from_numpy(np.dtype(name))
     return Declared(tensor.name, dtype, None if tensor.shape is None else tuple(tensor.shape))
 
 
@@ -137,6 +145,6 @@ register(
         recognise,
         open_keras,
         "a zip with config.json and metadata.json, or HDF5",
-        {"keras.src.models.model.Model": open_model},
+        {"keras.src.models.model.Model": open_model, "tf_keras.src.engine.training.Model": open_model},
     )
 )
