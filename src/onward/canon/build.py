@@ -13,6 +13,7 @@ import onnx_ir as ir
 from onward.canon.infer import Inference
 from onward.canon.names import Names
 from onward.canon.upgrade.rewrite import attribute
+from onward.errors import UnsupportedError
 
 Number = int | float | bool
 
@@ -227,6 +228,17 @@ class Builder:
 
     def transpose(self, tensor: Tensor, perm: Sequence[int]) -> Tensor:
         return tensor if list(perm) == list(range(len(perm))) else self.Transpose(tensor, perm=list(perm))
+
+    def squeeze(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+        return self.Squeeze(tensor, self.ints(axes)) if axes else tensor
+
+    def unsqueeze(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+        return self.Unsqueeze(tensor, self.ints(axes)) if axes else tensor
+
+    def rank(self, tensor: Tensor, what: str) -> int:
+        if tensor.rank is None:
+            raise UnsupportedError(f"the rank of {what} is not known")
+        return tensor.rank
 
     def reshape_like(self, tensor: Tensor, like: Tensor) -> Tensor:
         return self.Reshape(tensor, like.shape, allowzero=1)

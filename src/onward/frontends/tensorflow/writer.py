@@ -143,17 +143,6 @@ class Writer(Builder):
             return self.many(op_type, 1, tensor, None if axes is None else self.ints(axes), **keeps)[0]
         return self.many(op_type, 1, tensor, axes=None if axes is None else list(axes), **keeps)[0]
 
-    def squeeze(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
-        return self.Squeeze(tensor, self.ints(axes)) if axes else tensor
-
-    def unsqueeze(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
-        return self.Unsqueeze(tensor, self.ints(axes)) if axes else tensor
-
-    def rank(self, tensor: Tensor, what: str) -> int:
-        if tensor.rank is None:
-            raise UnsupportedError(f"the rank of {what} is not known")
-        return tensor.rank
-
     def flat(self, tensor: Tensor) -> Tensor:
         """As a vector."""
         return tensor if tensor.rank == 1 else self.Reshape(tensor, self.ints([-1]))
