@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import onnx_ir as ir
@@ -31,7 +32,7 @@ SWITCHES = {"Switch", "RefSwitch"}
 @rule("If", "StatelessIf")
 def if_(op: Writer, condition: Tensor, *arguments: Value, then_branch: str, else_branch: str) -> Sequence[Value]:
     graph = op.operation.graph
-    return _chosen(
+    return chosen(
         op,
         truth(op, condition),
         lambda: op.translator.call(then_branch, graph, arguments),
@@ -41,18 +42,17 @@ def if_(op: Writer, condition: Tensor, *arguments: Value, then_branch: str, else
 
 @rule("Case", "StatelessCase")
 def case(op: Writer, index: Tensor, *arguments: Value, branches: Sequence[str]) -> Sequence[Value]:
-    """A chain of branches; an index of none of them takes the last."""
     graph = op.operation.graph
+    return branched(op, index, [partial(op.translator.call, branch, graph, arguments) for branch in branches])
+
+
+def branched(op: Writer, index: Tensor, branches: Sequence[Callable[[], Sequence[Value]]]) -> Sequence[Value]:
+    """A chain of branches; an index of none of them takes the last."""
 
     def from_(i: int) -> Sequence[Value]:
         if i == len(branches) - 1:
-            return op.translator.call(branches[i], graph, arguments)
-        return _chosen(
-            op,
-            op.Equal(index, op.like(i, index)),
-            lambda: op.translator.call(branches[i], graph, arguments),
-            lambda: from_(i + 1),
-        )
+            return branches[i]()
+        return chosen(op, op.Equal(index, op.like(i, index)), branches[i], lambda: from_(i + 1))
 
     return from_(0)
 
@@ -64,7 +64,7 @@ def truth(op: Writer, condition: Tensor) -> Tensor:
     return condition if condition.dtype == ir.DataType.BOOL else condition.cast(ir.DataType.BOOL)
 
 
-def _chosen(
+def chosen(
     op: Writer, test: Tensor, then: Callable[[], Sequence[Value]], otherwise: Callable[[], Sequence[Value]]
 ) -> Sequence[Value]:
     known = op.known(test)
@@ -125,10 +125,12 @@ def while_(op: Writer, *arguments: Value, cond: str, body: str) -> Sequence[Valu
     fixed = {i for i, (a, b) in same if source(b, {"Identity", *SWITCHES}) is a}
     carried = [i for i in range(len(arguments)) if i not in fixed and not isinstance(arguments[i], Variable | Table)]
     collecting = {i for i in carried if isinstance(arguments[i], Reserved)}
+    whole = partial(op.translator.call, cond, graph), partial(op.translator.call, body, graph)
+    shapes = [tensor.shape.as_list() if tensor.shape.rank is not None else None for tensor in inner.inputs]
     try:
-        return _Loop(op, arguments, cond, body, graph, carried, collecting).written()
+        return Loop(op, arguments, *whole, shapes, carried, collecting).written()
     except NotCollected:
-        return _Loop(op, arguments, cond, body, graph, carried, set()).written()
+        return Loop(op, arguments, *whole, shapes, carried, set()).written()
 
 
 def source(tensor: Any, through: Collection[str] = ("Identity",)) -> Any:
@@ -139,22 +141,26 @@ def source(tensor: Any, through: Collection[str] = ("Identity",)) -> Any:
 
 
 @dataclass
-class _Loop:
+class Loop:
+    """A loop as long as a condition holds, which is given what the body is given."""
+
     op: Writer
     arguments: Sequence[Value]
-    cond: str
-    body: str
-    graph: Any
+    cond: Callable[[Sequence[Value]], Sequence[Value]]
+    body: Callable[[Sequence[Value]], Sequence[Value]]
+    shapes: Sequence[Sequence[int | None] | None]
+    """What is known of the shapes that states have in every round."""
     carried: list[int]
+    """The arguments that change."""
     collecting: set[int]
     """Lists to whose end each round puts one tensor: what ONNX calls scan outputs."""
     overwritten: set[int] = field(default_factory=set)
 
     def written(self) -> list[Value]:
-        op, run = self.op, self.op.translator.call
+        op = self.op
         kept = [i for i in self.carried if i not in self.collecting]
         states = list(self.arguments)
-        first = run(self.cond, self.graph, states)[0]
+        first = self.cond(states)[0]
         inner = ir.Graph([], [], nodes=[], name=op.names.node("loop"))
         for dtype in (ir.DataType.INT64, ir.DataType.BOOL):
             inner.inputs.append(ir.Value(name=op.names.value("loop"), type=ir.TensorType(dtype), shape=ir.Shape([])))
@@ -167,8 +173,8 @@ class _Loop:
         for i in self.collecting:
             states[i] = Collected()
         with op.inside(inner):
-            results = list(run(self.body, self.graph, states))
-            goes_on = run(self.cond, self.graph, results)[0]
+            results = list(self.body(states))
+            goes_on = self.cond(results)[0]
             assert isinstance(goes_on, Tensor)
             inner.outputs.append(op.Identity(truth(op, goes_on)).value)
             for i in kept:
@@ -189,12 +195,10 @@ class _Loop:
         return final
 
     def _size(self, i: int, count: int) -> list[Any]:
-        """What TensorFlow knows of the shape of a state, for each tensor that it is made of."""
-        shape = self.op.translator.body(self.body, self.graph).inputs[i].shape
-        plain = isinstance(self.arguments[i], Tensor | Complex) and shape.rank is not None
-        return [shape.as_list() if plain else None] * count
+        """What is known of the shape of a state, for each tensor that it is made of."""
+        return [self.shapes[i] if isinstance(self.arguments[i], Tensor | Complex) else None] * count
 
-    def _state(self, tensor: Tensor, known: list[int | None] | None) -> Tensor:
+    def _state(self, tensor: Tensor, known: Sequence[int | None] | None) -> Tensor:
         """What a round begins with: of the same rank, but maybe of another size than before the loop."""
         dims = known if known is not None else None if tensor.dims is None else [None] * len(tensor.dims)
         shape = None if dims is None else ir.Shape(dims)

@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-import onnx_ir as ir
+from collections.abc import Sequence
+from functools import partial
 
 from onward.canon.build import Tensor
+from onward.frontends.tensorflow.control_flow import Loop, branched, chosen
+from onward.frontends.tensorflow.values import Value
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.registry import rule
 
 
 @rule("IF")
-def if_(op: Writer, condition: Tensor, *arguments: Tensor) -> list[Tensor]:
-    options, walk = op.operation.options, op.operation.graph
-    bodies = []
-    for number in (options.thenSubgraphIndex, options.elseSubgraphIndex):
-        graph = ir.Graph([], [], nodes=[], name=op.names.node("branch"))
-        with op.inside(graph):
-            for result in walk.called(number, arguments):
-                graph.outputs.append(op.Identity(result).value)
-        bodies.append(graph)
+def if_(op: Writer, condition: Tensor, *arguments: Value) -> Sequence[Value]:
+    options, called = op.operation.options, op.operation.graph.called
     test = op.Reshape(condition, op.ints([]))
-    return op.many("If", len(bodies[0].outputs), test, then_branch=bodies[0], else_branch=bodies[1])
+    then, otherwise = options.thenSubgraphIndex, options.elseSubgraphIndex
+    return chosen(op, test, partial(called, then, arguments), partial(called, otherwise, arguments))
+
+
+@rule("STABLEHLO_CASE")
+def case(op: Writer, index: Tensor, *arguments: Value) -> Sequence[Value]:
+    called = op.operation.graph.called
+    numbers = [int(n) for n in op.operation.options.branchSubgraphIndices]
+    return branched(op, op.Reshape(index, op.ints([])), [partial(called, number, arguments) for number in numbers])
 
 
 @rule("WHILE")
-def while_(op: Writer, *arguments: Tensor) -> list[Tensor]:
-    options, walk = op.operation.options, op.operation.graph
-    first = walk.called(options.condSubgraphIndex, arguments)[0]
-    inner = ir.Graph([], [], nodes=[], name=op.names.node("loop"))
-    for dtype in (ir.DataType.INT64, ir.DataType.BOOL):
-        inner.inputs.append(ir.Value(name=op.names.value("loop"), type=ir.TensorType(dtype), shape=ir.Shape([])))
-    states = []
-    for argument in arguments:
-        shape = None if argument.dims is None else ir.Shape([None] * len(argument.dims))
-        value = ir.Value(name=op.names.value("loop"), type=argument.value.type, shape=shape)
-        inner.inputs.append(value)
-        states.append(op.tensor(value))
-    with op.inside(inner):
-        results = walk.called(options.bodySubgraphIndex, states)
-        goes_on = walk.called(options.condSubgraphIndex, results)[0]
-        inner.outputs.append(op.Reshape(goes_on, op.ints([])).value)
-        inner.outputs.extend(op.Identity(result).value for result in results)
-    start = op.Reshape(first, op.ints([]))
-    return op.many("Loop", len(arguments), None, start, *arguments, body=inner)
+def while_(op: Writer, *arguments: Value) -> Sequence[Value]:
+    options, called = op.operation.options, op.operation.graph.called
+
+    def goes_on(states: Sequence[Value]) -> list[Tensor]:
+        return [op.Reshape(called(options.condSubgraphIndex, states)[0], op.ints([]))]
+
+    carried = [i for i, argument in enumerate(arguments) if isinstance(argument, Tensor)]
+    unknown = [None if not isinstance(a, Tensor) or a.dims is None else [None] * len(a.dims) for a in arguments]
+    body = partial(called, options.bodySubgraphIndex)
+    return Loop(op, arguments, goes_on, body, unknown, carried, set()).written()

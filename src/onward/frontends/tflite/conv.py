@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.conv import convolved, transposed
 from onward.frontends.tensorflow.pool import pooled
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.borrow import activated, fused, like, padding
-from onward.frontends.tflite.hybrid import weighted
+from onward.frontends.tflite.hybrid import product, seen
 from onward.frontends.tflite.registry import rule
 from onward.frontends.tflite.translate import turned
 
@@ -29,7 +31,7 @@ def conv_2d(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None) 
     rates = [1, options.dilationHFactor, options.dilationWFactor, 1]
     weight = turned(op, filters, [0, 3, 1, 2])
     by_place = [height, width, options.strideH, options.strideW] == [1] * 4  # XNNPACK takes it for a matrix then
-    x = weighted(op, x, [3] if by_place else [1, 2, 3], True)
+    x = seen(op, x, filters, True, [3] if by_place else [1, 2, 3])
     y = convolved(op, x, weight, [height, width], group, strides, padding(op), (), "NHWC", rates)
     return activated(op, _biased(op, y, bias), fused(op))
 
@@ -44,7 +46,7 @@ def depthwise(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None
     strides = [1, options.strideH, options.strideW, 1]
     rates = [1, options.dilationHFactor, options.dilationWFactor, 1]
     weight = turned(op, filters, [3, 0, 1, 2])
-    x = weighted(op, x, [1, 2, 3], True)
+    x = seen(op, x, filters, True, [1, 2, 3])
     y = convolved(op, x, weight, [height, width], channels, strides, padding(op), (), "NHWC", rates)
     return activated(op, _biased(op, y, bias), fused(op))
 
@@ -67,7 +69,7 @@ def transpose_conv(op: Writer, sizes: Tensor, filters: Tensor, x: Tensor, bias: 
     options = op.operation.options
     _, height, width, _ = _sizes(filters)
     weight = turned(op, filters, [3, 0, 1, 2])
-    x = weighted(op, x, [1, 2, 3], True, 2)
+    x = seen(op, x, filters, True, [1, 2, 3])
     strides = [1, options.strideH, options.strideW, 1]
     y = transposed(op, sizes, weight, x, [height, width], 1, strides, padding(op), (), "NHWC", ())
     return activated(op, y if bias is None else y + bias, fused(op))
@@ -79,6 +81,16 @@ def conv_3d(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None) 
     strides = [1, options.strideD, options.strideH, options.strideW, 1]
     rates = [1, options.dilationDFactor, options.dilationHFactor, options.dilationWFactor, 1]
     y = like(op, "Conv3D", x, filters, strides=strides, dilations=rates, padding=padding(op), data_format="NDHWC")
+    return activated(op, y if bias is None else y + bias, fused(op))
+
+
+@rule("CONV_3D_TRANSPOSE")
+def conv_3d_transpose(op: Writer, sizes: Tensor, filters: Tensor, x: Tensor, bias: Tensor | None = None) -> Tensor:
+    options = op.operation.options
+    strides = [1, options.strideD, options.strideH, options.strideW, 1]
+    rates = [1, options.dilationDFactor, options.dilationHFactor, options.dilationWFactor, 1]
+    how: dict[str, Any] = {"strides": strides, "dilations": rates, "padding": padding(op), "data_format": "NDHWC"}
+    y = like(op, "Conv3DBackpropInputV2", sizes, filters, x, **how)
     return activated(op, y if bias is None else y + bias, fused(op))
 
 
@@ -108,15 +120,14 @@ def fully_connected(op: Writer, x: Tensor, weight: Tensor, bias: Tensor | None =
     taken = _sizes(weight)[1]
     if not options.keepNumDims and (x.rank != 2 or (x.dims or [None])[-1] != taken):
         x = op.Reshape(x, op.ints([-1, taken]))
-    x = weighted(op, x, [-1], options.asymmetricQuantizeInputs)
-    y = op.MatMul(x, turned(op, weight, [1, 0]))
+    y = product(op, seen(op, x, weight, options.asymmetricQuantizeInputs), weight)
     return activated(op, y if bias is None else y + bias, fused(op))
 
 
 @rule("BATCH_MATMUL")
 def batch_matmul(op: Writer, a: Tensor, b: Tensor) -> Tensor:
     options = op.operation.options
-    a = weighted(op, a, [-2 if options.adjX else -1], options.asymmetricQuantizeInputs)
+    a = seen(op, a, b, options.asymmetricQuantizeInputs, [-2 if options.adjX else -1])
     return like(op, "BatchMatMulV2", a, b, adj_x=options.adjX, adj_y=options.adjY)  # type: ignore[no-any-return]
 
 

@@ -20,10 +20,9 @@ from onward.frontends.tflite.state import Resources
 from onward.frontends.tflite.translate import GraphWalk
 from onward.model import Model
 
-
 EIGHT_BITS = 20
-"""The last opset before QuantizeLinear got an attribute that ONNX Runtime 1.31 does not keep right: with int8, it moves
-these nodes about, makes them uint8, and then does not load what it made. 16 bits are not affected, and need the next."""
+"""The last opset before QuantizeLinear got an attribute that ONNX Runtime 1.31 does not keep right: it moves nodes
+about, makes uint8 of int8, and then does not load what it made. 16 bits are not affected, and need the next opset."""
 
 
 def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = None) -> Model:

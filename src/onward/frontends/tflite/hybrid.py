@@ -7,11 +7,23 @@ from typing import Any
 
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tflite.translate import turned
 
 
-def is_hybrid(op: Writer, x: int, weight: int) -> bool:
-    """Whether of two inputs of the op being written one is in floats, the other in integers."""
-    return op.operation.scale(x) is None and op.operation.scale(weight) is not None
+def is_alone(op: Writer, weight: Tensor) -> bool:
+    """Whether a weight is made of integers, while what it meets is not."""
+    made_of = op.operation.graph.integers.get(weight.value)
+    return made_of is not None and made_of[2]
+
+
+def seen(op: Writer, x: Tensor, weight: Tensor | None, asymmetric: Any, axes: Sequence[int] = (-1,)) -> Tensor:
+    """Numbers as they meet a weight: rounded where that is made of integers and they are not."""
+    return rounded(op, x, axes, bool(asymmetric)) if weight is not None and is_alone(op, weight) else x
+
+
+def product(op: Writer, x: Tensor, weight: Tensor) -> Tensor:
+    """With weights that have a row a result."""
+    return op.MatMul(x, turned(op, weight, [1, 0]))
 
 
 def rounded(op: Writer, x: Tensor, axes: Sequence[int], asymmetric: bool) -> Tensor:
@@ -31,8 +43,3 @@ def rounded(op: Writer, x: Tensor, axes: Sequence[int], asymmetric: bool) -> Ten
 
 def _step(op: Writer, size: Tensor, steps: int) -> Tensor:
     return op.where(size > 0.0, size / float(steps), op.like(1, size))
-
-
-def weighted(op: Writer, x: Tensor, axes: Sequence[int], asymmetric: Any, place: int = 0) -> Tensor:
-    """An input, by its place, as it meets the weights in the second: rounded where these are integers and it is not."""
-    return rounded(op, x, axes, bool(asymmetric)) if is_hybrid(op, place, 1) else x

@@ -171,11 +171,6 @@ def gather(op: Writer, x: Tensor, indices: Tensor) -> Tensor:
     return like(op, "GatherV2", x, indices, axis, batch_dims=getattr(options, "batchDims", 0))  # type: ignore[no-any-return]
 
 
-@rule("EMBEDDING_LOOKUP")
-def embedding_lookup(op: Writer, indices: Tensor, table: Tensor) -> Tensor:
-    return op.Gather(table, indices, axis=0)
-
-
 @rule("ONE_HOT")
 def one_hot(op: Writer, indices: Tensor, depth: Tensor, on: Tensor, off: Tensor) -> Tensor:
     return like(op, "OneHot", indices, depth, on, off, axis=op.operation.options.axis)  # type: ignore[no-any-return]
@@ -221,3 +216,10 @@ def rfft2d(op: Writer, x: Tensor, lengths: Tensor) -> Any:
 def random(op: Writer, shape: Tensor) -> Tensor:
     kind = {"RANDOM_UNIFORM": "RandomUniform", "RANDOM_STANDARD_NORMAL": "RandomStandardNormal"}[op.operation.type]
     return like(op, kind, shape, dtype=ir.DataType.FLOAT)  # type: ignore[no-any-return]
+
+
+@rule("MULTINOMIAL")
+def multinomial(op: Writer, logits: Tensor, count: Tensor) -> Tensor:
+    dtype = dtype_of(op.operation.outputs[0])
+    (size,) = op.numbers(count, "how many numbers are drawn")
+    return op.Multinomial(logits, sample_size=size, dtype=int(dtype))

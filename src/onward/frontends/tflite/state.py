@@ -74,7 +74,8 @@ def _operators(lite: Lite, op_type: str) -> Iterator[tuple[int, Any]]:
 
 def _handles(lite: Lite, number: int, tensor: int) -> set[str]:
     """The name of the variable behind a tensor; all there are where it is handed in from another graph."""
-    found = {(at, int(op.outputs[0])): op.builtinOptions.sharedName.decode() for at, op in _operators(lite, "VAR_HANDLE")}
+    handles = _operators(lite, "VAR_HANDLE")
+    found = {(at, int(op.outputs[0])): op.builtinOptions.sharedName.decode() for at, op in handles}
     return {found[number, tensor]} if (number, tensor) in found else set(found.values())
 
 

@@ -33,6 +33,8 @@ class Call:
 
     type: str
     options: Any
+    custom: Any
+    """The bytes that are the options of an op that is no builtin one."""
     inputs: list[Any]
     outputs: list[Any]
     graph: GraphWalk
@@ -84,7 +86,14 @@ class GraphWalk:
         if rule is None:
             raise UnsupportedError(f"no rule for the op {op_type} ({name!r})")
         options = operator.builtinOptions if operator.builtinOptions is not None else operator.builtinOptions2
-        call = Call(op_type, options if options is not None else SimpleNamespace(), tensors, outputs, self)
+        call = Call(
+            op_type,
+            options if options is not None else SimpleNamespace(),
+            operator.customOptions,
+            tensors,
+            outputs,
+            self,
+        )
         self.op.operation = call
         outer, self.op.scope = self.op.scope, f"{name}/"
         try:
@@ -98,7 +107,10 @@ class GraphWalk:
             self.values[int(index)] = self._given(op_type, int(index), result)
 
     def _taken(self, call: Call, index: int) -> Any:
-        value, scale = self.value(index), scale_of(self.graph.tensors[index])
+        tensor = self.graph.tensors[index]
+        if tensor.isVariable and index not in self.values:
+            return None
+        value, scale = self.value(index), scale_of(tensor)
         if scale is None or call.type in AS_THEY_ARE:
             return value
         return dequantized(self.op, value, scale, alone=not any(map(scale_of, filter(None, call.outputs))))
@@ -134,8 +146,8 @@ def _parameters(op: Writer, scale: Scale, dtype: ir.DataType) -> tuple[Tensor, T
 def dequantized(op: Writer, value: Tensor | Complex, scale: Scale, alone: bool = False) -> Tensor:
     """The numbers that integers stand for.
 
-    Constants that stand `alone`, beside numbers that are no such integers, are written as arithmetic: ONNX Runtime would
-    make something of its own of a DequantizeLinear there, which is less exact.
+    Constants that stand `alone`, beside numbers that are no such integers, are written as arithmetic: of a
+    DequantizeLinear there, ONNX Runtime would make something of its own, which is less exact.
     """
     assert isinstance(value, Tensor)
     if (alone and op.known(value) is not None) or value.dtype == ir.DataType.INT64:
