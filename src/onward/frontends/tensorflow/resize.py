@@ -28,7 +28,8 @@ def _resized(op: Writer, x: Tensor, size: Tensor, **attributes: Any) -> Tensor:
     if known is not None and batch_and_channels is not None:
         target = op.ints([*batch_and_channels, *known.tolist()])
     else:
-        target = op.Concat(op.Slice(op.Shape(turned), op.ints([0]), op.ints([2])), sizes, axis=0)
+        two = sizes if sizes.dims == [2] else op.Reshape(sizes, op.ints([2]))
+        target = op.Concat(op.Slice(op.Shape(turned), op.ints([0]), op.ints([2])), two, axis=0)
     return as_given(op, op.Resize(turned, None, None, target, **attributes), "NHWC", 4)
 
 

@@ -136,6 +136,12 @@ def fill(op: Writer, to: Tensor, value: Tensor) -> Tensor:
     return op.Expand(value, op.int64(to))
 
 
+@rule("Empty")
+def empty(op: Writer, to: Tensor, *, dtype: ir.DataType) -> Tensor:
+    """Zeros, where anything would do."""
+    return op.Expand(op.constant(np.zeros((), dtype.numpy())), op.int64(to))
+
+
 @rule("ZerosLike")
 def zeros_like(op: Writer, x: Tensor) -> Tensor:
     return op.zeros_like(x)

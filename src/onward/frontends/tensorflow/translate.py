@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
@@ -95,19 +96,37 @@ class Translator:
     def body(self, name: str, graph: Any) -> Any:
         """The graph of a function."""
         if name not in self._graphs:
+            import tensorflow as tf
             from tensorflow.python.framework import function_def_to_graph
 
-            self._graphs[name] = function_def_to_graph.function_def_to_graph(self._definition(name, graph))
+            definition = self._definition(name, graph)
+            with tf.Graph().as_default() as home:
+                for node in definition.node_def:
+                    if (called := self._function(node.op, graph)) is not None:
+                        called.add_to_graph(home)
+                self._graphs[name] = function_def_to_graph.function_def_to_graph(definition)
         return self._graphs[name]
+
+    def _function(self, name: str, graph: Any) -> Any | None:
+        """A function of the graph, or of one around it."""
+        return next((found for g in (graph, *self.libraries) if (found := g._get_function(name)) is not None), None)
+
+    def _calls(self, operation: Any) -> list[str]:
+        """The functions that an operation calls, but for those that are known as a whole; its type may be one's name."""
+        functions = [attr.func for attr in operation.node_def.attr.values() if attr.HasField("func")]
+        functions += [function for attr in operation.node_def.attr.values() for function in attr.list.func]
+        names = [function.name for function in functions if function.name not in COMPOSITES]
+        return [*names, operation.type] if self._is_call(operation) else names
+
+    def _is_call(self, operation: Any) -> bool:
+        return operation.type not in RULES and self._function(operation.type, operation.graph) is not None
 
     def _definition(self, name: str, graph: Any) -> Any:
         """A function of the graph, of one around it, or of the program."""
         from tensorflow.python.eager import context
 
-        for library in (graph, *self.libraries):
-            found = library._get_function(name)
-            if found is not None:
-                return found.cached_definition
+        if (found := self._function(name, graph)) is not None:
+            return found.cached_definition
         if not context.context().has_function(name):
             raise UnsupportedError(f"the function {name} is not in the graph's library")
         return context.context().get_function_def(name)
@@ -130,7 +149,7 @@ class Translator:
                 if earlier not in found:
                     found.add(earlier)
                     waiting.append(earlier)
-        return [operation for operation in graph.get_operations() if operation in found]
+        return _sorted([operation for operation in graph.get_operations() if operation in found], given)
 
     def _flow(self, graph: Any) -> Flow | None:
         if isinstance(graph, Part):
@@ -170,9 +189,9 @@ class Translator:
                 before = {tensor.op for tensor in operation.inputs}
                 if operation.type == "Const" or (before and before <= constant and not operation.op_def.is_stateful):
                     constant.add(operation)
-                elif operation.type not in RULES and operation.inputs:
+                elif operation.type not in RULES and operation.inputs and not self._is_call(operation):
                     found.setdefault(operation.type, []).append(operation.name)
-                for name in _called(operation):
+                for name in self._calls(operation):
                     if name not in seen:
                         seen.add(name)
                         body = self.body(name, graph)
@@ -186,7 +205,7 @@ class Translator:
         for operation in graph.get_operations():
             if operation.type.startswith(ASSIGNMENTS):
                 yield operation.inputs[0].name, operation
-            for name in _called(operation):
+            for name in self._calls(operation):
                 body = self.body(name, graph)
                 handles = [tensor.name for tensor in operation.inputs][len(operation.inputs) - len(body.inputs) :]
                 passed = dict(zip((tensor.name for tensor in body.inputs), handles, strict=True))
@@ -200,6 +219,8 @@ class Translator:
         folded = self._folder.folded(operation, inputs, None if rule is None else LIMIT)
         if folded is not None:
             return folded
+        if rule is None and self._is_call(operation):
+            return self.call(operation.type, operation.graph, inputs)
         if rule is None:
             return self._custom(operation, inputs)
         outer, self.op.scope = self.op.scope, f"{operation.name}/"
@@ -267,11 +288,13 @@ class Translator:
         return variable.value
 
 
-def _called(operation: Any) -> list[str]:
-    """The functions that an operation calls, but for those that are known as a whole."""
-    functions = [attr.func for attr in operation.node_def.attr.values() if attr.HasField("func")]
-    functions += [function for attr in operation.node_def.attr.values() for function in attr.list.func]
-    return [function.name for function in functions if function.name not in COMPOSITES]
+def _sorted(operations: list[Any], given: set[str]) -> list[Any]:
+    """In an order in which they can run; the graph's own is one, but for loops that were given inputs afterwards."""
+    before = {o: [t.op for t in o.inputs if t.name not in given] for o in operations}
+    place = {operation: i for i, operation in enumerate(operations)}
+    if all(place[earlier] < i for i, operation in enumerate(operations) for earlier in before[operation]):
+        return operations
+    return list(TopologicalSorter(before).static_order())
 
 
 def dtype_of(tensor: Any) -> ir.DataType:
