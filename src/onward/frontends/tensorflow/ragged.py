@@ -1,4 +1,4 @@
-"""Ragged and sparse tensors: values, and where they stand."""
+"""Ragged tensors: values, and where their rows end."""
 
 from __future__ import annotations
 
@@ -103,53 +103,16 @@ def ragged_gather(op: Writer, splits: Tensor, values: Tensor, indices: Tensor) -
     return [new.cast(splits.dtype), op.Gather(values, op.Gather(begin, row) + place)]
 
 
-def dense(op: Writer, places: Tensor, values: Tensor, shape: Tensor, default: Tensor | None = None) -> Tensor:
-    empty = op.Expand(op.like(0, values) if default is None else default, op.int64(shape))
-    return op.ScatterND(empty, op.int64(places), values)
-
-
-@rule("SparseToDense")
-def sparse_to_dense(op: Writer, places: Tensor, shape: Tensor, values: Tensor, default: Tensor) -> Tensor:
-    if places.rank is not None and places.rank < 2:
-        places = op.Reshape(places, op.ints([-1, 1]))
-    count = op.Slice(op.Shape(places), op.ints([0]), op.ints([1]))
-    return dense(op, places, op.Expand(values, count), shape, default)
-
-
-@rule("SparseTensorDenseMatMul")
-def sparse_matmul(
-    op: Writer,
-    places: Tensor,
-    values: Tensor,
-    shape: Tensor,
-    other: Tensor,
-    *,
-    adjoint_a: bool = False,
-    adjoint_b: bool = False,
-) -> Tensor:
-    a = dense(op, places, values, shape)
-    a = op.Transpose(a, perm=[1, 0]) if adjoint_a else a
-    return op.MatMul(a, op.Transpose(other, perm=[1, 0]) if adjoint_b else other)
-
-
-@rule("SparseReduceSum")
-def sparse_reduce(
-    op: Writer, places: Tensor, values: Tensor, shape: Tensor, axes: Tensor, *, keep_dims: bool = False
-) -> Tensor:
-    rank = places.dims[1] if places.dims is not None else None
-    if not isinstance(rank, int):
-        raise UnsupportedError("the rank of a sparse tensor is not known")
-    along = op.numbers(axes, "the axes") or list(range(rank))
-    return op.reduced("ReduceSum", dense(op, places, values, shape), along, keep_dims)
-
-
-@rule("SparseReorder")
-def sparse_reorder(op: Writer, places: Tensor, values: Tensor, shape: Tensor) -> list[Tensor]:
-    """In the order of rows and columns: by the place in the whole."""
-    sizes = op.int64(shape)
-    steps = op.CumSum(op.Log(sizes.cast(ir.DataType.DOUBLE)), op.index(0), exclusive=1, reverse=1)
-    weights = op.Round(op.Exp(steps)).cast(ir.DataType.INT64)
-    whole = op.reduced("ReduceSum", op.int64(places) * weights, [1], keepdims=False)
-    count = op.Shape(whole)
-    order = op.many("TopK", 2, whole, count, axis=0, largest=0, sorted=1)[1]
-    return [op.Gather(places, order), op.Gather(values, order)]
+@rule("RaggedTensorToSparse")
+def ragged_to_sparse(op: Writer, *parts: Tensor) -> list[Tensor]:
+    """Of one ragged axis: where each value stands, the values, and the size of the whole."""
+    if len(parts) != 2:
+        raise UnsupportedError("rows of more than one ragged axis")
+    splits, values = op.int64(parts[0]), parts[1]
+    count = op.Shape(values)
+    row = rows_of(op, splits, count)
+    place = op.Range(op.index(0), op.squeeze(count, [0]), op.index(1)) - op.Gather(splits, row)
+    lengths = op.Slice(splits, op.ints([1]), op.ints([FAR])) - op.Slice(splits, op.ints([0]), op.ints([-1]))
+    longest = op.reduced("ReduceMax", op.Concat(lengths, op.ints([0]), axis=0), [0], keepdims=True)
+    places = op.Concat(op.unsqueeze(row, [1]), op.unsqueeze(place, [1]), axis=1)
+    return [places, values, op.Concat(op.Shape(lengths), longest, axis=0)]
