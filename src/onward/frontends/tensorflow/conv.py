@@ -252,29 +252,3 @@ def depthwise_input(
     weight, taps = depthwise_weight(op, filters), _taps(filters, 4)
     group = (filters.sizes or [])[2]
     return transposed(op, sizes, weight, y, taps, group, strides, padding, explicit_paddings, data_format, dilations)
-
-
-@rule("Conv2DBackpropFilter")
-def conv_filter(
-    op: Writer,
-    x: Tensor,
-    sizes: Tensor,
-    y: Tensor,
-    *,
-    strides: Sequence[int],
-    padding: str,
-    explicit_paddings: Sequence[int] = (),
-    data_format: str = "NHWC",
-    dilations: Sequence[int] = (),
-) -> Tensor:
-    """A convolution of the input by the gradient of the result, with batch and channels in each other's place."""
-    taps = op.numbers(sizes, "the size of the filters")[:2]
-    steps = spatial(strides, data_format)
-    spread = spatial(dilations, data_format) if dilations else [1, 1]
-    swapped = [op.transpose(channels_first(op, t, data_format, 4), [1, 0, 2, 3]) for t in (x, y)]
-    placed = padding_attributes(padding, explicit_paddings, data_format, x, taps, steps, spread)
-    if "auto_pad" in placed:
-        raise UnsupportedError("the gradient of filters, of an image whose size is not known")
-    found = op.Conv(*swapped, strides=spread, dilations=steps, **placed)
-    cut = op.Slice(found, op.ints([0, 0]), op.ints(taps), op.ints([2, 3]))
-    return op.transpose(cut, [2, 3, 0, 1])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
-from onward.frontends.tensorflow.conv import as_given, channels_first, is_last, spatial
-from onward.frontends.tensorflow.pool import pooled
+from onward.frontends.tensorflow.conv import as_given, channels_first, conv
+from onward.frontends.tensorflow.pool import lrn, pooled
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
 
@@ -136,7 +137,17 @@ def strided_slice(
     return op.Reshape(filled, to)
 
 
-@rule("MaxPoolGrad")
+def back(op: Writer, forward: Callable[[Tensor], Tensor], x: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient of what an op is computed from, by the rules that training has for the ops it is made of."""
+    from onward.training.autodiff import gradients
+
+    op.need(21, "a gradient")
+    start = op.Identity(x)
+    found = gradients(op, forward(start).value, [start.value], gradient)[0]
+    return op.zeros_like(x) if found is None else found
+
+
+@rule("MaxPoolGrad", "MaxPool3DGrad")
 def max_pool(
     op: Writer,
     x: Tensor,
@@ -149,17 +160,13 @@ def max_pool(
     explicit_paddings: Sequence[int] = (),
     data_format: str = "NHWC",
 ) -> Tensor:
-    """To the place of the largest of each window."""
-    op.need(16, "the gradient of MaxPool")
-    _, places = pooled(op, "MaxPool", x, ksize, strides, padding, explicit_paddings, data_format, outputs=2)
-    rank = len(ksize)
-    turned = channels_first(op, x, data_format, rank)
-    zeros = op.Expand(op.like(0, gradient), op.flat(op.Size(x)))
-    filled = op.ScatterND(zeros, op.unsqueeze(op.flat(places), [1]), op.flat(gradient), reduction="add")
-    return as_given(op, op.Reshape(filled, op.Shape(turned)), data_format, rank)
+    def forward(start: Tensor) -> Tensor:
+        return pooled(op, "MaxPool", start, ksize, strides, padding, explicit_paddings, data_format)[0]
+
+    return back(op, forward, x, gradient)
 
 
-@rule("AvgPoolGrad")
+@rule("AvgPoolGrad", "AvgPool3DGrad")
 def avg_pool(
     op: Writer,
     shape: Tensor,
@@ -170,18 +177,74 @@ def avg_pool(
     padding: str,
     data_format: str = "NHWC",
 ) -> Tensor:
-    """Each window's share to all of its places: windows that lie side by side only."""
-    window, steps = spatial(ksize, data_format), spatial(strides, data_format)
-    sizes = op.known(shape)
-    if window != steps or padding != "VALID" or sizes is None or not is_last(data_format):
-        raise UnsupportedError("the gradient of an average over windows that overlap or are cut off")
-    height, width = (int(n) for n in sizes[1:3])
-    if height % window[0] or width % window[1]:
-        raise UnsupportedError("the gradient of an average that leaves rows or columns out")
-    share = op.unsqueeze(gradient / float(window[0] * window[1]), [2, 4])
-    b, h, w, c = (int(n) for n in sizes)
-    spread = op.Expand(share, op.ints([b, h // window[0], window[0], w // window[1], window[1], c]))
-    return op.Reshape(spread, op.ints([b, h, w, c]))
+    def forward(start: Tensor) -> Tensor:
+        return pooled(op, "AveragePool", start, ksize, strides, padding, (), data_format)[0]
+
+    return back(op, forward, op.Expand(op.like(0, gradient), op.int64(shape)), gradient)
+
+
+@rule("Conv2DBackpropFilter", "Conv3DBackpropFilterV2")
+def conv_filter(
+    op: Writer,
+    x: Tensor,
+    sizes: Tensor,
+    gradient: Tensor,
+    *,
+    strides: Sequence[int],
+    padding: str,
+    explicit_paddings: Sequence[int] = (),
+    data_format: str = "",
+    dilations: Sequence[int] = (),
+) -> Tensor:
+    options: dict[str, Any] = {"strides": strides, "padding": padding, "explicit_paddings": explicit_paddings}
+    given = {"data_format": data_format, "dilations": dilations}
+    options |= {name: value for name, value in given.items() if value}
+
+    def forward(start: Tensor) -> Tensor:
+        return conv(op, x, start, **options)
+
+    return back(op, forward, op.Expand(op.like(0, gradient), op.int64(sizes)), gradient)
+
+
+@rule("LRNGrad")
+def local_response(
+    op: Writer,
+    gradient: Tensor,
+    x: Tensor,
+    y: Tensor,
+    *,
+    depth_radius: int = 5,
+    bias: float = 1.0,
+    alpha: float = 1.0,
+    beta: float = 0.5,
+) -> Tensor:
+    def forward(start: Tensor) -> Tensor:
+        return lrn(op, start, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta)
+
+    return back(op, forward, x, gradient)
+
+
+@rule("MirrorPadGrad")
+def mirror_pad(op: Writer, gradient: Tensor, pads: Tensor, *, mode: str) -> Tensor:
+    from onward.frontends.tensorflow.shape import mirror_pad as padded
+
+    added = op.reduced("ReduceSum", op.int64(pads), [1], keepdims=False)
+    before = op.Expand(op.like(0, gradient), op.Shape(gradient) - added)
+    rank = op.rank(gradient, "the gradient")
+    return back(op, lambda start: padded(op, start, pads, mode=mode), before.ranked(rank), gradient)
+
+
+@rule("CropAndResizeGradImage")
+def crop_and_resize(
+    op: Writer, gradient: Tensor, boxes: Tensor, which: Tensor, shape: Tensor, *, method: str = "bilinear"
+) -> Tensor:
+    from onward.frontends.tensorflow.resize import crop_and_resize as cropped
+
+    sizes = op.ints([int(d) for d in (gradient.dims or [])[1:3] if isinstance(d, int)])
+    if sizes.dims != [2]:
+        raise UnsupportedError("the gradient of crops whose size is not known")
+    image = op.Expand(op.like(0, gradient), op.int64(shape))
+    return back(op, lambda start: cropped(op, start, boxes, which, sizes, method=method), image, gradient)
 
 
 @rule("FusedBatchNormGradV3", "FusedBatchNormGradV2", "FusedBatchNormGrad")

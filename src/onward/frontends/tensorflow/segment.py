@@ -83,16 +83,19 @@ def segment_mean(op: Writer, x: Tensor, groups: Tensor) -> Tensor:
     return grouped(op, x, groups, last, "Sum") / op.Max(counts, op.index(1)).cast(x.dtype)
 
 
-@rule("SparseSegmentMean", "SparseSegmentSum", "SparseSegmentSqrtN")
-def sparse_segment(op: Writer, x: Tensor, rows: Tensor, groups: Tensor) -> Tensor:
+_OVER_CHOSEN = ("SparseSegmentMean", "SparseSegmentSum", "SparseSegmentSqrtN")
+
+
+@rule(*_OVER_CHOSEN, *(f"{kind}WithNumSegments" for kind in _OVER_CHOSEN))
+def sparse_segment(op: Writer, x: Tensor, rows: Tensor, groups: Tensor, count: Tensor | None = None) -> Tensor:
     """Over chosen rows."""
     chosen = op.Gather(x, rows)
-    last = op.Gather(op.int64(groups), op.ints([-1])) + op.ints([1])
+    last = op.Gather(op.int64(groups), op.ints([-1])) + op.ints([1]) if count is None else op.flat(op.int64(count))
     total = grouped(op, chosen, groups, last, "Sum")
-    if op.operation.type == "SparseSegmentSum":
+    if op.operation.type.startswith("SparseSegmentSum"):
         return total
     counts = op.Max(_counts(op, chosen, groups, last), op.index(1)).cast(x.dtype)
-    return total / (op.Sqrt(counts) if op.operation.type == "SparseSegmentSqrtN" else counts)
+    return total / (op.Sqrt(counts) if "SqrtN" in op.operation.type else counts)
 
 
 @rule("DenseBincount", "Bincount")

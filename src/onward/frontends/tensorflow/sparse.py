@@ -180,9 +180,7 @@ def sparse_concat(op: Writer, *parts: Tensor, concat_dim: int, N: int) -> list[T
     return [sorted_places, sorted_values, whole]
 
 
-def _united(
-    op: Writer, a: Sequence[Tensor], b: Sequence[Tensor]
-) -> tuple[Tensor, list[Tensor]]:
+def _united(op: Writer, a: Sequence[Tensor], b: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
     """The places that either has, in order, and the values of each there, with zeros where it has none."""
     shape, rank = op.int64(a[2]), _rank(a[0], a[2])
     numbers = [_numbered(op, side[0], shape, rank) for side in (a, b)]
@@ -226,9 +224,7 @@ def sparse_softmax(op: Writer, places: Tensor, values: Tensor, shape: Tensor) ->
 
 
 @rule("SparseFillEmptyRows")
-def sparse_fill_empty_rows(
-    op: Writer, places: Tensor, values: Tensor, shape: Tensor, default: Tensor
-) -> list[Tensor]:
+def sparse_fill_empty_rows(op: Writer, places: Tensor, values: Tensor, shape: Tensor, default: Tensor) -> list[Tensor]:
     """Rows in order, those without a value with one at their start; which those are, and where each value went."""
     rank, rows = _rank(places, shape), _size(op, op.int64(shape), 0)
     row = op.squeeze(op.Slice(places, op.ints([0]), op.ints([1]), op.ints([1])), [1])
