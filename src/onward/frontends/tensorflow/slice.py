@@ -81,8 +81,8 @@ def strided_slice(
         for i, _ in sliced:
             bit, step = 1 << i, steps[i]
             shrinks = bool(shrink_axis_mask & bit)
-            start = None if begin_mask & bit and not shrinks else i
-            starts.append(_bound(op, begin, starts_known, start, 0 if step > 0 else FAR))
+            first = None if begin_mask & bit and not shrinks else i
+            starts.append(_bound(op, begin, starts_known, first, 0 if step > 0 else FAR))
             if shrinks:
                 ends.append(_after(op, begin, starts_known, i))
                 taken.append(1)

@@ -112,7 +112,7 @@ class Translator:
         return next((found for g in (graph, *self.libraries) if (found := g._get_function(name)) is not None), None)
 
     def _calls(self, operation: Any) -> list[str]:
-        """The functions that an operation calls, but for those that are known as a whole; its type may be one's name."""
+        """The functions that an operation calls, by its type perhaps, but for those that are known as a whole."""
         functions = [attr.func for attr in operation.node_def.attr.values() if attr.HasField("func")]
         functions += [function for attr in operation.node_def.attr.values() for function in attr.list.func]
         names = [function.name for function in functions if function.name not in COMPOSITES]
@@ -162,7 +162,7 @@ class Translator:
         """Whether an operation changes variables, by itself or in a function that it calls."""
         if operation.type.startswith(ASSIGNMENTS):
             return True
-        bodies = (self.body(name, operation.graph) for name in _called(operation))
+        bodies = (self.body(name, operation.graph) for name in self._calls(operation))
         return any(self._changes(inner) for body in bodies for inner in body.get_operations())
 
     def assign(self, variable: Variable, tensor: Tensor) -> None:
@@ -201,7 +201,7 @@ class Translator:
         return sorted((op, list(dict.fromkeys(where))) for op, where in found.items())
 
     def _assignments(self, graph: Any) -> Iterable[tuple[str, Any]]:
-        """What changes variables in a graph or in functions that it calls: each op, and the graph's name of the handle."""
+        """What changes variables, in a graph or in functions that it calls: each op, and the handle's name in the graph."""
         for operation in graph.get_operations():
             if operation.type.startswith(ASSIGNMENTS):
                 yield operation.inputs[0].name, operation
