@@ -65,6 +65,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="DATA",
         help="scikit-learn: rows such as the model is given, in a .csv, .parquet, .npy or .npz file",
     )
+    command.add_argument(
+        "--checkpoint", metavar="PATH", help="of a TensorFlow graph that is not frozen: the values of its variables"
+    )
     command.add_argument("--signature", metavar="NAME", help="of a SavedModel: which of its functions to convert")
     command.add_argument("--opset", type=int, help="the version of ONNX to write, 13 to 26 (default: 21)")
     command.add_argument(

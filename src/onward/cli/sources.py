@@ -37,7 +37,8 @@ def _function(path: Path, args: argparse.Namespace) -> Any:
     from onward.frontends.tensorflow.sources import concrete
 
     taken = [_named(text) for text in args.input]
-    return concrete(path, args.signature, dict(taken) if taken else None, args.output)
+    checkpoint = None if args.checkpoint is None else Path(args.checkpoint)
+    return concrete(path, args.signature, dict(taken) if taken else None, args.output, checkpoint)
 
 
 def _named(text: str) -> tuple[str, Sequence[int | str | None] | None]:
@@ -178,7 +179,7 @@ def _sample() -> Inputs:
 def _onnx(path: Path, args: argparse.Namespace) -> Original:
     from onward.model import load
 
-    for option in ("opset", "signature", "allow_custom_ops", "input", "output", "sample"):
+    for option in ("opset", "signature", "allow_custom_ops", "input", "output", "checkpoint", "sample"):
         if getattr(args, option):
             raise OnwardError(f"{path}: --{option.replace('_', '-')} is for models of other frameworks; {recognised()}")
     try:

@@ -20,6 +20,7 @@ from onward.frontends.tensorflow.sources import concrete, held, input_names, res
 from onward.frontends.tensorflow.translate import ASSIGNMENTS, Translator, dtype_of
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.model import Model
+from onward.verification.artifacts.checkpoint import Checkpoint
 from onward.verification.artifacts.graph_def import Names
 
 OPSET = 21
@@ -33,6 +34,7 @@ def from_tensorflow(
     *,
     inputs: Names | None = None,
     outputs: Sequence[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     opset: int = OPSET,
     allow_custom_ops: bool = False,
 ) -> Model:
@@ -41,12 +43,17 @@ def from_tensorflow(
     `source` is a `tf.function`, a concrete function, any callable of tensors, the folder of a SavedModel, or the file
     of a graph. `signature` is the name of one of a SavedModel's signatures, or for a function the `tf.TensorSpec` of
     each argument. `inputs` and `outputs` are names of tensors of a graph: its placeholders unless given, and what
-    nothing reads; as a dict, `inputs` says their shapes too.
+    nothing reads; as a dict, `inputs` says their shapes too. Variables of a function, which stays as it is, or of a
+    graph have the values of a `checkpoint`, where one is given.
     """
     checked_opset(opset)
     load_rules()
-    name = pathlib.Path(source).stem if isinstance(source, str | os.PathLike) else "model"
-    return translated(concrete(source, signature, inputs, outputs), opset, allow_custom_ops, name)
+    saved = None if checkpoint is None else pathlib.Path(checkpoint)
+    function = concrete(source, signature, inputs, outputs, saved)
+    if isinstance(source, str | os.PathLike):
+        return translated(function, opset, allow_custom_ops, pathlib.Path(source).stem)
+    values = None if saved is None else Checkpoint(saved).of(function.graph.variables, source)
+    return translated(function, opset, allow_custom_ops, "model", values=values)
 
 
 def checked_opset(opset: int) -> None:
@@ -61,22 +68,30 @@ def translated(
     name: str,
     outputs: Sequence[str] | None = None,
     batched: bool = False,
+    values: Mapping[int, Any] | None = None,
 ) -> Model:
     """The model of a concrete function, whose outputs may have names of their own.
 
-    If it is `batched`, the first axis of every input is the batch; of a single input it is taken for it anyway.
+    If it is `batched`, the first axis of every input is the batch; of a single input it is taken for it anyway. Its
+    variables have other values than their own where some are given, by the ids of the variables.
     """
     translator = Translator(opset, custom_ops)
     translator.model.graph.name = name
-    written(translator, function, outputs, batched)
+    written(translator, function, outputs, batched, values)
     return finished(translator, Model(translator.model))
 
 
-def written(translator: Translator, function: Any, outputs: Sequence[str] | None, batched: bool) -> None:
+def written(
+    translator: Translator,
+    function: Any,
+    outputs: Sequence[str] | None,
+    batched: bool,
+    values: Mapping[int, Any] | None = None,
+) -> None:
     """Write the nodes of a concrete function, its inputs and its outputs."""
     graph = function.graph
     translator.libraries.append(graph)
-    captured = resources(function)
+    captured = resources(function, values)
     own = len(graph.inputs) - len(captured)
     batched = batched or own == 1
     arguments: list[Value] = []

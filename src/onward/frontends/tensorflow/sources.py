@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,19 @@ def concrete(
     signature: str | Sequence[Any] | None = None,
     inputs: graph_def.Names | None = None,
     outputs: Sequence[str] | None = None,
+    checkpoint: pathlib.Path | None = None,
 ) -> Any:
     """The concrete function that a source is, or has under the name of a signature or between tensors of a graph."""
     tf = saved_model.import_tensorflow()
     if isinstance(source, str | os.PathLike):
-        return _of_file(pathlib.Path(source), signature, inputs, outputs)
+        return _of_file(pathlib.Path(source), signature, inputs, outputs, checkpoint)
     if inputs or outputs:
         raise OnwardError("`inputs=` and `outputs=` name tensors of the graph in a .pb file")
     if hasattr(source, "structured_input_signature"):
         return source
     if not callable(source):
         raise OnwardError(f"{type(source).__name__} is neither a function nor the path of a SavedModel or a graph")
-    function = source if hasattr(source, "get_concrete_function") else tf.function(source)
+    function = next((f for f in (source, source.__call__) if hasattr(f, "get_concrete_function")), tf.function(source))
     if isinstance(signature, str):
         raise OnwardError(f"a function has no signature {signature!r}: give the tf.TensorSpec of each argument")
     if signature is None and getattr(function, "input_signature", None) is None:
@@ -42,15 +43,23 @@ def concrete(
     return function.get_concrete_function(*(signature or ()))
 
 
-def _of_file(path: pathlib.Path, signature: Any, inputs: graph_def.Names | None, outputs: Sequence[str] | None) -> Any:
+def _of_file(
+    path: pathlib.Path,
+    signature: Any,
+    inputs: graph_def.Names | None,
+    outputs: Sequence[str] | None,
+    checkpoint: pathlib.Path | None,
+) -> Any:
     if graph_def.recognise(path):
         if signature is not None:
             raise OnwardError(f"{path} is a graph, which has no signatures: name `inputs=` and `outputs=`")
-        return graph_def.graph_function(path, inputs, outputs)
+        return graph_def.graph_function(path, inputs, outputs, checkpoint)
     if not saved_model.recognise(path):
         raise OnwardError(f"{path} is not a SavedModel, which has a saved_model.pb, nor a graph of TensorFlow 1")
-    if inputs or outputs:
-        raise OnwardError(f"{path} is a SavedModel: give the name of a signature instead of `inputs=` and `outputs=`")
+    if inputs or outputs or checkpoint:
+        raise OnwardError(
+            f"{path} is a SavedModel, which has its variables, and its inputs and outputs by `signature=`"
+        )
     return saved_model.signature_of(path, signature)
 
 
@@ -91,8 +100,11 @@ def _read(tensor: Any) -> Any:
     return tf.identity(tensor)
 
 
-def resources(function: Any) -> list[Any]:
-    """What a concrete function captures, in the order of its last inputs: variables, tables, constants."""
+def resources(function: Any, values: Mapping[int, Any] | None = None) -> list[Any]:
+    """What a concrete function captures, in the order of its last inputs: variables, tables, constants.
+
+    Variables have other values than their own where some are given, by the ids of the variables.
+    """
     import tensorflow as tf
 
     handles = {id(variable.handle): variable for variable in function.graph.variables}
@@ -100,7 +112,8 @@ def resources(function: Any) -> list[Any]:
     for captured in function.captured_inputs:
         variable = handles.get(id(captured))
         if variable is not None:
-            found.append(Variable(variable.name.split(":")[0], variable.numpy(), bool(variable.trainable)))
+            array = values[id(variable)] if values is not None else variable.numpy()
+            found.append(Variable(variable.name.split(":")[0], array, bool(variable.trainable)))
         elif captured.dtype == tf.resource:
             found.append(Table(captured))
         else:

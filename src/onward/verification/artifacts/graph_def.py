@@ -9,13 +9,16 @@ from typing import Any
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.verification.artifacts import Kind, Opened, register
-from onward.verification.artifacts.saved_model import import_tensorflow, open_function
+from onward.verification.artifacts.checkpoint import Checkpoint
+from onward.verification.artifacts.saved_model import import_tensorflow, open_function, without_remarks
 
 FIRST_NODE = re.compile(
     rb"\n[\x00-\xff]{1,5}?\n([\x01-\x7f]|[\x80-\xff]\x01)(?P<name>[\w.][\w.\\/>-]*)\x12[\x01-\x7f][A-Z_]\w+"
 )
 """How a GraphDef begins: a field of a node, which begins with its name and the name of its op."""
 FIRST_WORDS = re.compile(rb"(\s|#[^\n]*\n)*(node|versions|library)\s*:?\s*\{")
+META = ".meta"
+"""The file with the graph, among those of a checkpoint of TensorFlow 1."""
 Shape = Sequence[int | str | None]
 Names = Sequence[str] | Mapping[str, Shape | None]
 """Tensors, maybe with their shapes."""
@@ -34,8 +37,11 @@ SILENT = VARIABLES | {
 
 
 def recognise(path: Path) -> bool:
+    """A .meta file is one of a checkpoint's, and has no other sign."""
     if not path.is_file():
         return False
+    if path.suffix == META and path.with_suffix(".index").is_file():
+        return True
     with path.open("rb") as file:
         head = file.read(4096)
     return bool(FIRST_NODE.match(head) or FIRST_WORDS.match(head))
@@ -45,26 +51,29 @@ def open_graph(path: Path) -> Opened:
     return open_function(graph_function(path))
 
 
-def graph_function(path: Path, inputs: Names | None = None, outputs: Sequence[str] | None = None) -> Any:
+def graph_function(
+    path: Path,
+    inputs: Names | None = None,
+    outputs: Sequence[str] | None = None,
+    checkpoint: Path | None = None,
+) -> Any:
     """A graph as a function of TensorFlow, from tensors to tensors that are named as in the graph.
 
-    Unless they are given, its inputs are the placeholders, and its outputs what nothing in the graph reads.
+    Unless they are given, its inputs are the placeholders, and its outputs what nothing in the graph reads. Variables
+    have the values of a checkpoint: the one given, or the one that a .meta file belongs to.
     """
     tf = import_tensorflow()
-    definition = read(path)
+    whole = read(path)
+    ends = list(outputs or _ends(whole))
+    definition = _only(whole, ends, path)
     if isinstance(inputs, Mapping):
         _set_shapes(definition, inputs, path)
-    if held := sorted(node.name for node in definition.node if node.op in VARIABLES):
-        raise UnsupportedError(
-            f"{path}: its variables are not in the file ({_listed(held)}): freeze the graph, or convert the SavedModel"
-        )
+    _freeze(definition, path, checkpoint or (path.with_suffix("") if path.suffix == META else None))
     try:
         whole = tf.compat.v1.wrap_function(lambda: tf.graph_util.import_graph_def(definition, name=""), [])
     except (ValueError, tf.errors.OpError) as error:
         raise InvalidModelError(f"{path}: TensorFlow does not take this graph: {_first_line(error)}") from error
-    fetched = [_tensor(whole.graph, name, path) for name in outputs or _ends(definition)]
-    if not fetched:
-        raise InvalidModelError(f"{path}: the graph has no outputs; name some")
+    fetched = [_tensor(whole.graph, name, path) for name in ends]
     fed = [_tensor(whole.graph, name, path) for name in inputs or ()]
     more = _placeholders(whole.graph, fetched, fed)
     if inputs and more:
@@ -80,10 +89,13 @@ def read(path: Path) -> Any:
     """The GraphDef of a file, without the devices that it was made for."""
     from google.protobuf import message, text_format
 
-    definition = import_tensorflow().compat.v1.GraphDef()
+    v1 = import_tensorflow().compat.v1
+    definition = v1.GraphDef()
     content = path.read_bytes()
     try:
-        if FIRST_WORDS.match(content):
+        if path.suffix == META:
+            definition = v1.MetaGraphDef.FromString(content).graph_def
+        elif FIRST_WORDS.match(content):
             text_format.Parse(content.decode(), definition)
         else:
             definition.ParseFromString(content)
@@ -93,6 +105,66 @@ def read(path: Path) -> Any:
         node.device = ""
         node.attr.pop("_class", None)
     return definition
+
+
+def _only(definition: Any, ends: Sequence[str], path: Path) -> Any:
+    """The part of a graph that outputs depend on."""
+    tf = import_tensorflow()
+    if not ends:
+        raise InvalidModelError(f"{path}: the graph has no outputs; name some")
+    known = {node.name for node in definition.node}
+    names = [name.split(":")[0] for name in ends]
+    if unknown := [name for name in names if name not in known]:
+        raise OnwardError(f"{path}: there is no tensor {unknown[0]!r} in the graph")
+    with without_remarks():
+        return tf.compat.v1.graph_util.extract_sub_graph(definition, names)
+
+
+def _freeze(definition: Any, path: Path, checkpoint: Path | None) -> None:
+    """Put constants where variables are, in place."""
+    nodes = {node.name: node for node in definition.node if node.op in VARIABLES}
+    if not nodes:
+        return
+    if checkpoint is None:
+        raise UnsupportedError(
+            f"{path}: its variables ({_listed(sorted(nodes))}) are not in the file: freeze it, or give a checkpoint"
+        )
+    names = {name: (node.attr["shared_name"].s.decode() or name) for name, node in nodes.items()}
+    values = Checkpoint(checkpoint).by_names(list(names.values()))
+    for node in list(definition.node):
+        held = nodes.get(node.input[0]) if node.input else None
+        if node.op == "ReadVariableOp" and held is not None:
+            node.op = "Identity"
+            node.attr["T"].CopyFrom(node.attr.pop("dtype"))
+        elif node.op == "ResourceGather" and held is not None:
+            _gather(definition, node)
+    for name, node in nodes.items():
+        node.op = "Const"
+        _set_constant(node, values[names[name]])
+
+
+def _gather(definition: Any, node: Any) -> None:
+    """A gather from a variable becomes a read and a gather."""
+    read = definition.node.add(name=f"{node.name}/ReadVariableOp", op="Identity", input=node.input[:1])
+    read.attr["T"].CopyFrom(node.attr["dtype"])
+    axis = definition.node.add(name=f"{node.name}/axis", op="Const")
+    _set_constant(axis, int(node.attr["batch_dims"].i))
+    made = type(node)(name=node.name, op="GatherV2", input=[read.name, node.input[1], axis.name, *node.input[2:]])
+    for key, value in (
+        ("Tparams", node.attr["dtype"]),
+        ("Tindices", node.attr["Tindices"]),
+        ("Taxis", axis.attr["dtype"]),
+        ("batch_dims", node.attr["batch_dims"]),
+    ):
+        made.attr[key].CopyFrom(value)
+    node.CopyFrom(made)
+
+
+def _set_constant(node: Any, value: Any) -> None:
+    tensor = import_tensorflow().make_tensor_proto(value)
+    node.attr.clear()
+    node.attr["value"].tensor.CopyFrom(tensor)
+    node.attr["dtype"].type = tensor.dtype
 
 
 def _set_shapes(definition: Any, shapes: Mapping[str, Shape | None], path: Path) -> None:
