@@ -178,7 +178,10 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
         IMAGE,
     ),
     "TRANSPOSE_CONV": (
-        lambda x: tf.nn.conv2d_transpose(x, KERNEL.transpose(0, 1, 3, 2), [2, 16, 18, 4], 2, "SAME") + np.float32([1, 2, 3, 0]),
+        lambda x: (
+            tf.nn.conv2d_transpose(x, KERNEL.transpose(0, 1, 3, 2), [2, 16, 18, 4], 2, "SAME")
+            + np.float32([1, 2, 3, 0])
+        ),
         IMAGE,
     ),
     "TRANSPOSE_CONV valid": (

@@ -1,4 +1,4 @@
-"""Models of TensorFlow Lite to try rules on: made by TensorFlow's converter, or op by op, and run by the interpreter."""
+"""Models of TensorFlow Lite to try rules on: made by TensorFlow's converter or op by op, run by the interpreter."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ class Graph:
         made = schema.OperatorT()
         made.opcodeIndex = self.flat.code(op_type)
         made.inputs = [-1 if i is None else i for i in inputs]
-        made.outputs = [d if isinstance(d, Made) else self.tensor(d) for d in dtypes]
+        made.outputs = [
+            d if isinstance(d, Made) else self.tensor(*(d if isinstance(d, tuple) else (d,))) for d in dtypes
+        ]
         for table, given in options.items():
             held = getattr(schema, f"{table}T")()
             for key, value in given.items():
@@ -84,6 +86,10 @@ class Graph:
                 made.builtinOptions2Type, made.builtinOptions2 = getattr(schema.BuiltinOptions2, table), held
         self.made.operators.append(made)
         return list(made.outputs)
+
+    def _made(self, what: Any) -> int:
+        """A tensor that was made before, or of a dtype, or of a dtype and a shape."""
+        return what if isinstance(what, Made) else self.tensor(*what) if isinstance(what, tuple) else self.tensor(what)
 
     def output(self, *tensors: int) -> None:
         self.made.outputs += tensors
@@ -157,7 +163,7 @@ def op_types(lite: bytes) -> set[str]:
 
 
 def steps(lite: bytes) -> list[float | None]:
-    """The step of each output, or of the integers that it is made of by a DEQUANTIZE at the end; None for plain ones."""
+    """The step of each output, or of the integers that a DEQUANTIZE at the end makes it of; None for plain ones."""
     model = schema.ModelT.InitFromPackedBuf(lite, 0)
     graph = model.subgraphs[0]
     made = {int(op.outputs[0]): op for op in graph.operators if len(op.outputs)}

@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from battery_converted import FUNCTIONS  # noqa: E402
-from lite import converted, interpreted, on_runtime, op_types, steps  # noqa: E402
+from battery_built import CASES
+from battery_converted import FUNCTIONS
+from lite import converted, interpreted, on_runtime, op_types, steps
 
 
 def agree(found: list[Any], wanted: list[Any]) -> None:
@@ -48,3 +49,11 @@ def test_quantised(name: str, kind: str) -> None:
             agree([a], [b])
         else:
             assert np.abs(a.astype(float) - b.astype(float)).max(initial=0) <= 1.001 * step
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_built(name: str) -> None:
+    lite, arrays = CASES[name]()
+    assert name.split()[0] in op_types(lite)
+    wanted = interpreted(lite, *arrays)
+    agree(on_runtime(lite, *arrays)[: len(wanted)], wanted)
