@@ -128,10 +128,10 @@ def name_dims(model: ir.Model, wanted: Dynamic) -> None:
                     "no other size, so leave it out of `dynamic`, or turn off dynamic_batch"
                 )
             symbols.setdefault(str(shape[axis]), dim)
-    for name, value in inputs.items():
+    for value in inputs.values():
         for axis, size in enumerate(value.shape or ()):
             if re.fullmatch(r"s\d+", str(size)):
-                symbols.setdefault(str(size), f"{name}_{axis}")
+                symbols.setdefault(str(size), f"{value.name}_{axis}")
     _rename(model, symbols)
 
 

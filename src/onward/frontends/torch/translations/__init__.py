@@ -24,7 +24,8 @@ from onward.passes.rewrite import take_over
 from onward.registry import Registry
 
 if TYPE_CHECKING:
-    Function = Callable[..., Tensor | Sequence[Tensor]]
+    Function = Callable[..., Tensor | Sequence[Tensor | None]]
+    """Gives None for an output that it has no translation of."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 DOMAIN = "onward.torch"
@@ -35,7 +36,12 @@ RULES: Registry[Function] = Registry("PyTorch op")
 
 def rule(*names: str) -> Callable[[F], F]:
     """File a function as the rule for ops of PyTorch: `lgamma`, or `median.dim` for another overload than the first."""
-    return RULES.register(*names)
+
+    def file(function: F) -> F:
+        RULES.register(*names)(function)
+        return function
+
+    return file
 
 
 @cache
@@ -63,7 +69,7 @@ def _recorder(name: str, outputs: int) -> Callable[..., Any]:
 
         tensors: list[Any] = []
         kept = json.dumps(_without_tensors([list(args), kwargs], tensors))
-        return evaluator.default().eval(_schema(name, outputs), tensors, {"arguments": kept})  # type: ignore[arg-type]
+        return evaluator.default().eval(_schema(name, outputs), tensors, {"arguments": kept})
 
     return record
 
@@ -137,6 +143,9 @@ def _expand(op: Builder, node: ir.Node) -> None:
     created = list(takewhile(lambda new: new is not last, reversed(graph)))
     graph.remove(created)
     graph.insert_before(node, created[::-1])
-    for old, new in zip(node.outputs, results, strict=True):
-        take_over(old, new.value)
+    for place, (old, new) in enumerate(zip(node.outputs, results, strict=True)):
+        if new is not None:
+            take_over(old, new.value)
+        elif old.uses() or old.is_graph_output():
+            raise UnsupportedError(f"aten.{node.op_type}: its output {place} has no translation")
     graph.remove(node, safe=True)

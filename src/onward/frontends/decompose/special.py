@@ -1,0 +1,238 @@
+"""Special functions, by series and fractions that are as exact as the dtype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.canon.build import Builder, Tensor
+
+LANCZOS = (
+    0.99999999999980993227684700473478,
+    676.520368121885098567009190444019,
+    -1259.13921672240287047156078755283,
+    771.3234287776530788486528258894,
+    -176.61502916214059906584551354,
+    12.507343278686904814458936853,
+    -0.13857109526572011689554707,
+    9.984369578019570859563e-6,
+    1.50563273514931155834e-7,
+)
+"""Of the gamma function by C. Lanczos' formula, with g = 7."""
+G = 7.0
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+"""The even Bernoulli numbers, from the second on."""
+SHIFT = 10
+"""How far arguments are moved by recurrence before an asymptotic series takes over."""
+
+
+def horner(op: Builder, x: Tensor, coefficients: Sequence[float]) -> Tensor:
+    """A polynomial, the highest power first."""
+    result = op.like(coefficients[0], x) * x + coefficients[1]
+    for coefficient in coefficients[2:]:
+        result = result * x + coefficient
+    return result
+
+
+def wide(x: Tensor) -> Tensor:
+    """In double precision: the series lose digits."""
+    return x.cast(ir.DataType.DOUBLE)
+
+
+def lgamma(op: Builder, x: Tensor) -> Tensor:
+    """Below one half by the reflection formula."""
+    z = wide(x)
+    mirrored = z < 0.5
+    value = _lgamma_positive(op, op.where(mirrored, 1.0 - z, z))
+    away = op.Abs(z - op.Round(z))
+    sine = op.Abs(op.Sin(away * math.pi))
+    reflected = math.log(math.pi) - op.Log(sine) - value
+    value = op.where(mirrored, reflected, value)
+    return op.where(op.IsInf(z), op.like(math.inf, z), value).cast(x.dtype)
+
+
+def _lgamma_positive(op: Builder, z: Tensor) -> Tensor:
+    z = z - 1.0
+    total = op.like(LANCZOS[0], z)
+    for i, coefficient in enumerate(LANCZOS[1:], 1):
+        total = total + op.like(coefficient, z) / (z + float(i))
+    t = z + (G + 0.5)
+    return 0.5 * math.log(2 * math.pi) + (z + 0.5) * op.Log(t) - t + op.Log(total)
+
+
+def digamma(op: Builder, x: Tensor) -> Tensor:
+    """By recurrence up to six, and an asymptotic series from there; below one half by reflection."""
+    z = wide(x)
+    mirrored = z < 0.5
+    y = op.where(mirrored, 1.0 - z, z)
+    shifted = op.like(0, y)
+    for i in range(6):
+        shifted = shifted + 1.0 / (y + float(i))
+    far = y + 6.0
+    inverse = 1.0 / (far * far)
+    series = horner(op, inverse, (691 / 32760, -1 / 132, 1 / 240, -1 / 252, 1 / 120, -1 / 12)) * inverse
+    value = op.Log(far) - 0.5 / far + series - shifted
+    return op.where(mirrored, value - math.pi * _cotangent(op, z), value).cast(x.dtype)
+
+
+def _cotangent(op: Builder, z: Tensor) -> Tensor:
+    """Of π z, from the nearest whole number."""
+    angle = (z - op.Round(z)) * math.pi
+    return op.Cos(angle) / op.Sin(angle)
+
+
+def polygamma(op: Builder, n: int, x: Tensor) -> Tensor:
+    """The nth derivative of digamma, for n > 0: by recurrence and an asymptotic series, below one half by reflection."""
+    z = wide(x)
+    mirrored = z < 0.5
+    y = op.where(mirrored, 1.0 - z, z)
+    far = y + float(SHIFT)
+    total = op.like(0, y)
+    for i in range(SHIFT):
+        total = total + op.Pow(y + float(i), op.like(-(n + 1), y))
+    total = total * math.factorial(n)
+    total = total + op.Pow(far, op.like(-n, y)) * math.factorial(n - 1)
+    total = total + op.Pow(far, op.like(-(n + 1), y)) * (math.factorial(n) / 2)
+    for k, number in enumerate(BERNOULLI, 1):
+        factor = number * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
+        total = total + op.Pow(far, op.like(-(2 * k + n), y)) * factor
+    value = total if n % 2 else -total
+    slope = horner(op, _cotangent(op, z), _cotangent_derivative(n)) * math.pi ** (n + 1)
+    return op.where(mirrored, (-value if n % 2 else value) - slope, value).cast(x.dtype)
+
+
+def _cotangent_derivative(n: int) -> list[float]:
+    """The nth derivative of the cotangent as a polynomial of it."""
+    polynomial = np.polynomial.Polynomial([0.0, 1.0])
+    for _ in range(n):
+        polynomial = -polynomial.deriv() * np.polynomial.Polynomial([1.0, 0.0, 1.0])
+    return [float(c) for c in polynomial.coef[::-1]]
+
+
+def erfc(op: Builder, x: Tensor) -> Tensor:
+    """Near zero by erf, which is exact there; further out by a continued fraction, which keeps what is left of 1."""
+    z = wide(x)
+    a = op.Abs(z)
+    tail = op.Exp(op.Max(a, op.like(2.0, a)) ** 2 * -1.0) * _scaled_tail(op, a)
+    tail = op.where(z < 0.0, 2.0 - tail, tail)
+    return op.where(a < 2.0, 1.0 - erf_series(op, z), tail).cast(x.dtype)
+
+
+def _scaled_tail(op: Builder, a: Tensor) -> Tensor:
+    """exp(a²) erfc(a) for a of 2 or more, in double precision, by a continued fraction; at 2 for smaller ones."""
+    far = op.Max(a, op.like(2.0, a))
+    fraction = far
+    for k in range(30, 0, -1):
+        fraction = far + (k / 2) / fraction
+    return 1.0 / (fraction * math.sqrt(math.pi))
+
+
+def erf_series(op: Builder, z: Tensor) -> Tensor:
+    """erf for arguments up to 2 in size, in double precision, by Kummer's series (all its terms have one sign)."""
+    z = op.Max(op.Min(z, op.like(2.0, z)), op.like(-2.0, z))
+    square = z * z * 2.0
+    total = op.like(1.0, z) + square * (1.0 / 85)
+    for k in range(41, 0, -1):
+        total = 1.0 + square / float(2 * k + 1) * total
+    return z * op.Exp(z * z * -1.0) * total * (2 / math.sqrt(math.pi))
+
+
+def erfcx(op: Builder, x: Tensor) -> Tensor:
+    """exp(x²) erfc(x)."""
+    z = wide(x)
+    near = op.Exp(z * z) * (1.0 - erf_series(op, z))
+    low = 2.0 * op.Exp(z * z) - _scaled_tail(op, op.Abs(z))
+    return op.where(z > 2.0, _scaled_tail(op, z), op.where(z < -2.0, low, near)).cast(x.dtype)
+
+
+def log_ndtr(op: Builder, x: Tensor) -> Tensor:
+    """The logarithm of the normal distribution; far to the left by the part of the tail that is no exponential."""
+    z = wide(x)
+    a = -z * math.sqrt(0.5)
+    left = op.Log(_scaled_tail(op, a) * 0.5) - z * z * 0.5
+    right = op.Log(1.0 - erfc(op, -a) * 0.5)
+    small = erfc(op, -a) * 0.5
+    series = -small * horner(op, small, (1 / 4, 1 / 3, 1 / 2, 1.0))
+    right = op.where(small < 1e-4, series, right)
+    return op.where(a > 2.0, left, right).cast(x.dtype)
+
+
+def erfinv(op: Builder, x: Tensor) -> Tensor:
+    """Of what is left of one, so that nothing is lost near the ends; near zero a last step mends what that loses."""
+    y = wide(x)
+    found = _erfc_inverse(op, 1.0 - op.Abs(y)) * op.Sign(y)
+    mended = found - (erf_series(op, found) - y) * op.Exp(found * found) * (math.sqrt(math.pi) / 2)
+    found = op.where(op.Abs(y) < 0.5, mended, found)
+    return op.where(op.Abs(y) > 1.0, op.like(math.nan, y), found).cast(x.dtype)
+
+
+def ndtri(op: Builder, p: Tensor) -> Tensor:
+    """The inverse of the normal distribution."""
+    q = wide(p)
+    upper = q > 0.5
+    tail = op.where(upper, 1.0 - q, q)
+    found = _erfc_inverse(op, tail * 2.0) * math.sqrt(2)
+    return op.where(tail < 0.0, op.like(math.nan, q), op.where(upper, found, -found)).cast(p.dtype)
+
+
+def _erfc_inverse(op: Builder, y: Tensor) -> Tensor:
+    """The x of 0 or more whose erfc is y, from 0 to 1: a first guess by logarithms, and steps of Halley's method."""
+    a = 0.147
+    log = op.Log(y * (2.0 - y))
+    half = log * 0.5 + 2 / (math.pi * a)
+    guess = op.Sqrt(op.Max(op.Sqrt(half * half - log * (1 / a)) - half, op.like(0.0, y)))
+    for _ in range(4):
+        step = (erfc(op, guess) - y) / (op.Exp(guess * guess * -1.0) * (2 / math.sqrt(math.pi)))
+        guess = guess + step / (1.0 - guess * step)
+    guess = op.where(op.Equal(y, op.like(0.0, y)), op.like(math.inf, y), guess)
+    return op.where(op.Equal(y, op.like(1.0, y)), op.like(0.0, y), guess)
+
+
+ANGLES = 32
+NEAR = 25.0
+"""Up to here Bessel functions are means over so many angles; further out, asymptotic series of so many terms."""
+TERMS = 14
+
+
+def bessel_i(op: Builder, order: int, x: Tensor, scaled: bool) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0 or 1; scaled by exp(-|x|) if asked."""
+    z = wide(x)
+    a = op.Abs(z)
+    near = op.Min(a, op.like(NEAR, a))
+    angles = (np.arange(ANGLES) + 0.5) * (math.pi / ANGLES)
+    along = op.Exp(op.unsqueeze(near, [-1]) * op.constant(np.cos(angles) - 1.0))
+    mean = op.ReduceMean(along * op.constant(np.cos(order * angles)), op.ints([-1]), keepdims=0)
+    far = op.Max(a, op.like(NEAR, a))
+    series = horner(op, -1.0 / far, _hankel(order)[::-1]) / op.Sqrt(far * (2 * math.pi))
+    value = op.where(a > NEAR, series, mean)
+    value = value if scaled else value * op.Exp(a)
+    return (value * op.Sign(z) if order else value).cast(x.dtype)
+
+
+def bessel_j(op: Builder, order: int, x: Tensor) -> Tensor:
+    """The Bessel function of the first kind, of order 0 or 1."""
+    z = wide(x)
+    a = op.Abs(z)
+    near = op.Min(a, op.like(NEAR, a))
+    angles = (np.arange(2 * ANGLES) + 0.5) * (math.pi / (2 * ANGLES))
+    phases = op.constant(order * angles) - op.unsqueeze(near, [-1]) * op.constant(np.sin(angles))
+    mean = op.ReduceMean(op.Cos(phases), op.ints([-1]), keepdims=0)
+    far = op.Max(a, op.like(NEAR, a))
+    terms = _hankel(order)
+    square = -1.0 / (far * far)
+    even, odd = (horner(op, square, terms[start::2][::-1]) for start in (0, 1))
+    phase = far - (order * math.pi / 2 + math.pi / 4)
+    series = (op.Cos(phase) * even - op.Sin(phase) * odd / far) * op.Sqrt(2 / math.pi / far)
+    value = op.where(a > NEAR, series, mean)
+    return (value * op.Sign(z) if order else value).cast(x.dtype)
+
+
+def _hankel(order: int) -> list[float]:
+    """The coefficients of Hankel's asymptotic series."""
+    found = [1.0]
+    for k in range(1, TERMS):
+        found.append(found[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (k * 8))
+    return found
