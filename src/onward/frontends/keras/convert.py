@@ -18,6 +18,9 @@ from onward.verification.artifacts.keras import loaded, output_names, recognise,
 if TYPE_CHECKING:
     from onward.training.trainable import Trainable
 
+CAUSE = "Exception encountered: "
+"""How Keras begins the line that says what went wrong inside a model."""
+
 
 @overload
 def from_keras(
@@ -83,8 +86,9 @@ def opened(path: pathlib.Path, compiled: bool = False) -> Any:
         raise
     except Exception as error:
         kind = "archive" if zipfile.is_zipfile(path) else "HDF5 file"
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise InvalidModelError(f"{path}: Keras does not open this {kind}: {reason[0]}") from error
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        inner = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
+        raise InvalidModelError(f"{path}: Keras does not open this {kind}: {(inner or lines)[0]}") from error
 
 
 def _has_model(path: pathlib.Path) -> bool:

@@ -96,16 +96,25 @@ class Translator:
     def body(self, name: str, graph: Any) -> Any:
         """The graph of a function."""
         if name not in self._graphs:
-            import tensorflow as tf
-            from tensorflow.python.framework import function_def_to_graph
+            from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
 
             definition = self._definition(name, graph)
-            with tf.Graph().as_default() as home:
-                for node in definition.node_def:
-                    if (called := self._function(node.op, graph)) is not None:
-                        called.add_to_graph(home)
-                self._graphs[name] = function_def_to_graph.function_def_to_graph(definition)
+            try:
+                self._graphs[name] = function_def_to_graph(definition)
+            except (ValueError, LookupError):  # it calls a function that the program does not know, but the graph
+                with self._home(graph).as_default():
+                    self._graphs[name] = function_def_to_graph(definition)
         return self._graphs[name]
+
+    def _home(self, graph: Any) -> Any:
+        """A graph that has all functions of a graph, and of those around it."""
+        import tensorflow as tf
+
+        home = tf.Graph()
+        for library in (graph, *self.libraries):
+            for function in library._functions.values():
+                function.add_to_graph(home)
+        return home
 
     def _function(self, name: str, graph: Any) -> Any | None:
         """A function of the graph, or of one around it."""
