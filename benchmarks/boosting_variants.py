@@ -157,6 +157,7 @@ _XGBOOST: dict[str, Callable[[], Any]] = {
     "survival:cox": partial(_xgb, COUNTS, objective="survival:cox"),
     "random forest": partial(_xgb, rounds=1, **FORK),
     "boosted random forests": partial(_xgb, CLASSES, objective="multi:softprob", num_class=3, **FORK),
+    "pruned": partial(_xgb, tree_method="exact", gamma=1, max_depth=8),
     "without a split": partial(_xgb, gamma=1e9),
     "estimator, stopped early": _stopped,
     "estimator, missing=0": partial(_xgb_estimator, xgb.XGBRegressor, Y, missing=0.0),

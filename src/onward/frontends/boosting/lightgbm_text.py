@@ -1,18 +1,18 @@
-"""The text that LightGBM saves a model as."""
+"""What the text of a LightGBM model means."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.frontends.boosting.trees import Array, Tree
+from onward.verification.artifacts.lightgbm_text import CATEGORICAL, parsed
 
-CATEGORICAL, DEFAULT_LEFT = 1, 2
-"""Bits of what a node decides by; those above say what is missing to it."""
+DEFAULT_LEFT = 2
+"""A bit of what a node decides by; those above say what is missing to it."""
 NOTHING, ZEROS = 0, 1
 """What is missing to a node: nothing, so that NaN is zero; zero and NaN; or by another number, NaN."""
 ZERO = float(np.float32(1e-35))
@@ -20,7 +20,7 @@ ZERO = float(np.float32(1e-35))
 WORD = 32
 """Bits of one number of a set."""
 
-Fields = Mapping[str, str]
+Fields = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Forest:
     linear: Linear | None
     objective: str
     """Empty for one of the user's own."""
-    options: Fields
+    options: Mapping[str, str]
     """Of the objective."""
     is_average: bool
     zero_is_missing: set[int]
@@ -53,40 +53,30 @@ class Forest:
 
 
 def read(text: str) -> Forest:
-    head, *parts = text.partition("\nend of trees")[0].split("\nTree=")
-    header, own = _fields(head), [_fields(part) for part in parts]
-    if not own:
+    model = parsed(text)
+    if not model.trees:
         raise InvalidModelError("the LightGBM model has no trees")
-    targets = int(header["num_tree_per_iteration"])
-    objective, *options = header.get("objective", "").split() or [""]
+    targets = int(model.header["num_tree_per_iteration"])
+    objective, *options = model.header.get("objective", "").split() or [""]
     named = (option.partition(":") for option in options)
-    zero, categorical = _kinds(own)
+    zero, categorical = _kinds([tree for tree in model.trees if len(tree["leaf_value"]) > 1])
     return Forest(
-        int(header["max_feature_idx"]) + 1,
+        model.features,
         targets,
-        [_tree(fields, number % targets) for number, fields in enumerate(own)],
-        _linear(own),
+        [_tree(fields, number % targets) for number, fields in enumerate(model.trees)],
+        _linear(model.trees),
         objective,
         {name: value for name, _, value in named},
-        "average_output" in header,
+        "average_output" in model.header,
         zero,
         categorical,
     )
 
 
-def _fields(lines: str) -> dict[str, str]:
-    pairs = (line.partition("=") for line in lines.splitlines())
-    return {name: value for name, _, value in pairs if name}
-
-
-def _numbers(fields: Fields, name: str, dtype: Any) -> Array:
-    return np.array(fields.get(name, "").split(), dtype)
-
-
-def _kinds(trees: list[dict[str, str]]) -> tuple[set[int], set[int]]:
+def _kinds(trees: Sequence[Fields]) -> tuple[set[int], set[int]]:
     """The features of which zeros are missing, and the categorical ones, which have to be so at every node."""
-    features = np.concatenate([_numbers(tree, "split_feature", np.int64) for tree in trees])
-    decisions = np.concatenate([_numbers(tree, "decision_type", np.int64) for tree in trees])
+    features = np.concatenate([[], *(tree["split_feature"] for tree in trees)]).astype(np.int64)
+    decisions = np.concatenate([[], *(tree["decision_type"] for tree in trees)]).astype(np.int64)
     is_categorical = decisions & CATEGORICAL != 0
     is_zero = ~is_categorical & (decisions >> 2 == ZEROS)
     kinds = []
@@ -99,26 +89,24 @@ def _kinds(trees: list[dict[str, str]]) -> tuple[set[int], set[int]]:
 
 
 def _tree(fields: Fields, target: int) -> Tree:
-    values = _numbers(fields, "leaf_value", np.float64)
+    values = fields["leaf_value"].astype(np.float64)
     if len(values) == 1:
         return Tree.leaf(values, target)
-    decisions = _numbers(fields, "decision_type", np.int64)
-    thresholds = _numbers(fields, "threshold", np.float64)
+    decisions, thresholds = fields["decision_type"], fields["threshold"].astype(np.float64)
     is_set = decisions & CATEGORICAL != 0
     nan_is_zero = decisions >> 2 == NOTHING
     missing = np.where(nan_is_zero, thresholds >= 0, decisions & DEFAULT_LEFT != 0) & ~is_set
-    ends = _numbers(fields, "cat_boundaries", np.int64)
-    words = _numbers(fields, "cat_threshold", np.uint32)
     sets = {}
     for node in np.flatnonzero(is_set):
         number = int(thresholds[node])
-        sets[int(node)] = _members(words[ends[number] : ends[number + 1]])
+        start, end = fields["cat_boundaries"][number : number + 2]
+        sets[int(node)] = _members(fields["cat_threshold"][start:end])
     return Tree(
-        _numbers(fields, "split_feature", np.int64),
+        fields["split_feature"],
         np.where(is_set, 0, _around_zero(thresholds)),
         missing,
-        _numbers(fields, "left_child", np.int64),
-        _numbers(fields, "right_child", np.int64),
+        fields["left_child"],
+        fields["right_child"],
         values,
         sets,
         target,
@@ -132,22 +120,19 @@ def _around_zero(thresholds: Array) -> Array:
 
 
 def _members(words: Array) -> Array:
-    bits = words[:, None] >> np.arange(WORD, dtype=np.uint32) & 1
-    return np.flatnonzero(bits)
+    return np.flatnonzero(words[:, None] >> np.arange(WORD) & 1)
 
 
-def _linear(trees: list[dict[str, str]]) -> Linear | None:
+def _linear(trees: Sequence[Fields]) -> Linear | None:
     """The functions at the leaves, if any tree has them."""
-    if not any(int(tree.get("is_linear", 0)) for tree in trees):
+    has_them = [bool(tree["is_linear"][0]) if "is_linear" in tree else False for tree in trees]
+    if not any(has_them):
         return None
-    constants, values, features, coefficients = [], [], [], []
-    for tree in trees:
-        value = _numbers(tree, "leaf_value", np.float64)
-        is_linear = int(tree.get("is_linear", 0))
-        counts = _numbers(tree, "num_features", np.int64) if is_linear else np.zeros(len(value), np.int64)
-        ends = np.cumsum(counts)[:-1]
-        features += np.split(_numbers(tree, "leaf_features", np.int64), ends)
-        coefficients += np.split(_numbers(tree, "leaf_coeff", np.float64), ends)
-        constants.append(_numbers(tree, "leaf_const", np.float64) if is_linear else value)
-        values.append(value)
-    return Linear(np.concatenate(constants), features, coefficients, np.concatenate(values))
+    constants, features, coefficients = [], [], []
+    for tree, is_linear in zip(trees, has_them, strict=True):
+        value = tree["leaf_value"]
+        ends = np.cumsum(tree["num_features"] if is_linear else np.zeros(len(value), np.int64))[:-1]
+        features += np.split(tree["leaf_features"] if is_linear else np.zeros(0, np.int64), ends)
+        coefficients += np.split(tree["leaf_coeff"] if is_linear else np.zeros(0), ends)
+        constants.append(tree["leaf_const"] if is_linear else value)
+    return Linear(np.concatenate(constants), features, coefficients, np.concatenate([t["leaf_value"] for t in trees]))

@@ -19,6 +19,7 @@ from onward.frontends.boosting.trees import BELOW, Array, Tree, changed, gathere
 from onward.frontends.tensorflow.convert import OPSET
 from onward.model import Model
 from onward.verification.artifacts.boosting import xgboost_file
+from onward.verification.artifacts.xgboost_model import parsed, reached
 
 
 class Link(NamedTuple):
@@ -67,7 +68,7 @@ def from_xgboost(model: Any, *, raw: bool = False, dtype: npt.DTypeLike = np.flo
     """
     booster, estimator = _opened(model)
     try:
-        learner = json.loads(booster.save_raw(raw_format="json"))["learner"]
+        learner = parsed(booster.save_raw(raw_format="ubj"))["learner"]
     except ValueError as error:
         raise InvalidModelError("the XGBoost model is not fitted") from error
     op, x = begun(model, booster.num_features(), dtype, opset)
@@ -166,13 +167,14 @@ def _trees(booster: Mapping[str, Any], best: int | None) -> list[Tree]:
 
 def _tree(tree: Mapping[str, Any], target: int, weight: float) -> Tree:
     left, right = np.asarray(tree["left_children"]), np.asarray(tree["right_children"])
-    is_leaf = left < 0
-    place = np.where(is_leaf, ~(np.cumsum(is_leaf) - 1), np.cumsum(~is_leaf) - 1)
+    kept = reached(left, right)
+    is_leaf, is_inner = kept & (left < 0), kept & (left >= 0)
+    place = np.where(is_leaf, ~(np.cumsum(is_leaf) - 1), np.cumsum(is_inner) - 1)
     values = _values(tree, is_leaf) * np.float32(weight)
     if is_leaf[0]:
         return Tree.leaf(values[:1], target)
-    inner = np.flatnonzero(~is_leaf)
-    sets = _sets(tree, place)
+    inner = np.flatnonzero(is_inner)
+    sets = _sets(tree, place, is_inner)
     passed, failed = place[left[inner]], place[right[inner]]
     missing = np.asarray(tree["default_left"], bool)[inner]
     asks = np.isin(np.arange(len(inner)), list(sets))
@@ -200,11 +202,11 @@ def _values(tree: Mapping[str, Any], is_leaf: Array) -> Array:
     return values.reshape(-1, size)[rows] if size > 1 else values[rows]
 
 
-def _sets(tree: Mapping[str, Any], place: Array) -> dict[int, Array]:
+def _sets(tree: Mapping[str, Any], place: Array, inner: Array) -> dict[int, Array]:
     """The categories that go right at each node that asks for one; all others go left."""
     categories = np.asarray(tree["categories"], np.int64)
     parts = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
-    return {int(place[node]): np.sort(categories[start : start + size]) for node, start, size in parts}
+    return {int(place[node]): np.sort(categories[start : start + size]) for node, start, size in parts if inner[node]}
 
 
 def _classified(op: Builder, prediction: Tensor, margins: Tensor, estimator: Any) -> dict[str, Tensor]:

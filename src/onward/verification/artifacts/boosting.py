@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 
 from onward.errors import InvalidModelError
-from onward.verification.artifacts import Kind, Opened, register
+from onward.verification.artifacts import Kind, Opened, lightgbm_text, register, xgboost_model
 from onward.verification.artifacts.matching import Declared
+from onward.verification.artifacts.sklearn import rounded
 from onward.verification.runners import Inputs, Outputs
 
 XGBOOST = re.compile(rb'\s*\{(\s*"(learner|version)"\s*:|[iUIlLmM]\x00*\x07(learner|version))')
 """How the two formats begin: an object with these keys, as text or as universal binary JSON."""
 LIGHTGBM = re.compile(rb"tree\r?\n(num_class|version)=")
-END_OF_TREES = b"\nend of trees"
 
 
 def _begins(pattern: re.Pattern[bytes]) -> Callable[[Path], bool]:
@@ -39,8 +38,12 @@ def xgboost_file(path: Path) -> Any:
     _check(path, is_xgboost, "XGBoost")
     import xgboost
 
+    data = path.read_bytes()
     try:
-        return xgboost.Booster(model_file=_bytes(path))
+        xgboost_model.parsed(data)
+        return xgboost.Booster(model_file=bytearray(data))
+    except InvalidModelError as error:
+        raise InvalidModelError(f"{path}: {error}") from error
     except xgboost.core.XGBoostError as error:
         raise InvalidModelError(f"{path}: XGBoost does not open this file: {_reason(error)}") from error
 
@@ -50,12 +53,13 @@ def lightgbm_file(path: Path) -> Any:
     _check(path, is_lightgbm, "LightGBM")
     import lightgbm
 
-    text = _bytes(path)
-    if END_OF_TREES not in text:
-        raise InvalidModelError(f"{path}: this LightGBM model is cut off: its trees have no end")
+    text = path.read_text(encoding="utf-8", errors="replace")
     try:
-        return lightgbm.Booster(model_str=text.decode())
-    except (lightgbm.basic.LightGBMError, UnicodeDecodeError) as error:
+        lightgbm_text.parsed(text)
+        return lightgbm.Booster(model_str=text.partition(lightgbm_text.END)[0] + lightgbm_text.END + "\n")
+    except InvalidModelError as error:
+        raise InvalidModelError(f"{path}: {error}") from error
+    except lightgbm.basic.LightGBMError as error:
         raise InvalidModelError(f"{path}: LightGBM does not open this file: {error}") from error
 
 
@@ -64,10 +68,6 @@ def _check(path: Path, recognise: Callable[[Path], bool], library: str) -> None:
         raise InvalidModelError(f"{path}: there is no such file")
     if not recognise(path):
         raise InvalidModelError(f"{path}: it is no model of {library}")
-
-
-def _bytes(path: Path) -> bytearray:
-    return bytearray(path.read_bytes())
 
 
 def _reason(error: Exception) -> str:
@@ -87,33 +87,35 @@ def open_lightgbm(path: Path) -> Opened:
 def _booster(booster: Any, declared: Sequence[Declared] = ()) -> Opened:
     import xgboost
 
-    def run(inputs: Inputs) -> Outputs:
-        return {"prediction": booster.predict(xgboost.DMatrix(inputs["x"]), validate_features=False)}
+    def predict(x: Any) -> Any:
+        return booster.predict(xgboost.DMatrix(x), validate_features=False)
 
-    return Opened(run, [Declared("x", ir.DataType.FLOAT, (None, booster.num_features()))], ["prediction"])
+    return _opened(booster.num_features(), prediction=predict)
 
 
 def _xgboost_estimator(model: Any, declared: Sequence[Declared] = ()) -> Opened:
-    return _estimator(model, Declared("x", ir.DataType.FLOAT, (None, model.get_booster().num_features())))
+    return _estimator(model, model.get_booster().num_features())
 
 
 def _lightgbm(model: Any, declared: Sequence[Declared] = ()) -> Opened:
     """A booster, or an estimator."""
-    booster = getattr(model, "booster_", model)
-    return _estimator(model, Declared("x", ir.DataType.DOUBLE, (None, booster.num_feature())))
+    return _estimator(model, getattr(model, "booster_", model).num_feature())
 
 
-def _estimator(model: Any, x: Declared) -> Opened:
+def _estimator(model: Any, features: int) -> Opened:
     """What an estimator predicts; a classifier gives labels and probabilities."""
-    outputs = ["label", "probabilities"] if hasattr(model, "predict_proba") else ["prediction"]
+    if hasattr(model, "predict_proba"):
+        return _opened(features, label=model.predict, probabilities=model.predict_proba)
+    return _opened(features, prediction=model.predict)
+
+
+def _opened(features: int, **outputs: Callable[[Any], Any]) -> Opened:
+    """What takes rows of float32 or of float64; the results are as exact as the rows are."""
 
     def run(inputs: Inputs) -> Outputs:
-        found = [np.asarray(model.predict(inputs["x"]))]
-        if len(outputs) > 1:
-            found.append(np.asarray(model.predict_proba(inputs["x"])))
-        return dict(zip(outputs, found, strict=True))
+        return rounded({name: np.asarray(predict(inputs["x"])) for name, predict in outputs.items()}, inputs)
 
-    return Opened(run, [x], outputs)
+    return Opened(run, [Declared("x", None, (None, features))], list(outputs))
 
 
 register(

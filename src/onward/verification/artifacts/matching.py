@@ -106,7 +106,7 @@ def _fits(dims: Sequence[int | str | None] | None, shape: Sequence[int]) -> bool
 
 
 def _cast(dtype: ir.DataType | None, array: Array) -> tuple[Array, str] | None:
-    """The array in another dtype of integers if that holds its values, or in a wider one of floats."""
+    """The array in another dtype of integers if that holds its values, as frameworks change these."""
     if dtype is None:
         return array, ""
     if dtype == ir.DataType.STRING or array.dtype.kind in "OUST":
@@ -114,8 +114,6 @@ def _cast(dtype: ir.DataType | None, array: Array) -> tuple[Array, str] | None:
     wanted: np.dtype[Any] = dtype.numpy()
     if array.dtype == wanted:
         return array, ""
-    if (array.dtype, wanted) == (np.float32, np.float64):
-        return array.astype(wanted), f"as {wanted}"
     if array.dtype.kind in "iu" and wanted.kind in "iu":
         changed = array.astype(wanted)
         if np.array_equal(changed, array):
