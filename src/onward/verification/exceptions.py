@@ -27,27 +27,15 @@ TENSORFLOW = DRAWS | {
     "test_image_decoder_decode_tiff_rgb": FORMAT,
 }
 
-LENGTH = "traced, the result is a list of tensors whose length is known only when it runs"
-
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "torch": DRAWS | {"test_dft_inverse": NOISE, "test_dft_inverse_opset19": NOISE},
     "tensorflow": TENSORFLOW,
-    "tensorflow:function": TENSORFLOW | {"test_if_opt": "traced, both branches have to give a value, or none"},
+    "tensorflow:function": TENSORFLOW,
 }
 
 DRAWN = "the numbers that the reference draws depend on the shape, which is known only when the function runs"
 UNKNOWN_SHAPES: dict[str, dict[str, str]] = {
     "tensorflow:function": dict.fromkeys(
-        (
-            "test_loop13_seq",
-            "test_loop16_seq_none",
-            "test_split_to_sequence_1",
-            "test_split_to_sequence_2",
-            "test_split_to_sequence_nokeepdims",
-        ),
-        LENGTH,
-    )
-    | dict.fromkeys(
         (
             "test_training_dropout",
             "test_training_dropout_default",

@@ -21,6 +21,7 @@ from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, Ref, Var, lift
 from onward.backends.emit.host import array
 from onward.backends.tensorflow.dtypes import scalar
+from onward.backends.tensorflow.open_values import CARRIED, is_open, kind_of_branches, kind_of_type
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
 from onward.canon.infer_bodies import TAKEN
 
@@ -53,7 +54,13 @@ def if_(e: Emitter, condition: Expr, *, then_branch: ir.Graph, else_branch: ir.G
             outputs = e.graph(branch)
         branches.append(e.define(hint, [], block, [_plain(outputs[i]) for i in used]))
     is_scalar = isinstance(test, Arg) and e.rank(test) == 0
-    call = tf.cond(test, *branches) if is_scalar else ops.branch(test, *branches)
+    ends = zip(then_branch.outputs, else_branch.outputs, e.node.outputs, strict=True)
+    kinds = [kind_of_branches(yes, no, result.type) for yes, no, result in ends]
+    kinds = [kinds[i] for i in used]
+    if any(kind is not None for kind in kinds):
+        call = ops.branch(test, *branches, kinds if len(used) > 1 else kinds[0])
+    else:
+        call = tf.cond(test, *branches) if is_scalar else ops.branch(test, *branches)
     names = [(e.node.outputs[i], then_branch.outputs[i], else_branch.outputs[i]) for i in used]
     found = _bound(e, call, names) if len(used) > 1 else [e.let(call, hint_of(*names[0]), kind_of(names[0][0]))]
     merged = dict(zip(used, found, strict=True))
@@ -81,6 +88,7 @@ def _carried(
             continue
         states[i] = Var(hint_of(formal, results[i], *e.node.outputs[i : i + 1]), kind_of(formal))
         e.bind(formal, states[i])
+        formal.meta[CARRIED] = True
     return states
 
 
@@ -89,8 +97,10 @@ def _shapes(formals: Sequence[ir.Value], initial: Sequence[Arg]) -> dict[str, An
     shapes: list[Any] = []
     for formal, start in zip(formals, initial, strict=True):
         dims = _dims(formal)
-        is_tensor = isinstance(formal.type, ir.TensorType)
-        if not is_tensor or (dims is not None and None not in dims and dims == _dims(start._value)):
+        kind = kind_of_type(formal.type)
+        if kind is not None:
+            shapes.append(kind)
+        elif dims is not None and None not in dims and dims == _dims(start._value):
             shapes.append(None)
         elif dims is None:
             shapes.append(tf.TensorShape(None))
@@ -123,6 +133,9 @@ def _finals(
     outputs = e.node.outputs
     found = _bound(e, call, [(outputs[i], results[i]) for i in numbers])
     by_number = dict(zip(numbers, found, strict=True))
+    for i in states:
+        if isinstance(e.type(initial[i]), ir.OptionalType) and not isinstance(results[i].type, ir.OptionalType):
+            by_number[i] = ops.element(by_number[i])
     return [by_number.get(i, initial[i] if i < len(initial) else None) for i in range(len(results))]
 
 
@@ -227,7 +240,11 @@ def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
     with e.nested() as block:
         outputs = e.graph(body)
     function = e.define("body", parameters, block, [(*(_plain(outputs[i]) for i in used),)])
-    found = _bound(e, ops.map_sequences(function, sequences, len(used)), [(e.node.outputs[i],) for i in used])
+    if any(map(is_open, sequences)):
+        call = ops.map_open(function, sequences, [dtype(body.outputs[i].dtype or ir.DataType.FLOAT) for i in used])
+    else:
+        call = ops.map_sequences(function, sequences, len(used))
+    found = _bound(e, call, [(e.node.outputs[i],) for i in used])
     for i, expr in zip(used, found, strict=True):
         results[i] = expr
     return results

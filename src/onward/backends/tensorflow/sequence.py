@@ -1,4 +1,4 @@
-"""Sequences, which are Python lists, and optionals, which are None or their element."""
+"""Sequences, which are Python lists, and optionals, which are None or their element; unless only a run knows them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from onward.backends.emit.emitter import Arg, Emitter, Hosted
 from onward.backends.emit.expr import Binary, Expr, Literal, Name, Star, lift
 from onward.backends.emit.host import array
 from onward.backends.tensorflow.dtypes import scalar
+from onward.backends.tensorflow.open_values import is_open
 from onward.backends.tensorflow.target import ops, rule, tf
 
 
@@ -30,9 +31,9 @@ def sequence_construct(e: Emitter, *items: Expr) -> Expr:
 @rule("SequenceInsert")
 def sequence_insert(e: Emitter, sequence: Expr, item: Expr, position: Expr | None = None) -> Expr:
     if position is None:
-        return _list(Star(sequence), item)
+        return ops.sequence_append(sequence, item) if is_open(sequence) else _list(Star(sequence), item)
     place = scalar(e, position)
-    if not isinstance(place, Expr) and place == 0:
+    if not is_open(sequence) and not isinstance(place, Expr) and place == 0:
         return _list(item, Star(sequence))
     return ops.sequence_insert(sequence, item, place)
 
@@ -40,7 +41,7 @@ def sequence_insert(e: Emitter, sequence: Expr, item: Expr, position: Expr | Non
 @rule("SequenceErase")
 def sequence_erase(e: Emitter, sequence: Expr, position: Expr | None = None) -> Expr:
     place = -1 if position is None else scalar(e, position)
-    if not isinstance(place, Expr) and place in (0, -1):
+    if not is_open(sequence) and not isinstance(place, Expr) and place in (0, -1):
         return sequence[1:] if place == 0 else sequence[:-1]
     return ops.sequence_erase(sequence, place)
 
@@ -51,7 +52,7 @@ def sequence_at(e: Emitter, sequence: Expr, position: Expr) -> Expr:
     split = _split_of(e, sequence)
     if split is not None:
         return ops.part_at(*split, place, **({} if _keeps_axis(sequence) else {"keepdims": False}))
-    return ops.sequence_at(sequence, place) if isinstance(place, Expr) else sequence[place]
+    return ops.sequence_at(sequence, place) if isinstance(place, Expr) or is_open(sequence) else sequence[place]
 
 
 @rule("SequenceLength")
@@ -59,19 +60,27 @@ def sequence_length(e: Emitter, sequence: Expr) -> Hosted:
     split = _split_of(e, sequence)
     if split is not None:
         return Hosted(array([e.let_host(ops.part_count(*split), "n", nonnegative=True)], ()))
+    if is_open(sequence):
+        return Hosted(array([e.let_host(ops.sequence_length(sequence), "n", nonnegative=True)], ()))
     return Hosted(array([e.let_host(Name("len")(sequence), "n", nonnegative=True)], ()))
 
 
 @rule("ConcatFromSequence")
 def concat_from_sequence(e: Emitter, sequence: Expr, *, axis: int, new_axis: int = 0) -> Expr:
+    if is_open(sequence):
+        return ops.sequence_concat(sequence, axis, **({"new_axis": True} if new_axis else {}))
     return (tf.stack if new_axis else tf.concat)(sequence, axis)
 
 
 @rule("SplitToSequence")
 def split_to_sequence(e: Emitter, x: Expr, sizes: Expr | None = None, *, axis: int = 0, keepdims: int = 1) -> Expr:
+    shape = e.shape(x)
+    if sizes is None and keepdims:
+        return ops.split_in_steps(x, 1, axis)
     if sizes is None:
-        return ops.split_in_steps(x, 1, axis) if keepdims else tf.unstack(x, axis=axis)
-    if e.rank(sizes) == 1:
+        is_known = shape is not None and shape[axis] is not None
+        return tf.unstack(x, axis=axis) if is_known else ops.unstacked(x, axis)
+    if e.rank(sizes) == 1 and e.shape(sizes) != (None,):
         return tf.split(x, e.numbers(sizes), axis)
     if e.rank(sizes) == 0:
         return ops.split_in_steps(x, scalar(e, sizes), axis)
@@ -114,9 +123,10 @@ def optional_has_element(e: Emitter, x: Expr | None = None) -> Hosted:
         return Hosted(array([False], ()))
     if not isinstance(e.type(x), ir.OptionalType):
         return Hosted(array([True], ()))
-    return Hosted(array([e.let_host(Binary("is not", x, None), "flag")], ()))
+    found = ops.has_element(x) if is_open(x) else Binary("is not", x, None)
+    return Hosted(array([e.let_host(found, "flag")], ()))
 
 
 @rule("OptionalGetElement")
 def optional_get_element(e: Emitter, x: Expr) -> Expr:
-    return x
+    return ops.element(x) if is_open(x) else x

@@ -124,7 +124,9 @@ def from_tensor(value: Any, dtype: np.dtype[Any] | None) -> Any:
         return [from_tensor(item, dtype) for item in value]
     if isinstance(value, dict):
         return {key: from_tensor(item, None) for key, item in value.items()}
-    if isinstance(value, tf.RaggedTensor):
+    if isinstance(value, tf.experimental.Optional):
+        return from_tensor(value.get_value(), dtype) if value.has_value() else None
+    if isinstance(value, tf.RaggedTensor | tf.experimental.ExtensionType):
         return [from_tensor(item, dtype) for item in value]
     if not tf.is_tensor(value):
         return value

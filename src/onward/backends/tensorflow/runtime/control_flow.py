@@ -6,15 +6,24 @@ from typing import Any
 import tensorflow as tf
 
 from onward.backends.tensorflow.runtime.host import is_number
+from onward.backends.tensorflow.runtime.sequence_open import OptionalOf, TensorSequence, opened
 
 LONGEST_UNROLLED = 8
 
 
-def branch(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    """`yes()` or `no()`."""
+def branch(test: Any, yes: Callable[[], Any], no: Callable[[], Any], kinds: Any = None) -> Any:
+    """`yes()` or `no()`; `kinds` has the types of sequences and optionals among their results, or their only one."""
     if is_number(test):
         return yes() if test else no()
+    if kinds is not None and not tf.executing_eagerly():
+        yes, no = (lambda give=give: opened_all(give(), kinds) for give in (yes, no))
     return tf.cond(tf.reshape(test, []), yes, no)
+
+
+def opened_all(found: Any, kinds: Any) -> Any:
+    if not isinstance(kinds, list):
+        return opened(found, kinds)
+    return tuple(part if kind is None else opened(part, kind) for part, kind in zip(found, kinds, strict=True))
 
 
 def loop(
@@ -29,16 +38,22 @@ def loop(
     """Calls `running, *state, *row = body(i, *state)` while `running`, with i from 0 to at most `count`.
 
     Returns the last state, and all that each element of the row was, stacked; `rows` has the type of each. `shapes` is
-    what the shapes of a state have in common in all trips, or None where they stay as they begin.
+    what the shapes of a state have in common in all trips, or None where they stay as they begin; the type of a
+    sequence or an optional.
     """
-    state = [tf.nest.map_structure(tf.convert_to_tensor, part) for part in state]
-    has_lists = any(isinstance(part, list) for part in state)
+    state = [tf.nest.map_structure(tf.convert_to_tensor, p) if is_plain(p) else p for p in state]
+    has_lists = any(part is None or isinstance(part, list) for part in state)
     is_short = count is not None and is_number(count, running) and (has_lists or count <= LONGEST_UNROLLED)
     if tf.executing_eagerly() or is_short:
         found = loop_now(body, state, count, running, rows)
         if found is not None:
             return found
     return loop_later(body, state, count, running, rows, shapes or [None] * len(state))
+
+
+def is_plain(part: Any) -> bool:
+    """Whether a part of a state is a tensor, or a list of them."""
+    return part is not None and not isinstance(part, TensorSequence | tf.experimental.Optional)
 
 
 def loop_now(
@@ -77,10 +92,7 @@ def loop_later(
 ) -> list[Any]:
     """`loop` as a part of the graph."""
     arrays = [tf.TensorArray(row.dtype, 0, dynamic_size=True, element_shape=row.shape) for row in rows]
-    invariants = [
-        tf.nest.map_structure(lambda x: x.shape, part) if shape is None else tf.TensorShape(shape)
-        for part, shape in zip(state, shapes, strict=True)
-    ]
+    invariants = [invariant(part, shape) for part, shape in zip(state, shapes, strict=True)]
     state = [fitted(part, shape) for part, shape in zip(state, invariants, strict=True)]
 
     def test(i: tf.Tensor, running: tf.Tensor, *_: Any) -> tf.Tensor:
@@ -94,17 +106,23 @@ def loop_later(
         return i + 1, tf.reshape(running, []), following, arrays
 
     start = tf.zeros([], tf.int64), tf.reshape(tf.convert_to_tensor(running), []), state, arrays
-    given = tf.TensorShape([]), tf.TensorShape([]), invariants, [None] * len(arrays)
+    kept = [tf.OptionalSpec(kind.element) if isinstance(kind, OptionalOf) else kind for kind in invariants]
+    given = tf.TensorShape([]), tf.TensorShape([]), kept, [None] * len(arrays)
     trips, _, state, arrays = tf.while_loop(test, step, start, shape_invariants=given)
     return [*state, *(collected(array, row, trips) for array, row in zip(arrays, rows, strict=True))]
 
 
+def invariant(part: Any, shape: Any) -> Any:
+    """What is known of a part of the state in all trips."""
+    if isinstance(shape, OptionalOf | tf.TypeSpec):
+        return shape
+    return part.shape if shape is None else tf.TensorShape(shape)
+
+
 def fitted(part: Any, shape: Any) -> Any:
-    """A part of the state with what is known of its shape."""
-    if isinstance(part, list):
-        if not isinstance(shape, list) or len(part) != len(shape):
-            raise ValueError("a sequence grows in a loop whose number of trips is not known when it is traced")
-        return [fitted(item, of) for item, of in zip(part, shape, strict=True)]
+    """A part of the state with what is known of it."""
+    if isinstance(shape, OptionalOf | tf.TypeSpec):
+        return opened(part, shape)
     return part if shape.rank is None else tf.ensure_shape(part, shape)
 
 
