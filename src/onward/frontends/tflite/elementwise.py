@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import onnx_ir as ir
+
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
@@ -40,8 +42,6 @@ SAME = {
     "LOGICAL_OR": "LogicalOr",
     "LOGISTIC": "Sigmoid",
     "LOG_SOFTMAX": "LogSoftmax",
-    "MAXIMUM": "Maximum",
-    "MINIMUM": "Minimum",
     "MUL": "Mul",
     "NEG": "Neg",
     "NOT_EQUAL": "NotEqual",
@@ -54,7 +54,6 @@ SAME = {
     "RSQRT": "Rsqrt",
     "SELECT": "Select",
     "SELECT_V2": "SelectV2",
-    "SIGN": "Sign",
     "SIN": "Sin",
     "SQRT": "Sqrt",
     "SQUARE": "Square",
@@ -75,6 +74,21 @@ def _same(op_type: str) -> Callable[..., Any]:
 
 for _lite, _tensorflow in SAME.items():
     rule(_lite)(_same(_tensorflow))
+
+
+@rule("MAXIMUM", "MINIMUM")
+def extreme(op: Writer, a: Tensor, b: Tensor) -> Tensor:
+    """The interpreter takes the first where it is the one, and else the second, be that a number or not."""
+    most = op.operation.type == "MAXIMUM"
+    if a.dtype == ir.DataType.FLOAT and op.operation.scale(0) is None:
+        return op.where(a > b if most else a < b, a, b)
+    return op.Max(a, b) if most else op.Min(a, b)
+
+
+@rule("SIGN")
+def sign(op: Writer, x: Tensor) -> Tensor:
+    """Zero for what is no number."""
+    return op.Sign(op.where(op.IsNaN(x), op.like(0, x), x) if x.dtype.is_floating_point() else x)
 
 
 @rule("RELU_N1_TO_1")
