@@ -5,13 +5,35 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
-from onward.frontends.sklearn.registry import Outputs
+from onward.frontends.sklearn.registry import Outputs, key_of, rule
 from onward.frontends.sklearn.writer import ML, Data, Writer
 from onward.model import load
+
+BOOSTED = {
+    "lightgbm": ("LGBMClassifier", "LGBMRanker", "LGBMRegressor"),
+    "xgboost": ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRanker", "XGBRegressor"),
+}
+
+
+def _boosted(op: Writer, model: Any, x: Tensor) -> Outputs:
+    """Boosted trees, which have a frontend of their own."""
+    from onward.frontends.boosting.lightgbm import from_lightgbm
+    from onward.frontends.boosting.xgboost import from_xgboost
+
+    convert = from_xgboost if key_of(model).startswith("xgboost") else from_lightgbm
+    graph = convert(model, dtype=np.float64, opset=op.model.opset_imports[""]).ir.graph
+    found = dict(zip((value.name for value in graph.outputs), _copied(op, graph, x), strict=True))
+    names = {"label": "predict", "prediction": "predict", "probabilities": "predict_proba"}
+    return {names[name or ""]: tensor for name, tensor in found.items()}
+
+
+for _package, _names in BOOSTED.items():
+    rule(*_names, package=_package)(_boosted)
 
 REFUSED = {
     "DictVectorizer": "it takes dictionaries, which are no tensors; OneHotEncoder takes columns",

@@ -190,7 +190,7 @@ def _calibrated(op: Writer, model: Any, x: Data) -> Tensor:
         if type(calibrator).__name__ == "IsotonicRegression":
             part = isotonic_column(op, calibrator, score)
         else:
-            part = op.Sigmoid(-(score * float(calibrator.a_) + float(calibrator.b_)))
+            part = op.sigmoid(-(score * float(calibrator.a_) + float(calibrator.b_)))
         parts[1 if count == 2 else own[i]] = part
     if count == 2:
         assert parts[1] is not None
@@ -207,5 +207,5 @@ def _tempered(op: Writer, calibrator: Any, scores: Tensor, name: str) -> Tensor:
     else:
         logits = scores
     if name == "predict_proba":
-        logits = op.Log(logits + float(np.finfo(np.float64).eps))
+        logits = op.Log(logits + 1e-12)
     return op.Softmax(logits * float(calibrator.beta_), axis=1)

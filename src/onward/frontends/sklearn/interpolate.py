@@ -49,20 +49,25 @@ def isotonic_column(op: Writer, model: Any, x: Tensor) -> Tensor:
 
 @rule("SplineTransformer")
 def spline(op: Writer, model: Any, x: Tensor) -> Outputs:
-    parts = [_basis(op, model, op.take(x, [i]), one) for i, one in enumerate(model.bsplines_)]
+    """Straight lines outside the knots change, of degree 1, where scikit-learn sees the knots of later columns end."""
+    parts = []
+    margin = model.degree
+    for i, curve in enumerate(model.bsplines_):
+        lines = margin + 1 if model.extrapolation == "linear" and margin <= 1 else margin
+        parts.append(_basis(op, model, op.take(x, [i]), curve, margin, lines))
+        margin = lines
     if not model.include_bias:
         parts = [op.take(part, range(op.width(part) - 1)) for part in parts]
     return {"transform": op.hstack(parts)}
 
 
-def _basis(op: Writer, model: Any, x: Tensor, curve: Any) -> Tensor:
-    """All splines of a column, as a polynomial in each interval between knots."""
+def _basis(op: Writer, model: Any, x: Tensor, curve: Any, margin: int, lines: int) -> Tensor:
+    """All splines of a column, as a polynomial in each interval between knots; `margin` knots are outside the data."""
     from scipy.interpolate import BSpline, PPoly
 
-    degree = curve.k
-    low, high = float(curve.t[degree]), float(curve.t[-degree - 1])
+    degree, kind = curve.k, model.extrapolation
+    low, high = float(curve.t[margin]), float(curve.t[-margin - 1])
     missing = op.isnan(x) if model.handle_missing == "zeros" else None
-    kind = model.extrapolation
     if kind == "periodic":
         span = float(curve.t[curve.t.size - degree - 1]) - low
         x = low + (x - low) - op.Floor((x - low) / span) * span if span > 0 else op.zeros_like(x)
@@ -72,14 +77,15 @@ def _basis(op: Writer, model: Any, x: Tensor, curve: Any) -> Tensor:
     single = [PPoly.from_spline(BSpline(curve.t, column, degree)).c for column in np.asarray(curve.c).T]
     pieces = np.stack(single, axis=2)[:, degree : degree + len(knots) - 1]  # (degree + 1, intervals, splines)
     inner = op.Clip(x, low, high) if kind in ("constant", "linear") else x
-    where = op.flat(place(op, inner, knots))
-    found = _polynomial(op, inner, knots, pieces, where)
+    found = _polynomial(op, inner, knots, pieces)
     if kind == "linear":
-        found = found + _beyond(op, x, curve, low, high)
+        below, above = _line(op, x, curve, low, slice(lines)), _line(op, x, curve, high, slice(-lines, None))
+        found = op.Where(x < low, below, op.Where(x > high, above, found))
     return found if missing is None else op.where(missing, 0.0, found)
 
 
-def _polynomial(op: Writer, x: Tensor, knots: Any, pieces: Any, where: Tensor) -> Tensor:
+def _polynomial(op: Writer, x: Tensor, knots: Any, pieces: Any) -> Tensor:
+    where = op.flat(place(op, x, knots))
     off = x - op.column(op.Gather(op.reals(knots[:-1]), where, axis=0))
     found = op.Gather(op.reals(pieces[0]), where, axis=0)
     for coefficients in pieces[1:]:
@@ -87,7 +93,8 @@ def _polynomial(op: Writer, x: Tensor, knots: Any, pieces: Any, where: Tensor) -
     return found
 
 
-def _beyond(op: Writer, x: Tensor, curve: Any, low: float, high: float) -> Tensor:
-    """What straight lines add outside the knots."""
-    before, after = op.Min(x - low, op.reals(0.0)), op.Max(x - high, op.reals(0.0))
-    return before * op.reals(curve(low, nu=1)[np.newaxis]) + after * op.reals(curve(high, nu=1)[np.newaxis])
+def _line(op: Writer, x: Tensor, curve: Any, edge: float, which: slice) -> Tensor:
+    """The tangents at an edge of those splines that reach beyond it, 0 for all others."""
+    value, slope = np.zeros(curve.c.shape[1]), np.zeros(curve.c.shape[1])
+    value[which], slope[which] = curve(edge)[which], curve(edge, nu=1)[which]
+    return (x - edge) * op.reals(slope[np.newaxis]) + op.reals(value[np.newaxis])

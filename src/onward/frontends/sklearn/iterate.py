@@ -120,7 +120,7 @@ def topics(op: Writer, model: Any, x: Tensor) -> Outputs:
 
 
 def _digamma(op: Writer, x: Tensor) -> Tensor:
-    """The derivative of log Γ of positive numbers: moved to 6 and beyond, where its asymptotic series is short."""
+    """The derivative of log Γ of positive numbers, to the ten digits that scikit-learn has of it here."""
     found = op.zeros_like(x)
     for _ in range(6):
         small = x < 6.0

@@ -22,6 +22,12 @@ def squared_distances(op: Writer, x: Tensor, points: Any) -> Tensor:
     return op.Max(norms + cross + op.reals((points**2).sum(1)), op.reals(0.0))
 
 
+def exact_squares(op: Writer, x: Tensor, points: Any) -> Tensor:
+    """As `squared_distances`, to the last digits also for points that are close."""
+    off = op.Unsqueeze(x, op.ints([1])) - op.reals(np.asarray(points, np.float64)[np.newaxis])
+    return op.ReduceSum(off * off, op.ints([2]), keepdims=0)
+
+
 def exact_distances(op: Writer, x: Tensor, points: Any, metric: str, p: float = 2.0) -> Tensor:
     """Of every row to every point, coordinate by coordinate: for metrics that products do not give."""
     off = op.Abs(op.Unsqueeze(x, op.ints([1])) - op.reals(np.asarray(points, np.float64)[np.newaxis]))

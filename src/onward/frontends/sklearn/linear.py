@@ -92,12 +92,12 @@ def linear_discriminant(op: Writer, model: Any, x: Tensor) -> Outputs:
 def logistic(op: Writer, model: Any, x: Tensor) -> Outputs:
     scores = scores_of(op, model, x)
     by_class = scores.rank == 2 and getattr(model, "multi_class", "deprecated") == "ovr"
-    chances = shares(op, op.Sigmoid(scores)) if by_class else softmax_or_sigmoid(op, scores)
+    chances = shares(op, op.sigmoid(scores)) if by_class else softmax_or_sigmoid(op, scores)
     return decided(op, model, scores) | {"predict_proba": chances}
 
 
 def softmax_or_sigmoid(op: Writer, scores: Tensor) -> Tensor:
-    return op.pair(op.Sigmoid(scores)) if scores.rank == 1 else op.Softmax(scores, axis=1)
+    return op.pair(op.sigmoid(scores)) if scores.rank == 1 else op.Softmax(scores, axis=1)
 
 
 def shares(op: Writer, weights: Tensor) -> Tensor:
@@ -116,7 +116,7 @@ def stochastic(op: Writer, model: Any, x: Tensor) -> Outputs:
     if model.loss not in ("log_loss", "modified_huber"):
         return found
     is_logistic = model.loss == "log_loss"
-    chance = op.Sigmoid(scores) if is_logistic else (op.Clip(scores, -1.0, 1.0) + 1.0) / 2.0
+    chance = op.sigmoid(scores) if is_logistic else (op.Clip(scores, -1.0, 1.0) + 1.0) / 2.0
     return found | {"predict_proba": op.pair(chance) if scores.rank == 1 else shares(op, chance)}
 
 

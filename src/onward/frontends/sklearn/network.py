@@ -14,13 +14,14 @@ from onward.frontends.sklearn.writer import Writer
 
 
 def _activated(op: Writer, name: str, x: Tensor) -> Tensor:
+    if name == "identity":
+        return x
     if name == "softmax":
         return op.Softmax(x, axis=1)
-    ops = {"relu": op.Relu, "tanh": op.Tanh, "logistic": op.Sigmoid, "exp": op.Exp, "identity": lambda x: x}
+    ops = {"relu": op.Relu, "tanh": op.Tanh, "logistic": op.sigmoid, "exp": op.Exp}
     if name not in ops:
         raise UnsupportedError(f"the activation {name!r} has no rule")
-    found: Tensor = ops[name](x)
-    return found
+    return ops[name](x)
 
 
 def _forward(op: Writer, model: Any, x: Tensor) -> Tensor:
@@ -50,7 +51,7 @@ def perceptron_classification(op: Writer, model: Any, x: Tensor) -> Outputs:
 
 @rule("BernoulliRBM")
 def boltzmann(op: Writer, model: Any, x: Tensor) -> Outputs:
-    return {"transform": op.Sigmoid(op.linear(x, model.components_, model.intercept_hidden_))}
+    return {"transform": op.sigmoid(op.linear(x, model.components_, model.intercept_hidden_))}
 
 
 @rule("PolynomialFeatures")

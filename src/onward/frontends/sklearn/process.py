@@ -9,9 +9,9 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
-from onward.frontends.sklearn.kernels import distances, kernel, squared_distances
+from onward.frontends.decompose.special import erf_series, erfc
+from onward.frontends.sklearn.kernels import exact_squares, kernel
 from onward.frontends.sklearn.registry import Outputs, rule
-from onward.frontends.sklearn.special import erf
 from onward.frontends.sklearn.writer import Writer
 
 
@@ -32,13 +32,15 @@ def covariance(op: Writer, form: Any, x: Tensor, points: Any) -> Tensor:
         return kernel(op, x, points, form.metric, form.gamma, 3, 1)
     if name in ("RBF", "Matern"):
         scale = np.asarray(form.length_scale, np.float64)
-        square = squared_distances(op, x / op.reals(scale), points / scale)
+        square = exact_squares(op, x / op.reals(scale), points / scale)
         return op.Exp(square * -0.5) if name == "RBF" else _matern(op, form.nu, square)
     if name == "RationalQuadratic":
-        square = squared_distances(op, x, points)
+        square = exact_squares(op, x, points)
         return op.Pow(square / float(2 * form.alpha * form.length_scale**2) + 1.0, -float(form.alpha))
     if name == "ExpSineSquared":
-        wave = op.Sin(distances(op, x, points) * float(np.pi / form.periodicity)) / float(form.length_scale)
+        wave = op.Sin(op.Sqrt(exact_squares(op, x, points)) * float(np.pi / form.periodicity)) / float(
+            form.length_scale
+        )
         return op.Exp(wave * wave * -2.0)
     raise UnsupportedError(f"the kernel {name} has no rule")
 
@@ -97,7 +99,9 @@ def binary_process(op: Writer, model: Any, x: Tensor) -> Outputs:
     alpha = 1.0 / (var * 2.0)
     lambdas = op.reals(LAMBDAS.T)
     scaled = op.Sqrt(alpha / (alpha + op.reals(LAMBDAS.T**2)))
-    parts = op.Sqrt(float(np.pi) / alpha) * erf(op, mean * lambdas * scaled) / (op.Sqrt(var * (2 * np.pi)) * 2.0)
+    inner = mean * lambdas * scaled
+    erf = op.Where(op.Abs(inner) < 2.0, erf_series(op, inner), 1.0 - erfc(op, inner))
+    parts = op.Sqrt(float(np.pi) / alpha) * erf / (op.Sqrt(var * (2 * np.pi)) * 2.0)
     chance = op.sum(parts * op.reals(COEFS.T), [1]) + float(0.5 * COEFS.sum())
     index = (op.flat(mean) > 0).cast(ir.DataType.INT64)
     return {"predict": op.labels(model.classes_, index), "predict_proba": op.pair(chance)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.frontends.decompose.special import ndtri
 from onward.frontends.sklearn.interpolate import interpolated
 from onward.frontends.sklearn.registry import Outputs, rule
-from onward.frontends.sklearn.special import normal_quantile
 from onward.frontends.sklearn.writer import Data, Writer
 
 
@@ -122,7 +123,8 @@ def quantile(op: Writer, model: Any, x: Tensor) -> Outputs:
         from scipy.stats import norm
 
         bound = float(norm.ppf(1 - (edge - np.spacing(1))))
-        found = op.Clip(normal_quantile(op, found), float(norm.ppf(edge - np.spacing(1))), bound)
+        inside = ndtri(op, op.Clip(found, edge / 10, 1.0 - edge / 10))
+        found = op.Where(op.isnan(found), found, op.Clip(inside, float(norm.ppf(edge - np.spacing(1))), bound))
     return {"transform": found}
 
 
@@ -159,8 +161,16 @@ def function(op: Writer, model: Any, x: Data) -> Outputs:
         return {"transform": op.plain(x)}
     if model.kw_args:
         raise UnsupportedError("FunctionTransformer: arguments of its function have no rule")
-    written = function_of(op, model.func)
-    return {"transform": written(op.matrix(x))}
+    if _only_checks(model.func):
+        return {"transform": op.plain(x)}
+    return {"transform": function_of(op, model.func)(op.matrix(x))}
+
+
+def _only_checks(function: Any) -> bool:
+    """Whether it is scikit-learn's own check of arrays, which returns them as they are."""
+    from sklearn.utils import check_array
+
+    return isinstance(function, partial) and function.func is check_array
 
 
 def function_of(op: Writer, function: Any) -> Any:

@@ -126,7 +126,7 @@ def boosted_classification(op: Writer, model: Any, x: Tensor) -> Outputs:
     if binary:
         raw = op.flat(raw)
         inner = raw * 2.0 if model.loss == "exponential" else raw
-        chances = op.pair(op.Sigmoid(inner))
+        chances = op.pair(op.sigmoid(inner))
         index = (raw >= 0).cast(ir.DataType.INT64)
         return {"predict": op.labels(model.classes_, index), "decision_function": raw, "predict_proba": chances}
     return decided(op, model, raw) | {"predict_proba": op.Softmax(raw, axis=1)}
@@ -171,7 +171,7 @@ def histogram_classification(op: Writer, model: Any, x: Any) -> Outputs:
     raw = _histogram_raw(op, model, x)
     if model.n_trees_per_iteration_ == 1:
         scores = op.flat(raw)
-        return decided(op, model, scores) | {"predict_proba": op.pair(op.Sigmoid(scores))}
+        return decided(op, model, scores) | {"predict_proba": op.pair(op.sigmoid(scores))}
     return decided(op, model, raw) | {"predict_proba": op.Softmax(raw, axis=1)}
 
 

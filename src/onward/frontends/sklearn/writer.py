@@ -171,6 +171,38 @@ class Writer(Builder):
             found = found + self.reals(intercept)
         return self.flat(found) if weights.ndim == 1 else found
 
+    def MatMul(self, x: Tensor, y: Tensor) -> Tensor:
+        """A product, into which goes a factor of `x`: ONNX Runtime would fuse the two, and round it to float32."""
+        made = x.value.producer()
+        if made is not None and made.op_type in ("Mul", "Div") and (weights := y.value.const_value) is not None:
+            first, second = made.inputs
+            factor = self._factor(second)
+            if factor is not None and first is not None:
+                return self.MatMul(self.tensor(first), self.reals(_scaled(weights.numpy(), factor, made.op_type)))
+        return self.many("MatMul", 1, x, y)[0]
+
+    def Mul(self, x: Tensor, y: Any) -> Tensor:
+        return self._times("Mul", x, y)
+
+    def Div(self, x: Tensor, y: Any) -> Tensor:
+        return self._times("Div", x, y)
+
+    def _times(self, op_type: str, x: Tensor, y: Any) -> Tensor:
+        """A factor of a product goes into it, as before it."""
+        made = x.value.producer()
+        if made is not None and made.op_type == "MatMul" and made.inputs[1] is not None and made.inputs[0] is not None:
+            factor = float(y) if isinstance(y, int | float) else self._factor(y.value)
+            weights = made.inputs[1].const_value
+            if factor is not None and weights is not None:
+                return self.MatMul(self.tensor(made.inputs[0]), self.reals(_scaled(weights.numpy(), factor, op_type)))
+        return self.many(op_type, 1, x, y)[0]
+
+    @staticmethod
+    def _factor(value: ir.Value | None) -> float | None:
+        """The one number that a constant holds."""
+        constant = None if value is None else value.const_value
+        return float(constant.numpy().reshape(())) if constant is not None and constant.size == 1 else None
+
     def mean(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor:
         return self.ReduceMean(x, self.ints([axis]), keepdims=int(keepdims))
 
@@ -196,3 +228,12 @@ class Writer(Builder):
 
     def isnan(self, x: Tensor) -> Tensor:
         return self.IsNaN(x)
+
+    def sigmoid(self, x: Tensor) -> Tensor:
+        """1 / (1 + exp(-x)), to the last digits also where it is small, which ONNX Runtime's Sigmoid is not."""
+        power = self.Exp(-self.Abs(x))
+        return self.Where(x >= 0, self.like(1.0, x), power) / (power + 1.0)
+
+
+def _scaled(weights: Array, factor: float, op_type: str) -> Array:
+    return weights * factor if op_type == "Mul" else weights / factor
