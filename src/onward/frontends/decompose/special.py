@@ -85,7 +85,7 @@ def _cotangent(op: Builder, z: Tensor) -> Tensor:
 
 
 def polygamma(op: Builder, n: int, x: Tensor) -> Tensor:
-    """The nth derivative of digamma, for n > 0: by recurrence and an asymptotic series, below one half by reflection."""
+    """The nth derivative of digamma, for n > 0: by recurrence and an asymptotic series, or by reflection."""
     z = wide(x)
     mirrored = z < 0.5
     y = op.where(mirrored, 1.0 - z, z)

@@ -6,26 +6,9 @@ import numpy as np
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.frontends.decompose.matrix import grid, numbered, sides
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
-
-
-def grid(op: Writer, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The number of each row as a column, and of each column as a row."""
-    return _grid(op, *_sides(op, x))
-
-
-def _sides(op: Writer, x: Tensor) -> tuple[Tensor, Tensor]:
-    rank = op.rank(x, "the matrices")
-    if rank < 2:
-        raise UnsupportedError("a matrix has at least two axes")
-    shape = op.Shape(x)
-    return op.Gather(shape, op.index(rank - 2)), op.Gather(shape, op.index(rank - 1))
-
-
-def _grid(op: Writer, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
-    down, right = (op.Range(op.index(0), count, op.index(1)) for count in (rows, columns))
-    return op.unsqueeze(down, [1]), op.unsqueeze(right, [0])
 
 
 @rule("MatrixBandPart")
@@ -68,7 +51,7 @@ class Band:
 
 def _part(op: Writer, x: Tensor, k: Tensor | None, padding: Tensor | None, align: str) -> Tensor:
     rank = op.rank(x, "the matrices")
-    band = Band(op, k, align, *_sides(op, x))
+    band = Band(op, k, align, *sides(op, x))
     which = op.constant(np.arange(band.high, band.low - 1, -1, dtype=np.int64).reshape(-1, 1))
     place = op.unsqueeze(op.Range(op.index(0), band.length, op.index(1)), [0]) - band.offset(which)
     zero = op.index(0)
@@ -84,7 +67,7 @@ def _spread(op: Writer, band: Band, diagonals: Tensor) -> tuple[Tensor, Tensor]:
     """Where in a matrix the diagonals are, and a matrix that has them there."""
     rank = op.rank(diagonals, "the diagonals")
     outer = rank - 1 if band.count == 1 else rank - 2
-    row, column = _grid(op, band.rows, band.columns)
+    row, column = numbered(op, band.rows, band.columns)
     which = column - row
     inside = op.And(which >= op.index(band.low), which <= op.index(band.high))
     place = column - op.Max(which, op.index(0)) + band.offset(which)
@@ -167,5 +150,5 @@ def set_diag_v3(op: Writer, x: Tensor, diagonal: Tensor, k: Tensor, *, align: st
 
 
 def _set(op: Writer, x: Tensor, diagonal: Tensor, k: Tensor | None, align: str) -> Tensor:
-    inside, values = _spread(op, Band(op, k, align, *_sides(op, x)), diagonal)
+    inside, values = _spread(op, Band(op, k, align, *sides(op, x)), diagonal)
     return op.Where(inside, values, x)

@@ -19,7 +19,10 @@ from onward.model import Model
 if TYPE_CHECKING:
     import torch
 
-LACKS = re.compile(r"No ONNX function found for <OpOverload\(op='([^']+)', overload='([^']+)'\)>")
+LACKS = re.compile(r"<OpOverload\(op='(?P<op>[^']+)', overload='(?P<overload>[^']+)'\)>")
+"""How PyTorch names an op that it has no way to write."""
+UNTRACED = "UnsupportedOperatorException"
+"""Of an op that cannot be traced, whose name is all that it says."""
 
 
 def positional(args: Any) -> tuple[Any, ...]:
@@ -106,10 +109,12 @@ def explained() -> Iterator[None]:
             if isinstance(cause, OnwardError):
                 raise type(cause)(str(cause)) from error
             if lacks := LACKS.search(str(cause)):
-                name = ".".join(lacks.groups()).removesuffix(".default")
+                name = f"{lacks['op']}.{lacks['overload']}".removesuffix(".default")
                 raise UnsupportedError(
                     f"there is no translation of {name} to ONNX; `translations` takes one of your own"
                 ) from error
+            if type(cause).__name__ == UNTRACED:
+                raise UnsupportedError(f"PyTorch cannot trace {cause}, so there is no way to ONNX") from error
         reason = f"{type(causes[-1]).__name__}: {causes[-1]}".strip().splitlines()[0]
         raise OnwardError(f"PyTorch does not export the module: {reason}") from error
 

@@ -46,11 +46,7 @@ def _filled(op: Builder, x: Tensor) -> Tensor:
 def sort_stable(
     op: Builder, x: Tensor, *, stable: bool | None = None, dim: int = -1, descending: bool = False
 ) -> Sequence[Tensor]:
-    return (
-        op.many("Identity", 1, x) + [op.zeros_like(x).cast(ir.DataType.INT64)]
-        if x.rank == 0
-        else _sorted(op, x, dim, descending)
-    )
+    return _sorted(op, x, dim, descending) if x.rank else _of_a_scalar(op, x)
 
 
 def _taken(op: Builder, x: Tensor, axis: int, place: Tensor, keepdim: bool) -> list[Tensor]:
