@@ -100,7 +100,7 @@ def unstacked(x: tf.Tensor, axis: int) -> Any:
     return all_parts(x, axis, 1, keepdims=False) if x.shape[axis] is None else tf.unstack(x, axis=axis)
 
 
-def all_parts(x: tf.Tensor, axis: int, sizes: Any, keepdims: bool = True) -> TensorSequence:
+def all_parts(x: tf.Tensor, axis: int, sizes: Any, keepdims: bool = True) -> Any:
     """The parts that a tensor splits into along an axis, as many as there are when a function runs."""
     count = tf.cast(part_count(x, axis, sizes), tf.int32)
     return rebuilt(x.dtype, count, lambda i: part_at(x, axis, sizes, i, keepdims))
