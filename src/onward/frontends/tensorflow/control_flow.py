@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.frontends.tensorflow.recurrence import recurrent
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.sequence import padded, stacked
 from onward.frontends.tensorflow.values import (
@@ -182,14 +183,18 @@ class Loop:
             for i in sorted(self.collecting):
                 inner.outputs.append(op.Identity(self._item(i, results[i], states, results)).value)
         assert isinstance(first, Tensor)
-        last = op.many("Loop", len(outer) + len(self.collecting), None, truth(op, first), *outer, body=inner)
+        goes = truth(op, first)
+        layer = recurrent(op, inner, goes, outer)
+        last = layer or op.many("Loop", len(outer) + len(self.collecting), None, goes, *outer, body=inner)
         final = list(self.arguments)
         for i, value in zip(kept, _put_together([self.arguments[i] for i in kept], last[: len(outer)]), strict=True):
             final[i] = value
         for i, tensor in zip(sorted(self.collecting), last[len(outer) :], strict=True):
             reserved = self.arguments[i]
             assert isinstance(reserved, Reserved)
-            if i in self.overwritten:
+            if i in self.overwritten and layer:
+                tensor = op.Gather(tensor, op.ints([-1]), axis=0)
+            elif i in self.overwritten:
                 tensor = op.Slice(tensor, op.ints([-1]), op.ints([FAR]), op.ints([0]))
             final[i] = TensorList(padded(op, tensor, reserved.count))
         return final

@@ -32,6 +32,10 @@ def padded(op: Writer, items: Tensor, count: Tensor) -> Tensor:
     known, length = op.known(count), items.dims[0] if items.dims else None
     if known is not None and (int(known.reshape(())) == 0 or int(known.reshape(())) == length):
         return items
+    room = op.size_of(count)
+    dims = None if room is None else op.tensor(room[0]).dims
+    if room is not None and dims is not None and isinstance(length, str) and dims[room[1]] == length:
+        return items
     rank = op.rank(items, "the items of a list")
     missing = op.Max(op.flat(op.int64(count)) - op.Slice(op.Shape(items), op.ints([0]), op.ints([1])), op.index(0))
     return op.Pad(items, op.Concat(op.ints([0] * rank), missing, op.ints([0] * (rank - 1)), axis=0))

@@ -56,6 +56,26 @@ class Writer(Builder):
         shape = made.inputs[0].shape if whole and made is not None and made.inputs[0] is not None else None
         return None if shape is None else [size if isinstance(size, int) else None for size in shape]
 
+    def size_of(self, number: Tensor) -> tuple[ir.Value, int] | None:
+        """Where a number is the size of something: of which value, and along which axis."""
+        made = number.value.producer()
+        while made is not None and made.op_type in ("Cast", "Squeeze", "Reshape", "Identity") and made.inputs[0]:
+            made = made.inputs[0].producer()
+        if made is None or made.op_type not in ("Slice", "Gather"):
+            return None
+        shape, *bounds = made.inputs
+        numbers = [None if bound is None else self.known(self.tensor(bound)) for bound in bounds]
+        if shape is None or any(array is None or array.size != 1 for array in numbers):
+            return None
+        place, *rest = (int(array.reshape(())) for array in numbers if array is not None)
+        made = shape.producer()
+        if made is not None and made.op_type == "Cast" and made.inputs[0] is not None:
+            made = made.inputs[0].producer()
+        alone = not rest or (rest[0] == place + 1 and rest[1:] in ([], [0], [0, 1]))
+        if made is None or made.op_type != "Shape" or made.attributes or made.inputs[0] is None or not alone:
+            return None
+        return made.inputs[0], place
+
     def fixed(self, tensor: Tensor, what: str) -> npt.NDArray[Any]:
         """The numbers of an input that ONNX has as an attribute, or that decide which nodes are written."""
         array = self.known(tensor)
