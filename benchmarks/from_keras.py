@@ -113,8 +113,8 @@ def tables(networks: list[Network]) -> str:
             section(
                 "The file in ONNX Runtime",
                 "Time of Onward's file ÷ that of tf2onnx's: of the processor, and by the clock in brackets. The\n"
-                "difference is the largest between the results of the two, as a share of the largest number; it is not\n"
-                "asked for where tf2onnx made inputs of constants.",
+                "difference is the largest between the results of the two, as a share of the largest number; it is\n"
+                "not asked for where tf2onnx made inputs of constants.",
                 ["network", *(f"nodes, {who}" for who in WHO), *(f"loops, {who}" for who in WHO), "time", "difference"],
                 [
                     [
