@@ -174,3 +174,22 @@ def test_code_in_a_file_of_keras_2_is_not_executed(tmp_path: Path, capsys: pytes
     layers = [old.layers.Conv2DTranspose(2, 3, input_shape=(4, 4, 3)), old.layers.Lambda(lambda t: t + 1)]
     old.Sequential(layers).save(tmp_path / "net.h5")
     refused("a Lambda layer of it holds code", capsys, tmp_path, tmp_path / "net.h5")
+
+
+def test_open_dimensions_have_names(tmp_path: Path) -> None:
+    """Those that the model gives, or readable ones: the batch, and for others the input and the axis."""
+    x, y = keras.Input((None, 3), name="words"), keras.Input((3,), name="context")
+    model = keras.Model([x, y], keras.layers.GlobalAveragePooling1D()(x) + y)
+    model.save(tmp_path / "net.keras")
+    model.export(tmp_path / "net", verbose=False)
+    for source in ("net.keras", "net"):
+        out = tmp_path / "net.onnx"
+        assert converted(tmp_path / source, "--to", "onnx", "--out", out) == 0
+        dims = {
+            value.name: [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+            for value in onnx.load(out).graph.input
+        }
+        if source == "net.keras":
+            assert dims == {"words": ["batch", "words_dim1", 3], "context": ["batch", 3]}
+        else:
+            assert dims == {"words": ["words_dim0", "words_dim1", 3], "context": ["context_dim0", 3]}

@@ -239,3 +239,15 @@ def test_the_same_is_computed(build: Callable[[Any], Any], tmp_path: Path) -> No
     for x in (ROWS, -ROWS, np.abs(ROWS), -np.abs(ROWS), np.roll(ROWS, 1, 1) * 4):
         (found,) = run(model, (x,))
         check(found, function(x=tf.constant(x))["out"].numpy())
+
+
+def test_inputs_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        left, right = v1.placeholder(tf.float32, [None, 3], name="z"), v1.placeholder(tf.float32, [None, 3], name="a")
+        tf.identity(left - right, name="out")
+    (tmp_path / "net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    model = from_tensorflow(tmp_path / "net.pb")
+    assert [value.name for value in model.ir.graph.inputs] == ["a", "z"]
+    np.testing.assert_array_equal(run(model, (ROWS, ROWS * 3))[0], ROWS * 3 - ROWS)
+    wanted = graph_function(tmp_path / "net.pb")(a=tf.constant(ROWS), z=tf.constant(ROWS * 3))["out"]
+    np.testing.assert_array_equal(wanted, ROWS * 3 - ROWS)

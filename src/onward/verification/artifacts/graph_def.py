@@ -78,7 +78,7 @@ def graph_function(
     more = _placeholders(whole.graph, fetched, fed)
     if inputs and more:
         raise OnwardError(f"{path}: the outputs need more than these inputs: {_listed([name_of(t) for t in more])}")
-    fed += more
+    fed = sorted([*fed, *more], key=name_of)  # as TensorFlow sorts what is given by name
     specs = {name_of(tensor): tf.TensorSpec(tensor.shape, tensor.dtype, name_of(tensor)) for tensor in fed}
     function = whole.prune(fed, {name_of(tensor): tensor for tensor in fetched}, input_signature=((), specs))
     function._arg_keywords, function._num_positional_args = list(specs), 0
