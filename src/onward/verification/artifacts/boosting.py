@@ -110,10 +110,12 @@ def _estimator(model: Any, features: int) -> Opened:
 
 
 def _opened(features: int, **outputs: Callable[[Any], Any]) -> Opened:
-    """What takes rows of float32 or of float64; the results are as exact as the rows are."""
+    """What takes rows of float32 or of float64; the results, but for labels, are as exact as the rows are."""
 
     def run(inputs: Inputs) -> Outputs:
-        return rounded({name: np.asarray(predict(inputs["x"])) for name, predict in outputs.items()}, inputs)
+        found = {name: np.asarray(predict(inputs["x"])) for name, predict in outputs.items()}
+        labels = {"label": found.pop("label")} if "label" in found else {}
+        return {**labels, **rounded(found, inputs)}
 
     return Opened(run, [Declared("x", None, (None, features))], list(outputs))
 

@@ -13,9 +13,14 @@ import numpy.typing as npt
 from onward.errors import InvalidModelError
 
 Array = npt.NDArray[Any]
-NODES = ("left_children", "right_children", "split_indices", "split_conditions", "default_left")
+NODES = ("left_children", "right_children", "parents", "split_indices", "split_conditions", "default_left")
+NOT_ASKED = ("loss_changes", "sum_hessian")
+"""What predictions do not need, but XGBoost reads."""
+CATEGORIES = ("categories_nodes", "categories_segments", "categories_sizes")
 NUMBERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8"}
 """What a number is, by its mark in universal binary JSON."""
+MOST = 2**24
+"""Categories are below this."""
 WORDS = {"T": True, "F": False, "Z": None}
 DAMAGED = (
     AttributeError,
@@ -112,16 +117,30 @@ class Reader:
 
 def check(tree: Mapping[str, Any], features: int) -> None:
     """Refuse a tree whose nodes are not whole, ask for features there are not, or lead where there is nothing."""
-    count = len(tree["left_children"])
-    kept = reached(np.asarray(tree["left_children"], np.int64), np.asarray(tree["right_children"], np.int64))
-    inner = kept & (np.asarray(tree["left_children"]) >= 0)
-    asked = np.asarray(tree["split_indices"], np.int64)[inner]
-    whole = all(len(tree[name]) == count for name in NODES)
-    if not whole or int(tree["tree_param"]["num_nodes"]) != count or (asked < 0).any() or (asked >= features).any():
+    count = int(tree["tree_param"]["num_nodes"])
+    per_node = [*NODES, *NOT_ASKED, *(["split_type"] if "split_type" in tree else [])]
+    is_whole = all(len(tree[name]) == count for name in per_node) and len(tree["base_weights"]) % count == 0
+    left, right, parents = (np.asarray(tree[name], np.int64) for name in NODES[:3])
+    inner = np.flatnonzero(reached(left, right) & (left >= 0))
+    agree = (parents[left[inner]] == inner) & (parents[right[inner]] == inner)
+    ends = left if int(tree["tree_param"]["size_leaf_vector"]) > 1 else np.stack([left, right], 1)
+    if not is_whole or not agree.all() or (ends[left < 0] != -1).any() or (right >= count).any():
         raise InvalidModelError("a tree of the XGBoost model is damaged")
-    sizes, starts = np.asarray(tree.get("categories_sizes", [])), np.asarray(tree.get("categories_segments", []))
-    if (sizes < 0).any() or (starts < 0).any() or (starts + sizes > len(tree.get("categories", []))).any():
+    if not _within(tree["split_indices"], features, inner):
+        raise InvalidModelError("the features of a tree of the XGBoost model are damaged")
+    if "split_type" in tree and not _are_categories_sound(tree, count):
         raise InvalidModelError("the categories of the XGBoost model are damaged")
+
+
+def _are_categories_sound(tree: Mapping[str, Any], count: int) -> bool:
+    starts, sizes = (np.asarray(tree[name], np.int64) for name in CATEGORIES[1:])
+    inside = _within(starts, MOST) and _within(sizes, MOST) and _within(starts + sizes, len(tree["categories"]) + 1)
+    return inside and _within(tree["categories_nodes"], count) and _within(tree["categories"], MOST)
+
+
+def _within(numbers: Any, limit: int, chosen: Any = slice(None)) -> bool:
+    array = np.asarray(numbers, np.int64)[chosen]
+    return bool(((array >= 0) & (array < limit)).all())
 
 
 def reached(left: Array, right: Array) -> Array:
