@@ -32,10 +32,8 @@ def shortened(sample: Any) -> Any:
     if hasattr(sample, "iloc"):
         rows = _rows(len(sample))
         return sample.iloc[rows]
-    if isinstance(sample, list | tuple) and not all(isinstance(item, str) for item in sample):
-        sample = np.asarray(sample)
     if isinstance(sample, list | tuple):
-        sample = np.asarray(sample, dtype=object)
+        sample = np.asarray(sample, dtype=object if all(isinstance(item, str) for item in sample) else None)
     if not isinstance(sample, np.ndarray):
         raise InvalidDataError(f"a sample is an array or a data frame, not {type(sample).__name__}")
     if not sample.ndim:

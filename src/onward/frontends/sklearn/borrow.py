@@ -44,6 +44,12 @@ REFUSED = {
 """Estimators that ONNX cannot have, and why."""
 
 
+def refuse(estimator: Any) -> None:
+    name = type(estimator).__name__
+    if name in REFUSED:
+        raise UnsupportedError(f"{name} cannot be converted: {REFUSED[name]}")
+
+
 def borrowed(op: Writer, estimator: Any, x: Data) -> Outputs:
     from skl2onnx import convert_sklearn
     from skl2onnx._supported_operators import sklearn_operator_name_map
@@ -51,8 +57,7 @@ def borrowed(op: Writer, estimator: Any, x: Data) -> Outputs:
     from skl2onnx.common._registration import _converter_pool
 
     name = type(estimator).__name__
-    if name in REFUSED:
-        raise UnsupportedError(f"{name} cannot be converted: {REFUSED[name]}")
+    refuse(estimator)
     alias = sklearn_operator_name_map.get(type(estimator))
     if alias is None or alias not in _converter_pool:
         raise UnsupportedError(f"{name} has no rule here, and no converter registered with skl2onnx")

@@ -15,10 +15,11 @@ import onnx_ir.passes.common as passes
 from onward.canon.build import Tensor
 from onward.errors import InvalidDataError, InvalidModelError, OnwardError, UnsupportedError, VerificationError
 from onward.frontends.kernels import make_runnable
+from onward.frontends.sklearn.borrow import refuse
 from onward.frontends.sklearn.writer import ML, Data, Table, Writer
 from onward.frontends.tensorflow.convert import NEWEST, OPSET, load_rules
 from onward.model import Model
-from onward.verification.artifacts.sklearn import METHODS, asked, available, responses, rounded
+from onward.verification.artifacts.sklearn import asked, available, responses, rounded
 from onward.verification.compare import compare, differences, measure
 from onward.verification.runners import Outputs
 from onward.verification.runners.onnxruntime import prepare
@@ -53,19 +54,20 @@ def from_sklearn(
         name = pathlib.Path(estimator).stem
         estimator = loaded(pathlib.Path(estimator))
     check_fitted(estimator)
+    refuse(estimator)
     given = shortened(derived(estimator) if sample is None else sample)
     wanted = list(methods or asked(estimator))
     if missing := [method for method in wanted if method not in available(estimator)]:
         raise OnwardError(f"{type(estimator).__name__} has no {missing[0]}; it has {', '.join(available(estimator))}")
     inputs = feeds(given)
     try:
-        expected = _expected(estimator, given, wanted)
+        expected = expected_of(estimator, given, wanted)
     except InvalidDataError as error:
         if sample is not None:
             raise
         raise InvalidDataError(f"{error} (random numbers, as no sample is given: give one)") from error
     model = _written(estimator, inputs, is_frame(given), expected, opset, name)
-    if check and (wrong := differing(model, estimator, given, expected)):
+    if check and (wrong := differing(model, estimator, given, wanted, expected)):
         raise VerificationError(f"{type(estimator).__name__}: the model differs on the sample: {wrong[0]}")
     return model
 
@@ -83,7 +85,8 @@ def check_fitted(estimator: Any) -> None:
         raise OnwardError(f"{type(estimator).__name__} is not fitted: call fit before it is converted") from error
 
 
-def _expected(estimator: Any, given: Any, methods: Sequence[str]) -> Outputs:
+def expected_of(estimator: Any, given: Any, methods: Sequence[str]) -> Outputs:
+    """What scikit-learn returns, in the precision of what it is given."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -120,21 +123,16 @@ def _written(estimator: Any, inputs: dict[str, Any], is_table: bool, expected: O
     return model
 
 
-def differing(model: Model, estimator: Any, given: Any, expected: Outputs) -> list[str]:
+def differing(model: Model, estimator: Any, given: Any, methods: Sequence[str], expected: Outputs) -> list[str]:
     """In what the outputs on some rows differ from what scikit-learn returned for them.
 
     Where they do, they may still be as near as scikit-learn is to itself on rows that are off by rounding.
     """
-    inputs = feeds(given)
-    found = prepare(model, "")(inputs)
-    if not (wrong := differences(compare(expected, found))):
+    found = prepare(model, "")(feeds(given))
+    if not differences(compare(expected, found)):
         return []
-    noise = measure(expected, _expected(estimator, _jittered(given), list(dict.fromkeys(map(_method, expected)))))
-    return wrong and differences(compare(expected, found, noise))
-
-
-def _method(output: str) -> str:
-    return next(method for method in METHODS if output in (method, *(f"{method}_{i}" for i in range(1000))))
+    noise = measure(expected, expected_of(estimator, _jittered(given), methods))
+    return differences(compare(expected, found, noise))
 
 
 def _jittered(given: Any) -> Any:

@@ -1,0 +1,11 @@
+"""Tests of scikit-learn take the estimators of the benchmark."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("pandas")
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
