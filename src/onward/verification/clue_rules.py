@@ -12,6 +12,10 @@ from onward.verification.clues import Clues, Exact, Rule, Use
 from onward.verification.fit_special import BLOCK, FRAME, PICTURE
 
 
+MEMBER = 6
+"""A node of a tree that asks whether a value is in a set."""
+
+
 def _set(clues: Clues, use: Use, exact: Exact | None) -> None:
     """The contents are known, unless the input is only a part of what the node reads."""
     if use.direct and exact is not None:
@@ -151,9 +155,16 @@ def _trees(clues: Clues, use: Use) -> None:
     attributes = use.node.attributes
     splits = attributes.get_tensor("nodes_splits") if "nodes_splits" in attributes else None
     values = splits.numpy() if splits is not None else attributes.get_floats("nodes_values", ())
-    for feature, value in zip(attributes.get_ints("nodes_featureids", ()), values, strict=False):
+    features = attributes.get_ints("nodes_featureids", ())
+    for feature, value in zip(features, values, strict=False):
         if np.isfinite(value):
             clues.thresholds.setdefault(feature, []).append(float(value))
+    if "membership_values" in attributes and "nodes_modes" in attributes:
+        sets = attributes.get_tensor("membership_values").numpy()
+        owners = np.flatnonzero(attributes.get_tensor("nodes_modes").numpy() == MEMBER)
+        for member, row in zip(sets, np.cumsum(np.isnan(sets)), strict=True):
+            if not np.isnan(member):
+                clues.thresholds.setdefault(features[owners[row]], []).append(float(member))
 
 
 def _scaler(clues: Clues, use: Use) -> None:

@@ -15,7 +15,7 @@ from onward.verification.fit import Array, Fit, View
 VALUE_KEEPING = {
     "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Cast", "Identity", "Slice", "Expand", "Concat",
     "Flatten", "Tile", "TopK", "Split", "Pad", "Gather", "GatherElements", "GatherND", "ReduceMax", "ReduceMin",
-    "SequenceAt", "OptionalGetElement", "CastLike", "SequenceConstruct",
+    "SequenceAt", "OptionalGetElement", "CastLike", "SequenceConstruct", "Where",
 }
 UNTOUCHED = {"Cast", "Identity", "CastLike", "OptionalGetElement"}
 # fmt: on
@@ -103,7 +103,7 @@ def _readers(value: ir.Value) -> Iterator[tuple[ir.Node, int, bool]]:
         current, direct = pending.pop()
         for node, index in current.uses():
             yield node, index, direct
-            if node.op_type in VALUE_KEEPING and (index == 0 or node.op_type == "Concat"):
+            if node.op_type in VALUE_KEEPING and (node.op_type == "Concat" or (index > 0) == (node.op_type == "Where")):
                 fresh = [output for output in node.outputs if id(output) not in seen]
                 seen.update(map(id, fresh))
                 pending += [(output, direct and node.op_type in UNTOUCHED) for output in fresh]

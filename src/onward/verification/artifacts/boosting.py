@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onward.errors import InvalidModelError
+from onward.model import Model
 from onward.verification.artifacts import Kind, Opened, lightgbm_text, register, xgboost_model
 from onward.verification.artifacts.matching import Declared
 from onward.verification.artifacts.sklearn import rounded
@@ -18,6 +19,10 @@ from onward.verification.runners import Inputs, Outputs
 XGBOOST = re.compile(rb'\s*\{(\s*"(learner|version)"\s*:|[iUIlLmM]\x00*\x07(learner|version))')
 """How the two formats begin: an object with these keys, as text or as universal binary JSON."""
 LIGHTGBM = re.compile(rb"tree\r?\n(num_class|version)=")
+
+
+ROWS, MISSING = 256, 0.1
+"""How many rows models are compared on, and the share of values that are missing in them."""
 
 
 def _begins(pattern: re.Pattern[bytes]) -> Callable[[Path], bool]:
@@ -118,6 +123,16 @@ def _opened(features: int, **outputs: Callable[[Any], Any]) -> Opened:
         return {**labels, **rounded(found, inputs)}
 
     return Opened(run, [Declared("x", None, (None, features))], list(outputs))
+
+
+def rows(model: Model, seed: int) -> Inputs:
+    """Rows for a model of trees, near its thresholds; some values are missing."""
+    from onward.verification.data import make_inputs
+
+    made = make_inputs(model, seed, {"batch": ROWS})
+    x = np.array(made["x"])
+    x[np.random.default_rng(seed).random(x.shape) < MISSING] = np.nan
+    return {"x": x}
 
 
 register(
