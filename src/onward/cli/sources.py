@@ -166,7 +166,18 @@ def read(args: argparse.Namespace) -> Original:
     if args.no_verify:
         return Original(model, None, kind.name)
     opened = open_artifact(subject) if subject is path else open_object(subject, parsed(args.input))
-    return Original(model, opened.run, kind.name, _sample() if args.sample else None)
+    return Original(model, opened.run, kind.name, _inputs(kind.name, model, args))
+
+
+def _inputs(kind: str, model: Model, args: argparse.Namespace) -> Inputs | None:
+    """What to compare on: the user's sample, or for trees enough rows to reach many of their leaves."""
+    if args.sample:
+        return _sample()
+    if FRONTENDS[kind] not in (_xgboost, _lightgbm):
+        return None
+    from onward.verification.artifacts.boosting import rows
+
+    return rows(model, args.seed)
 
 
 def _sample() -> Inputs:
