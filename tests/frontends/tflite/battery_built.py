@@ -377,6 +377,7 @@ CASES: dict[str, Callable[[], Case]] = {
         IMAGE,
         Pool2DOptions={"padding": 0, "strideW": 2, "strideH": 2, "filterWidth": 3, "filterHeight": 2},
     ),
+    "PRELU": op("PRELU", IMAGE, (numbers(1, 1, 2),)),
     "RELU_0_TO_1": op("RELU_0_TO_1", X * 2),
     "DENSIFY": densify,
     "DYNAMIC_UPDATE_SLICE": op("DYNAMIC_UPDATE_SLICE", X, numbers(2, 2), np.int32([1, 9])),

@@ -24,7 +24,7 @@ SCORES = np.float32([0.9, 0.75, 0.6, 0.95, 0.5])
 WAVE = RNG.uniform(-1, 1, (2, 8, 16)).astype(np.float32)
 
 
-def rnn(x: Any) -> Any:
+def summed(x: Any) -> Any:
     return tf.while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + x), [0, tf.zeros_like(x)])[1]
 
 
@@ -79,7 +79,6 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "RELU_N1_TO_1": (lambda x: tf.maximum(-1.0, tf.minimum(x, 1.0)), X),
     "RELU_0_TO_1": (lambda x: tf.maximum(0.0, tf.minimum(x, 1.0)), X),
     "LEAKY_RELU": (tf.nn.leaky_relu, X),
-    "PRELU": (lambda x: tf.nn.relu(x) + np.float32([-0.1, -0.2, -0.3]) * tf.nn.relu(-x), IMAGE),
     "ELU": (tf.nn.elu, X),
     "GELU": (tf.nn.gelu, X),
     "GELU tanh": (lambda x: tf.nn.gelu(x, approximate=True), X),
@@ -238,10 +237,40 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
         SCORES,
     ),
     "IF": (lambda x: tf.cond(tf.reduce_sum(x) > 0, lambda: x + 1, lambda: x * 2), X),
-    "WHILE": (rnn, X),
+    "WHILE": (summed, X),
+    "WHILE map": (lambda x: tf.map_fn(lambda row: row / (tf.reduce_sum(row) + 9), x), X),
+    "WHILE numbers": (
+        lambda n: tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), [0, 0])[1],
+        np.asarray(7, np.int32),
+    ),
     "RFFT2D": (lambda x: tf.abs(tf.signal.rfft2d(x)), WAVE),
     "REAL": (lambda x: tf.math.real(tf.signal.rfft2d(x)), WAVE),
     "IMAG": (lambda x: tf.math.imag(tf.signal.rfft2d(x)), WAVE),
     "COMPLEX_ABS": (lambda x: tf.abs(tf.signal.rfft2d(x)), WAVE),
 }
 """By the op, and a word on the case."""
+
+INT8 = (
+    "ADD", "ADD broadcast", "ADD relu", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "ABS", "EXP",
+    "LOG", "SQRT", "RSQRT", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS_EQUAL", "SELECT", "SELECT_V2", "RELU",
+    "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "LEAKY_RELU", "GELU", "GELU tanh", "HARD_SWISH", "LOGISTIC",
+    "TANH", "SOFTMAX", "SOFTMAX 3d", "LOG_SOFTMAX", "L2_NORMALIZATION", "SUM", "MEAN", "MEAN image", "REDUCE_MAX",
+    "REDUCE_MIN", "REDUCE_PROD", "ARG_MAX", "ARG_MIN", "TOPK_V2", "BATCH_MATMUL", "BATCH_MATMUL adjoint",
+    "FULLY_CONNECTED", "FULLY_CONNECTED no bias", "FULLY_CONNECTED 3d", "FULLY_CONNECTED transposed", "RESHAPE",
+    "TRANSPOSE", "CONCATENATION", "PACK", "UNPACK", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "STRIDED_SLICE shrink",
+    "STRIDED_SLICE ellipsis", "SLICE", "SLICE rest", "TILE", "PAD", "PADV2", "MIRROR_PAD", "MIRROR_PAD reflect",
+    "GATHER", "GATHER batch", "GATHER_ND", "SCATTER_ND", "REVERSE_V2", "WHERE", "CAST", "SHAPE", "EXPAND_DIMS",
+    "BROADCAST_TO", "ZEROS_LIKE", "MATRIX_DIAG", "MATRIX_SET_DIAG", "SPARSE_TO_DENSE", "CONV_2D", "CONV_2D dilated",
+    "CONV_2D grouped", "DEPTHWISE_CONV_2D", "DEPTHWISE_CONV_2D strided", "TRANSPOSE_CONV", "TRANSPOSE_CONV valid",
+    "MAX_POOL_2D", "AVERAGE_POOL_2D", "AVERAGE_POOL_2D same", "RESIZE_BILINEAR", "RESIZE_BILINEAR corners",
+    "RESIZE_BILINEAR plain", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_NEAREST_NEIGHBOR plain",
+    "RESIZE_NEAREST_NEIGHBOR corners", "DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND",
+    "IF",
+)  # fmt: skip
+"""Those with an op that has kernels of 8 bits."""
+INT16 = (
+    "ADD", "MUL", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "LOGISTIC",
+    "TANH", "SOFTMAX", "MEAN", "PAD", "TRANSPOSE_CONV valid", "AVERAGE_POOL_2D", "MAX_POOL_2D", "LEAKY_RELU",
+    "RESIZE_NEAREST_NEIGHBOR", "SPLIT", "STRIDED_SLICE", "SELECT_V2",
+)  # fmt: skip
+"""Some of those with an op that has kernels of 16 bits; a few of these are less exact than 16 bits can be."""

@@ -181,7 +181,7 @@ def converted(function: Callable[..., Any], arrays: Sequence[Any], kind: str = "
     specs = [tf.TensorSpec(array.shape, array.dtype) for array in map(np.asarray, arrays)]
     concrete = tf.function(function).get_concrete_function(*specs)
     converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])
-    if kind != "float":
+    if kind != "float":  # weights only, unless activations are named
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if kind in ("int8", "int16"):
         converter.representative_dataset = lambda: _samples(arrays)

@@ -1,0 +1,21 @@
+"""Builtin ops of the schema that are refused, and why."""
+
+NO_KERNEL = "the interpreter has no kernel for it either"
+REFUSED = {
+    "LSH_PROJECTION": "hashes of the bytes of floats, which ONNX has no op for",
+    "SKIP_GRAM": "words of a text in as many combinations as it has",
+    "STABLEHLO_RNG_BIT_GENERATOR": "the bits of one generator of random numbers",
+    "CUSTOM": "no op of its own: what is known of custom ones has rules by name",
+    "CALL": NO_KERNEL,
+    "CONCAT_EMBEDDINGS": NO_KERNEL,
+    "DELEGATE": NO_KERNEL,
+    "PLACEHOLDER_FOR_GREATER_OP_CODES": NO_KERNEL,
+} | {
+    f"STABLEHLO_{name}": NO_KERNEL
+    for name in (
+        "ABS", "BROADCAST_IN_DIM", "CBRT", "CLAMP", "COMPARE", "CONCATENATE", "CONVERT", "CONVOLUTION", "COSINE",
+        "CUSTOM_CALL", "DIVIDE", "DOT_GENERAL", "DYNAMIC_SLICE", "DYNAMIC_UPDATE_SLICE", "EXPONENTIAL", "FLOOR", "IOTA",
+        "LOG", "LOGISTIC", "NEGATE", "OR", "POWER", "REDUCE", "REMAINDER", "RESHAPE", "RSQRT", "SELECT", "SLICE",
+        "SORT", "SUBTRACT", "TANH", "TRANSPOSE", "WHILE",
+    )
+}  # fmt: skip
