@@ -1,8 +1,6 @@
-"""Colours, and boxes."""
+"""Colours."""
 
 from __future__ import annotations
-
-import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
@@ -64,45 +62,3 @@ def adjust_hue(op: Writer, x: Tensor, delta: Tensor) -> Tensor:
     hue, saturation, value = _channels(op, rgb_to_hsv(op, x))
     turned = hue + delta
     return hsv_to_rgb(op, op.Concat(turned - op.Floor(turned), saturation, value, axis=-1))
-
-
-@rule("NonMaxSuppressionV2")
-def suppression_v2(op: Writer, boxes: Tensor, scores: Tensor, count: Tensor, overlap: Tensor) -> Tensor:
-    return _selected(op, boxes, scores, count, overlap, None)
-
-
-@rule("NonMaxSuppressionV3")
-def suppression_v3(op: Writer, boxes: Tensor, scores: Tensor, count: Tensor, overlap: Tensor, least: Tensor) -> Tensor:
-    return _selected(op, boxes, scores, count, overlap, least)
-
-
-@rule("NonMaxSuppressionV4")
-def suppression_v4(
-    op: Writer,
-    boxes: Tensor,
-    scores: Tensor,
-    count: Tensor,
-    overlap: Tensor,
-    least: Tensor,
-    *,
-    pad_to_max_output_size: bool = False,
-) -> list[Tensor]:
-    chosen = _selected(op, boxes, scores, count, overlap, least)
-    found = op.Shape(chosen)
-    if pad_to_max_output_size:
-        missing = op.flat(op.int64(count)) - found
-        chosen = op.Pad(chosen, op.Concat(op.ints([0]), missing, axis=0))
-    return [chosen, op.squeeze(found, [0]).cast(ir.DataType.INT32)]
-
-
-def _selected(
-    op: Writer, boxes: Tensor, scores: Tensor, count: Tensor, overlap: Tensor, least: Tensor | None
-) -> Tensor:
-    found = op.NonMaxSuppression(
-        op.unsqueeze(boxes, [0]),
-        op.unsqueeze(scores, [0, 1]),
-        op.flat(op.int64(count)),
-        op.flat(overlap),
-        None if least is None else op.flat(least),
-    )
-    return op.squeeze(op.Slice(found, op.ints([2]), op.ints([3]), op.ints([1])), [1]).cast(ir.DataType.INT32)

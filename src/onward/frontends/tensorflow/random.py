@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
+from onward.frontends.decompose import special
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
 
@@ -37,3 +38,19 @@ def shuffle(op: Writer, x: Tensor) -> Tensor:
     rows = op.Slice(op.Shape(x), op.ints([0]), op.ints([1]))
     drawn = op.RandomUniformLike(_like(op, rows, ir.DataType.FLOAT))
     return op.Gather(x, op.many("TopK", 2, drawn, rows, axis=0)[1], axis=0)
+
+
+@rule("TruncatedNormal")
+def truncated_normal(op: Writer, shape: Tensor, *, dtype: ir.DataType) -> Tensor:
+    """Within two standard deviations: numbers drawn evenly between the shares below either end, as quantiles."""
+    low, high = 0.022750131948179195, 0.9772498680518208
+    drawn = op.RandomUniformLike(_like(op, shape, ir.DataType.FLOAT), low=low, high=high)
+    return special.ndtri(op, drawn).cast(dtype)
+
+
+@rule("Multinomial")
+def multinomial(
+    op: Writer, logits: Tensor, count: Tensor, *, output_dtype: ir.DataType = ir.DataType.INT64
+) -> Tensor:
+    drawn = op.Multinomial(logits, sample_size=op.numbers(count, "how many are drawn")[0], dtype=int(ir.DataType.INT64))
+    return drawn.cast(output_dtype)

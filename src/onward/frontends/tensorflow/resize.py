@@ -13,6 +13,8 @@ from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.conv import as_given, channels_first
 from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.warp import nearest as nearest_place
+from onward.frontends.tensorflow.warp import read
 from onward.frontends.tensorflow.writer import Writer
 
 
@@ -128,9 +130,8 @@ def crop_and_resize(
 ) -> Tensor:
     """Samples at even steps from corner to corner of each box; what lies outside the image has a value of its own."""
     op.need(16, "CropAndResize")
-    if method != "bilinear":
-        raise UnsupportedError(f"crops by {method}")
     shape = op.Shape(x)
+    places: list[Tensor] = []
     positions, inside = [], []
     for axis, count in enumerate(op.numbers(size, "the size of the crops")):
         last = op.Gather(shape, op.index(1 + axis)).cast(ir.DataType.FLOAT) - 1.0
@@ -141,7 +142,10 @@ def crop_and_resize(
         else:
             at = (first + end) * 0.5 * last
         inside.append(op.And(at >= 0.0, at <= last))
+        places.append(at)
         positions.append(at * 2.0 / op.Max(last, op.like(1, last)) - 1.0)
+    if method == "nearest":
+        return _nearest_crops(op, op.Gather(x, which, axis=0), places, inside, extrapolation_value)
     down, right = op.unsqueeze(positions[0], [2]), op.unsqueeze(positions[1], [1])
     zero = op.like(0, boxes)
     grid = op.Concat(op.unsqueeze(down * zero + right, [3]), op.unsqueeze(down + right * zero, [3]), axis=3)
@@ -150,3 +154,13 @@ def crop_and_resize(
     sampled = op.GridSample(images, grid, mode=mode, padding_mode="border", align_corners=1)
     within = op.And(op.unsqueeze(inside[0], [1, 3]), op.unsqueeze(inside[1], [1, 2]))
     return as_given(op, op.Where(within, sampled, op.like(extrapolation_value, sampled)), "NHWC", 4)
+
+
+def _nearest_crops(op: Writer, images: Tensor, places: list[Tensor], inside: list[Tensor], fill: float) -> Tensor:
+    rows, columns = (nearest_place(op, at) for at in places)
+    zero = op.like(0, rows)
+    grid = op.unsqueeze(rows, [2]) + op.unsqueeze(columns, [1]) * zero
+    across = op.unsqueeze(columns, [1]) + op.unsqueeze(rows, [2]) * zero
+    found = read(op, images.cast(ir.DataType.FLOAT), grid, across, op.constant(np.asarray(fill, np.float32)))
+    within = op.And(op.unsqueeze(inside[0], [2, 3]), op.unsqueeze(inside[1], [1, 3]))
+    return op.where(within, found, op.constant(np.asarray(fill, np.float32)))
