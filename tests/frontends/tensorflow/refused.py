@@ -9,7 +9,6 @@ REFUSED = {
     "nextafter": "ONNX has bit casts since opset 26",
     "pinv": "singular values take steps whose number no shape tells",
     "rfft": "ONNX Runtime has no complex numbers to hand out",
-    "sparse_add": "no rule for places that two sparse tensors share",
     "string_length": "ONNX has no op for it",
     "substr": "ONNX has no op for it",
     "svd_values": "singular values take steps whose number no shape tells",

@@ -94,7 +94,7 @@ def combined_suppression(
     dims = [*(boxes.dims or [None] * 4)[1:3], (scores.dims or [None] * 3)[2]]
     if not all(isinstance(d, int) for d in dims):
         raise UnsupportedError("the number of boxes or of classes is not known")
-    n, q, classes = (int(d) for d in dims if isinstance(d, int))
+    n, _, classes = (int(d) for d in dims if isinstance(d, int))
     per_class, most = (op.numbers(t, "the number of boxes")[0] for t in (count, total))
     most = min(most, per_class * classes) if pad_per_class else most
     batch = op.Slice(op.Shape(scores), op.ints([0]), op.ints([1]))
@@ -114,8 +114,8 @@ def combined_suppression(
     row, place = (op.Slice(found, op.ints([i]), op.ints([i + 1]), op.ints([1])) for i in (0, 2))
     numbers = op.squeeze(row * op.ints([n]) + place, [1])
     flat = op.flat(by_class)
-    lowest = op.like(np.finfo(np.float32).min, scores)
-    kept = op.ScatterElements(op.filled(flat, np.finfo(np.float32).min), numbers, op.Gather(flat, numbers), axis=0)
+    lowest = float(np.finfo(np.float32).min)
+    kept = op.ScatterElements(op.filled(flat, lowest), numbers, op.Gather(flat, numbers), axis=0)
     taken = min(most, classes * n)
     best, which = op.many("TopK", 2, op.Reshape(kept, op.ints([-1, classes * n])), op.ints([taken]), axis=1)
     there = best > lowest

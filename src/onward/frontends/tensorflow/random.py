@@ -49,8 +49,6 @@ def truncated_normal(op: Writer, shape: Tensor, *, dtype: ir.DataType) -> Tensor
 
 
 @rule("Multinomial")
-def multinomial(
-    op: Writer, logits: Tensor, count: Tensor, *, output_dtype: ir.DataType = ir.DataType.INT64
-) -> Tensor:
+def multinomial(op: Writer, logits: Tensor, count: Tensor, *, output_dtype: ir.DataType = ir.DataType.INT64) -> Tensor:
     drawn = op.Multinomial(logits, sample_size=op.numbers(count, "how many are drawn")[0], dtype=int(ir.DataType.INT64))
     return drawn.cast(output_dtype)

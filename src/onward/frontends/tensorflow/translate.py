@@ -210,7 +210,7 @@ class Translator:
         return sorted((op, list(dict.fromkeys(where))) for op, where in found.items())
 
     def _assignments(self, graph: Any) -> Iterable[tuple[str, Any]]:
-        """What changes variables, in a graph or in functions that it calls: each op, and the handle's name in the graph."""
+        """What changes variables, in a graph or in functions that it calls: each op, and the handle in the graph."""
         for operation in graph.get_operations():
             if operation.type.startswith(ASSIGNMENTS):
                 yield operation.inputs[0].name, operation
