@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from onward.model import Model
     from onward.verification.results import Report
     from onward.verification.runners import Inputs, Outputs, Run
+    from onward.verification.sides import Side
 
 STEPS = ("reading", "generating source", "verifying", "writing")
 EXTRAS = {"keras": "tensorflow"}
@@ -128,7 +129,8 @@ def run(args: argparse.Namespace) -> None:
     if original.run is not None:
         with step(console, 3):
             words = judged(model, original.run, args, original.inputs)
-        console.print(words, highlight=False, soft_wrap=True)
+        leg = "" if target is None else f"{original.kind} to ONNX, "
+        console.print(f"{leg}{words}", highlight=False, soft_wrap=True)
     if target is None:
         with step(console, 4):
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +142,7 @@ def run(args: argparse.Namespace) -> None:
     if target.runner is not None:
         if not args.no_verify:
             with step(console, 3):
-                words = checked(model, source, target.runner(model, source), args, original.inputs)
+                words = checked(original, source, target.runner(model, source), args)
             console.print(words, highlight=False, soft_wrap=True)
         with step(console, 4):
             target.write(model, source, out, args)
@@ -171,7 +173,7 @@ def written_first(
             target.write(model, source, staged, args)
         if not args.no_verify:
             with step(console, 3):
-                words = checked(model, source, open_artifact(staged).run, args, original.inputs)
+                words = checked(original, source, open_artifact(staged).run, args)
             console.print(words, highlight=False, soft_wrap=True)
         with step(console, 4):
             if out.is_dir():
@@ -241,19 +243,37 @@ def step(console: object, number: int) -> Iterator[None]:
         raise ConversionError(f"{title}: {problem} (a defect of Onward; `onward --traceback …` shows where)") from error
 
 
-def checked(model: Model, source: Source, run: Run, args: argparse.Namespace, inputs: Inputs | None = None) -> str:
-    """How original and result compare, in a sentence."""
+def checked(original: Original, source: Source, run: Run, args: argparse.Namespace) -> str:
+    """How original, on the framework that it comes from, and result compare, in a sentence."""
     from onward.cli.layout import reordered
     from onward.verification.runners import find
 
     run = reordered(run, source.input_orders, source.output_orders)
     if args.verify_on:
         find(args.verify_on)
+    whole = original.run is not None and not args.verify_on
     try:
-        report = verify(model, run, args.verify_on, args.seed, args.calibrate or inputs)
+        given = original_side(original, args.model) if whole else original.model
+        report = verify(given, run, args.verify_on, args.seed, args.calibrate or original.inputs)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
-    return verdict(report, args.keep, args.quantize or other_numbers(source))
+    leg = f"{original.kind} to {args.to}, " if whole else ""
+    return leg + verdict(report, args.keep, args.quantize or other_numbers(source))
+
+
+def original_side(original: Original, name: str) -> Side:
+    """The original on its own framework, with the graph that it became, and under the names of that."""
+    from onward.verification.pairs import by_names_of
+    from onward.verification.sides import Side
+
+    run = original.run
+    assert run is not None
+    names = [value.name or "" for value in original.model.ir.graph.outputs]
+
+    def under_names(inputs: Inputs) -> Outputs:
+        return by_names_of(names, run(inputs))
+
+    return Side(f"{name} ({original.kind})", under_names, original.model, REFEREES[0])
 
 
 def judged(model: Model, run: Run, args: argparse.Namespace, inputs: Inputs | None = None) -> str:
@@ -272,7 +292,7 @@ def other_numbers(source: Source) -> str | None:
     return None if all(source.casts.values()) else "the casts to narrower numbers"
 
 
-def verify(model: Model, run: Run, on: str | None, seed: int, data: str | Inputs | None = None) -> Report:
+def verify(model: Model | Side, run: Run, on: str | None, seed: int, data: str | Inputs | None = None) -> Report:
     """Run original and result on the same inputs: those given, data from a path, or made up."""
     from onward.verification.runners import failures
     from onward.verification.sides import Side

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onward.errors import OnwardError
 
@@ -47,3 +47,27 @@ def _dtype(name: str) -> ir.DataType:
             f"--input: {name!r} is no dtype; there are float32, float64, int64, bool, string and the like"
         )
     return known[spelt]
+
+
+def examples(declared: Sequence[Declared]) -> dict[str, Any]:
+    """Tensors of PyTorch such as the inputs are: open dimensions have sizes that nothing else is likely to have."""
+    import numpy as np
+    import torch
+
+    names = [dim for one in declared for dim in one.dims or () if isinstance(dim, str)]
+    sizes = dict(zip(dict.fromkeys(names), _PRIMES, strict=False))
+    if len(set(names)) > len(sizes):
+        raise OnwardError(f"--input: there are more than {len(_PRIMES)} names of dimensions")
+    draw = np.random.default_rng(0)
+    found: dict[str, Any] = {}
+    for one in declared:
+        shape = [dim if isinstance(dim, int) else sizes[str(dim)] for dim in one.dims or ()]
+        dtype = np.dtype(np.float32) if one.dtype is None else one.dtype.numpy()
+        if dtype.kind not in "fbiuV":
+            raise OnwardError(f"--input: PyTorch has no tensors of {dtype} to make up for {one.name!r}")
+        numbers = draw.standard_normal(shape) if dtype.kind in "fV" else draw.integers(0, 2, shape)
+        found[one.name] = torch.from_numpy(np.asarray(numbers)).to(getattr(torch, str(dtype)))
+    return found
+
+
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19)

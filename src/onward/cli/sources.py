@@ -116,6 +116,38 @@ def _sklearn(model: Any, args: argparse.Namespace) -> Model:
     return from_sklearn(estimator, SAMPLE.get(), check=not args.no_verify, **options)
 
 
+def _program(model: Any, args: argparse.Namespace) -> Model:
+    from onward.frontends.torch.convert import from_torch
+
+    if args.input:
+        raise OnwardError("--input is for modules: an exported program says what it takes")
+    return from_torch(model, opset=args.opset)
+
+
+def _module(module: Any, args: argparse.Namespace) -> Model:
+    """A module, exported with made-up inputs of the shapes that the user gives."""
+    from onward.cli.inputs import examples, parsed
+    from onward.frontends.torch.convert import from_torch
+    from onward.verification.artifacts.torch_module import arguments
+
+    declared = parsed(args.input)
+    if not declared:
+        raise OnwardError(
+            'a module does not say what it takes: give --input "x:float32[batch,3,224,224]" for each input'
+        )
+    args_, kwargs = arguments(module, examples(declared))
+    return from_torch(
+        module,
+        args_,
+        kwargs=kwargs,
+        dynamic={
+            one.name: {axis: dim for axis, dim in enumerate(one.dims or ()) if isinstance(dim, str)} for one in declared
+        },
+        input_names=None if kwargs else [one.name for one in declared],
+        opset=args.opset,
+    )
+
+
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     given: dict[str, Any] = {"allow_custom_ops": args.allow_custom_ops}
     return given | ({} if args.opset is None else {"opset": args.opset})
@@ -126,6 +158,8 @@ FRONTENDS: dict[str, Callable[[Any, argparse.Namespace], Model]] = {
     "TensorFlow graph": _saved_model,
     "Keras model": _keras,
     "TensorFlow Lite model": _tflite,
+    "exported PyTorch program": _program,
+    "PyTorch module": _module,
     "scikit-learn estimator": _sklearn,
     "XGBoost model": _xgboost,
     "LightGBM model": _lightgbm,
@@ -133,12 +167,39 @@ FRONTENDS: dict[str, Callable[[Any, argparse.Namespace], Model]] = {
 """By the kind, as `verification.artifacts` has it: a path, or an object in memory, to ONNX."""
 
 
+def _unpickled(path: Path) -> Any:
+    from onward.verification.artifacts.pickled import unpickled
+
+    return unpickled(path)
+
+
+def _saved_module(path: Path) -> Any:
+    from onward.verification.artifacts.torch_module import read_module
+
+    return read_module(path)
+
+
+def _package(path: Path) -> Any:
+    from onward.verification.artifacts.package import load_package
+    from onward.verification.artifacts.trust import need_trust
+
+    need_trust(path, "it is Python code")
+    return load_package(path)
+
+
+OPENED: dict[str, Callable[[Path], Any]] = {
+    "pickle": _unpickled,
+    "PyTorch module": _saved_module,
+    "generated PyTorch package": _package,
+}
+"""Kinds of files that hold an object, whose class then says what it is."""
+
+
 def read(args: argparse.Namespace) -> Original:
     """The model of a file, a folder or an object, whatever framework it is of."""
     from onward.cli.inputs import parsed
     from onward.cli.objects import built, is_name
     from onward.verification.artifacts import kind_of, kind_of_object, open_artifact, open_object
-    from onward.verification.artifacts.pickled import unpickled
     from onward.verification.artifacts.trust import TRUSTED
 
     TRUSTED.set(args.trust)
@@ -151,12 +212,13 @@ def read(args: argparse.Namespace) -> Original:
         kind = kind_of(path)
         if kind is None:
             return _onnx(path, args)
-        if kind.name == "pickle":
-            subject = unpickled(path)
+        if kind.name in OPENED:
+            subject = OPENED[kind.name](path)
         elif kind.name in ("SavedModel", "TensorFlow graph"):
             subject = _function(path, args)
             args.input = []
-    kind = kind_of_object(subject) or kind
+    if kind is None or kind.name in OPENED:
+        kind = kind_of_object(subject) or kind
     assert kind is not None
     if args.sample and kind.name != "scikit-learn estimator":
         raise OnwardError(f"--sample is for estimators of scikit-learn, and {args.model} is a {kind.name}")
@@ -208,5 +270,5 @@ def recognised() -> str:
     """What can be converted, and how it is told."""
     from onward.verification.artifacts import kinds
 
-    known = [f"{kind.name} ({kind.sign})" for kind in kinds() if kind.name in {*FRONTENDS, "pickle"}]
+    known = [f"{kind.name} ({kind.sign})" for kind in kinds() if kind.name in {*FRONTENDS, *OPENED}]
     return f"recognised are: {', '.join(['ONNX (its protobuf)', *known])}, and package.module:callable"

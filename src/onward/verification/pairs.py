@@ -49,6 +49,12 @@ def pairs(expected: Outputs, actual: Outputs, by: By = "name") -> Iterator[Pair]
             yield Pair(name, kind="unexpected", reason="the source has no such output")
 
 
+def by_names_of(names: list[str], found: Outputs) -> Outputs:
+    """Outputs under the names that another side has for them, where each has a partner there."""
+    partner = _partners(names, list(found), "name")
+    return {name: found[partner[name]] for name in names} if len(partner) == len(names) == len(found) else found
+
+
 def anywhere(name: str) -> str:
     """The name of an array with positions in sequences left out: noise is not that of one position."""
     return re.sub(r"\[\d+\]", "[]", name)

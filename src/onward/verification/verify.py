@@ -35,7 +35,7 @@ Other: TypeAlias = Source | Side
 
 
 def verify(
-    model: Source,
+    model: Other,
     against: Other | Iterable[Other] = "torch",
     *,
     source: str = "onnxruntime",
@@ -49,11 +49,11 @@ def verify(
     """Run `model` on `source`, run each of `against` on the same data, and compare.
 
     `model` is an ONNX model, or a file or folder of a framework (a generated package, `.pt2`, SavedModel, `.keras`,
-    `.tflite`). Each of `against` is the name of a runner for the same model (`torch`, `torch:compile`, `openvino`), or
-    another model or file; a `Path` is always a file. `inputs` are arrays by name, a list of such, or a path (`.npz`,
-    `.npy`, images, a folder of test data sets); without them data is generated that fits the graph. With `bisect` the
-    first node that differs is named, with `all_nodes` every value inside is compared, and `reduce_to` is a folder for
-    the smallest model that still differs.
+    `.tflite`), or a side that is open already. Each of `against` is the name of a runner for the same model (`torch`,
+    `torch:compile`, `openvino`), or another model or file; a `Path` is always a file. `inputs` are arrays by name, a
+    list of such, or a path (`.npz`, `.npy`, images, a folder of test data sets); without them data is generated that
+    fits the graph. With `bisect` the first node that differs is named, with `all_nodes` every value inside is compared,
+    and `reduce_to` is a folder for the smallest model that still differs.
 
     Further options: `dims` (sizes of dynamic dimensions by name), `seed`, `regimes` (`random`, `zeros`), `hard` (NaN,
     infinities, denormals, an empty batch as well), `atol` and `rtol` (instead of the tolerance by noise), and
@@ -64,9 +64,10 @@ def verify(
     progress(f"running {label(model)} on {source}")
     others = _several(against)
     try:
-        given = read(model)
+        given = model if isinstance(model, Side) else read(model)
         begun = _begun(others, given, how)
-        truth = Truth.of(open_side(given, source, how), inputs, how, [label(other) for other in others])
+        side = given if isinstance(given, Side) else open_side(given, source, how)
+        truth = Truth.of(side, inputs, how, [label(other) for other in others])
     except RunFailure as error:
         raise error if str(error).startswith(source) else RunFailure(f"{source}: {error}") from error
     report = Report(label(model), truth.side.name, environment=dict(environment()), notes=truth.notes)
@@ -302,7 +303,7 @@ def _several(against: Other | Iterable[Other]) -> list[Other]:
     return list(cast(Iterable[Other], against))
 
 
-def _begun(others: list[Other], model: Source, how: Options) -> dict[str, Callable[[], Run]]:
+def _begun(others: list[Other], model: Other, how: Options) -> dict[str, Callable[[], Run]]:
     """The first of the others, where it can be prepared while the source is; by the name of its runner."""
     first = others[0] if others else None
     if not isinstance(first, str) or not isinstance(model, Model) or how.is_isolated or not _is_runner(first):

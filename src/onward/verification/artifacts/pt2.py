@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -38,10 +38,13 @@ def recognise(path: Path) -> bool:
 
 
 def open_pt2(path: Path) -> Opened:
+    return open_program(read_program(path), ())
+
+
+def open_program(program: torch.export.ExportedProgram, inputs: Sequence[Declared]) -> Opened:
     import torch
     from torch.utils import _pytree as pytree
 
-    program = read_program(path)
     module = program.module()
     in_spec = program.call_spec.in_spec
     arguments = program.graph_signature.user_inputs
@@ -51,12 +54,19 @@ def open_pt2(path: Path) -> Opened:
         flat = [to_framework(inputs[arg]) if isinstance(arg, str) else arg for arg in arguments]
         args, kwargs = pytree.tree_unflatten(flat, in_spec)
         with torch.no_grad():
-            found = module(*args, **kwargs)
-        if isinstance(found, dict):
-            return {str(name): to_numpy(value) for name, value in found.items()}
-        return named([to_numpy(value) for value in pytree.tree_leaves(found)])
+            return outputs_of(module(*args, **kwargs))
 
     return Opened(run, _declared(program, names))
+
+
+def outputs_of(found: Any) -> Outputs:
+    """What a module gives, as arrays: those of a dict by name, others by place."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    if isinstance(found, dict) and all(isinstance(value, torch.Tensor) for value in found.values()):
+        return {str(name): to_numpy(value) for name, value in found.items()}
+    return named([to_numpy(value) for value in pytree.tree_leaves(found) if isinstance(value, torch.Tensor)])
 
 
 def read_program(path: Path) -> torch.export.ExportedProgram:
@@ -95,4 +105,13 @@ def _declare(name: str, example: Any) -> Declared:
     return Declared(name, dtype, tuple(dim if isinstance(dim, int) else str(dim) for dim in example.shape))
 
 
-register(Kind("exported PyTorch program", ("torch",), recognise, open_pt2, "a zip with archive_format pt2"))
+register(
+    Kind(
+        "exported PyTorch program",
+        ("torch",),
+        recognise,
+        open_pt2,
+        "a zip with archive_format pt2",
+        {"torch.export.exported_program.ExportedProgram": open_program},
+    )
+)
