@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from onward.training.adapters import lora
     from onward.training.capture import from_torch
     from onward.training.capture_keras import from_keras
+    from onward.training.capture_tensorflow import from_tensorflow
     from onward.training.ctc import CTC
     from onward.training.derivatives import gradient
     from onward.training.embed import OnnxLoss, OnnxOptimizer
@@ -34,6 +35,7 @@ _HOMES = {
     "adapters": ("lora",),
     "capture": ("from_torch",),
     "capture_keras": ("from_keras",),
+    "capture_tensorflow": ("from_tensorflow",),
     "ctc": ("CTC",),
     "derivatives": ("gradient",),
     "embed": ("OnnxLoss", "OnnxOptimizer"),
@@ -92,6 +94,7 @@ __all__ = [
     "Warmup",
     "check",
     "from_keras",
+    "from_tensorflow",
     "from_torch",
     "gradient",
     "load",

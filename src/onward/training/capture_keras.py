@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from onward.canon.lower import key_of
+from onward.canon.walk import all_nodes
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.keras.training import Captured, captured, tensor_name
 from onward.training.groups import exactly
@@ -65,6 +67,8 @@ def _assembled(model: Any, found: Captured, how: Taken, names: list[str]) -> Tra
             raise UnsupportedError(
                 f"the running statistics of {layer!r} would not follow the training: is it used twice?"
             )
+    if any(key_of(node) == "Dropout" for node in all_nodes(graph.graph) if node.graph is not graph.graph):
+        raise UnsupportedError("dropout inside a branch or a loop is not drawn")
     wanted = set(names)
     if not wanted:
         raise OnwardError("the model has no weights that are trained")

@@ -6,6 +6,8 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from onward.canon.build import Builder
+from onward.canon.walk import all_nodes
+from onward.errors import UnsupportedError
 from onward.training.modes import inference_mode
 from onward.training.targets import class_labels
 from onward.training.trainable import LOSS, Trainable, give_out, keep_outputs
@@ -14,6 +16,8 @@ RIGHT = "onward.right"
 """How many labels the highest score was that of."""
 COUNTED = "onward.counted"
 """How many labels were of a class."""
+RANDOM = {"RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Bernoulli", "Multinomial"}
+"""Ops that draw numbers, whatever the mode."""
 
 
 def evaluation(trainable: Trainable) -> ir.Model:
@@ -32,4 +36,9 @@ def evaluation(trainable: Trainable) -> ir.Model:
     common.RemoveUnusedNodesPass()(model)
     inference_mode(model)
     common.RemoveUnusedNodesPass()(model)
+    if drawn := next((node for node in all_nodes(model.graph) if node.op_type in RANDOM), None):
+        raise UnsupportedError(
+            f"the loss without what is drawn in training is not known: {drawn.op_type} {drawn.name!r} has one mode "
+            "only; evaluate the model that is saved"
+        )
     return model

@@ -73,12 +73,15 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
         raise UnsupportedError(f"the model has training information already, for opset {before} instead of {after}")
     now = {**trainable.weights(trainable.parameters), **trainable.buffers}
     lift_constants(inference, now)
+    weights = inference.graph.initializers
+    apart = {name: array for name, array in trainable.buffers.items() if name not in weights}
     for name, array in now.items():
-        inference.graph.initializers[name].const_value = ir.Tensor(array, name=name)
+        if name not in apart:
+            weights[name].const_value = ir.Tensor(array, name=name)
     step = whole_step(trainable, symbolic)
     bases = {name: step.model.graph.initializers[a.base] for name, a in trainable.adapters.items()}
     info, held = onnx.TrainingInfoProto(), dict(trainable.original.held)
-    _write_algorithm(info.algorithm, step, inference.graph, trainable.parameters, held)
+    _write_algorithm(info.algorithm, step, inference.graph, {**trainable.parameters, **apart}, held)
     recipe = Recipe(
         step.loss.name or "",
         {name: value.name or "" for name, value in step.gradients.items()},
@@ -106,8 +109,7 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
             starts[value.name or ""] = trainable.state[name], initial(trainable.optimizer, slot)
     starts[step.count.name or ""] = np.zeros((), np.int64), 0.0
     names = [name for name in (*trainable.parameters, *trainable.buffers) if name in inference.graph.initializers]
-    weights = {name: inference.graph.initializers[name] for name in names}
-    graph, bound = initialization(starts, weights, scratch)
+    graph, bound = initialization(starts, {name: weights[name] for name in names}, scratch)
     info.initialization.CopyFrom(graph)
     _bind(info.initialization_binding, bound)
     original = trainable.original
@@ -120,9 +122,12 @@ def _bind(entries: Any, bindings: Mapping[str, str]) -> None:
 
 
 def _write_algorithm(
-    algorithm: onnx.GraphProto, step: Step, outer: ir.Graph, parameters: Mapping[str, Array], held: Held
+    algorithm: onnx.GraphProto, step: Step, outer: ir.Graph, arrays: Mapping[str, Array], held: Held
 ) -> None:
-    """Write the graph of a step behind the inference graph: it shares weights, and has other names else."""
+    """Write the graph of a step behind the inference graph: it shares weights, and has other names else.
+
+    `arrays` are the weights, some of which the inference graph may not have: adapters, counts.
+    """
     graph = step.model.graph
     taken = all_names(outer)
     used = taken | all_names(graph)
@@ -150,11 +155,10 @@ def _write_algorithm(
         for value in (*own, *(output for node in inner for output in node.outputs)):
             if value.name in taken:
                 rename(value)
-    for name, value in step.parameters.items():
-        if name not in taken:  # an adapter
-            graph.inputs.remove(value)
-            value.const_value = ir.Tensor(parameters[name], name=name)
-            graph.register_initializer(value)
+    for value in [value for value in graph.inputs if value.name in arrays and value.name not in taken]:
+        graph.inputs.remove(value)
+        value.const_value = ir.Tensor(arrays[value.name or ""], name=value.name)
+        graph.register_initializer(value)
     for node in graph:
         if node.domain == TRAINING and node.op_type == "Gradient":
             node.attributes["y"] = ir.AttrString("y", step.loss.name or "")

@@ -35,7 +35,7 @@ def _said(given: Any, rank: int | None, labels: str) -> Loss | None:
     import keras
 
     loss = keras.losses.get(given)
-    options = loss.get_config() if hasattr(loss, "get_config") else {}
+    options = {**(loss.get_config() if hasattr(loss, "get_config") else {}), **getattr(loss, "_fn_kwargs", {})}
     if options.get("reduction", MEANS[0]) not in MEANS or options.get("axis", -1) != -1:
         return None
     logits, smoothing = options.get("from_logits", False), options.get("label_smoothing", 0.0)

@@ -19,10 +19,12 @@ VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout", "C
 
 
 def order_nodes(graph: onnx.GraphProto) -> None:
-    """Sort nodes that are in some possible order already. What leads to an output is computed when that is its turn."""
+    """Sort nodes. What leads to an output is computed when that is its turn."""
     nodes = sorted(graph.node, key=lambda node: is_update(node))
-    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    needs = [{makers[name] for name in reads(node) if name in makers} for node in nodes]
+    makers, needs = _dependences(nodes)
+    if any(before > index for index, each in enumerate(needs) for before in each):  # ONNX Runtime may write it so
+        nodes = [nodes[index] for index in _on_demand(range(len(nodes)), needs, range(len(nodes)))]
+        makers, needs = _dependences(nodes)
     _write_last(nodes, needs)
     depths: list[int] = []
     for before in needs:
@@ -31,6 +33,12 @@ def order_nodes(graph: onnx.GraphProto) -> None:
     order = _on_demand(sorted(ends, key=lambda index: (depths[index], index)), needs, depths)
     del graph.node[:]
     graph.node.extend(nodes[index] for index in order)
+
+
+def _dependences(nodes: Sequence[onnx.NodeProto]) -> tuple[dict[str, int], list[set[int]]]:
+    """Which node makes each value, and which nodes each one needs."""
+    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    return makers, [{makers[name] for name in reads(node) if name in makers} for node in nodes]
 
 
 def is_update(node: onnx.NodeProto) -> bool:

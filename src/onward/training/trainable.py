@@ -53,7 +53,7 @@ class Trainable:
     optimizer: Optimizer
     parameters: dict[str, Array] = field(default_factory=dict)
     buffers: dict[str, Array] = field(default_factory=dict)
-    """Running statistics, which a step changes without a gradient."""
+    """What a step changes without a gradient: running statistics, or whatever the model does not even hold."""
     state: dict[str, Array] = field(default_factory=dict)
     """Of the optimizer: `<parameter>.<slot>`."""
     labels: list[str] = field(default_factory=list)

@@ -25,7 +25,7 @@ from onward.training.session import Batch, Feeds, bind_input, bind_output, open_
 from onward.training.targets import class_labels
 from onward.training.trainable import LOSS, Trainable, check_rate
 from onward.training.update import stepping
-from onward.training.weights import check_homes, with_weights
+from onward.training.weights import check_homes, homes, with_weights
 from onward.verification.runners import raised_failures
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Trainer:
         self.accumulated = 0
         """Batches since the last step of the optimizer, where several make one."""
         self._threads, self._kernels = threads, kernels
-        dtypes = {array.dtype for array in trainable.parameters.values()}
+        dtypes = {array.dtype for array in trainable.parameters.values()} or {np.dtype(np.float32)}
         if len(dtypes) != 1:
             raise OnwardError(f"parameters of several dtypes are not trained together: {sorted(map(str, dtypes))}")
         dtype = dtypes.pop()
@@ -72,7 +72,7 @@ class Trainer:
             raise UnsupportedError(
                 f"weights of {dtype} are not trained: small steps would be rounded away. Convert the model to float32"
             )
-        check_homes(trainable.original, [*trainable.weights(trainable.parameters), *trainable.buffers])
+        check_homes(trainable.original, trainable.weights(trainable.parameters))
         self._weights = Flat.of(trainable.parameters, dtype)
         set_aside(trainable)
         self._sums = self._weights.like() if trainable.accumulate > 1 else None
@@ -84,7 +84,7 @@ class Trainer:
         self._update = None
         if self._used is not None:
             self._bind(self._used.session, self._used.binding)
-        else:
+        elif trainable.parameters:
             self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
         first = self._used or self._kept
         own = {*self._weights.views, *self._buffers, *first.own}
@@ -308,7 +308,10 @@ class Trainer:
         """The model as it was given, with the weights as they are now, or with their moving averages."""
         self._check_whole()
         weights = self.trainable.average(self.state) if average else self.parameters
-        return with_weights(self.trainable.original, self.trainable.weights(weights) | self._buffers)
+        original = self.trainable.original
+        known = homes(original.ir.graph)
+        statistics = {name: array for name, array in self._buffers.items() if name in known}
+        return with_weights(original, self.trainable.weights(weights) | statistics)
 
     def _check_whole(self) -> None:
         if self.torn:

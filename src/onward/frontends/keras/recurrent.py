@@ -50,12 +50,13 @@ class Recurrent:
     states: int
     """How many initial states are given."""
     roles: tuple[str, ...]
-    """Which weight each captured variable is."""
+    """Which weight each captured variable is; the seeds of dropout, which is not drawn, are none."""
 
     def __call__(self, op: Writer, *inputs: Value) -> Sequence[Value]:
         tensors = [value for value in inputs if isinstance(value, Tensor)]
         variables = [value for value in inputs if isinstance(value, Variable)]
-        weights = {role: op.translator.weight(variable) for role, variable in zip(self.roles, variables, strict=True)}
+        own = {role: variable for role, variable in zip(self.roles, variables, strict=True) if role}
+        weights = {role: op.translator.weight(variable) for role, variable in own.items()}
         sequence, rest = tensors[0], tensors[1:]
         mask = rest.pop(0) if self.masked else None
         x = op.transpose(sequence.ranked(3), [1, 0, 2])
@@ -82,12 +83,26 @@ class Recurrent:
     def _gates(self, op: Writer, weight: Tensor) -> Tensor:
         """From columns of gates in Keras' order to rows in ONNX's."""
         order = GATES[self.kind]
-        parts = np.split(op.fixed(weight, "the weight"), len(order), axis=1)
+        known = op.known(weight)
+        if known is None:
+            return op.unsqueeze(op.transpose(self._ordered(op, weight), [1, 0]), [0])
+        parts = np.split(known, len(order), axis=1)
         return op.stored(weight, np.concatenate([parts[i] for i in order], axis=1).T[None])
+
+    def _ordered(self, op: Writer, weight: Tensor) -> Tensor:
+        """A weight that is trained, with the gates along its last axis in ONNX's order."""
+        order = GATES[self.kind]
+        if list(order) == sorted(order):
+            return weight
+        parts = op.many("Split", len(order), weight, op.ints([self.units] * len(order)), axis=-1)
+        return op.Concat(*(parts[i] for i in order), axis=-1)
 
     def _bias(self, op: Writer, weight: Tensor) -> Tensor:
         order = GATES[self.kind]
-        known = op.fixed(weight, "the bias")
+        known = op.known(weight)
+        if known is None:
+            one = op.Reshape(self._ordered(op, weight), op.ints([1, -1]))
+            return one if weight.rank == 2 else op.Concat(one, op.zeros_like(one), axis=1)
         rows = known.reshape(-1, known.shape[-1])
         placed = [np.concatenate([np.split(row, len(order))[i] for i in order]) for row in rows]
         if len(placed) == 1:
@@ -149,20 +164,21 @@ def _whole(name: str, original: Any) -> Any:
         }
         handles = {id(w._value.handle): role for role, w in weights.items() if w is not None}
         roles = tuple(handles.get(id(captured), "") for captured in concrete.captured_inputs)
-        if set(roles) == set(handles.values()) and len(roles) == len(handles):
-            COMPOSITES[concrete.name if isinstance(concrete.name, str) else concrete.name.decode()] = Recurrent(
-                name,
-                self.units,
-                tuple(activations),
-                self.return_sequences,
-                self.return_state,
-                self.go_backwards,
-                getattr(self, "zero_output_for_mask", False),
-                getattr(self, "reset_after", False),
-                mask is not None,
-                len(states),
-                roles,
-            )
+        if not set(handles.values()) <= set(roles):
+            return original(self, sequences, initial_state=initial_state, mask=mask, training=training)
+        COMPOSITES[concrete.name if isinstance(concrete.name, str) else concrete.name.decode()] = Recurrent(
+            name,
+            self.units,
+            tuple(activations),
+            self.return_sequences,
+            self.return_state,
+            self.go_backwards,
+            getattr(self, "zero_output_for_mask", False),
+            getattr(self, "reset_after", False),
+            mask is not None,
+            len(states),
+            roles,
+        )
         return concrete(*tensors)
 
     return call

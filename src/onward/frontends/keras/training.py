@@ -17,7 +17,15 @@ from onward.frontends.tensorflow.trained import Storage, Trained, trained
 from onward.model import Model
 
 LOSS = "loss"
-SPARSE = {"SparseCategoricalCrossentropy", "sparse_categorical_crossentropy"}
+SPARSE = {
+    "SparseCategoricalCrossentropy",
+    "sparse_categorical_crossentropy",
+    "CategoricalGeneralizedCrossEntropy",
+    "categorical_generalized_cross_entropy",
+    "Circle",
+    "circle",
+}
+"""Losses that take classes."""
 GUESSED = {"crossentropy", "ce"}
 """Losses that Keras chooses when it sees labels."""
 
@@ -140,7 +148,7 @@ def _targets(model: Any, function: Any, names: Sequence[str] | None, labels: Seq
     specs = []
     for index, (output, name, label) in enumerate(zip(outputs, own, called, strict=True)):
         loss = loss_of(model.loss, index, name)
-        if loss in GUESSED if isinstance(loss, str) else False:
+        if isinstance(loss, str) and loss in GUESSED:
             raise OnwardError(f"which labels the loss {loss!r} takes is not known: give `labels=`, a tf.TensorSpec")
         how = keras.losses.get(loss) if loss is not None else None
         kind = getattr(how, "__name__", type(how).__name__)

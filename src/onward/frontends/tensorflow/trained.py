@@ -30,10 +30,19 @@ class Storage:
 
     orders: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """The axes of those that are stored in another order, as convolutions want them."""
+    _names: dict[str, list[Any]] = field(default_factory=dict)
+
+    def name(self, variable: Variable) -> str:
+        """One of its own, where TensorFlow lets several have the same."""
+        same = self._names.setdefault(variable.name, [])
+        if not any(handle is variable.handle for handle in same):
+            same.append(variable.handle)
+        number = next(i for i, handle in enumerate(same) if handle is variable.handle)
+        return f"{variable.name}_{number}" if number else variable.name
 
     def stored(self, name: str, array: Array) -> Array:
         order = self.orders.get(name)
-        return array if order is None else np.ascontiguousarray(array.transpose(order))
+        return np.asarray(array) if order is None else np.ascontiguousarray(array.transpose(order))
 
 
 @dataclass
@@ -90,6 +99,7 @@ class _Translator(Translator):
 
     def weight(self, variable: Variable) -> Tensor:
         if variable.value is None:
+            variable.name = self.storage.name(variable)
             if self.op.names.value(variable.name) != variable.name:
                 raise UnsupportedError(
                     f"something else is called {variable.name!r}, too: rename the layer or the variable"
@@ -150,6 +160,7 @@ def trained(
     changed = translator.close()
     variables = {variable.name: variable for variable in translator.held}
     made = finished(translator, Model(translator.model))
+    made.ir.graph.sort()
     hold(made, {name: storage.stored(name, variable.array) for name, variable in variables.items()})
     return Trained(made, variables, changed)
 

@@ -101,7 +101,11 @@ class Translator:
             definition = self._definition(name, graph)
             try:
                 self._graphs[name] = function_def_to_graph(definition)
-            except (ValueError, LookupError, RuntimeError):  # it calls a function that the program does not know, but the graph
+            except (
+                ValueError,
+                LookupError,
+                RuntimeError,
+            ):  # it calls a function that the program does not know, but the graph
                 with self._home(graph).as_default():
                     self._graphs[name] = function_def_to_graph(definition)
         return self._graphs[name]

@@ -22,6 +22,8 @@ class Variable:
     value: Tensor | None = None
     """What it holds now; None as long as nobody asked."""
     assigned: bool = False
+    handle: Any = None
+    """What TensorFlow knows it by, where it is known."""
 
 
 @dataclass(frozen=True, eq=False)

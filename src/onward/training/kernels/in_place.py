@@ -76,6 +76,8 @@ def with_updates(trainable: Trainable) -> tuple[ir.Model, dict[str, str]]:
     """
     if trainable.clip_norm is not None or trainable.accumulate > 1:
         raise UnprintableError("all gradients are wanted at once")
+    if not trainable.parameters:
+        raise UnprintableError("there are no gradients")
     slots = list(trainable.optimizer.states)
     dtype = next(iter(trainable.parameters.values())).dtype
     kinds, graphs = step_graphs(trainable, dtype)
