@@ -42,6 +42,24 @@ def wide(x: Tensor) -> Tensor:
     return x.cast(ir.DataType.DOUBLE)
 
 
+def log1p(op: Builder, x: Tensor) -> Tensor:
+    """log(1 + x), exact near zero: what `1 + x` rounds away is made good by the quotient."""
+    one = op.like(1, x)
+    shifted = x + one
+    lost = op.Equal(shifted, one)
+    ratio = x / op.where(lost, one, shifted - one)
+    exact = op.where(lost, x, op.Log(shifted) * ratio)
+    return op.where(op.IsInf(shifted), shifted, exact) if shifted.dtype != ir.DataType.FLOAT16 else exact
+
+
+def expm1(op: Builder, x: Tensor) -> Tensor:
+    """exp(x) - 1, exact near zero by the same quotient."""
+    power = op.Exp(x)
+    lost = op.Equal(power, 1.0)
+    exact = (power - 1.0) * (x / op.Log(op.where(lost, op.like(2.0, x), power)))
+    return op.where(lost, x, op.where(op.Abs(x) < 1.0, exact, power - 1.0))
+
+
 def lgamma(op: Builder, x: Tensor) -> Tensor:
     """Below one half by the reflection formula."""
     z = wide(x)

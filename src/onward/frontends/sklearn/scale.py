@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
-from onward.frontends.decompose.special import ndtri
+from onward.frontends.decompose.special import expm1, log1p, ndtri
 from onward.frontends.sklearn.interpolate import interpolated
 from onward.frontends.sklearn.registry import Outputs, rule
 from onward.frontends.sklearn.writer import Data, Writer
@@ -91,14 +91,6 @@ def _yeo_johnson(op: Writer, x: Tensor, lambdas: Any) -> Tensor:
     up = _box_cox(op, op.Max(x, op.reals(0.0)) + 1.0, lambdas)
     down = _box_cox(op, 1.0 - op.Min(x, op.reals(0.0)), 2.0 - lambdas)
     return op.Where(x >= 0, up, -down)
-
-
-def expm1(op: Writer, x: Tensor) -> Tensor:
-    """exp(x) - 1, exact also where x is small: 2 sinh(x/2) exp(x/2) by the quotient of Kahan."""
-    u = op.Exp(x)
-    exact = (u - 1.0) * x / op.Log(u)
-    small = op.Equal(u, 1.0)
-    return op.where(small, x, op.where(op.Equal(u, 0.0), -1.0, exact))
 
 
 @rule("QuantileTransformer")
@@ -198,12 +190,6 @@ def function_of(op: Writer, function: Any) -> Any:
             f"the function {name} is Python code: of functions those of numpy such as log1p are known"
         )
     return known[function]
-
-
-def log1p(op: Writer, x: Tensor) -> Tensor:
-    """log(1 + x), exact also where x is small, by the quotient of Kahan."""
-    u = x + 1.0
-    return op.where(op.Equal(u, 1.0), x, op.Log(u) * x / (u - 1.0))
 
 
 @rule("KBinsDiscretizer")

@@ -8,6 +8,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.frontends.decompose import special
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
@@ -170,21 +171,12 @@ def xdivy(op: Writer, x: Tensor, y: Tensor) -> Tensor:
 
 @rule("Log1p")
 def log1p(op: Writer, x: Tensor) -> Tensor:
-    """Exact near zero: what `1 + x` rounds away is made good by the quotient."""
-    one = op.like(1, x)
-    shifted = x + one
-    lost = op.Equal(shifted, one)
-    ratio = x / op.where(lost, one, shifted - one)
-    exact = op.where(lost, x, op.Log(shifted) * ratio)
-    return op.where(op.IsInf(shifted), shifted, exact) if shifted.dtype != ir.DataType.FLOAT16 else exact
+    return special.log1p(op, x)
 
 
 @rule("Expm1")
 def expm1(op: Writer, x: Tensor) -> Tensor:
-    """By the sine of half the way: `exp(x) - 1 = 2 sinh(x/2) exp(x/2)`, which loses nothing near zero."""
-    half = x * 0.5
-    near = op.Sinh(half) * op.Exp(half) * 2.0
-    return op.where(op.Abs(x) < 1.0, near, op.Exp(x) - 1.0)
+    return special.expm1(op, x)
 
 
 @rule("FloorDiv")
