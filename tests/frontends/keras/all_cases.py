@@ -22,13 +22,7 @@ REFUSED_CASES = {
     "Hashing with a mask": "ONNX has no op for the bytes of a string",
     "HashedCrossing": "ONNX has no op for the bytes of a string",
     "StringLookup more unknown": "ONNX has no op for the bytes of a string",
-    "TextVectorization": "no rule for regular expressions that replace",
-    "TextVectorization of fixed length": "no rule for regular expressions that replace",
-    "TextVectorization multi hot": "no rule for regular expressions that replace",
-    "TextVectorization count": "no rule for regular expressions that replace",
-    "TextVectorization lower": "ONNX changes the case of letters beyond ASCII as well",
-    "TextVectorization by letters": "no rule for regular expressions that replace",
-    "TextVectorization in pairs": "no rule for regular expressions that replace",
+    "TextVectorization by letters": "ONNX has no op for the letters of a string",
 }
 """Cases that are refused, each with the reason; that one converts after all is a failure too."""
 

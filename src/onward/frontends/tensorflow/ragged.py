@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
-from onward.frontends.tensorflow.segment import grouped
+from onward.frontends.tensorflow.segment import bins, grouped
 from onward.frontends.tensorflow.writer import FAR, Writer
 
 
@@ -116,3 +117,53 @@ def ragged_to_sparse(op: Writer, *parts: Tensor) -> list[Tensor]:
     longest = op.reduced("ReduceMax", op.Concat(lengths, op.ints([0]), axis=0), [0], keepdims=True)
     places = op.Concat(op.unsqueeze(row, [1]), op.unsqueeze(place, [1]), axis=1)
     return [places, values, op.Concat(op.Shape(lengths), longest, axis=0)]
+
+
+@rule("RaggedBincount")
+def ragged_bincount(
+    op: Writer, splits: Tensor, x: Tensor, size: Tensor, weights: Tensor, *, binary_output: bool = False
+) -> Tensor:
+    """The bins of each row of a ragged tensor."""
+    row = rows_of(op, splits, op.flat(op.Size(x)))
+    return bins(op, x, size, weights, binary_output, row, op.flat(op.Size(splits)) - op.ints([1]))
+
+
+@rule("StringNGrams")
+def ngrams(
+    op: Writer,
+    data: Tensor,
+    splits: Tensor,
+    *,
+    ngram_widths: Sequence[int],
+    separator: str,
+    pad_width: int = 0,
+    preserve_short_sequences: bool = False,
+    left_pad: str = "",
+    right_pad: str = "",
+) -> list[Tensor]:
+    """The runs of words of each row, by their lengths in the order given, and where rows of them begin."""
+    op.need(20, "a join of strings")
+    if pad_width or left_pad or right_pad or preserve_short_sequences:
+        raise UnsupportedError("runs of words that are filled up, or that are too short")
+    count = op.flat(op.Size(data))
+    row = rows_of(op, splits, count)
+    runs, rows, order = [], [], []
+    for place, width in enumerate(ngram_widths):
+        last = op.Max(count - op.ints([width - 1]), op.index(0))
+        words = [op.Slice(data, op.ints([i]), last + op.ints([i]), op.ints([0])) for i in range(width)]
+        run = words[0]
+        for word in words[1:]:
+            run = op.StringConcat(op.StringConcat(run, op.text(separator)), word)
+        first, end = (op.Slice(row, op.ints([i]), last + op.ints([i]), op.ints([0])) for i in (0, width - 1))
+        whole = op.flat(op.NonZero(op.Equal(first, end)))
+        runs.append(op.Gather(run, whole))
+        rows.append(op.Gather(first, whole))
+        order.append(rows[-1] * op.index(len(ngram_widths)) + op.index(place))
+    row_of_run = op.Concat(*rows, axis=0)
+    total = op.flat(op.Size(row_of_run))
+    places = op.Range(op.index(0), op.squeeze(total, [0]), op.index(1))
+    key = op.Concat(*order, axis=0) * op.Max(total, op.index(1)) + places
+    sorted_ = op.many("TopK", 2, key, total, axis=0, largest=0, sorted=1)[1]
+    counts = bins(op, row_of_run, op.Size(splits) - op.index(1), op.constant(np.zeros(0, np.int64)), binary=False)
+    ends = op.Concat(op.ints([0]), op.CumSum(counts, op.index(0)), axis=0)
+    return [op.Gather(op.Concat(*runs, axis=0), sorted_), ends.cast(splits.dtype)]

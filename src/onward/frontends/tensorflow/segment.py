@@ -101,21 +101,34 @@ def sparse_segment(op: Writer, x: Tensor, rows: Tensor, groups: Tensor, count: T
 @rule("DenseBincount", "Bincount")
 def bincount(op: Writer, x: Tensor, size: Tensor, weights: Tensor, *, binary_output: bool = False) -> Tensor:
     """Of all numbers, or where there are rows of each row by itself; those beyond the size are left out."""
-    rank = op.rank(x, "what is counted")
-    whole = op.int64(x)
-    count = op.flat(op.int64(size))
+    if op.rank(x, "what is counted") != 2 or op.operation.type != "DenseBincount":
+        return bins(op, x, size, weights, binary_output)
+    rows = op.Slice(op.Shape(x), op.ints([0]), op.ints([1]))
+    row = op.unsqueeze(op.Range(op.index(0), op.squeeze(rows, [0]), op.index(1)), [1])
+    return bins(op, x, size, weights, binary_output, row, rows)
+
+
+def bins(
+    op: Writer,
+    x: Tensor,
+    size: Tensor,
+    weights: Tensor,
+    binary: bool,
+    row: Tensor | None = None,
+    rows: Tensor | None = None,
+) -> Tensor:
+    """How often each number is there; with `row`, the row of each number, in each of `rows`."""
+    whole, count = op.int64(x), op.flat(op.int64(size))
     within = op.And(whole >= op.index(0), whole < count)
-    places, bins = whole, count
-    if rank == 2 and op.operation.type == "DenseBincount":
-        rows = op.Slice(op.Shape(x), op.ints([0]), op.ints([1]))
-        row = op.unsqueeze(op.Range(op.index(0), op.squeeze(rows, [0]), op.index(1)), [1])
-        places, bins = whole + row * count, count * rows
+    places, size = whole, count
+    if row is not None and rows is not None:
+        places, size = whole + row * count, count * rows
     weighted = weights.sizes is None or 0 not in weights.sizes
     each = op.flat(weights) if weighted else op.Expand(op.like(1, weights), op.flat(op.Size(x)))
-    counted = grouped(op, each, op.flat(op.where(within, places, op.index(-1))), bins, "Sum")
-    if bins is not count:
+    counted = grouped(op, each, op.flat(op.where(within, places, op.index(-1))), size, "Sum")
+    if rows is not None:
         counted = op.Reshape(counted, op.Concat(rows, count, axis=0))
-    return op.Min(counted, op.like(1, counted)) if binary_output else counted
+    return op.Min(counted, op.like(1, counted)) if binary else counted
 
 
 @rule("Cumprod")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,44 @@ def _joined(op: Writer, x: Tensor, axis: int, separator: str) -> Tensor:
 def regex_full_match(op: Writer, x: Tensor, *, pattern: str) -> Tensor:
     op.need(20, "a regular expression")
     return op.RegexFullMatch(x, pattern=pattern)
+
+
+@rule("StaticRegexReplace")
+def static_regex_replace(op: Writer, x: Tensor, *, pattern: str, rewrite: str, replace_global: bool = True) -> Tensor:
+    return replaced(op, x, pattern, rewrite, replace_global)
+
+
+@rule("RegexReplace")
+def regex_replace(op: Writer, x: Tensor, pattern: Tensor, rewrite: Tensor, *, replace_global: bool = True) -> Tensor:
+    texts = [str(_plain(op.fixed(text, "the regular expression"))[0]) for text in (pattern, rewrite)]
+    return replaced(op, x, texts[0], texts[1], replace_global)
+
+
+def replaced(op: Writer, x: Tensor, pattern: str, rewrite: str, everywhere: bool) -> Tensor:
+    """Where the pattern is a text, or one of some characters: strings are split there, and joined again."""
+    op.need(20, "a regular expression")
+    texts = _texts(pattern)
+    rank = op.rank(x, "the strings")
+    if texts is None or not everywhere or "\\" in rewrite or any(text in rewrite for text in texts):
+        raise UnsupportedError(f"what the regular expression {pattern!r} finds cannot be replaced by {rewrite!r}")
+    for text in texts:
+        pieces, counts = op.many("StringSplit", 2, x, delimiter=text)
+        if rewrite:
+            places = op.Range(op.index(0), op.Gather(op.Shape(pieces), op.index(rank)), op.index(1))
+            later = op.And(places > op.index(0), places < op.unsqueeze(counts, [rank]))
+            pieces = op.StringConcat(op.Where(later, op.text(rewrite), op.text("")), pieces)
+        x = op.squeeze(_joined(op, pieces, rank, ""), [rank])
+    return x
+
+
+def _texts(pattern: str) -> list[str] | None:
+    """What a regular expression finds, if that is one text, or any of some characters of ASCII."""
+    plain = r"[^\\.^$*+?()\[\]{}|]|\\[^a-zA-Z0-9]"
+    if re.fullmatch(f"({plain})+", pattern):
+        return [re.sub(r"\\(.)", r"\1", pattern)]
+    if not pattern.isascii() or not re.fullmatch(r"\[(?!\^)(?:[^\[\]\\]|\\[^a-zA-Z0-9])+\]", pattern):
+        return None
+    return [character for character in map(chr, range(128)) if re.fullmatch(pattern, character)]
 
 
 @rule("AsString")
