@@ -17,6 +17,7 @@ from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.boosting.graph import begun, both, finished, flat, labelled
 from onward.frontends.boosting.lightgbm_text import ZERO, Forest, Linear, read
 from onward.frontends.boosting.trees import AT_MOST, Array, changed, reached, scores
+from onward.frontends.decompose.special import log1p
 from onward.frontends.tensorflow.convert import OPSET
 from onward.model import Model
 from onward.verification.artifacts.boosting import lightgbm_file
@@ -43,11 +44,8 @@ def _maybe_squared(op: Builder, score: Tensor, options: Mapping[str, str]) -> Te
 
 
 def _softplus(op: Builder, score: Tensor, options: Mapping[str, str]) -> Tensor:
-    """`log(1 + exp(score))`, which is as exact for small results; ONNX Runtime has Softplus in float32 only."""
-    power = op.Exp(-op.Abs(score))
-    sum_ = power + 1
-    exact = op.Where(op.Equal(sum_, 1.0), power, op.Log(sum_) * power / (sum_ - 1))
-    return op.Max(score, 0.0) + exact
+    """`log(1 + exp(score))`; ONNX Runtime has Softplus in float32 only."""
+    return op.Max(score, 0.0) + log1p(op, op.Exp(-op.Abs(score)))
 
 
 LINKS: dict[str, Link] = {
