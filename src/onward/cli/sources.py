@@ -63,7 +63,7 @@ def _keras(model: Any, args: argparse.Namespace) -> Model:
             names = ", ".join(source.name for source in beside)
             raise OnwardError(f"{model}: layers of it are defined in {names} beside it; --trust runs that code")
         define_layers(model)
-    return from_keras(model, **_options(args))
+    return from_keras(model, training=False, **_options(args))
 
 
 def _tflite(path: Any, args: argparse.Namespace) -> Model:

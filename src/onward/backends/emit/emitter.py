@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
-from onward.backends.emit.names import has_scope, scope_of
+from onward.backends.emit.names import has_scope, path_of, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Define, Do, Group, Keyword, Scope, Statement
 from onward.backends.emit.target import Target
 from onward.backends.emit.weights import Part, Weights, text
@@ -128,6 +128,12 @@ class Emitter:
         """Whether the input is a floating-point weight of the file, as opposed to a number in the computation."""
         value = _value(x)
         return self.constant_of(value) is not None and self.weights.is_named(value) and value.dtype in FLOATING
+
+    def named_otherwise(self, **parts: Expr | None) -> bool:
+        """Whether the original's state dict has one of these under a name that a module's attribute cannot have."""
+        names = {attribute: _value(part).name for attribute, part in parts.items() if part is not None}
+        known = self.weights.signature
+        return any(name in known and path_of(name)[-1] != attribute for attribute, name in names.items() if name)
 
     # Inputs as Python numbers
 

@@ -177,7 +177,7 @@ def _layer(
 ) -> Expr:
     """A module where it can own the weights, else a call of the function."""
     weight = e.const(w)
-    if weight is None or (b is not None and e.const(b) is None):
+    if weight is None or (b is not None and e.const(b) is None) or e.named_otherwise(weight=w, bias=b):
         function: Expr = getattr(F, f"conv{rank}d" if name == "Conv" else f"conv_transpose{rank}d")
         return function(x, w, **options(bias=b), **arguments)
     first, second = weight.shape[:2]

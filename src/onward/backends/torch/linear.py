@@ -33,7 +33,15 @@ def transposed(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def linear_layer(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, weight_is_transposed: bool) -> Expr:
-    """`nn.Linear` with a constant weight: stored (out, in), or (in, out) where it is transposed."""
+    """`nn.Linear` with a constant weight: stored (out, in), or (in, out) where it is transposed.
+
+    A call of the function where the weight is a parameter by itself, as in `nn.MultiheadAttention`.
+    """
+    if e.named_otherwise(weight=weight, bias=bias):
+        if not weight_is_transposed and (bias is None or e.rank(bias) == 1):
+            return F.linear(x, weight) if bias is None else F.linear(x, weight, bias)
+        product = x @ (weight if weight_is_transposed else weight.T)
+        return product if bias is None else product + bias
     shape = e.shape(weight)
     assert shape is not None
     out, size = reversed(shape) if weight_is_transposed else shape
