@@ -1,6 +1,7 @@
 """Ops in dtypes that TensorFlow, or TensorFlow Lite, has no kernels for: refused, or computed in another dtype."""
 
 import importlib.util
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -154,6 +155,20 @@ def test_the_command_says_what_it_casts(convert: Convert, tmp_path: Path) -> Non
     assert code == 2 and "--cast up computes it in uint8" in said and not (tmp_path / "out").exists()
     code, said = convert(model, "savedmodel", tmp_path, "--cast", "up")
     assert code == 0 and "cast: Unique 'here': bool, computed in uint8" in said and "verified" in said
+
+
+@pytest.mark.parametrize("to", ["tensorflow", "savedmodel", "tflite"])
+def test_reports_tell_of_casts(convert: Convert, tmp_path: Path, to: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """That of the conversion, and what `onward verify` says of the result later on."""
+    op = "Conv" if to == "tflite" else "Unique"
+    model = made_in(np.float16) if to == "tflite" else one_node("Unique", np.array([True, False, True]))
+    page, data = tmp_path / "report.html", tmp_path / "report.json"
+    for report in (page, data):
+        assert convert(model, to, tmp_path, "--cast", "up", "--report", str(report))[0] == 0
+    assert f"<li>cast: {op} " in page.read_text()
+    assert [note for note in json.loads(data.read_text())["notes"] if note.startswith(f"cast: {op} ")]
+    assert main(["verify", str(tmp_path / "model.onnx"), str(tmp_path / "out"), "--on", "reference", "--json"]) == 0
+    assert [note for note in json.loads(capsys.readouterr().out)["notes"] if f": cast: {op} " in note]
 
 
 def test_half_precision_becomes_a_tflite_file(convert: Convert, tmp_path: Path) -> None:

@@ -434,6 +434,17 @@ def test_wrong_options(run: Run, tmp_path: Path, to: str, options: list[str], wo
     assert list(tmp_path.iterdir()) == [], "nothing is written"
 
 
+@pytest.mark.parametrize("to", ["savedmodel", "tflite"])
+def test_a_rank_that_tracing_needs_and_nothing_tells(run: Run, tmp_path: Path, to: str) -> None:
+    header = '<ir_version: 9, opset_import: ["" : 20]>'
+    model = onnx.parser.parse_model(f"{header} g (float x, float[k] s) => (float y) {{ y = Resize(x, , s) }}")
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.type.tensor_type.ClearField("shape")
+    onnx.save(model, tmp_path / "m.onnx")
+    code, said = run(tmp_path / "m.onnx", to, tmp_path / "out")
+    assert code == 2 and "not even the rank of 'x' is known" in said and not (tmp_path / "out").exists()
+
+
 def test_output_of_the_wrong_kind(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()

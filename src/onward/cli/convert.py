@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import shutil
 import tempfile
@@ -106,6 +107,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
     command.add_argument(
         "--verify-on", metavar="RUNNER", help="what runs the original: onnxruntime, or reference where it cannot"
+    )
+    command.add_argument(
+        "--report", metavar="FILE", help="what verification found, and casts: a page, or JSON where it ends in .json"
     )
     command.add_argument("--keep", action="store_true", help="write the result even if it differs from the original")
     command.add_argument("--seed", type=int, default=0, help="for the inputs that verification makes up")
@@ -257,8 +261,20 @@ def checked(original: Original, source: Source, run: Run, args: argparse.Namespa
         report = verify(given, run, args.verify_on, args.seed, args.calibrate or original.inputs)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
+    report.notes += [f"cast: {phrase}" for phrase in source.casts]
+    if args.report:
+        write_report(report, Path(args.report))
     leg = f"{original.kind} to {args.to}, " if whole else ""
     return leg + verdict(report, args.keep, args.quantize or other_numbers(source))
+
+
+def write_report(report: Report, path: Path) -> None:
+    from onward.cli.verify import write_page
+
+    if path.suffix == ".json":
+        path.write_text(json.dumps(report.to_json(), indent=2), encoding="utf-8")
+    else:
+        write_page(report, path)
 
 
 def original_side(original: Original, name: str) -> Side:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 
 from onward.backends.tensorflow.target import DTYPES
+from onward.canon.infer import infer
 from onward.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
 
 SIGNATURE = "serving_default"
+REMARKS = "assets.extra/onward_casts.txt"
+"""Where a SavedModel says which of its ops are computed in other dtypes; TensorFlow leaves that folder alone."""
 
 
 def write_saved_model(source: Source, graph: ir.Graph, folder: Path) -> Path:
@@ -25,6 +28,10 @@ def write_saved_model(source: Source, graph: ir.Graph, folder: Path) -> Path:
     net, serve = traced(source, graph)
     net.serve = serve
     tf.saved_model.save(net, str(folder), signatures={SIGNATURE: serve})
+    if source.casts:
+        remarks = folder / REMARKS
+        remarks.parent.mkdir(exist_ok=True)
+        remarks.write_text("".join(f"{phrase}\n" for phrase in source.casts), encoding="utf-8")
     return folder
 
 
@@ -44,7 +51,25 @@ def traced(source: Source, graph: ir.Graph) -> tuple[Any, Any]:
     fed = {value.name or "": value for value in graph.inputs if not value.is_initializer()}
     arguments = argument_names(fed)
     specs = [signature_of(fed[name], arguments[name], source.input_orders.get(name)) for name in fed]
-    return net, tf.function(serve, autograph=False, input_signature=specs)
+    function = tf.function(serve, autograph=False, input_signature=specs)
+    try:
+        function.get_concrete_function()
+    except Exception as error:
+        name = _unranked(graph)
+        if name is None:
+            raise
+        raise UnsupportedError(
+            f"not even the rank of {name!r} is known, without which TensorFlow cannot trace"
+        ) from error
+    return net, function
+
+
+def _unranked(graph: ir.Graph) -> str | None:
+    """A tensor of which not even the rank is known, if there is one."""
+    model = ir.Model(graph.clone(), ir_version=10)
+    infer(model)
+    values = [*model.graph.inputs, *(value for node in model.graph for value in node.outputs)]
+    return next((value.name for value in values if value.shape is None and isinstance(value.type, ir.TensorType)), None)
 
 
 def argument_names(names: Iterable[str]) -> dict[str, str]:

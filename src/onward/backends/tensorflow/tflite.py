@@ -27,6 +27,8 @@ QUANTIZATIONS = {
     "dynamic": "weights in 8 bits, computed with as the data asks",
     "int8": "weights and data in 8 bits, by calibration data; inputs and outputs stay as they are",
 }
+CASTS = "Onward: computed in other dtypes than those of the original"
+"""The first line of a description that lists them."""
 Sample = Mapping[str, np.ndarray[Any, Any]]
 
 
@@ -100,9 +102,31 @@ def convert(
         kept = [_moved(sample, source) for sample in samples or ()]
         converter.representative_dataset = lambda: ((SIGNATURE, sample) for sample in kept)
     try:
-        return bytes(converter.convert())
+        content = bytes(converter.convert())
     except Exception as error:
         raise _refusal(str(error), select_tf_ops, source.advice) from error
+    return _described(content, source.casts) if source.casts else content
+
+
+def _described(content: bytes, remarks: Iterable[str]) -> bytes:
+    """A file that says in its description which ops are computed in other dtypes."""
+    from tensorflow.lite.tools import flatbuffer_utils
+
+    model = flatbuffer_utils.read_model_from_bytearray(bytearray(content))
+    model.description = "\n".join([CASTS, *remarks])
+    return bytes(flatbuffer_utils.convert_object_to_bytearray(model))
+
+
+def casts_in(path: Path) -> list[str]:
+    """What a file says of itself by `_described`."""
+    from tensorflow.lite.tools import flatbuffer_utils
+
+    content = path.read_bytes()
+    if CASTS.encode() not in content:
+        return []
+    words = flatbuffer_utils.read_model_from_bytearray(bytearray(content)).description or b""
+    title, *remarks = words.decode("utf-8", "replace").splitlines() or [""]
+    return remarks if title == CASTS else []
 
 
 def _refusal(words: str, select_tf_ops: bool, advised: str) -> OnwardError:

@@ -34,6 +34,8 @@ class Opened:
     inputs: list[Declared]
     outputs: list[str] | None = None
     """None where they have no names; they are called '0', '1' and so on then."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader of a report should know, such as which ops are computed in other dtypes."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class Artifact:
     outputs: list[str] | None
     """None where they have no names; they are called '0', '1' and so on then."""
     notes: list[str] = field(default_factory=list)
-    """What was done to inputs to fit, such as 'the input x is fed channels-last'; filled in by running it."""
+    """What it says about itself, and what was done to inputs to fit, such as 'the input x is fed channels-last'; the
+    latter is filled in by running it."""
 
 
 def register(kind: Kind) -> Kind:
@@ -113,7 +116,7 @@ def opened_object(model: Any, inputs: Sequence[Declared] = ()) -> Opened:
     open_it = next(kind.classes[name] for name in _class_names(model) if name in kind.classes)
     with failures(kind.name):
         opened = open_it(model, inputs)
-    return Opened(_guarded(kind, opened.run), opened.inputs, opened.outputs)
+    return Opened(_guarded(kind, opened.run), opened.inputs, opened.outputs, opened.notes)
 
 
 def open_object(model: Any, inputs: Sequence[Declared] = ()) -> Artifact:
@@ -150,15 +153,15 @@ def open_artifact(
 
 
 def _artifact(name: str, kind: str, opened: Opened) -> Artifact:
-    notes: list[str] = []
+    notes = list(opened.notes)
     return Artifact(name, kind, _Matched(opened, notes), declared_slots(opened.inputs), opened.outputs, notes)
 
 
-def _open(kind: Kind, path: Path) -> tuple[Run, tuple[list[Declared], list[str] | None]]:
+def _open(kind: Kind, path: Path) -> tuple[Run, tuple[list[Declared], list[str] | None, list[str]]]:
     """How to run it, and what it says about itself."""
     with failures(kind.name):
         opened = kind.open(path)
-    return _guarded(kind, opened.run), (opened.inputs, opened.outputs)
+    return _guarded(kind, opened.run), (opened.inputs, opened.outputs, opened.notes)
 
 
 def _guarded(kind: Kind, run: Run) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
 import itertools
@@ -64,7 +65,13 @@ def open_tensorflow(path: Path) -> Opened:
         several = found if isinstance(found, tuple) else (found,)
         return named(tuple(from_tensor(value, None) for value in several))
 
-    return Opened(run, [Declared(name) for name in names])
+    return Opened(run, [Declared(name) for name in names], notes=_casts(path))
+
+
+def _casts(path: Path) -> list[str]:
+    """What the title of the generated source says to be computed in other dtypes than those of the original."""
+    title = ast.get_docstring(ast.parse((path / "model.py").read_text(encoding="utf-8"))) or ""
+    return [f"cast: {line.removeprefix('- ')}" for line in title.splitlines() if line.startswith("- ")]
 
 
 def load_package(path: Path) -> Any:

@@ -7,12 +7,14 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.tensorflow.saved_model import REMARKS
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.verification.artifacts import Kind, Opened, named, register
 from onward.verification.artifacts.matching import Declared
@@ -26,7 +28,9 @@ def recognise(path: Path) -> bool:
 
 
 def open_saved_model(path: Path) -> Opened:
-    return open_function(signature_of(path))
+    remarks = path / REMARKS
+    casts = remarks.read_text(encoding="utf-8", errors="replace").splitlines() if remarks.is_file() else []
+    return replace(open_function(signature_of(path)), notes=[f"cast: {phrase}" for phrase in casts])
 
 
 def signature_of(path: Path, name: str | None = None) -> Any:

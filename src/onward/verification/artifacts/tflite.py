@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,18 @@ def recognise(path: Path) -> bool:
 
 def open_tflite(path: Path) -> Opened:
     interpreter = _interpreter(path)
-    if signatures := interpreter.get_signature_list():
-        return _by_signature(interpreter, choose(signatures))
-    return _by_place(interpreter)
+    signatures = interpreter.get_signature_list()
+    opened = _by_signature(interpreter, choose(signatures)) if signatures else _by_place(interpreter)
+    return replace(opened, notes=_casts(path))
+
+
+def _casts(path: Path) -> list[str]:
+    """Which ops are computed in other dtypes than those of the original, as far as TensorFlow is there to read it."""
+    if importlib.util.find_spec("tensorflow") is None:
+        return []
+    from onward.backends.tensorflow.tflite import casts_in
+
+    return [f"cast: {phrase}" for phrase in casts_in(path)]
 
 
 def _interpreter(path: Path) -> Any:
