@@ -40,7 +40,6 @@ SAME = {
     "LOGICAL_AND": "LogicalAnd",
     "LOGICAL_NOT": "LogicalNot",
     "LOGICAL_OR": "LogicalOr",
-    "LOGISTIC": "Sigmoid",
     "LOG_SOFTMAX": "LogSoftmax",
     "MUL": "Mul",
     "NEG": "Neg",
@@ -83,6 +82,14 @@ def extreme(op: Writer, a: Tensor, b: Tensor) -> Tensor:
     if a.dtype == ir.DataType.FLOAT and op.operation.scale(0) is None:
         return op.where(a > b if most else a < b, a, b)
     return op.Max(a, b) if most else op.Min(a, b)
+
+
+@rule("LOGISTIC")
+def logistic(op: Writer, x: Tensor) -> Tensor:
+    """As a result, in a form that is exact for small numbers, too; ONNX Runtime's own is off by 1e-8 whatever it is."""
+    if op.operation.is_result(0) and op.operation.scale(0, output=True) is None:
+        return op.Reciprocal(op.Exp(-x) + 1.0)
+    return op.Sigmoid(x)
 
 
 @rule("SIGN")

@@ -10,15 +10,14 @@ from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.translate import turned
 
 
-def is_alone(op: Writer, weight: Tensor) -> bool:
-    """Whether a weight is made of integers, while what it meets is not."""
-    made_of = op.operation.graph.integers.get(weight.value)
-    return made_of is not None and made_of[2]
+def is_hybrid(op: Writer, weight: Tensor | None) -> bool:
+    """Whether a weight is integers in the file, while what it meets is not."""
+    return weight is not None and weight.value in op.operation.alone
 
 
 def seen(op: Writer, x: Tensor, weight: Tensor | None, asymmetric: Any, axes: Sequence[int] = (-1,)) -> Tensor:
-    """Numbers as they meet a weight: rounded where that is made of integers and they are not."""
-    return rounded(op, x, axes, bool(asymmetric)) if weight is not None and is_alone(op, weight) else x
+    """Numbers as they meet a weight: rounded where that is integers and they are not."""
+    return rounded(op, x, axes, bool(asymmetric)) if is_hybrid(op, weight) else x
 
 
 def product(op: Writer, x: Tensor, weight: Tensor) -> Tensor:

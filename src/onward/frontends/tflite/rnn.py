@@ -10,7 +10,7 @@ from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.borrow import ACTIVATIONS, activated
-from onward.frontends.tflite.hybrid import is_alone, product, seen
+from onward.frontends.tflite.hybrid import is_hybrid, product, seen
 from onward.frontends.tflite.registry import rule
 from onward.frontends.tflite.scan import scanned
 from onward.frontends.tflite.state import kept
@@ -45,7 +45,7 @@ class Lstm:
         own = (*self.peepholes, *self.projection, *self.norms)
         whole = all(w is not None for w in (*self.inputs, *self.recurrent, *self.biases))
         short = not options.cellClip or (isinstance(length, int) and length <= options.cellClip)
-        hybrid = any(w is not None and is_alone(op, w) for w in (*self.inputs, *self.recurrent))
+        hybrid = any(is_hybrid(op, w) for w in (*self.inputs, *self.recurrent))
         usual = options.fusedActivationFunction == TANH and all(w is None for w in own)
         return whole and short and usual and not hybrid
 
@@ -200,7 +200,7 @@ def _rnn(op: Writer, x: Tensor, weights: Rnn, backwards: bool = False) -> Tensor
     function = op.operation.options.fusedActivationFunction
 
     def layer(x: Tensor) -> Tensor:
-        if is_alone(op, weights.weight) or ACTIVATIONS[function] not in ("Relu", "Tanh"):
+        if is_hybrid(op, weights.weight) or ACTIVATIONS[function] not in ("Relu", "Tanh"):
             return _walked(op, x, [weights.width()], weights.step(op), backwards)
         both = op.Concat(weights.bias, op.zeros_like(weights.bias), axis=0)
         parts = [op.unsqueeze(part, [0]) for part in (weights.weight, weights.recurrent, both)]

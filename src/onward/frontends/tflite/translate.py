@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,10 +38,19 @@ class Call:
     inputs: list[Any]
     outputs: list[Any]
     graph: GraphWalk
+    alone: set[ir.Value] = field(default_factory=set)
+    """Weights that are integers in the file, while what they meet and what comes out are numbers."""
 
     def scale(self, i: int, output: bool = False) -> Scale | None:
         tensor = (self.outputs if output else self.inputs)[i]
         return None if tensor is None else scale_of(tensor)
+
+    def is_result(self, i: int) -> bool:
+        """Whether an output is one of the graph, or goes into other graphs, which may hand it on."""
+        graph, lite = self.graph.graph, self.graph.lite
+        branches = [operator for operator in graph.operators if lite.op_type(operator) == "IF"]
+        ends = [graph.outputs, *(operator.inputs for operator in branches)]
+        return any(self.outputs[i] is graph.tensors[n] for end in ends for n in end)
 
 
 class GraphWalk:
@@ -113,7 +122,11 @@ class GraphWalk:
         value, scale = self.value(index), scale_of(tensor)
         if scale is None or call.type in AS_THEY_ARE:
             return value
-        return dequantized(self.op, value, scale, alone=not any(map(scale_of, filter(None, call.outputs))))
+        alone = not any(map(scale_of, call.outputs))
+        numbers = dequantized(self.op, value, scale, alone)
+        if alone:
+            call.alone.add(numbers.value)
+        return numbers
 
     def _given(self, op_type: str, index: int, value: Any) -> Any:
         tensor = self.graph.tensors[index]
