@@ -173,8 +173,8 @@ def page(rows: list[Row]) -> str:
         "",
         "*Error*, worst of all outputs: of a single element, |difference| / (|expected| + rms of the output) /",
         "overall, rms of the difference / rms of the output. *Own noise* is the same between the interpreter with and",
-        "without XNNPACK's kernels, and on inputs off by one unit in the last place; the tolerance follows it. An element",
-        "of a quantised output may be off by a step. Made by",
+        "without XNNPACK's kernels, and on inputs off by one unit in the last place; the tolerance follows it. An",
+        "element of a quantised output may be off by a step. Made by",
         "`benchmarks/tflite_zoo.py`.",
         "",
         machine.describe("onward", "tensorflow-cpu", "onnxruntime")
