@@ -59,6 +59,22 @@ class Forest:
         always, ever = sure[self.roots].max(0).tolist(), given.max(0).tolist()
         return [True if a else None if e else False for a, e in zip(always, ever, strict=True)]
 
+    def take_turns(self) -> bool:
+        """Whether the first tree gives to the first target only, the next to the next, and so on, round and round."""
+        given, targets = ~np.isnan(self.weights), self.weights.shape[1]
+        owner = np.full(len(self.feature), -1)
+        owner[self.roots] = np.arange(len(self.roots))
+        visited = level = self.roots
+        for _ in range(self.depth):
+            level = level[level < self.first_leaf]
+            owner[self.children[level]] = owner[level][:, None]
+            level = self.children[level].ravel()
+            visited = np.concatenate([visited, level])
+        trees = owner[self.first_leaf :]
+        fits = (given.sum(1) == 1) & ((given.argmax(1) == trees % targets) | (trees < 0))
+        is_shared = len(np.unique(visited)) < len(visited)
+        return bool(fits.all()) and not is_shared and len(self.roots) % targets == 0
+
 
 def _depth(children: Array, roots: Array, first_leaf: int) -> int:
     """The longest way from a root to a leaf; refuses trees that lead in circles."""

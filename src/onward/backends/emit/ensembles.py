@@ -51,6 +51,10 @@ class Words(ABC):
         """The SUM, AVERAGE, MIN or MAX of what the leaves of each row give, for each target."""
 
     @abstractmethod
+    def by_turns(self, values: Expr, rounds: int, targets: int) -> Expr:
+        """The sums of columns that belong to the targets in turn."""
+
+    @abstractmethod
     def any_of(self, given: Expr) -> Expr:
         """Whether any is true along the second axis."""
 
@@ -132,7 +136,13 @@ def _scores(e: Emitter, w: Words, leaves: Expr, forest: Forest, aggregate: str, 
     scored = forest.scored()
     nothing = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
     weights = np.where(np.isnan(forest.weights), nothing, forest.weights)
-    total = w.total(leaves, e.constant(weights, "weights"), aggregate)
+    targets = weights.shape[1]
+    if aggregate == "SUM" and targets > 1 and forest.take_turns():
+        given = w.pick(e.constant(weights.sum(1), "weights"), leaves)
+        rounds = len(forest.roots) // targets
+        total = given if rounds == 1 else w.by_turns(given, rounds, targets)
+    else:
+        total = w.total(leaves, e.constant(weights, "weights"), aggregate)
     if nothing and not all(scored):
         total = e.let(total)
         total = w.where(w.is_finite(total), total, 0.0)

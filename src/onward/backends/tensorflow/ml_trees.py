@@ -34,6 +34,9 @@ class _TensorFlowWords(Words):
     def total(self, leaves: Expr, weights: Expr, aggregate: str) -> Expr:
         return _TOTALS[aggregate](tf.gather(weights, leaves), axis=1)
 
+    def by_turns(self, values: Expr, rounds: int, targets: int) -> Expr:
+        return tf.reduce_sum(tf.reshape(values, (-1, rounds, targets)), axis=1)
+
     def any_of(self, given: Expr) -> Expr:
         return tf.reduce_any(given, axis=1)
 

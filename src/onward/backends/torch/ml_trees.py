@@ -35,6 +35,9 @@ class _TorchWords(Words):
             return found.amin(dim=1) if aggregate == "MIN" else found.amax(dim=1)
         return F.embedding_bag(leaves, weights, mode="sum" if aggregate == "SUM" else "mean")
 
+    def by_turns(self, values: Expr, rounds: int, targets: int) -> Expr:
+        return values.unflatten(1, (rounds, targets)).sum(dim=1)
+
     def any_of(self, given: Expr) -> Expr:
         return given.any(dim=1)
 
