@@ -135,6 +135,21 @@ def all_together(x: Any) -> Any:
     )
 
 
+def read_by_the_condition_only(x: Any) -> Any:
+    """A state that no round reads, and that is not given out."""
+    total = tf.reduce_sum(x)
+    step = lambda i, go, a: (i + 1, total * tf.cast(i, tf.float32) < 3, a * 0.5)  # noqa: E731
+    return v1.while_loop(lambda i, go, a: tf.logical_and(go, i < 4), step, [0, total > -9, x])[2]
+
+
+def array_of_any_shape(x: Any) -> Any:
+    """Nothing says what is put into it; fewer than there is room for."""
+    array = tf.TensorArray(tf.float32, size=4, element_shape=[None, 3], infer_shape=False)
+    branch = lambda: v1.cond(x[0, 0] > 0, lambda: x * 2, lambda: x - 1)  # noqa: E731
+    step = lambda i, a: (i + 1, a.write(i, branch()))  # noqa: E731
+    return v1.while_loop(lambda i, a: i < tf.minimum(tf.shape(x)[0], 4), step, [0, array])[1].stack()
+
+
 def growing(x: Any) -> Any:
     shapes = [tf.TensorShape([]), tf.TensorShape([None, 3])]
     return v1.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.concat([a, x], 0)), [0, x], shapes)[1]
@@ -219,6 +234,8 @@ BUILDERS = [
     loop_in_branch,
     all_together,
     growing,
+    read_by_the_condition_only,
+    array_of_any_shape,
     array_written,
     array_read,
     array_backwards,

@@ -150,21 +150,21 @@ class Flow:
         if condition in self._loops:
             return self._loops[condition]
         switches = [s for s in condition.outputs[0].consumers() if s.type in SWITCHES]
-        merges = sorted(
-            {s.inputs[0].op for s in switches if s.inputs[0].op.type in MERGES}, key=self._order.__getitem__
-        )
-        firsts, nexts = [], []
-        for merge in merges:
-            enter, again = sorted(merge.inputs, key=lambda tensor: tensor.op.type in NEXT)
-            if enter.op.type not in ENTERS or again.op.type not in NEXT:
-                raise UnsupportedError(f"{merge.type} {merge.name!r}: not a loop as tf.while_loop makes it")
-            firsts.append(enter.op.inputs[0])
-            nexts.append(again.op.inputs[0])
+        more = {s.inputs[0].op for s in switches if s.inputs[0].op.type in MERGES}
+        found: set[Any] = set()
+
+        def is_border(tensor: Any) -> bool:
+            return tensor.op in found or tensor.op.type in ENTERS
+
+        while more:  # a state that only the condition reads has no Switch
+            found |= more
+            merges = sorted(found, key=self._order.__getitem__)
+            firsts, nexts = zip(*map(_first_and_next, merges), strict=True)
+            ends = [*nexts, condition.inputs[0]]
+            order, border = self._before(ends, is_border)
+            more = {operation for operation in order if _is_of_loop(operation)}
         begins = [merge.outputs[0] for merge in merges]
-        known = {tensor.name for tensor in begins}
-        ends = [*nexts, condition.inputs[0]]
-        fixed = self._before(ends, lambda tensor: tensor.name in known or tensor.op.type in ENTERS)[1]
-        fixed = [tensor for tensor in fixed if tensor.name not in known]
+        fixed = [tensor for tensor in border if tensor.op not in found]
         exits = {s.inputs[0].op: e for s in switches for e in s.outputs[0].consumers() if e.type in EXITS}
         whole = Whole(
             "While",
@@ -267,6 +267,14 @@ class Flow:
 
         _each_after([merge], before, see, self._depths)
         return self._depths[merge]
+
+
+def _first_and_next(merge: Any) -> tuple[Any, Any]:
+    """What a state of a loop begins with, and what a round leaves of it."""
+    enter, again = sorted(merge.inputs, key=lambda tensor: tensor.op.type in NEXT)
+    if enter.op.type not in ENTERS or again.op.type not in NEXT:
+        raise UnsupportedError(f"{merge.type} {merge.name!r}: not a loop as tf.while_loop makes it")
+    return enter.op.inputs[0], again.op.inputs[0]
 
 
 def _is_of_loop(merge: Any) -> bool:

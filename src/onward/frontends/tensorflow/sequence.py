@@ -36,9 +36,10 @@ def padded(op: Writer, items: Tensor, count: Tensor) -> Tensor:
     dims = None if room is None else op.tensor(room[0]).dims
     if room is not None and dims is not None and isinstance(length, str) and dims[room[1]] == length:
         return items
-    rank = op.rank(items, "the items of a list")
-    missing = op.Max(op.flat(op.int64(count)) - op.Slice(op.Shape(items), op.ints([0]), op.ints([1])), op.index(0))
-    return op.Pad(items, op.Concat(op.ints([0] * rank), missing, op.ints([0] * (rank - 1)), axis=0))
+    size = op.Shape(items)
+    missing = op.Max(op.flat(op.int64(count)) - op.Slice(size, op.ints([0]), op.ints([1])), op.index(0))
+    inner = op.Slice(size, op.ints([1]), op.ints([FAR]))
+    return op.Concat(items, op.Expand(op.like(0, items), op.Concat(missing, inner, axis=0)), axis=0)
 
 
 @rule("TensorListReserve")
