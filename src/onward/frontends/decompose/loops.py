@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Builder, Tensor
@@ -26,7 +27,7 @@ def loop(
     for dtype in (ir.DataType.INT64, ir.DataType.BOOL):
         graph.inputs.append(ir.Value(name=op.names.value("round"), type=ir.TensorType(dtype), shape=ir.Shape([])))
     graph.inputs.extend([op.input_like(state.value) for state in states])
-    first = None if goes_on is None else goes_on(states)
+    first = op.constant(np.asarray(True)) if goes_on is None else goes_on(states)
     with op.inside(graph):
         number, condition, *given = [op.tensor(value) for value in graph.inputs]
         found = list(step(number, given))

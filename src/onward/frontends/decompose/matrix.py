@@ -277,11 +277,11 @@ def exponential(op: Builder, a: Tensor) -> Tensor:
     z = wide(a)
     norm = op.ReduceMax(op.sum(op.Abs(z), [-2]), op.ints([-1]), keepdims=1)
     halvings = op.Max(op.Ceil(op.Log(op.Max(norm, op.like(1e-300, norm))) * (1 / math.log(2))) + 1.0, op.like(0, norm))
-    small = z / op.Pow(op.like(2.0, halvings), halvings)
+    share = op.Pow(op.like(2.0, halvings), -halvings)
     one = identity(op, z)
     total = one
-    for k in range(TERMS, 0, -1):
-        total = one + op.MatMul(small, total) / float(k)
+    for k in range(TERMS, 0, -1):  # no constant beside a product: ONNX Runtime would join them, in float32
+        total = one + op.MatMul(z * (share / float(k)), total)
     rounds = op.ReduceMax(halvings, keepdims=0).cast(ir.DataType.INT64)
 
     def square(number: Tensor, given: Sequence[Tensor]) -> list[Tensor]:
