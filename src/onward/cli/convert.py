@@ -248,14 +248,19 @@ def step(console: object, number: int) -> Iterator[None]:
 
 
 def checked(original: Original, source: Source, run: Run, args: argparse.Namespace) -> str:
-    """How original, on the framework that it comes from, and result compare, in a sentence."""
+    """How original, on the framework that it comes from, and result compare, in a sentence.
+
+    What is kept for the next call only ONNX shows: there, the original is the ONNX model.
+    """
+    from onward.cli.in_bytes import beyond
     from onward.cli.layout import reordered
+    from onward.frontends.states import states_of
     from onward.verification.runners import find
 
     run = reordered(run, source.input_orders, source.output_orders)
     if args.verify_on:
         find(args.verify_on)
-    whole = original.run is not None and not args.verify_on
+    whole = original.run is not None and not args.verify_on and not states_of(original.model)
     try:
         given = original_side(original, args.model) if whole else original.model
         report = verify(given, run, args.verify_on, args.seed, args.calibrate or original.inputs)
@@ -265,7 +270,8 @@ def checked(original: Original, source: Source, run: Run, args: argparse.Namespa
     if args.report:
         write_report(report, Path(args.report))
     leg = f"{original.kind} to {args.to}, " if whole else ""
-    return leg + verdict(report, args.keep, args.quantize or other_numbers(source))
+    too_far = beyond(report, original.model) if source.in_bytes else ""
+    return leg + verdict(report, args.keep, args.quantize or other_numbers(source), too_far)
 
 
 def write_report(report: Report, path: Path) -> None:
@@ -294,8 +300,10 @@ def original_side(original: Original, name: str) -> Side:
 
 def judged(model: Model, run: Run, args: argparse.Namespace, inputs: Inputs | None = None) -> str:
     """How the ONNX model on ONNX Runtime and the framework that it comes from compare, in a sentence."""
+    from onward.frontends.states import without_states
+
     try:
-        report = verify(model, run, None, args.seed, inputs)
+        report = verify(without_states(model), run, None, args.seed, inputs)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
     return verdict(report, args.keep)
@@ -329,8 +337,11 @@ def verify(model: Model | Side, run: Run, on: str | None, seed: int, data: str |
     raise AssertionError("unreachable")
 
 
-def verdict(report: Report, keep: bool, quantized: str | None = None) -> str:
-    """A sentence on how original and result compare; raises where they differ, but for what quantization does."""
+def verdict(report: Report, keep: bool, quantized: str | None = None, too_far: str = "") -> str:
+    """A sentence on how original and result compare; raises where they differ, but for what quantization does.
+
+    `too_far` says by what they differ more than it does.
+    """
     worst, side = report.worst, report.sides[0]
     sets = f"{len(side.trials)} set{'s' if len(side.trials) > 1 else ''} of inputs"
     if report.status == "same" and worst is not None:
@@ -341,13 +352,14 @@ def verdict(report: Report, keep: bool, quantized: str | None = None) -> str:
     if report.status == "failed":
         failure = side.failure or next(trial.failure for trial in side.trials if trial.failure)
         problem = f"the result does not run: {failure}"
-    elif quantized is not None and worst is not None:
+    elif quantized is not None and worst is not None and worst.kind == "values" and not too_far:
         return (
             f"[yellow]not the same, by {quantized}:[/] worst error {worst.metrics.worst:.1e}, overall"
             f" {worst.metrics.overall:.1e}, over {sets} against {report.source}; check what it means for your data"
         )
     else:
-        problem = f"the result differs from {report.source}: {worst.name}: {worst.reason}" if worst else "it differs"
+        differs = too_far or (f"{worst.name}: {worst.reason}" if worst else "it differs")
+        problem = f"the result differs from {report.source}: {differs}"
     if not keep:
         raise VerificationError(f"{problem}; nothing was written (--keep writes it all the same)")
     return f"[red]{escape(problem)}[/], kept as asked"

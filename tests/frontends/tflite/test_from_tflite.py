@@ -11,10 +11,13 @@ keras = pytest.importorskip("keras")
 
 import onnxruntime  # noqa: E402
 from battery_built import CASES  # noqa: E402
-from lite import Flat, Made, interpreted, on_runtime  # noqa: E402
+from lite import Flat, Made, interpreted, on_runtime, single  # noqa: E402
 
+from onward.cli import main  # noqa: E402
 from onward.errors import InvalidModelError, UnsupportedError  # noqa: E402
+from onward.frontends.states import states_of  # noqa: E402
 from onward.frontends.tflite.convert import from_tflite  # noqa: E402
+from onward.model import load  # noqa: E402
 
 RNG = np.random.default_rng(0)
 
@@ -136,3 +139,40 @@ def test_a_damaged_file(tmp_path: Path) -> None:
             from_tflite(data)
     with pytest.raises(InvalidModelError, match="No such file"):
         from_tflite(tmp_path / "missing.tflite")
+
+
+def test_a_model_with_state_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each run of the interpreter is its first; what ONNX gives for the next call is not looked for there."""
+    path = tmp_path / "sum.tflite"
+    path.write_bytes(CASES["VAR_HANDLE"]()[0])
+    assert main(["convert", str(path), "--to", "onnx", "--out", str(tmp_path / "sum.onnx")]) == 0
+    assert "verified: worst error" in capsys.readouterr().err
+    assert states_of(load(tmp_path / "sum.onnx")) == ["sum_next"]
+
+
+def test_a_signature_gives_names() -> None:
+    module = tf.Module()
+    module.f = tf.function(lambda left, right: {"sum": left + right, "twice": left * 2})
+    spec = tf.TensorSpec([2, 3])
+    concrete = module.f.get_concrete_function(spec, spec)
+    lite = tf.lite.TFLiteConverter.from_concrete_functions([concrete], module).convert()
+    graph = from_tflite(lite).ir.graph
+    assert {value.name for value in graph.inputs} == {"left", "right"}
+    assert {value.name for value in graph.outputs} == {"sum", "twice"}
+
+
+def test_bad_files_are_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "net.tflite", tmp_path / "net.onnx"
+    whole = CASES["SVDF"]()[0]
+    for data, words in (
+        (whole[: len(whole) // 2], "damaged or cut short"),
+        (whole[:4] + b"TFL9" + whole[8:], "no model of a known kind"),
+        (single("SKIP_GRAM", [np.float32([1])], [np.float32]), "no rule for 1 op: SKIP_GRAM"),
+    ):
+        path.write_bytes(data)
+        assert main(["convert", str(path), "--to", "onnx", "--out", str(out)]) == 2
+        said = capsys.readouterr().err
+        assert words in said
+        assert "Traceback" not in said
+        assert len(said.splitlines()) == 1
+        assert not out.exists()

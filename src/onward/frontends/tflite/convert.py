@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.frontends.states import SUFFIX, mark
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.translate import Translator
@@ -40,18 +41,20 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = N
     translator = Translator(opset)
     translator.model.graph.name = "model" if isinstance(source, bytes) else pathlib.Path(source).stem
     graph = lite.graphs[0]
-    arguments = [_input(translator, graph.tensors[index]) for index in graph.inputs]
+    names = lite.names()
+    arguments = [_input(translator, graph.tensors[index], names.inputs[int(index)]) for index in graph.inputs]
     resources = Resources.of(lite)
     results = GraphWalk(lite, 0, translator, resources).run(arguments)
     for index, result in zip(graph.outputs, results, strict=True):
         if not isinstance(result, Tensor):
-            raise UnsupportedError(f"output {name_of(graph.tensors[index])!r} is no tensor that ONNX has")
+            raise UnsupportedError(f"output {names.outputs[int(index)]!r} is no tensor that ONNX has")
         named = translator.op.Identity(result)
-        named.value.name = translator.op.names.value(name_of(graph.tensors[index]))
+        named.value.name = translator.op.names.value(names.outputs[int(index)])
         translator.model.graph.outputs.append(named.value)
     states = _write_states(translator, resources)
     model = finished(translator, Model(translator.model))
     _begin(model, states)
+    mark(model, [output.name or "" for output in model.ir.graph.outputs[len(graph.outputs) :]])
     if opset > EIGHT_BITS and quantised(lite, ir.DataType.INT8):
         _check_loads(model)
     return model
@@ -63,7 +66,7 @@ def _write_states(translator: Translator, resources: Resources) -> dict[str, npt
     for variable in resources.states():
         assert variable.now is not None
         output = translator.op.Identity(variable.now)
-        output.value.name = translator.op.names.value(f"{variable.name}_next")
+        output.value.name = translator.op.names.value(f"{variable.name}{SUFFIX}")
         translator.model.graph.outputs.append(output.value)
         if variable.before is not None and variable.before.value.name is not None and variable.initial is not None:
             states[variable.before.value.name] = variable.initial
@@ -98,9 +101,8 @@ def _check_loads(model: Model) -> None:
         ) from error
 
 
-def _input(translator: Translator, tensor: Any) -> Tensor:
+def _input(translator: Translator, tensor: Any, name: str) -> Tensor:
     sizes = tensor.shapeSignature if tensor.shapeSignature is not None else tensor.shape
-    name = name_of(tensor)
     dims = [
         int(n) if n >= 0 else "batch" if i == 0 else f"{name}_dim{i}"
         for i, n in enumerate(() if sizes is None else sizes)

@@ -52,6 +52,14 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Names:
+    """Of inputs and outputs, by the numbers of their tensors."""
+
+    inputs: dict[int, str]
+    outputs: dict[int, str]
+
+
+@dataclass(frozen=True)
 class Lite:
     """A model that was read."""
 
@@ -62,6 +70,17 @@ class Lite:
     @property
     def graphs(self) -> list[Any]:
         return list(self.model.subgraphs)
+
+    def names(self) -> Names:
+        """Those of the signature, where there is one of the first graph that names all; else those of tensors."""
+        graph = self.graphs[0]
+        found = Names(*({int(i): name_of(graph.tensors[i]) for i in ends} for ends in (graph.inputs, graph.outputs)))
+        for signature in self.model.signatureDefs or ():
+            sides = (signature.inputs or (), signature.outputs or ())
+            ends = [{int(end.tensorIndex): end.name.decode() for end in side} for side in sides]
+            if signature.subgraphIndex == 0 and [set(e) for e in ends] == [set(found.inputs), set(found.outputs)]:
+                return Names(*ends)
+        return found
 
     def op_type(self, operator: Any) -> str:
         """The name of a builtin op, or of a custom one."""

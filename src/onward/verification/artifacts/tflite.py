@@ -28,10 +28,14 @@ def recognise(path: Path) -> bool:
 
 
 def open_tflite(path: Path) -> Opened:
+    return replace(_opened(path), run=lambda inputs: _opened(path).run(inputs), notes=_casts(path))
+
+
+def _opened(path: Path) -> Opened:
+    """With an interpreter of its own: what a model keeps from call to call is in there."""
     interpreter = _interpreter(path)
     signatures = interpreter.get_signature_list()
-    opened = _by_signature(interpreter, choose(signatures)) if signatures else _by_place(interpreter)
-    return replace(opened, notes=_casts(path))
+    return _by_signature(interpreter, choose(signatures)) if signatures else _by_place(interpreter)
 
 
 def _casts(path: Path) -> list[str]:
