@@ -1,21 +1,25 @@
 """TensorFlow Lite: models that are quantised already, padded pools, and what it has no op for."""
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import onnxruntime
 import pytest
 from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
 from onward.backends.tensorflow.tflite import convert, generate_for_tflite
-from onward.cli import main
-from onward.errors import UnsupportedError
+from onward.cli import in_bytes, main
+from onward.cli.convert import verdict, verify
+from onward.errors import UnsupportedError, VerificationError
 from onward.model import load
+from onward.verification import runners
 
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
@@ -231,3 +235,32 @@ def test_ops_that_it_lacks_are_named(tmp_path: Path, capsys: pytest.CaptureFixtu
     asked = ["convert", str(tmp_path / "m.onnx"), "--to", "tflite", "--out", str(tmp_path / "m.tflite")]
     assert main(asked) == 2 and "--select-tf-ops" in capsys.readouterr().err
     assert main([*asked, "--select-tf-ops", "--no-verify"]) == 0 and (tmp_path / "m.tflite").is_file()
+
+
+@pytest.mark.parametrize("body", ["", " y = Softmax(x)"], ids=["on a grid", "computed of numbers on a grid"])
+@pytest.mark.parametrize(("steps", "is_rounding"), [(2.0, True), (9.0, False), (np.nan, False)])
+def test_more_than_a_few_steps_are_a_difference(tmp_path: Path, body: str, steps: float, is_rounding: bool) -> None:
+    """What rounding in 8 bits explains is told; anything else is an error, and nothing is written."""
+    model = load(quantized(small_net(), tmp_path / "q.onnx", images(8, 3, 16, 16)))
+    if body:
+        last = model.ir.graph.outputs[0]
+        node = ir.Node("", "Softmax", [last], name="softmax")
+        node.outputs[0].name, node.outputs[0].type = "probabilities", last.type
+        model.ir.graph.append(node)
+        model.ir.graph.outputs[0] = node.outputs[0]
+    right, grid = runners.prepare("onnxruntime", model), in_bytes.grid_of(model.ir.graph.outputs[0])
+    assert (grid is None) == bool(body)
+
+    def off(inputs: Any) -> Any:
+        return {name: x + np.float32(steps * (grid or x.max() / in_bytes.LEVELS)) for name, x in right(inputs).items()}
+
+    report = verify(model, off, None, 0)
+    found = in_bytes.beyond(report, model)
+    assert (found == "") == is_rounding
+    if is_rounding:
+        assert "not the same, by 8-bit arithmetic" in verdict(report, False, "8-bit arithmetic", found)
+        return
+    assert steps != 9 or re.search(r"is off by (9|8\.\d+|9\.\d+) steps of 8 bits", found)
+    with pytest.raises(VerificationError, match="nothing was written"):
+        verdict(report, False, "8-bit arithmetic", found)
+    assert "kept as asked" in verdict(report, True, "8-bit arithmetic", found)
