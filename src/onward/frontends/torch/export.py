@@ -115,7 +115,8 @@ def explained() -> Iterator[None]:
                 ) from error
             if type(cause).__name__ == UNTRACED:
                 raise UnsupportedError(f"PyTorch cannot trace {cause}, so there is no way to ONNX") from error
-        reason = f"{type(causes[-1]).__name__}: {causes[-1]}".strip().splitlines()[0]
+        lines = f"{type(causes[-1]).__name__}: {causes[-1]}".strip().splitlines()
+        reason = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
         raise OnwardError(f"PyTorch does not export the module: {reason}") from error
 
 
