@@ -123,6 +123,19 @@ def test_regressor(targets: int, aggregate: str) -> None:
     check(*merged([(model, [rows()]) for model in models]), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (0, 0, 1)], ids=str)
+@pytest.mark.parametrize("trees", [3, 6, 7])
+def test_trees_of_one_target_each(trees: int, order: tuple[int, ...]) -> None:
+    """Those that take turns need one weight a leaf; others are right all the same."""
+    nodes, leaves = grow(3, trees=trees)
+    weights = weigh("target", leaves, [0])
+    weights["target_ids"] = [order[tree % 3] for tree in weights["target_treeids"]]
+    model = ml_model("TreeEnsembleRegressor", [rows()], n_targets=3, **nodes, **weights)
+    check(model, [rows()], rtol=1e-5, atol=1e-5)
+    in_turns = order == (0, 1, 2) and trees % 3 == 0
+    assert (f'"weights", torch.empty({len(leaves)})' in source(model)) == in_turns
+
+
 @pytest.mark.parametrize("aggregate", ["SUM", "MIN", "MAX"])
 def test_targets_that_some_rows_have_no_score_for(aggregate: str) -> None:
     nodes, leaves = grow(5, trees=2)
