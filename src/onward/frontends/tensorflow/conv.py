@@ -157,6 +157,18 @@ def depthwise(
     return convolved(op, x, weight, taps, group, strides, padding, explicit_paddings, data_format, dilations)
 
 
+def took_bias(y: Tensor, bias: Tensor) -> bool:
+    """Whether a convolution whose result nobody else reads could take a bias, and has it now."""
+    made = y.value.producer()
+    if made is not None and made.op_type == "Transpose" and made.inputs[0] is not None:
+        made = made.inputs[0].producer()
+    if made is None or made.op_type not in ("Conv", "ConvTranspose") or len(made.inputs) != 2:
+        return False
+    made.resize_inputs(3)
+    made.replace_input_with(2, bias.value)
+    return True
+
+
 def transposed(
     op: Writer,
     sizes: Tensor,

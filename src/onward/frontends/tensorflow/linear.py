@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
+from onward.frontends.tensorflow.conv import took_bias
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
 
@@ -47,15 +48,8 @@ def bias_add(op: Writer, x: Tensor, bias: Tensor, *, data_format: str = "NHWC") 
 
 def _taken_by_convolution(op: Writer, x: Tensor, bias: Tensor) -> bool:
     """Whether the bias could go into the convolution that is all of `x`."""
-    made = x.value.producer()
-    if made is not None and made.op_type == "Transpose" and made.inputs[0] is not None:
-        made = made.inputs[0].producer()
-    if made is None or made.op_type not in ("Conv", "ConvTranspose") or len(made.inputs) != 2:
-        return False
     alone = op.operation.inputs[0]
     given_out = any(alone.name == tensor.name for tensor in getattr(op.operation.graph, "outputs", ()))
     if bias.value.producer() is not None or bias.rank != 1 or len(alone.consumers()) != 1 or given_out:
         return False
-    made.resize_inputs(3)
-    made.replace_input_with(2, bias.value)
-    return True
+    return took_bias(x, bias)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from onward.registry import Registry
 
@@ -26,16 +26,24 @@ class Rule:
     attributes: frozenset[str]
 
 
+class Filing(Protocol):
+    def __call__(self, *op_types: str) -> Callable[[F], F]: ...
+
+
+def filing(rules: Registry[Rule]) -> Filing:
+    """What files a function as the rule for ops, in a table of them."""
+
+    def rule(*op_types: str) -> Callable[[F], F]:
+        def file(function: F) -> F:
+            parameters = inspect.signature(function).parameters.values()
+            named = frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+            rules.register(*op_types)(Rule(function, named))
+            return function
+
+        return file
+
+    return rule
+
+
 RULES: Registry[Rule] = Registry("TensorFlow op")
-
-
-def rule(*op_types: str) -> Callable[[F], F]:
-    """File a function as the rule for ops of TensorFlow."""
-
-    def file(function: F) -> F:
-        parameters = inspect.signature(function).parameters.values()
-        named = frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
-        RULES.register(*op_types)(Rule(function, named))
-        return function
-
-    return file
+rule = filing(RULES)

@@ -6,7 +6,7 @@ from typing import Any
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
-from onward.frontends.tensorflow.conv import convolved, transposed
+from onward.frontends.tensorflow.conv import convolved, took_bias, transposed
 from onward.frontends.tensorflow.pool import pooled
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.borrow import activated, fused, like, padding
@@ -33,7 +33,7 @@ def conv_2d(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None) 
     by_place = [height, width, options.strideH, options.strideW] == [1] * 4  # XNNPACK takes it for a matrix then
     x = seen(op, x, filters, True, [3] if by_place else [1, 2, 3])
     y = convolved(op, x, weight, [height, width], group, strides, padding(op), (), "NHWC", rates)
-    return activated(op, _biased(op, y, bias), fused(op))
+    return _biased(op, y, bias)
 
 
 @rule("DEPTHWISE_CONV_2D")
@@ -48,20 +48,12 @@ def depthwise(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None
     weight = turned(op, filters, [3, 0, 1, 2])
     x = seen(op, x, filters, True, [1, 2, 3])
     y = convolved(op, x, weight, [height, width], channels, strides, padding(op), (), "NHWC", rates)
-    return activated(op, _biased(op, y, bias), fused(op))
+    return _biased(op, y, bias)
 
 
 def _biased(op: Writer, y: Tensor, bias: Tensor | None) -> Tensor:
-    """Into the convolution, where it can be."""
-    if bias is None:
-        return y
-    made = y.value.producer()
-    conv = made.inputs[0].producer() if made is not None and made.op_type == "Transpose" and made.inputs[0] else made
-    if conv is None or conv.op_type != "Conv" or len(conv.inputs) != 2:
-        return y + bias
-    conv.resize_inputs(3)
-    conv.replace_input_with(2, bias.value)
-    return y
+    """With the bias, in the convolution where it can be, and with the activation that is built in."""
+    return activated(op, y if bias is None or took_bias(y, bias) else y + bias, fused(op))
 
 
 @rule("TRANSPOSE_CONV")
@@ -72,7 +64,7 @@ def transpose_conv(op: Writer, sizes: Tensor, filters: Tensor, x: Tensor, bias: 
     x = seen(op, x, filters, True, [1, 2, 3])
     strides = [1, options.strideH, options.strideW, 1]
     y = transposed(op, sizes, weight, x, [height, width], 1, strides, padding(op), (), "NHWC", ())
-    return activated(op, y if bias is None else y + bias, fused(op))
+    return _biased(op, y, bias)
 
 
 @rule("CONV_3D")
@@ -81,7 +73,7 @@ def conv_3d(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None) 
     strides = [1, options.strideD, options.strideH, options.strideW, 1]
     rates = [1, options.dilationDFactor, options.dilationHFactor, options.dilationWFactor, 1]
     y = like(op, "Conv3D", x, filters, strides=strides, dilations=rates, padding=padding(op), data_format="NDHWC")
-    return activated(op, y if bias is None else y + bias, fused(op))
+    return _biased(op, y, bias)
 
 
 @rule("CONV_3D_TRANSPOSE")
@@ -91,7 +83,7 @@ def conv_3d_transpose(op: Writer, sizes: Tensor, filters: Tensor, x: Tensor, bia
     rates = [1, options.dilationDFactor, options.dilationHFactor, options.dilationWFactor, 1]
     how: dict[str, Any] = {"strides": strides, "dilations": rates, "padding": padding(op), "data_format": "NDHWC"}
     y = like(op, "Conv3DBackpropInputV2", sizes, filters, x, **how)
-    return activated(op, y if bias is None else y + bias, fused(op))
+    return _biased(op, y, bias)
 
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
@@ -121,7 +113,7 @@ def fully_connected(op: Writer, x: Tensor, weight: Tensor, bias: Tensor | None =
     if not options.keepNumDims and (x.rank != 2 or (x.dims or [None])[-1] != taken):
         x = op.Reshape(x, op.ints([-1, taken]))
     y = product(op, seen(op, x, weight, options.asymmetricQuantizeInputs), weight)
-    return activated(op, y if bias is None else y + bias, fused(op))
+    return _biased(op, y, bias)
 
 
 @rule("BATCH_MATMUL")

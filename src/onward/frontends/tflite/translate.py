@@ -107,7 +107,7 @@ class GraphWalk:
         outer, self.op.scope = self.op.scope, f"{name}/"
         try:
             taken = [None if i < 0 else self._taken(call, int(i)) for i in operator.inputs]
-            results = rule(self.op, *taken)
+            results = rule.function(self.op, *taken)
         except OnwardError as error:
             raise type(error)(f"{op_type} {name!r}: {error}") from error
         finally:
