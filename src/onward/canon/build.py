@@ -230,6 +230,11 @@ class Builder:
         return tensor if list(perm) == list(range(len(perm))) else self.Transpose(tensor, perm=list(perm))
 
     def squeeze(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+        made = tensor.value.producer()
+        if made is not None and made.op_type == "Unsqueeze" and made.inputs[0] is not None and axes:
+            added = made.inputs[1].const_value if made.inputs[1] is not None else None
+            if added is not None and added.numpy().tolist() == list(axes):
+                return self.tensor(made.inputs[0])
         return self.Squeeze(tensor, self.ints(axes)) if axes else tensor
 
     def unsqueeze(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:

@@ -20,6 +20,7 @@ from onward.passes.rewrite import (
     DOMAIN,
     constant,
     graphs,
+    ints,
     is_op,
     made_by,
     new_node,
@@ -292,7 +293,7 @@ def _replace_sequence(node: ir.Node, last: _Layer, batch_first: bool, before: ir
     if not y.uses() and not y.is_graph_output():
         return
     name = y.name
-    sizes = _ints([0, 0, last.directions, last.hidden], f"{name}/sizes", before)
+    sizes = ints([0, 0, last.directions, last.hidden], f"{name}/sizes", before)
     apart = new_node("Reshape", [out, sizes], {"allowzero": 0}, last.node, before).outputs[0]
     apart.type = y.type
     turned = new_node("Transpose", [apart], {"perm": [0, 2, 1, 3]}, last.node, before).outputs[0]
@@ -329,19 +330,8 @@ def _joins(node: ir.Node, values: list[ir.Value | None]) -> bool:
 
 def _slice(x: ir.Value, start: int, stop: int, before: ir.Node, name: str | None) -> ir.Value:
     bounds = {"start": start, "stop": stop, "axis": 0}
-    ends = [_ints([n], f"{name}/{which}", before) for which, n in bounds.items()]
+    ends = [ints([n], f"{name}/{which}", before) for which, n in bounds.items()]
     return new_node("Slice", [x, *ends], {}, before, before).outputs[0]
-
-
-def _ints(values: list[int], name: str, before: ir.Node) -> ir.Value:
-    graph = before.graph
-    assert isinstance(graph, ir.Graph)
-    while name in graph.initializers:
-        name += "_"
-    tensor = ir.tensor(np.array(values, np.int64), name=name)
-    value = ir.Value(name=name, shape=ir.Shape([len(values)]), type=ir.TensorType(tensor.dtype), const_value=tensor)
-    graph.register_initializer(value)
-    return value
 
 
 def _fold_weights(node: ir.Node, graph: ir.Graph, facts: Facts) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.canon.origin import copy_origin
@@ -80,6 +81,18 @@ def new_node(
     assert before.graph is not None
     before.graph.insert_before(before, node)
     return node
+
+
+def ints(values: Sequence[int], name: str, before: ir.Node) -> ir.Value:
+    """A constant vector in the graph of a node, under a name like the one given."""
+    graph = before.graph
+    assert isinstance(graph, ir.Graph)
+    while name in graph.initializers:
+        name += "_"
+    tensor = ir.tensor(np.array(values, np.int64), name=name)
+    value = ir.Value(name=name, shape=ir.Shape([len(values)]), type=ir.TensorType(tensor.dtype), const_value=tensor)
+    graph.register_initializer(value)
+    return value
 
 
 def take_over(old: ir.Value, new: ir.Value) -> None:

@@ -48,6 +48,25 @@ def test_initial_states() -> None:
     assert check(model, SEQUENCES, *states).count("LSTM") == 1
 
 
+@pytest.mark.parametrize("options", [{}, {"return_sequences": True}], ids=["last", "all"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_both_directions_are_one_node(layer: str, options: dict[str, Any]) -> None:
+    x = keras.Input((None, 5))
+    inner = getattr(keras.layers, layer)(4, bias_initializer="random_normal", **options)
+    model = keras.Model(x, keras.layers.Bidirectional(inner)(x))
+    assert check(model, SEQUENCES).count(LAYERS[layer]) == 1
+
+
+def test_directions_that_differ_stay_two_nodes() -> None:
+    x = keras.Input((None, 5))
+    forth, back = keras.layers.LSTM(4), keras.layers.LSTM(4, activation="relu", go_backwards=True)
+    model = keras.Model(x, keras.layers.Bidirectional(forth, backward_layer=back)(x))
+    assert check(model, SEQUENCES).count("LSTM") == 2
+    other = keras.Input((None, 5))
+    series = keras.Model([x, other], keras.layers.Concatenate()([forth(x), keras.layers.LSTM(4)(other)]))
+    assert check(series, SEQUENCES, SEQUENCES[:, ::-1].copy()).count("LSTM") == 2
+
+
 @pytest.mark.parametrize("both", [False, True], ids=["one way", "both ways"])
 @pytest.mark.parametrize("options", [{}, {"return_sequences": True}], ids=["last", "all"])
 @pytest.mark.parametrize("layer", LAYERS)

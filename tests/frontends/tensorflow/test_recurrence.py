@@ -45,10 +45,15 @@ def converted(function: Any, *data: Any, time: int | None = None) -> list[str]:
     return [node.op_type for node in model.ir.graph]
 
 
-@pytest.mark.parametrize("time", [None, 7], ids=["open", "fixed"])
-@pytest.mark.parametrize("masked", [False, True], ids=["whole", "masked"])
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("kind", KINDS)
+CASES = [(kind, options, masked, None) for kind in KINDS for options in OPTIONS for masked in (False, True)]
+CASES += [(kind, "all", masked, 7) for kind in KINDS for masked in (False, True)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "masked", "time"),
+    CASES,
+    ids=[f"{k}-{o}-{'masked' if m else 'whole'}-{t or 'open'}" for k, o, m, t in CASES],
+)
 def test_a_layer_without_its_object(kind: str, options: str, masked: bool, time: int | None) -> None:
     x = keras.Input((time, 5))
     layer = getattr(L, kind)(4, **OPTIONS[options])
@@ -56,6 +61,16 @@ def test_a_layer_without_its_object(kind: str, options: str, masked: bool, time:
     kinds = converted(lambda x: model(x, training=False), X, time=time)
     assert kinds.count(KINDS[kind]) == 1
     assert "Loop" not in kinds
+
+
+@pytest.mark.parametrize("options", ["last", "all"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_directions_are_one_node(kind: str, options: str) -> None:
+    x = keras.Input((None, 5))
+    model = randomised(keras.Model(x, L.Bidirectional(getattr(L, kind)(4, **OPTIONS[options]))(x)))
+    kinds = converted(lambda x: model(x, training=False), X)
+    assert kinds.count(KINDS[kind]) == 1
+    assert "Slice" not in kinds
 
 
 def test_a_reset_before_the_product() -> None:

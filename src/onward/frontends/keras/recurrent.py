@@ -61,8 +61,8 @@ class Recurrent:
         mask = rest.pop(0) if self.masked else None
         x = op.transpose(sequence.ranked(3), [1, 0, 2])
         if self.backwards:
-            x = _reversed(op, x)
-            mask = None if mask is None else _reversed(op, mask, axis=1)
+            x = op.turned_round(x, [0])
+            mask = None if mask is None else op.turned_round(mask, [1])
         series = Series(op, self._layer(op, weights), x, mask, rest)
         results = [series.last[0]]
         if self.returns_sequences:
@@ -108,11 +108,6 @@ class Recurrent:
         if len(placed) == 1:
             placed.append(np.zeros_like(placed[0]))
         return op.stored(weight, np.concatenate(placed)[None])
-
-
-def _reversed(op: Writer, x: Tensor, axis: int = 0) -> Tensor:
-    back = op.ints([-1])
-    return op.Slice(x, back, op.ints([-(2**31)]), op.ints([axis]), back)
 
 
 @contextmanager

@@ -184,7 +184,8 @@ class Loop:
                 inner.outputs.append(op.Identity(self._item(i, results[i], states, results)).value)
         assert isinstance(first, Tensor)
         goes = truth(op, first)
-        layer = recurrent(op, inner, goes, outer)
+        last_only = [place for place, i in enumerate(sorted(self.collecting)) if i in self.overwritten]
+        layer = recurrent(op, inner, goes, outer, last_only)
         last = layer or op.many("Loop", len(outer) + len(self.collecting), None, goes, *outer, body=inner)
         final = list(self.arguments)
         for i, value in zip(kept, _put_together([self.arguments[i] for i in kept], last[: len(outer)]), strict=True):
@@ -192,9 +193,7 @@ class Loop:
         for i, tensor in zip(sorted(self.collecting), last[len(outer) :], strict=True):
             reserved = self.arguments[i]
             assert isinstance(reserved, Reserved)
-            if i in self.overwritten and layer:
-                tensor = op.Gather(tensor, op.ints([-1]), axis=0)
-            elif i in self.overwritten:
+            if i in self.overwritten and layer is None:
                 tensor = op.Slice(tensor, op.ints([-1]), op.ints([FAR]), op.ints([0]))
             final[i] = TensorList(padded(op, tensor, reserved.count))
         return final

@@ -11,12 +11,15 @@ from onward.layout.onnx_to_onnx import relaid
 from onward.model import Model
 from onward.passes.fuse_dense import fuse_dense
 from onward.passes.fuse_norms import fuse_norms
+from onward.passes.merge_directions import merge_directions
 
 
 def finished(translator: Translator, model: Model) -> Model:
     graph = model.ir.graph
     fuse_norms(model.ir)
     fuse_dense(model.ir)
+    passes.RemoveUnusedNodesPass()(model.ir)
+    merge_directions(model.ir)
     passes.RemoveUnusedNodesPass()(model.ir)
     for weight, stored in translator.rearranged.items():
         if not weight.uses() and stored.uses() and weight.name is not None:

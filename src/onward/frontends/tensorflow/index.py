@@ -104,9 +104,7 @@ def reverse(op: Writer, x: Tensor, axes: Tensor) -> Tensor:
     turned = op.numbers(axes, "the axes")
     if not turned:
         return x
-    count = len(turned)
-    backwards = op.ints([-1] * count)
-    return op.Slice(x, backwards, op.ints([-FAR - 1] * count), op.ints(turned), backwards)
+    return op.turned_round(x, turned)
 
 
 @rule("ReverseSequence")

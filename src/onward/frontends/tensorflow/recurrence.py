@@ -7,7 +7,7 @@ numbers, so that the gates come out whatever their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,15 +24,18 @@ ACTIVATIONS = {"Sigmoid", "Tanh", "Relu", "Softsign", "Softplus"}
 SPREADING = {"Tile", "Expand", "Identity"}
 
 
-def recurrent(op: Writer, body: ir.Graph, goes: Tensor, initial: Sequence[Tensor]) -> list[Tensor] | None:
+def recurrent(
+    op: Writer, body: ir.Graph, goes: Tensor, initial: Sequence[Tensor], last: Collection[int] = ()
+) -> list[Tensor] | None:
     """The results of a loop, states and then what each round gives out, if it is a recurrent layer; else None.
 
-    `goes` says whether there is a first round, `initial` are the states before it.
+    `goes` says whether there is a first round, `initial` are the states before it; of what is given out at the places
+    `last`, only the last round counts.
     """
     if not initial or any(state.dtype == ir.DataType.DOUBLE for state in initial):
         return None
     try:
-        results = _Loop(op, body, goes, initial).results()
+        results = _Loop(op, body, goes, initial, last).results()
     except Unread:
         return None
     body.outputs.clear()
@@ -51,6 +54,7 @@ class _Loop:
     body: ir.Graph
     goes: Tensor
     initial: Sequence[Tensor]
+    last: Collection[int]
     masks: list[ir.Value] = field(default_factory=list)
     zeroed: set[ir.Value] = field(default_factory=set)
     """States that a step that is left out makes zero."""
@@ -84,12 +88,23 @@ class _Loop:
             elif state in order and state not in self.zeroed:
                 results.append(series.last[order.index(state)])
             elif new[state] is output and state in self.zeroed and state not in order:
-                results.append(op.Gather(series.steps(zero=True), op.index(-1), axis=0))
+                results.append(self._last(series, None))
             elif new[state] is output and mask is not None and state not in order:
-                results.append(series.last_step(self._before(places[state])))
+                results.append(self._last(series, self._before(places[state])))
             else:
                 raise Unread
-        return results + [self._step(value, output, series, places) for value in self.given_out]
+        for i, value in enumerate(self.given_out):
+            before = self._before_first(value, output, places)
+            if i in self.last:
+                results.append(op.unsqueeze(self._last(series, before), [0]))
+            else:
+                results.append(series.steps(zero=True) if before is None else series.steps(before))
+        return results
+
+    def _last(self, series: Series, before: Tensor | int | None) -> Tensor:
+        if before is None:
+            return self.op.Gather(series.steps(zero=True), self.op.index(-1), axis=0)
+        return series.last_step(before)
 
     def _counts(self, i: int) -> bool:
         """Whether a state begins at zero and goes up by one."""
@@ -192,10 +207,10 @@ class _Loop:
         """Whether a round computes with a state, and does not just keep it."""
         return any(node.op_type != "Where" or place != 2 for node, place in state.uses())
 
-    def _step(self, value: ir.Value, output: ir.Value, series: Series, places: dict[ir.Value, int]) -> Tensor:
-        """What the rounds give out: the output, or for a step that is left out the one before, or zero."""
+    def _before_first(self, value: ir.Value, output: ir.Value, places: dict[ir.Value, int]) -> Tensor | int | None:
+        """What rounds give out as long as all steps are left out; None where every such step gives zero."""
         if value is output and not self.masks:
-            return series.steps()
+            return 0
         made = value.producer()
         if not self.masks or made is None or made.op_type != "Where":
             raise Unread
@@ -203,9 +218,9 @@ class _Loop:
         if new is not output or self._mask_source(mask) is not self.masks[0]:
             raise Unread
         if old in places and old not in self.zeroed and self._unmasked(self.left[places[old]], old) is output:
-            return series.steps(before=self._before(places[old]))
+            return self._before(places[old])
         if self.read.zero(old):
-            return series.steps(zero=True)
+            return None
         raise Unread
 
     def _before(self, place: int) -> Tensor | int:

@@ -76,6 +76,9 @@ def strided_slice(
         for i, a in places
         if not (begin_mask & end_mask & (1 << i) and steps[i] == 1) or shrink_axis_mask & (1 << i)
     ]
+    if starts_known is not None and x.dims is not None:
+        alone = {a for i, a in sliced if shrink_axis_mask & (1 << i) and x.dims[a] == 1 and starts_known[i] in (0, -1)}
+        sliced = [(i, a) for i, a in sliced if a not in alone]
     if sliced:
         starts, ends, taken = [], [], []
         for i, _ in sliced:

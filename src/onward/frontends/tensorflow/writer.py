@@ -34,6 +34,8 @@ class Writer(Builder):
         self.opset = model.opset_imports[""]
         self.weights: dict[ir.Value, npt.NDArray[Any]] = {}
         """Values of variables: constant for now, but not for training."""
+        self._forms: dict[ir.Value, list[tuple[npt.NDArray[Any], Tensor]]] = {}
+        """Weights in other forms, for each that there are."""
         self.views: dict[ir.Value, Tensor] = {}
         """Weights in other shapes, and the weights."""
 
@@ -142,11 +144,30 @@ class Writer(Builder):
         return tensor.value in self.weights or tensor.value in self.views
 
     def stored(self, weight: Tensor, array: npt.NDArray[Any]) -> Tensor:
-        """A constant in another form, which takes over the name of a variable where nobody reads the first one."""
-        constant = self.constant(array)
-        if weight.value in self.weights:
-            self.translator.rearranged.setdefault(weight.value, constant.value)
-        return constant
+        """A constant in another form, which takes over the name of a variable where nobody reads the first one.
+
+        What variables hold is never shared, equal as it may be: they are trained apart.
+        """
+        if weight.value not in self.weights:
+            return self.constant(array)
+        forms = self._forms.setdefault(weight.value, [])
+        for known, tensor in forms:
+            if np.array_equal(known, array):
+                return tensor
+        name = self.names.value(f"{self.scope}weight")
+        held = ir.Tensor(np.ascontiguousarray(array).reshape(array.shape), name=name)
+        value = ir.Value(name=name, const_value=held, type=ir.TensorType(held.dtype), shape=ir.Shape(array.shape))
+        self.model.graph.register_initializer(value)
+        forms.append((array, self.tensor(value)))
+        self.translator.rearranged.setdefault(weight.value, value)
+        return forms[-1][1]
+
+    def turned_round(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+        """With the last first along some axes."""
+        back = self.ints([-1] * len(axes))
+        turned = self.Slice(tensor, back, self.ints([-FAR - 1] * len(axes)), self.ints(axes), back)
+        turned.value.shape = tensor.value.shape
+        return turned
 
     def reduced(self, op_type: str, tensor: Tensor, axes: Sequence[int] | Tensor | None, keepdims: bool) -> Tensor:
         """A reduction over axes that may be known only when the model runs; over none it is the tensor itself."""
