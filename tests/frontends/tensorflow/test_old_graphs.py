@@ -309,3 +309,28 @@ def test_recurrent_networks(build: Callable[..., Any], tmp_path: Path) -> None:
     names = [value.name for value in model.ir.graph.inputs]
     (found,) = run(model, tuple(given[name or ""] for name in names))
     check(found, function(**{name or "": tf.constant(given[name or ""]) for name in names})["out"].numpy())
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("shape", [(1, 11, 13, 2), (None, None, None, 2)], ids=["fixed", "open"])
+@pytest.mark.parametrize("is_depthwise", [False, True], ids=["convolution", "depthwise"])
+def test_convolutions_of_blocks_are_dilated(padding: str, shape: tuple[int | None, ...], is_depthwise: bool) -> None:
+    from tensorflow.python.ops.nn_ops import with_space_to_batch
+
+    filters = np.random.default_rng(0).standard_normal((3, 3, 2, 4)).astype(np.float32)
+
+    def convolved(x: Any, pads: Any, padding: Any) -> Any:
+        if is_depthwise:
+            return tf.raw_ops.DepthwiseConv2dNative(input=x, filter=filters, strides=[1] * 4, padding="VALID")
+        return tf.nn.conv2d(x, filters, 1, "VALID")
+
+    def function(x: Any) -> Any:
+        return with_space_to_batch(x, [2, 3], padding, convolved, filter_shape=[3, 3])
+
+    model = from_tensorflow(tf.function(function, autograph=False), [tf.TensorSpec(shape)])
+    (conv,) = (node for node in model.ir.graph if node.op_type == "Conv")
+    assert list(conv.attributes["dilations"].as_ints()) == [2, 3]
+    assert shape[0] is None or {node.op_type for node in model.ir.graph} <= {"Conv", "Transpose", "Identity"}
+    for size in ((11, 13), (11, 13) if shape[0] else (16, 9)):
+        image = np.random.default_rng(1).standard_normal((1, *size, 2)).astype(np.float32)
+        check(run(model, (image,))[0], function(tf.constant(image)).numpy())
