@@ -29,6 +29,8 @@ def shortened(sample: Any) -> Any:
     """No more rows than are needed to compare, from all over the sample; lists and sparse matrices as arrays."""
     if hasattr(sample, "toarray"):
         sample = sample.toarray()
+    elif hasattr(sample, "to_pandas"):
+        sample = sample.to_pandas()
     if hasattr(sample, "iloc"):
         rows = _rows(len(sample))
         return sample.iloc[rows]
@@ -58,11 +60,13 @@ def feeds(given: Any) -> dict[str, Array]:
     return {name: _tensor(name, _values(column)).reshape(-1, 1) for name, column in zip(names, columns, strict=True)}
 
 
-def like(example: Any, fed: Mapping[str, Array]) -> Any:
-    """What was fed to a model in the form of an example: the reverse of `feeds`."""
+def like(example: Any, fed: Mapping[str, Array], *, exactly: bool = True) -> Any:
+    """What was fed to a model in the form of an example, the reverse of `feeds`; `exactly` in the same types, too."""
     if not is_frame(example):
         return _with_gaps(fed["X"], np.asarray(example))
     pairs = zip(example.columns, fed.values(), strict=True)
+    if not exactly:
+        return type(example)({name: _with_gaps(array.reshape(-1), np.asarray([None])) for name, array in pairs})
     columns = {name: _with_gaps(array.reshape(-1), example[name].to_numpy()) for name, array in pairs}
     return type(example)(columns).astype(example.dtypes)
 
@@ -97,8 +101,9 @@ def _tensor(name: str, array: Array) -> Array:
         return array.astype(bool)
     if not all(isinstance(item, str) for item in flat):
         kinds = sorted({type(item).__name__ for item in flat})
-        raise UnsupportedError(f"column {quote(name)} mixes {', '.join(kinds)}: a tensor is of one type")
-    if len({item for item in array.reshape(-1) if item == MISSING or is_missing(item)}) > 1:
+        raise UnsupportedError(f"{quote(name)} holds {', '.join(kinds)}: a tensor holds strings or numbers, not both")
+    gaps = [is_missing(item) for item in array.reshape(-1)]
+    if any(gaps) and any(item == MISSING and not gap for item, gap in zip(flat, gaps, strict=True)):
         raise UnsupportedError(f"column {quote(name)} has missing strings and empty ones, which ONNX cannot tell apart")
     made = np.empty(len(flat), object)
     made[:] = flat

@@ -3,9 +3,4 @@
 import sys
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("sklearn")
-pytest.importorskip("pandas")
-
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))

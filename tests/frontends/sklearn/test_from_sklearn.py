@@ -23,6 +23,8 @@ from sklearn import (
     preprocessing,
     svm,
 )
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF, PCA
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
@@ -299,7 +301,7 @@ REFUSED: dict[str, tuple[Any, Any, type[OnwardError], str]] = {
     "unfitted pipeline": (lambda: pipeline.make_pipeline(PCA()), X, OnwardError, "Pipeline is not fitted"),
     "mixed column": (
         lambda: preprocessing.OneHotEncoder().fit([["a"], ["b"]]),
-        *(np.array([["a"], [1]], object), OnwardError, "mixes int, str|does not take"),
+        *(np.array([["a"], [1]], object), OnwardError, "'X' holds int, str: a tensor holds strings or numbers"),
     ),
 }
 
@@ -310,6 +312,46 @@ def test_refused(name: str) -> None:
     with pytest.raises(error, match=words) as caught:
         from_sklearn(make(), sample)
     assert "\n" not in str(caught.value)
+
+
+def test_several_kinds_of_missing_strings_are_one() -> None:
+    table = pd.DataFrame({"city": np.array(["rome", None, float("nan"), float("nan")], object)})
+    assert feeds(table)["city"].ravel().tolist() == ["rome", "", "", ""]
+
+
+class Halved(TransformerMixin, BaseEstimator):
+    """An estimator whose converter somebody registered with skl2onnx."""
+
+    def fit(self, x: Any, y: Any = None) -> Any:
+        self.fitted_ = True
+        return self
+
+    def transform(self, x: Any) -> Any:
+        return x / 2
+
+
+def test_converters_registered_with_skl2onnx_are_used() -> None:
+    skl2onnx = pytest.importorskip("skl2onnx")
+    from skl2onnx.algebra.onnx_ops import OnnxDiv
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    def shapes(operator: Any) -> None:
+        operator.outputs[0].type = DoubleTensorType(operator.inputs[0].type.shape)
+
+    def convert(scope: Any, operator: Any, container: Any) -> None:
+        node = OnnxDiv(operator.inputs[0], np.array([2.0]), op_version=18, output_names=operator.outputs)
+        node.add_to(scope, container)
+
+    steps = pipeline.make_pipeline(preprocessing.StandardScaler(), Halved(), svm.SVC()).fit(X, LABELS)
+    with pytest.raises(UnsupportedError, match="Halved has no rule here, and no converter registered with skl2onnx"):
+        from_sklearn(steps, X)
+    skl2onnx.update_registered_converter(Halved, "TestsHalved", shapes, convert)
+    same(steps, X, FRESH)
+
+
+def test_clusters_give_their_distances_too() -> None:
+    model = from_sklearn(KMeans(3, random_state=0).fit(X), X)
+    assert [value.name for value in model.ir.graph.outputs] == ["predict", "transform"]
 
 
 def test_a_skops_file(tmp_path: Path) -> None:

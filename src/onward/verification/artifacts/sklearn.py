@@ -45,7 +45,9 @@ def asked(estimator: Any) -> list[str]:
                 f"{type(estimator).__name__} cannot be given new data: it has no predict or transform"
             )
         return ["transform"]
-    clusters = getattr(estimator, "_estimator_type", None) == "clusterer" and "transform" in found
+    from sklearn.base import is_clusterer
+
+    clusters = is_clusterer(estimator) and "transform" in found
     scores = [method for method in ("predict_proba", "decision_function") if method in found][:1]
     return ["predict", *scores, *(["transform"] if clusters else [])]
 
@@ -120,17 +122,16 @@ def open_skops(path: Path) -> Opened:
 
 
 def open_estimator(estimator: Any, declared: Sequence[Declared]) -> Opened:
-    """It takes what `SAMPLE` holds, or else a number for each feature."""
-    sample = SAMPLE.get()
+    """It takes rows such as `SAMPLE` holds, or of whatever types it is given."""
+    methods, sample = asked(estimator), SAMPLE.get()
     example = shortened(derived(estimator) if sample is None else sample)
     inputs = feeds(example)
-    methods = asked(estimator)
 
     def run(given: Inputs) -> Outputs:
-        return rounded(responses(estimator, like(example, given), methods), given)
+        return rounded(responses(estimator, like(example, given, exactly=sample is not None), methods), given)
 
-    slots = [Declared(name, _dtype(array), (None, *array.shape[1:])) for name, array in inputs.items()]
-    return Opened(run, slots)
+    dtypes = {name: None if sample is None else _dtype(array) for name, array in inputs.items()}
+    return Opened(run, [Declared(name, dtypes[name], (None, *inputs[name].shape[1:])) for name in inputs])
 
 
 def _dtype(array: Any) -> ir.DataType:
