@@ -70,7 +70,8 @@ def taken(optimizer: Any, variables: Sequence[Any]) -> Taken:
 
 
 def _rate(optimizer: Any) -> float:
-    return float(np.asarray(optimizer.learning_rate))
+    """As a person would write it: Keras keeps it in single precision."""
+    return float(str(np.float32(np.asarray(optimizer.learning_rate))))
 
 
 def _single(optimizer: Any) -> Any:

@@ -28,6 +28,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Batch = Mapping[str, Any]
 CPU = ("cpu", 0)
 PROVIDERS = ["CPUExecutionProvider"]
+WRONG = ["EliminateDropout"]
+"""Optimizations that change results: this one takes a Dropout away, told to train or not, if nothing reads its mask."""
 LARGEST_ORDERED = 1 << 28
 """Bytes of a model, with the weights that it holds as constants, whose nodes are sorted: it goes through a file."""
 LARGEST_FOLDED = 1 << 20
@@ -81,7 +83,7 @@ def _opened(
             options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
         if lean:
             options.enable_mem_pattern = False
-        return onnxruntime.InferenceSession(model, options, providers=PROVIDERS)
+        return onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
 
 
 def _options(threads: int | None, library: Path | None) -> onnxruntime.SessionOptions:
@@ -110,7 +112,7 @@ def _ordered(model: bytes, library: Path | None) -> bytes | None:
             options.add_session_config_entry(
                 "optimization.constant_folding_max_output_size_in_bytes", str(LARGEST_FOLDED)
             )
-            onnxruntime.InferenceSession(model, options, providers=PROVIDERS)
+            onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
             optimized = onnx.load(path)
     except Exception:  # if it is the model and not the file, opening the model says so
         return None

@@ -100,6 +100,12 @@ def _read(tensor: Any) -> Any:
     return tf.identity(tensor)
 
 
+def _held_by(handle: Any) -> Sequence[Any]:
+    """Shape and dtype of what a variable holds of which only the handle is known; nothing for a table."""
+    data = getattr(handle, "_handle_data", None)
+    return data.shape_and_type if data is not None and data.is_set else ()
+
+
 def resources(function: Any, values: Mapping[int, Any] | None = None) -> list[Any]:
     """What a concrete function captures, in the order of its last inputs: variables, tables, constants.
 
@@ -109,11 +115,16 @@ def resources(function: Any, values: Mapping[int, Any] | None = None) -> list[An
 
     handles = {id(variable.handle): variable for variable in function.graph.variables}
     found: list[Any] = []
-    for captured in function.captured_inputs:
+    inputs = function.graph.inputs[len(function.graph.inputs) - len(function.captured_inputs) :]
+    for captured, tensor in zip(function.captured_inputs, inputs, strict=True):
         variable = handles.get(id(captured))
         if variable is not None:
             array = values[id(variable)] if values is not None else variable.numpy()
-            found.append(Variable(variable.name.split(":")[0], array, bool(variable.trainable)))
+            name = variable.name.split(":")[0]
+            found.append(Variable(name, array, bool(variable.trainable), handle=captured))
+        elif captured.dtype == tf.resource and (kinds := _held_by(captured)):
+            array = tf.raw_ops.ReadVariableOp(resource=captured, dtype=kinds[0].dtype).numpy()
+            found.append(Variable(tensor.op.name, array, trainable=False, handle=captured))
         elif captured.dtype == tf.resource:
             found.append(Table(captured))
         else:
