@@ -45,5 +45,12 @@ def fused(op: Writer) -> int:
     return int(getattr(op.operation.options, "fusedActivationFunction", 0))
 
 
+def custom_options(op: Writer) -> dict[str, Any]:
+    """Those of an op that is no builtin one, where they have names."""
+    from flatbuffers import flexbuffers
+
+    return dict(flexbuffers.GetRoot(bytearray(op.operation.custom)).Value)
+
+
 def padding(op: Writer) -> str:
     return ("SAME", "VALID")[op.operation.options.padding]

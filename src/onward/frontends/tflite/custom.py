@@ -5,12 +5,14 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.conv import transposed
 from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tflite.borrow import custom_options
 from onward.frontends.tflite.registry import rule
 from onward.frontends.tflite.translate import turned
 
@@ -31,9 +33,7 @@ def transpose_conv_bias(op: Writer, x: Tensor, filters: Tensor, bias: Tensor) ->
 @rule("CUSTOM TFLite_Detection_PostProcess")
 def detections(op: Writer, encoded: Tensor, scores: Tensor, anchors: Tensor) -> list[Tensor]:
     """Boxes relative to anchors, made absolute; of those that overlap, the best."""
-    from flatbuffers import flexbuffers
-
-    options: dict[str, Any] = flexbuffers.GetRoot(bytearray(op.operation.custom)).Value
+    options = custom_options(op)
     boxes = _decoded(op, op.squeeze(encoded, [0]), anchors, options)
     classes = options["num_classes"]
     if scores.dims is None or not isinstance(scores.dims[2], int):
@@ -41,8 +41,7 @@ def detections(op: Writer, encoded: Tensor, scores: Tensor, anchors: Tensor) -> 
     offset = scores.dims[2] - classes
     by_class = op.Slice(op.squeeze(scores, [0]), op.ints([offset]), op.ints([offset + classes]), op.ints([1]))
     pick = _by_class if options.get("use_regular_nms", False) else _by_anchor
-    found = pick(op, boxes, by_class, options)
-    return [*(op.unsqueeze(part, [0]) for part in found[:3]), op.unsqueeze(found[3], [0])]
+    return [op.unsqueeze(part, [0]) for part in pick(op, boxes, by_class, options)]
 
 
 def _decoded(op: Writer, encoded: Tensor, anchors: Tensor, options: dict[str, Any]) -> Tensor:
@@ -61,16 +60,10 @@ def _suppressed(op: Writer, boxes: Tensor, scores: Tensor, count: int, options: 
         op.unsqueeze(boxes, [0]),
         op.unsqueeze(scores, [0]),
         op.ints([count]),
-        op.constant(_float(options["nms_iou_threshold"])),
-        op.constant(_float(options["nms_score_threshold"])),
+        op.constant(np.asarray([options["nms_iou_threshold"]], np.float32)),
+        op.constant(np.asarray([options["nms_score_threshold"]], np.float32)),
     )
     return op.Slice(found, op.ints([1]), op.ints([3]), op.ints([1]))
-
-
-def _float(number: float) -> Any:
-    import numpy as np
-
-    return np.asarray([number], np.float32)
 
 
 def _by_anchor(op: Writer, boxes: Tensor, scores: Tensor, options: dict[str, Any]) -> list[Tensor]:
@@ -82,7 +75,7 @@ def _by_anchor(op: Writer, boxes: Tensor, scores: Tensor, options: dict[str, Any
     kept = op.squeeze(op.Slice(left, op.ints([1]), op.ints([2]), op.ints([1])), [1])
     repeated = op.Reshape(op.Expand(op.unsqueeze(kept, [1]), op.ints([1, many])), op.ints([-1]))
     parts = [op.Gather(boxes, repeated, axis=0), *(op.flat(op.Gather(p, kept, axis=0)) for p in (classes, best))]
-    return _filled(op, parts, op.Shape(repeated), most * many)
+    return [*_filled(op, parts, op.Shape(repeated), most * many), _number(op, op.Shape(kept))]
 
 
 def _by_class(op: Writer, boxes: Tensor, scores: Tensor, options: dict[str, Any]) -> list[Tensor]:
@@ -95,15 +88,19 @@ def _by_class(op: Writer, boxes: Tensor, scores: Tensor, options: dict[str, Any]
     best, order = op.many("TopK", 2, values, count, axis=0)
     classes, kept = (op.squeeze(op.Gather(left, op.ints([i]), axis=1), [1]) for i in (0, 1))
     parts = [op.Gather(boxes, op.Gather(kept, order), axis=0), op.Gather(classes, order), best]
-    return _filled(op, parts, count, most)
+    return [*_filled(op, parts, count, most * options["max_classes_per_detection"]), _number(op, count)]
+
+
+def _number(op: Writer, count: Tensor) -> Tensor:
+    return op.squeeze(count, [0]).cast(ir.DataType.FLOAT)
 
 
 def _filled(op: Writer, parts: list[Tensor], count: Tensor, size: int) -> list[Tensor]:
-    """With zeros behind, as many as there can be; and how many there are."""
+    """With zeros behind, as many as there can be."""
     missing = op.ints([size]) - count
     filled = []
     for part in parts:
         numbers = part.cast(ir.DataType.FLOAT)
         pads = [op.ints([0, 0]), missing, op.ints([0])] if part.rank == 2 else [op.ints([0]), missing]
         filled.append(op.Pad(numbers, op.Concat(*pads, axis=0)))
-    return [*filled, op.squeeze(count, [0]).cast(ir.DataType.FLOAT)]
+    return filled
