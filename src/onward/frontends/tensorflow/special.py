@@ -7,7 +7,7 @@ import math
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
-from onward.frontends.decompose import special
+from onward.frontends.decompose import gamma, special
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
 
@@ -49,3 +49,33 @@ def next_after(op: Writer, a: Tensor, b: Tensor) -> Tensor:
     up = op.Xor(a < b, a < op.like(0, a))
     moved = op.BitCast(op.where(up, bits + op.like(1, bits), bits - op.like(1, bits)), to=int(a.dtype))
     return op.where(op.Equal(a, b), b, moved)
+
+
+for _order in (0, 1):
+    rule(f"BesselI{_order}")(lambda op, x, order=_order: special.bessel_i(op, order, x, scaled=False))
+    rule(f"BesselI{_order}e")(lambda op, x, order=_order: special.bessel_i(op, order, x, scaled=True))
+    rule(f"BesselJ{_order}")(lambda op, x, order=_order: special.bessel_j(op, order, x))
+
+
+@rule("Igamma")
+def lower_gamma(op: Writer, a: Tensor, x: Tensor) -> Tensor:
+    return gamma.incomplete_gamma(op, a, x, upper=False)
+
+
+@rule("Igammac")
+def upper_gamma(op: Writer, a: Tensor, x: Tensor) -> Tensor:
+    return gamma.incomplete_gamma(op, a, x, upper=True)
+
+
+rule("Betainc")(gamma.incomplete_beta)
+rule("Zeta")(gamma.zeta)
+
+
+@rule("Polygamma")
+def polygamma(op: Writer, order: Tensor, x: Tensor) -> Tensor:
+    """By the zeta function, but for order 0, which is the digamma function."""
+    n = special.wide(order)
+    sign = 1.0 - op.Mod(n + 1.0, op.like(2, n), fmod=1) * 2.0
+    zero = op.Equal(n, op.like(0, n))
+    size = op.Exp(special.lgamma(op, n + 1.0)) * gamma.zeta(op, op.where(zero, op.like(2, n), n + 1.0), special.wide(x))
+    return op.where(zero, special.digamma(op, special.wide(x)), sign * size).cast(x.dtype)
