@@ -57,7 +57,7 @@ def calibrated(model: Any, images: Any) -> None:
 def row(name: str) -> str:
     keras.utils.set_random_seed(0)
     model = getattr(keras.applications, name)(weights=None)
-    size = model.input_shape[1:]
+    size = [edge or 224 for edge in model.input_shape[1:]]
     images = np.random.default_rng(0).uniform(0, 255, (4, *size)).astype(np.float32)
     calibrated(model, images)
     start = time.perf_counter()

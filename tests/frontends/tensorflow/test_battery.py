@@ -8,9 +8,16 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 import battery_arrays  # noqa: E402
+import battery_gradients  # noqa: E402
+import battery_images  # noqa: E402
+import battery_layers  # noqa: E402
+import battery_linalg  # noqa: E402
 import battery_math  # noqa: E402
 import battery_more  # noqa: E402
 import battery_nets  # noqa: E402
+import battery_numbers  # noqa: E402
+import battery_sparse  # noqa: E402
+import battery_strings  # noqa: E402
 from battery import Case  # noqa: E402
 from refused import REFUSED  # noqa: E402
 
@@ -18,7 +25,20 @@ from onward.errors import UnsupportedError  # noqa: E402
 from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
 from onward.model import Model  # noqa: E402
 
-CASES = battery_math.CASES + battery_arrays.CASES + battery_nets.CASES + battery_more.CASES
+PARTS = (
+    battery_arrays,
+    battery_gradients,
+    battery_images,
+    battery_layers,
+    battery_linalg,
+    battery_math,
+    battery_more,
+    battery_nets,
+    battery_numbers,
+    battery_sparse,
+    battery_strings,
+)
+CASES: list[Case] = [case for part in PARTS for case in part.CASES]
 
 
 def traced(case: Case) -> Any:

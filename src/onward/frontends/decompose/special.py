@@ -25,6 +25,8 @@ LANCZOS = (
 G = 7.0
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 """The even Bernoulli numbers, from the second on."""
+K_STEP, K_END = 0.1, 25.0
+DAWSON_STEP, DAWSON_TERMS = 0.2, 36
 SHIFT = 10
 """How far arguments are moved by recurrence before an asymptotic series takes over."""
 
@@ -254,3 +256,33 @@ def _hankel(order: int) -> list[float]:
     for k in range(1, TERMS):
         found.append(found[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (k * 8))
     return found
+
+
+def bessel_k(op: Builder, order: int, x: Tensor, scaled: bool) -> Tensor:
+    """The modified Bessel function of the second kind, of order 0 or 1; scaled by exp(x) if asked.
+
+    The integral of exp(-x cosh t) cosh(order t), which even steps give to all digits.
+    """
+    z = wide(x)
+    steps = np.arange(0, K_END, K_STEP)
+    weights = np.where(steps == 0, 0.5, 1.0) * K_STEP * np.cosh(order * steps)
+    along = op.Exp(op.unsqueeze(z, [-1]) * op.constant(1.0 - np.cosh(steps))) * op.constant(weights)
+    value = op.ReduceSum(along, op.ints([-1]), keepdims=0)
+    value = value if scaled else value * op.Exp(-z)
+    value = op.where(op.Equal(z, op.like(0, z)), op.like(math.inf, z), value)
+    return op.where(z < 0.0, op.like(math.nan, z), value).cast(x.dtype)
+
+
+def dawson(op: Builder, x: Tensor) -> Tensor:
+    """Dawson's integral, by G. B. Rybicki's sum over odd multiples of a step, counted from near the argument."""
+    z = wide(x)
+    odd = np.arange(1 - DAWSON_TERMS, DAWSON_TERMS, 2, dtype=np.float64)
+    near = op.Round(z / (2 * DAWSON_STEP)) * 2.0
+    rest = op.unsqueeze(z - near * DAWSON_STEP, [-1]) - op.constant(odd * DAWSON_STEP)
+    terms = op.Exp(-(rest * rest)) / (op.unsqueeze(near, [-1]) + op.constant(odd))
+    return (op.ReduceSum(terms, op.ints([-1]), keepdims=0) * (1 / math.sqrt(math.pi))).cast(x.dtype)
+
+
+def wide_erf(op: Builder, x: Tensor) -> Tensor:
+    """erf in double precision."""
+    return op.where(op.Abs(x) < 1.0, erf_series(op, x), op.Sign(x) * (1.0 - erfc(op, op.Abs(x))))

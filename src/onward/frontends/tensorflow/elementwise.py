@@ -10,7 +10,7 @@ from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.decompose import special
 from onward.frontends.tensorflow.registry import rule
-from onward.frontends.tensorflow.values import Complex
+from onward.frontends.tensorflow.values import Complex, Reserved, TensorList
 from onward.frontends.tensorflow.writer import Writer
 
 SAME = {
@@ -39,7 +39,6 @@ SAME = {
     "Sinh": "Sinh",
     "Sqrt": "Sqrt",
     "Tan": "Tan",
-    "Erf": "Erf",
     "Sub": "Sub",
     "Mul": "Mul",
     "RealDiv": "Div",
@@ -88,8 +87,13 @@ def add(op: Writer, a: Tensor, b: Tensor) -> Tensor:
 
 
 @rule("AddN", "AccumulateNV2")
-def add_n(op: Writer, *tensors: Tensor) -> Tensor:
-    return op.total(tensors)
+def add_n(op: Writer, *values: Tensor | TensorList | Reserved) -> Tensor | TensorList | Reserved:
+    """Of tensors, or of lists of them; nothing was put into a reserved list, and so it adds nothing."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    lists = [value.stacked for value in values if isinstance(value, TensorList)]
+    if tensors:
+        return op.total(tensors)
+    return TensorList(op.total(lists)) if lists else values[0]
 
 
 @rule("NotEqual")

@@ -6,7 +6,6 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
-from onward.errors import UnsupportedError
 from onward.frontends.decompose import special
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
@@ -39,47 +38,6 @@ def shuffle(op: Writer, x: Tensor) -> Tensor:
     rows = op.Slice(op.Shape(x), op.ints([0]), op.ints([1]))
     drawn = op.RandomUniformLike(_like(op, rows, ir.DataType.FLOAT))
     return op.Gather(x, op.many("TopK", 2, drawn, rows, axis=0)[1], axis=0)
-
-
-@rule("StatelessRandomGetKeyCounter")
-def key_counter(op: Writer, seed: Tensor) -> list[Tensor]:
-    """What the seed does is left to ONNX Runtime: fit for training only, where numbers differ from step to step."""
-    if not op.translator.stateful:
-        raise UnsupportedError("numbers that are drawn from a seed come out the same each time, which ONNX's do not")
-    return [op.constant(np.zeros(size, np.int64)) for size in (1, 2)]
-
-
-@rule("StatelessRandomUniformV2")
-def seeded_uniform(
-    op: Writer,
-    shape: Tensor,
-    key: Tensor,
-    counter: Tensor,
-    algorithm: Tensor,
-    *,
-    dtype: ir.DataType = ir.DataType.FLOAT,
-) -> Tensor:
-    return uniform(op, shape, dtype=dtype)
-
-
-@rule("StatelessRandomNormalV2")
-def seeded_normal(
-    op: Writer,
-    shape: Tensor,
-    key: Tensor,
-    counter: Tensor,
-    algorithm: Tensor,
-    *,
-    dtype: ir.DataType = ir.DataType.FLOAT,
-) -> Tensor:
-    return normal(op, shape, dtype=dtype)
-
-
-@rule("StatelessRandomUniformIntV2")
-def seeded_uniform_int(
-    op: Writer, shape: Tensor, key: Tensor, counter: Tensor, algorithm: Tensor, low: Tensor, high: Tensor
-) -> Tensor:
-    return uniform_int(op, shape, low, high)
 
 
 @rule("TruncatedNormal")

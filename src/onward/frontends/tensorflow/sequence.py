@@ -105,6 +105,13 @@ def length(op: Writer, items: List) -> Tensor:
     return op.Gather(op.Shape(stacked(op, items)), op.index(0)).cast(ir.DataType.INT32)
 
 
+@rule("TensorListElementShape")
+def element_shape(op: Writer, items: List, *, shape_type: ir.DataType) -> Tensor:
+    if isinstance(items, Reserved):
+        return items.shape.cast(shape_type)
+    return op.Slice(op.Shape(stacked(op, items)), op.ints([1]), op.ints([FAR])).cast(shape_type)
+
+
 @rule("TensorListGather")
 def gather(op: Writer, items: List, indices: Tensor, shape: Tensor) -> Tensor:
     return op.Gather(stacked(op, items), indices, axis=0)

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.values import Reserved, TensorList
 from onward.frontends.tensorflow.writer import FAR, Writer
 
 
@@ -143,8 +144,11 @@ def empty(op: Writer, to: Tensor, *, dtype: ir.DataType) -> Tensor:
 
 
 @rule("ZerosLike")
-def zeros_like(op: Writer, x: Tensor) -> Tensor:
-    return op.zeros_like(x)
+def zeros_like(op: Writer, x: Tensor | TensorList | Reserved) -> Tensor | TensorList | Reserved:
+    """Of a tensor, or of each in a list."""
+    if isinstance(x, Reserved):
+        return x
+    return TensorList(op.zeros_like(x.stacked)) if isinstance(x, TensorList) else op.zeros_like(x)
 
 
 @rule("OnesLike")
@@ -159,7 +163,19 @@ def range_of(op: Writer, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
 
 @rule("Pad", "PadV2")
 def pad(op: Writer, x: Tensor, pads: Tensor, value: Tensor | None = None) -> Tensor:
+    if x.dtype == ir.DataType.STRING:
+        return _padded_strings(op, x, pads, op.text("") if value is None else value)
     return op.Pad(x, _pads(op, pads), value)
+
+
+def _padded_strings(op: Writer, x: Tensor, pads: Tensor, value: Tensor) -> Tensor:
+    """Placed inside a tensor of the padding, as ONNX Runtime pads no strings."""
+    first, last = (
+        op.squeeze(op.Slice(op.int64(pads), op.ints([i]), op.ints([i + 1]), op.ints([1])), [1]) for i in (0, 1)
+    )
+    shape = op.Shape(x)
+    places = op.Transpose(op.NonZero(op.Expand(op.index(1), shape)), perm=[1, 0]) + first
+    return op.ScatterND(op.Expand(value, shape + first + last), places, op.flat(x))
 
 
 @rule("MirrorPad")

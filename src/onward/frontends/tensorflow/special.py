@@ -54,6 +54,8 @@ def next_after(op: Writer, a: Tensor, b: Tensor) -> Tensor:
 for _order in (0, 1):
     rule(f"BesselI{_order}")(lambda op, x, order=_order: special.bessel_i(op, order, x, scaled=False))
     rule(f"BesselI{_order}e")(lambda op, x, order=_order: special.bessel_i(op, order, x, scaled=True))
+    rule(f"BesselK{_order}")(lambda op, x, order=_order: special.bessel_k(op, order, x, scaled=False))
+    rule(f"BesselK{_order}e")(lambda op, x, order=_order: special.bessel_k(op, order, x, scaled=True))
     rule(f"BesselJ{_order}")(lambda op, x, order=_order: special.bessel_j(op, order, x))
 
 
@@ -79,3 +81,12 @@ def polygamma(op: Writer, order: Tensor, x: Tensor) -> Tensor:
     zero = op.Equal(n, op.like(0, n))
     size = op.Exp(special.lgamma(op, n + 1.0)) * gamma.zeta(op, op.where(zero, op.like(2, n), n + 1.0), special.wide(x))
     return op.where(zero, special.digamma(op, special.wide(x)), sign * size).cast(x.dtype)
+
+
+rule("Dawsn")(special.dawson)
+
+
+@rule("Erf")
+def erf(op: Writer, x: Tensor) -> Tensor:
+    """ONNX Runtime has no kernel for double precision."""
+    return special.wide_erf(op, x) if x.dtype == ir.DataType.DOUBLE else op.Erf(x)
