@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Builder, Tensor
+from onward.frontends.decompose.loops import loop
 
 LANCZOS = (
     0.99999999999980993227684700473478,
@@ -26,6 +27,9 @@ G = 7.0
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 """The even Bernoulli numbers, from the second on."""
 K_STEP, K_END = 0.1, 25.0
+SERIES = 400
+DILOGARITHM = 60
+FRESNEL_NEAR, FRESNEL_TERMS = 3.4, 40
 DAWSON_STEP, DAWSON_TERMS = 0.2, 36
 SHIFT = 10
 """How far arguments are moved by recurrence before an asymptotic series takes over."""
@@ -269,8 +273,7 @@ def bessel_k(op: Builder, order: int, x: Tensor, scaled: bool) -> Tensor:
     along = op.Exp(op.unsqueeze(z, [-1]) * op.constant(1.0 - np.cosh(steps))) * op.constant(weights)
     value = op.ReduceSum(along, op.ints([-1]), keepdims=0)
     value = value if scaled else value * op.Exp(-z)
-    value = op.where(op.Equal(z, op.like(0, z)), op.like(math.inf, z), value)
-    return op.where(z < 0.0, op.like(math.nan, z), value).cast(x.dtype)
+    return op.where(z <= 0.0, op.like(math.inf, z), value).cast(x.dtype)
 
 
 def dawson(op: Builder, x: Tensor) -> Tensor:
@@ -286,3 +289,58 @@ def dawson(op: Builder, x: Tensor) -> Tensor:
 def wide_erf(op: Builder, x: Tensor) -> Tensor:
     """erf in double precision."""
     return op.where(op.Abs(x) < 1.0, erf_series(op, x), op.Sign(x) * (1.0 - erfc(op, op.Abs(x))))
+
+
+def exponential_integral(op: Builder, x: Tensor) -> Tensor:
+    """The integral of exp(t) / t up to x, by a series whose terms have one sign for positive arguments."""
+    z = wide(x)
+
+    def step(number: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
+        power, total = states
+        k = number.cast(z.dtype) + 1.0
+        power = power * z / k
+        return [power, total + power / k]
+
+    total = loop(op, step, [op.filled(z, 1.0), op.filled(z, 0.0)], rounds=op.index(SERIES))[1]
+    value = total + op.Log(op.Abs(z)) + float(np.euler_gamma)
+    return op.where(z < 0.0, op.like(math.nan, z), value).cast(x.dtype)
+
+
+def spence(op: Builder, x: Tensor) -> Tensor:
+    """The dilogarithm of 1 - x: by its series near 1, and by reflection elsewhere."""
+    z = wide(x)
+    inverted = z > 1.5
+    y = op.where(inverted, 1.0 / z, z)
+    mirrored = y < 0.5
+    w = op.where(mirrored, y, 1.0 - y)
+    series = w * horner(op, w, [1.0 / k**2 for k in range(DILOGARITHM, 0, -1)])
+    inside = op.where(
+        op.Equal(y, op.like(0, y)), op.like(0, y), op.Log(op.Max(y, op.like(1e-300, y))) * op.Log(1.0 - w)
+    )
+    value = op.where(mirrored, math.pi**2 / 6 - inside - series, series)
+    log = op.Log(op.Max(z, op.like(1e-300, z)))
+    value = op.where(inverted, -value - log * log * 0.5, value)
+    return op.where(z < 0.0, op.like(math.nan, z), value).cast(x.dtype)
+
+
+def fresnel(op: Builder, x: Tensor, sine: bool) -> Tensor:
+    """The integral of the sine or cosine of pi t^2 / 2: a power series near zero, an asymptotic one far from it."""
+    z = wide(x)
+    a = op.Abs(z)
+    near = op.Min(a, op.like(FRESNEL_NEAR, a))
+    first = int(sine)
+    half = near * near * (math.pi / 2)
+    total = op.filled(half, 1.0 / (4 * FRESNEL_TERMS + 2 * first + 1))
+    for n in range(FRESNEL_TERMS - 1, -1, -1):
+        ratio = half * half * (1.0 / ((2 * n + first + 1) * (2 * n + first + 2)))
+        total = 1.0 / (4 * n + 2 * first + 1) - ratio * total
+    series = total * near * half if sine else total * near
+    far = op.Max(a, op.like(FRESNEL_NEAR, a))
+    square = far * far
+    inverse = 1.0 / (square * square * math.pi**2)
+    f = horner(op, -inverse, [2027025.0, 10395.0, 105.0, 3.0, 1.0]) / (far * math.pi)
+    g = horner(op, -inverse, [34459425.0, 135135.0, 945.0, 15.0, 1.0]) / (far * square * math.pi**2)
+    angle = square * (math.pi / 2)
+    s, c = op.Sin(angle), op.Cos(angle)
+    asymptotic = 0.5 - f * c - g * s if sine else 0.5 + f * s - g * c
+    return (op.Sign(z) * op.where(a > FRESNEL_NEAR, asymptotic, series)).cast(x.dtype)

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
+from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Variable
 from onward.frontends.tensorflow.writer import FAR, Writer
@@ -255,3 +256,15 @@ def bucketize(op: Writer, x: Tensor, *, boundaries: Sequence[float]) -> Tensor:
     rank = op.rank(x, "what is sorted into buckets")
     above = op.unsqueeze(x.cast(ir.DataType.FLOAT), [rank]) >= limits
     return op.reduced("ReduceSum", above.cast(ir.DataType.INT32), [rank], keepdims=False)
+
+
+@rule("PopulationCount")
+def population_count(op: Writer, x: Tensor) -> Tensor:
+    """How many bits are set."""
+    bits = x.dtype.numpy().itemsize * 8
+    if bits > 32:
+        raise UnsupportedError("bits of numbers of more than 32")
+    whole = op.BitwiseAnd(op.int64(x), op.index(2**bits - 1))
+    places = op.constant(2 ** np.arange(bits, dtype=np.int64))
+    set_bits = op.Mod(op.Div(op.unsqueeze(whole, [-1]), places), op.index(2))
+    return op.reduced("ReduceSum", set_bits, [-1], keepdims=False).cast(ir.DataType.UINT8)

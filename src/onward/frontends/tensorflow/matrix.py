@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.decompose import eigen, matrix
+from onward.frontends.decompose.loops import loop
 from onward.frontends.tensorflow.diagonal import diag_v3 as diagonal_matrix
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import FAR, Writer
+
+ROUNDS = 24
+"""Of an iteration that doubles the right digits each time, once it is near."""
 
 
 @rule("MatrixInverse")
@@ -115,3 +121,15 @@ def tridiagonal_product(op: Writer, above: Tensor, main: Tensor, below: Tensor, 
     before = op.Concat(nothing, op.Slice(b, op.ints([0]), op.ints([-1]), axes), axis=rank - 2)
     up, own, down = (matrix.turned(op, part) for part in (above, main, below))
     return own * b + up * behind + down * before
+
+
+@rule("MatrixSquareRoot")
+def square_root(op: Writer, a: Tensor) -> Tensor:
+    """By E. D. Denman and A. N. Beavers: the root and its inverse, each halfway to the inverse of the other."""
+
+    def step(number: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
+        root, back = states
+        return [(root + matrix.inverse(op, back)) * 0.5, (back + matrix.inverse(op, root)) * 0.5]
+
+    wide = matrix.wide(a)
+    return loop(op, step, [wide, matrix.identity(op, wide)], rounds=op.index(ROUNDS))[0].cast(a.dtype)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
-from onward.frontends.tensorflow.conv import as_given, channels_first, padding_attributes, spatial
+from onward.errors import UnsupportedError
+from onward.frontends.tensorflow.conv import as_given, channels_first, conv, padding_attributes, spatial
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import Writer
 
@@ -163,3 +165,15 @@ def dilation(
         row, column = divmod(number, window[1])
         added.append(part + op.GatherND(filters, op.ints([row, column])))
     return op.Max(*added)
+
+
+@rule("ExtractVolumePatches")
+def volume_patches(op: Writer, x: Tensor, *, ksizes: Sequence[int], strides: Sequence[int], padding: str) -> Tensor:
+    """A convolution by filters of a single one each."""
+    channels = x.dims[4] if x.dims is not None else None
+    if not isinstance(channels, int):
+        raise UnsupportedError("the number of channels is not known")
+    taps = [*ksizes[1:4], channels]
+    count = int(np.prod(taps))
+    filters = op.constant(np.eye(count, dtype=x.dtype.numpy()).reshape(*taps, count))
+    return conv(op, x, filters, strides=strides, padding=padding, data_format="NDHWC")

@@ -245,3 +245,34 @@ def sparse_fill_empty_rows(op: Writer, places: Tensor, values: Tensor, shape: Te
         empty,
         op.Slice(back, op.ints([0]), op.Shape(values)),
     ]
+
+
+@rule("DenseCountSparseOutput")
+def counts(
+    op: Writer,
+    values: Tensor,
+    weights: Tensor,
+    *,
+    minlength: int = -1,
+    maxlength: int = -1,
+    binary_output: bool = False,
+) -> list[Tensor]:
+    """How often each number is in each row, or in a vector; those beyond the most are left out."""
+    rank = op.rank(values, "the numbers")
+    if op.known(weights) is None or weights.sizes != [0]:
+        raise UnsupportedError("counts with weights")
+    rows = values if rank == 2 else op.unsqueeze(values, [0])
+    most = op.reduced("ReduceMax", op.int64(rows), [0, 1], keepdims=False) + op.index(1)
+    size = op.Max(most, op.index(max(minlength, 0)))
+    size = op.Min(size, op.index(maxlength)) if maxlength >= 0 else size
+    numbers = op.unsqueeze(op.Range(op.index(0), size, op.index(1)), [0, 2])
+    same = op.Equal(op.unsqueeze(op.int64(rows), [1]), numbers).cast(ir.DataType.INT64)
+    counted = op.reduced("ReduceSum", same, [2], keepdims=False)
+    places = op.Transpose(op.NonZero(counted), perm=[1, 0])
+    found = op.GatherND(counted, places)
+    found = op.Min(found, op.index(1)) if binary_output else found
+    height = op.Slice(op.Shape(rows), op.ints([0]), op.ints([1]))
+    shape = op.Concat(height, op.flat(size), axis=0)
+    if rank == 1:
+        places, shape = (op.Slice(t, op.ints([1]), op.ints([2]), op.ints([a])) for t, a in ((places, 1), (shape, 0)))
+    return [places, found.cast(weights.dtype), shape]

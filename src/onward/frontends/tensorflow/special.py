@@ -84,6 +84,10 @@ def polygamma(op: Writer, order: Tensor, x: Tensor) -> Tensor:
 
 
 rule("Dawsn")(special.dawson)
+rule("Expint")(special.exponential_integral)
+rule("Spence")(special.spence)
+rule("FresnelCos")(lambda op, x: special.fresnel(op, x, sine=False))
+rule("FresnelSin")(lambda op, x: special.fresnel(op, x, sine=True))
 
 
 @rule("Erf")
