@@ -26,6 +26,7 @@ def test_predictions(variant: Variant) -> None:
         tolerance = DOUBLE if variant.library == "lightgbm" and dtype is np.float64 else SINGLE
         check(on_runtime(made, x), predicted(model, x), tolerance)
         check(on_runtime(converted(variant, model, dtype=dtype, raw=True), x), [margins(model, x)], tolerance)
+        assert [part.shape[0] for part in on_runtime(made, x[:0])] == [0] * len(made.ir.graph.outputs)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
@@ -77,6 +78,21 @@ def test_outputs_have_names_and_types() -> None:
     made = onward.from_xgboost(booster, opset=18)
     assert made.opset == {"": 18, "ai.onnx.ml": 5}
     assert [value.name for value in made.ir.graph.outputs] == ["prediction"]
+
+
+def test_categories_of_data_frames() -> None:
+    """They are the codes that the frame of training had."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(2)
+    names = pandas.Categorical(rng.choice(list("zyxwv"), 300))
+    frame = pandas.DataFrame({"number": rng.normal(size=300), "name": names})
+    y = frame["number"] + names.codes
+    codes = np.stack([frame["number"], names.codes], 1)
+    options = {"n_estimators": 4, "n_jobs": 1}
+    booster = xgb.XGBRegressor(**options, enable_categorical=True, max_cat_to_onehot=1).fit(frame, y)
+    check(on_runtime(onward.from_xgboost(booster), codes.astype(np.float32)), [booster.predict(frame)], SINGLE)
+    forest = lgb.LGBMRegressor(**options, verbose=-1, min_data_per_group=5, cat_smooth=1).fit(frame, y)
+    check(on_runtime(onward.from_lightgbm(forest), codes), [forest.predict(frame)], DOUBLE)
 
 
 def test_large_forest() -> None:

@@ -119,8 +119,9 @@ def _scores(op: Builder, x: Tensor, forest: Forest) -> Tensor:
         trees = [replace(tree, threshold=_rounded_down(tree.threshold)) for tree in trees]
     if forest.linear is None:
         return scores(op, rows, trees, AT_MOST, forest.targets)
-    found = _linear_values(op, x, reached(op, rows, trees, AT_MOST), forest.linear)
-    return op.sum(op.Reshape(found, op.ints([0, -1, forest.targets])), [1], keepdims=False)
+    found = _linear_values(op, x, reached(op, rows, trees, AT_MOST), len(trees), forest.linear)
+    rounds = len(trees) // forest.targets
+    return op.sum(op.Reshape(found, op.ints([0, rounds, forest.targets])), [1], keepdims=False)
 
 
 def _rounded_down(thresholds: Array) -> Array:
@@ -130,7 +131,7 @@ def _rounded_down(thresholds: Array) -> Array:
     return np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
 
 
-def _linear_values(op: Builder, x: Tensor, leaves: Tensor, linear: Linear) -> Tensor:
+def _linear_values(op: Builder, x: Tensor, leaves: Tensor, trees: int, linear: Linear) -> Tensor:
     """What the functions at the leaves that were reached give: (rows, trees).
 
     All leaves get as many terms as the one that has most; those added read a column of zeros.
@@ -147,7 +148,8 @@ def _linear_values(op: Builder, x: Tensor, leaves: Tensor, linear: Linear) -> Te
         return constant
     padded = op.Pad(x, op.ints([0, 0, 0, 1]))
     columns = op.Gather(op.constant(features), leaves)
-    given = op.Reshape(op.GatherElements(padded, op.Reshape(columns, op.ints([0, -1])), axis=1), op.Shape(columns))
+    flat_columns = op.Reshape(columns, op.ints([0, trees * most]))
+    given = op.Reshape(op.GatherElements(padded, flat_columns, axis=1), op.ints([0, trees, most]))
     terms = op.Gather(op.constant(coefficients), leaves) * given
     is_missing = op.ReduceMax(op.IsNaN(given).cast(x.dtype), op.ints([2]), keepdims=0) > 0
     value = op.Gather(op.constant(linear.values.astype(dtype)), leaves)
