@@ -12,6 +12,7 @@ from test_battery import run  # noqa: E402
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError  # noqa: E402
 from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
+from onward.verification.artifacts.graph_def import graph_function  # noqa: E402
 
 v1 = tf.compat.v1
 ROWS = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
@@ -74,6 +75,25 @@ def test_graphs_and_functions_by_the_names_of_tensorflow_1(resource: bool, tmp_p
     weight = tf.Variable(tf.zeros([3, 2]), name="layer/kernel")
     function = from_tensorflow(lambda x: x @ weight, [tf.TensorSpec([2, 3])], checkpoint=prefix)
     np.testing.assert_allclose(run(function, (ROWS,))[0], ROWS[:, :2] * 5, rtol=1e-6)
+
+
+def test_a_graph_that_reads_variables_in_a_loop(tmp_path: Path) -> None:
+    was_on = v1.control_flow_v2_enabled()
+    v1.disable_control_flow_v2()
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 3], name="x")
+        scale = v1.get_variable("scale", initializer=np.array([0.5, 1, 2], np.float32), use_resource=True)
+        rows = v1.get_variable("rows", initializer=np.arange(6, dtype=np.float32).reshape(2, 3), use_resource=True)
+        step = lambda i, y: (i + 1, y * scale + tf.gather(rows, i))  # noqa: E731
+        y = tf.identity(v1.while_loop(lambda i, y: i < 2, step, [0, x])[1], name="y")
+        session.run(v1.global_variables_initializer())
+        prefix = v1.train.Saver().save(session, str(tmp_path / "net"))
+        wanted = session.run(y, {x: ROWS})
+    if was_on:
+        v1.enable_control_flow_v2()
+    np.testing.assert_allclose(run(from_tensorflow(f"{prefix}.meta", outputs=["y"]), (ROWS,))[0], wanted, rtol=1e-6)
+    function = graph_function(Path(f"{prefix}.meta"), outputs=["y"])
+    np.testing.assert_allclose(function(x=tf.constant(ROWS))["y"], wanted, rtol=1e-6)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

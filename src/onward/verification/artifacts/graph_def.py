@@ -17,6 +17,8 @@ FIRST_NODE = re.compile(
 )
 """How a GraphDef begins: a field of a node, which begins with its name and the name of its op."""
 FIRST_WORDS = re.compile(rb"(\s|#[^\n]*\n)*(node|versions|library)\s*:?\s*\{")
+RESOURCE = 20
+"""The number that TensorFlow has for the dtype of handles."""
 META = ".meta"
 """The file with the graph, among those of a checkpoint of TensorFlow 1."""
 Shape = Sequence[int | str | None]
@@ -129,25 +131,42 @@ def _freeze(definition: Any, path: Path, checkpoint: Path | None) -> None:
         raise UnsupportedError(
             f"{path}: its variables ({_listed(sorted(nodes))}) are not in the file: freeze it, or give a checkpoint"
         )
-    names = {name: (node.attr["shared_name"].s.decode() or name) for name, node in nodes.items()}
+    shared = {name: node.attr["shared_name"].s.decode() for name, node in nodes.items() if node.op == "VarHandleOp"}
+    names = {name: shared.get(name) or name for name in nodes}
     values = Checkpoint(checkpoint).by_names(list(names.values()))
-    for node in list(definition.node):
-        held = nodes.get(node.input[0]) if node.input else None
-        if node.op == "ReadVariableOp" and held is not None:
-            node.op = "Identity"
-            node.attr["T"].CopyFrom(node.attr.pop("dtype"))
-        elif node.op == "ResourceGather" and held is not None:
-            _gather(definition, node)
+    _read_at_once(definition, {name: nodes[name].attr["dtype"].type for name in shared})
     for name, node in nodes.items():
         node.op = "Const"
         _set_constant(node, values[names[name]])
+
+
+def _read_at_once(definition: Any, handles: dict[str, int]) -> None:
+    """Give on what variables hold, in place, where their handles, whose dtypes are given, were given on."""
+    readers: dict[str, list[Any]] = {}
+    for node in definition.node:
+        if node.input:
+            readers.setdefault(node.input[0].split(":")[0], []).append(node)
+    waiting = list(handles.items())
+    while waiting:
+        name, dtype = waiting.pop()
+        for node in readers.get(name, ()):
+            if node.op == "ReadVariableOp":
+                node.op = "Identity"
+                del node.attr["dtype"]
+                node.attr["T"].type = dtype
+            elif node.op == "ResourceGather":
+                _gather(definition, node)
+            elif node.attr["T"].type == RESOURCE:
+                node.attr["T"].type = dtype
+                node.attr.pop("_output_shapes", None)
+                waiting.append((node.name, dtype))
 
 
 def _gather(definition: Any, node: Any) -> None:
     """A gather from a variable becomes a read and a gather."""
     read = definition.node.add(name=f"{node.name}/ReadVariableOp", op="Identity", input=node.input[:1])
     read.attr["T"].CopyFrom(node.attr["dtype"])
-    axis = definition.node.add(name=f"{node.name}/axis", op="Const")
+    axis = definition.node.add(name=f"{node.name}/axis", op="Const", input=[f"^{read.name}"])
     _set_constant(axis, int(node.attr["batch_dims"].i))
     made = type(node)(name=node.name, op="GatherV2", input=[read.name, node.input[1], axis.name, *node.input[2:]])
     for key, value in (
