@@ -77,8 +77,6 @@ def kernel(op: Writer, x: Tensor, points: Any, name: Any, gamma: float | None, d
 
 
 def _kernel(op: Writer, model: Any, x: Tensor, points: Any, gamma: float | None) -> Tensor:
-    if getattr(model, "kernel_params", None) and callable(model.kernel):
-        raise UnsupportedError(f"{type(model).__name__}: a kernel that is Python code is not translated")
     degree, coef0 = model.degree, model.coef0
     return kernel(op, x, points, model.kernel, gamma, 3 if degree is None else degree, 1 if coef0 is None else coef0)
 
