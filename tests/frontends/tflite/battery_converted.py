@@ -250,6 +250,43 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
 }
 """By the op, and a word on the case."""
 
+STABLEHLO: dict[str, tuple[Any, ...]] = {
+    "STABLEHLO_ABS": (tf.abs, X),
+    "STABLEHLO_BROADCAST_IN_DIM": (lambda x: tf.broadcast_to(x, [2, 3, 4]), X),
+    "STABLEHLO_CLAMP": (tf.nn.relu6, X * 5),
+    "STABLEHLO_COMPARE": (lambda x: x >= x[0], X),
+    "STABLEHLO_COMPARE less": (lambda x: x < 2, WHOLE),
+    "STABLEHLO_CONCATENATE": (lambda x, y: tf.concat([x, y], 1), X, X * 3),
+    "STABLEHLO_CONVERT": (lambda x: tf.cast(x * 10, tf.int32), X),
+    "STABLEHLO_CONVOLUTION": (lambda x: tf.nn.conv2d(x, KERNEL, 2, "SAME", dilations=1), IMAGE),
+    "STABLEHLO_CONVOLUTION deep": (lambda x: tf.nn.depthwise_conv2d(x, KERNEL, [1, 1, 1, 1], "VALID"), IMAGE),
+    "STABLEHLO_COSINE": (tf.cos, X),
+    "STABLEHLO_DIVIDE": (lambda x, y: x / y, X, POSITIVE),
+    "STABLEHLO_DOT_GENERAL": (lambda x: tf.matmul(x, X.T), X),
+    "STABLEHLO_DOT_GENERAL batch": (lambda x, y: tf.matmul(x, y, transpose_b=True), CUBE, CUBE[::-1].copy()),
+    "STABLEHLO_DYNAMIC_SLICE": (lambda x, i: tf.slice(x, i, [2, 2]), X, np.int32([1, 1])),
+    "STABLEHLO_EXPONENTIAL": (tf.exp, X),
+    "STABLEHLO_FLOOR": (tf.floor, X),
+    "STABLEHLO_LOG": (tf.math.log, POSITIVE),
+    "STABLEHLO_LOGISTIC": (tf.sigmoid, X),
+    "STABLEHLO_NEGATE": (lambda x: -x, X),
+    "STABLEHLO_OR": (tf.logical_or, TRUTH, TRUTH[::-1].copy()),
+    "STABLEHLO_OR bits": (tf.bitwise.bitwise_or, WHOLE, WHOLE[::-1].copy()),
+    "STABLEHLO_POWER": (tf.pow, POSITIVE, X),
+    "STABLEHLO_REDUCE": (lambda x: tf.reduce_sum(x, 1), X),
+    "STABLEHLO_REDUCE most": (lambda x: tf.reduce_max(x, [0, 2]), CUBE),
+    "STABLEHLO_REDUCE any": (lambda x: tf.reduce_any(x, 0), TRUTH),
+    "STABLEHLO_REMAINDER": (tf.compat.v1.truncatemod, X, POSITIVE),
+    "STABLEHLO_RESHAPE": (lambda x: tf.reshape(x, [2, 6]), X),
+    "STABLEHLO_RSQRT": (tf.math.rsqrt, POSITIVE),
+    "STABLEHLO_SELECT": (lambda x: tf.where(x > 0, x, -x * 2), X),
+    "STABLEHLO_SLICE": (lambda x: x[1:, ::2], X),
+    "STABLEHLO_SUBTRACT": (lambda x, y: x - y, X, X[::-1].copy()),
+    "STABLEHLO_TANH": (tf.tanh, X),
+    "STABLEHLO_TRANSPOSE": (lambda x: tf.transpose(x, [2, 0, 1]), CUBE),
+}
+"""What the converter writes where it is asked for StableHLO; the interpreter does not run that, TensorFlow does."""
+
 INT8 = (
     "ADD", "ADD broadcast", "ADD relu", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "ABS", "EXP",
     "LOG", "SQRT", "RSQRT", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS_EQUAL", "SELECT", "SELECT_V2", "RELU",

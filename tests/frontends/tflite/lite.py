@@ -186,6 +186,9 @@ def converted(function: Callable[..., Any], arrays: Sequence[Any], kind: str = "
     if kind in ("int8", "int16"):
         converter.representative_dataset = lambda: _samples(arrays)
     ops = tf.lite.OpsSet
+    if kind == "stablehlo":
+        converter.optimizations = []
+        converter.target_spec.supported_ops = [ops.EXPERIMENTAL_STABLEHLO_OPS]
     if kind == "int16":
         wide = ops.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
         converter.target_spec.supported_ops = [wide, ops.TFLITE_BUILTINS]

@@ -41,7 +41,8 @@ def composite(op: Writer, *inputs: Any) -> Any:
     return op.operation.graph.called(op.operation.options.decompositionSubgraphIndex, inputs)
 
 
-def _whole(numbers: Any) -> list[int]:
+def whole(numbers: Any) -> list[int]:
+    """A list of the file, empty where it is not there."""
     return [] if numbers is None else [int(n) for n in numbers]
 
 
@@ -72,11 +73,11 @@ def _places(op: Writer, starts: Tensor, window: Sequence[int], gone: Sequence[in
 def gather(op: Writer, x: Tensor, indices: Tensor) -> Tensor:
     """Windows that would reach beyond the end begin earlier."""
     options, sizes = op.operation.options, sizes_of(x)
-    window, gone = _whole(options.sliceSizes), _whole(options.collapsedSliceDims)
-    starts = _starts(op, indices, int(options.indexVectorDim), _whole(options.startIndexMap), len(sizes))
+    window, gone = whole(options.sliceSizes), whole(options.collapsedSliceDims)
+    starts = _starts(op, indices, int(options.indexVectorDim), whole(options.startIndexMap), len(sizes))
     most = op.ints([n - w for n, w in zip(sizes, window, strict=True)])
     found = op.GatherND(x, _places(op, op.Max(op.Min(starts, most), op.index(0)), window, gone))
-    inner = _whole(options.offsetDims)
+    inner = whole(options.offsetDims)
     rank = op.rank(found, "what was gathered")
     outer = rank - len(inner)
     by_place = iter(range(outer))
@@ -91,11 +92,11 @@ def scatter(op: Writer, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     reductions = {"": "none", "ADD": "add", "MUL": "mul", "MAXIMUM": "max", "MINIMUM": "min"}
     if kind not in reductions:
         raise UnsupportedError(f"a scatter by {kind}")
-    inner, gone = _whole(options.updateWindowDims), _whole(options.insertedWindowDims)
+    inner, gone = whole(options.updateWindowDims), whole(options.insertedWindowDims)
     given = sizes_of(updates)
     by_place = iter(inner)
     window = [1 if d in gone else given[next(by_place)] for d in range(len(sizes))]
-    dims = _whole(options.scatterDimsToOperandDims)
+    dims = whole(options.scatterDimsToOperandDims)
     starts = _starts(op, indices, int(options.indexVectorDim), dims, len(sizes))
     outer = [d for d in range(len(given)) if d not in inner]
     values = op.transpose(updates, [*outer, *inner])
