@@ -29,9 +29,9 @@ GROUPS = {
     "order": "mode mode_of_integers argsort_stable searchsorted searchsorted_right searchsorted_rows",
     "distance": "cdist cdist_1 cdist_inf cdist_3 pdist",
     "index": "bincount bincount_weighted index_reduce scatter_reduce_mean put multilabel_margin_loss adaptive_max_pool",
-    "solve": "slogdet logdet inv solve solve_vector solve_triangular triangular_solve matrix_power_negative",
+    "solve": "slogdet inv solve solve_vector solve_triangular triangular_solve matrix_power_negative",
     "factor": "cholesky cholesky_upper cholesky_solve cholesky_inverse qr lu lu_solve",
-    "singular values": "svdvals pinv matrix_rank matrix_norm_2 matrix_norm_nuc cond",
+    "singular values": "svdvals eigvalsh pinv matrix_rank matrix_norm_2 matrix_norm_nuc cond",
     "exponential": "matrix_exp matrix_power",
 }
 REFUSED = {
@@ -142,6 +142,8 @@ def test_singular_matrices() -> None:
     checked(torch.linalg.slogdet, torch.tensor([[1.0, 2.0], [2.0, 4.0]]).double())
     rank_one = torch.outer(torch.arange(1.0, 5.0), torch.arange(1.0, 4.0)).double()
     checked(lambda a: (torch.linalg.pinv(a), torch.linalg.matrix_rank(a)), rank_one)
+    mirror = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]).double()  # eigenvalues of one size
+    checked(torch.linalg.eigvalsh, torch.stack([mirror, torch.zeros(3, 3).double(), -rank_one[:3]]))
     checked(torch.linalg.matrix_exp, torch.stack([torch.zeros(3, 3), torch.full((3, 3), 9.0)]).double())
 
 

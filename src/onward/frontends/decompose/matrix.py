@@ -253,10 +253,25 @@ def _turn(op: Builder, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
 def singular_values(op: Builder, a: Tensor) -> Tensor:
     """The largest first."""
     tall = a if side(op, a, -1, 10**9) <= side(op, a, -2, 10**9) else turned(op, a)
-    product, _ = orthogonal_columns(op, tall)
-    lengths = op.Sqrt(op.sum(product * product, [-2], keepdims=False))
-    count = op.Gather(op.Shape(lengths), op.ints([-1]))
-    return op.many("TopK", 2, lengths, count, axis=-1, largest=1, sorted=1)[0].cast(a.dtype)
+    return _in_order(op, _lengths(op, orthogonal_columns(op, tall)[0]), largest=True).cast(a.dtype)
+
+
+def eigenvalues(op: Builder, a: Tensor) -> Tensor:
+    """Of symmetric matrices, the smallest first: the singular values of what is moved far enough to be positive."""
+    z = wide(a)
+    bound = op.ReduceMax(op.sum(op.Abs(z), [-2], keepdims=False), op.ints([-1]), keepdims=1)
+    moved = z + identity(op, z) * op.unsqueeze(bound, [-1])
+    lengths = _lengths(op, orthogonal_columns(op, moved)[0])
+    return _in_order(op, lengths - bound, largest=False).cast(a.dtype)
+
+
+def _lengths(op: Builder, columns: Tensor) -> Tensor:
+    return op.Sqrt(op.sum(columns * columns, [-2], keepdims=False))
+
+
+def _in_order(op: Builder, x: Tensor, largest: bool) -> Tensor:
+    count = op.Gather(op.Shape(x), op.ints([-1]))
+    return op.many("TopK", 2, x, count, axis=-1, largest=int(largest), sorted=1)[0]
 
 
 def pseudo_inverse(op: Builder, a: Tensor, absolute: Tensor, relative: Tensor) -> Tensor:

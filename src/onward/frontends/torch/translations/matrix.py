@@ -165,6 +165,14 @@ def svd(
     return None, matrix.singular_values(op, a), None
 
 
+@rule("_linalg_eigh")
+def eigh(op: Builder, a: Tensor, UPLO: str = "L", compute_v: bool = True) -> Outputs:
+    """The eigenvalues, of the triangle that counts; the signs of the vectors are no function of the matrix."""
+    rows, columns = matrix.grid(op, a)
+    counts = rows >= columns if UPLO.upper() == "L" else rows <= columns
+    return matrix.eigenvalues(op, op.Where(counts, a, matrix.turned(op, a))), None
+
+
 @rule("linalg_pinv.atol_rtol_tensor")
 def pseudo_inverse(
     op: Builder, a: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
