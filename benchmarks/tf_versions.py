@@ -10,6 +10,7 @@ An environment is made by: python -m venv ENV && ENV/bin/pip install tensorflow-
 """
 
 import argparse
+import contextlib
 import json
 import pickle
 import re
@@ -27,10 +28,12 @@ from rich.console import Console
 from rich.progress import track
 
 from onward.backends.emit.package import write_package
+from onward.backends.keras.convert import built
+from onward.backends.keras.save import source_path, write_keras
 from onward.backends.tensorflow.convert import generate
 from onward.backends.tensorflow.saved_model import argument_names, write_saved_model
 from onward.backends.tensorflow.target import DTYPES
-from onward.errors import OnwardError
+from onward.errors import OnwardError, UnsupportedError
 from onward.model import Model, load
 from onward.verification import suite
 from onward.verification.exceptions import EXCEPTIONS, RANDOM
@@ -39,9 +42,9 @@ from onward.verification.runners.narrow import dtype_of
 from onward.verification.runners.tensorflow import to_tensor
 
 WORKER = Path(__file__).with_name("tf_worker.py")
-KINDS = ("package", "function", "savedmodel")
+KINDS = ("package", "function", "savedmodel", "keras")
 SAVED = ("real", "simple", "pytorch-converted", "pytorch-operator")
-"""Kinds of cases that are saved as SavedModels, too."""
+"""Kinds of cases that are saved as SavedModels and as .keras files, too."""
 MINUTES = 30
 
 
@@ -71,7 +74,7 @@ def random(name: str) -> bool:
 
 
 def write(name: str, root: Path, kinds: Iterable[str]) -> bool:
-    """The case as generated source and, for some, as a SavedModel, with its inputs; False where it is refused."""
+    """The case as generated source and, for some, saved, with its inputs; False where it is refused."""
     folder, case = root / name, suite.cases()[name]
     if (folder / "inputs.pickle").exists():
         return True
@@ -84,14 +87,23 @@ def write(name: str, root: Path, kinds: Iterable[str]) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     write_package(source, folder / "net")
     fed = [value.name or "" for value in graph.inputs if not value.is_initializer()]
-    if "savedmodel" in kinds and case.kind in SAVED:
-        write_saved_model(source, graph, folder / "saved_model")
+    if case.kind in SAVED:
         names = argument_names(fed)
         outputs = [value.name for value in graph.outputs]
         text = json.dumps({"inputs": [names[name] for name in fed], "outputs": outputs})
         (folder / "names.json").write_text(text)
+        if "savedmodel" in kinds:
+            write_saved_model(source, graph, folder / "saved_model")
+        if "keras" in kinds:
+            write_net(model, folder / "net.keras")
     (folder / "inputs.pickle").write_bytes(pickle.dumps([_fed(model, inputs) for inputs, _ in suite.data_sets(case)]))
     return True
+
+
+def write_net(model: Model, path: Path) -> None:
+    """As a .keras file with its layers beside it, where Keras can be told the model."""
+    with contextlib.suppress(UnsupportedError):
+        write_keras(built(model, module=source_path(path).stem), path)
 
 
 def _fed(model: Model, inputs: list[Any]) -> list[Any]:

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import pickle
+import runpy
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -30,7 +31,9 @@ def fed(value: Any) -> Any:
 
 
 def given(value: Any) -> Any:
-    if isinstance(value, list | tuple | tf.RaggedTensor):
+    if isinstance(value, tf.experimental.Optional):
+        return given(value.get_value()) if value.has_value() else None
+    if isinstance(value, list | tuple | tf.RaggedTensor | tf.experimental.ExtensionType):
         return [given(item) for item in value]
     if isinstance(value, dict):
         return {key: given(item) for key, item in value.items()}
@@ -75,13 +78,9 @@ def saved_model(folder: Path) -> Run:
 
 
 def keras_model(folder: Path) -> Run:
+    """A file, with the layers that its source beside it defines."""
     keras = importlib.import_module("keras")
-    layers = folder / "net.py"
-    if layers.exists():
-        sys.path.insert(0, str(folder))
-        sys.modules.pop("net", None)
-        importlib.import_module("net")
-        sys.path.pop(0)
+    runpy.run_path(str(folder / "net_layers.py"), run_name="net_layers")
     net = keras.models.load_model(folder / "net.keras")
     names = json.loads((folder / "names.json").read_text())
 
