@@ -201,10 +201,8 @@ def test_boosted_trees_in_a_pipeline(library: str) -> None:
         preprocessing.StandardScaler(), kind(n_estimators=3, verbosity=-1 if library == "lightgbm" else 0)
     )
     steps.fit(X, LABELS)
-    model = from_sklearn(steps, X)
-    found = prepare(model, "")({"X": FRESH})
-    assert np.array_equal(found["predict"], steps.predict(FRESH))
-    assert np.allclose(found["predict_proba"], steps.predict_proba(FRESH), rtol=1e-5)
+    same(steps, X, FRESH)
+    same(calibration.CalibratedClassifierCV(steps, cv=2).fit(X, LABELS), X, FRESH)
 
 
 ON_TO_TORCH = [

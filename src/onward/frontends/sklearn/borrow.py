@@ -26,11 +26,16 @@ def _boosted(op: Writer, model: Any, x: Tensor) -> Outputs:
     from onward.frontends.boosting.xgboost import from_xgboost
 
     convert = from_xgboost if key_of(model).startswith("xgboost") else from_lightgbm
-    graph = convert(model, dtype=np.float64, opset=op.model.opset_imports[""]).ir.graph
-    found = dict(zip((value.name for value in graph.outputs), _copied(op, graph, x), strict=True))
-    names = {"label": "predict", "prediction": "predict", "probabilities": "predict_proba"}
-    return {names[name or ""]: tensor for name, tensor in found.items()}
+    options: dict[str, Any] = {"dtype": np.float64, "opset": op.model.opset_imports[""]}
+    graph = convert(model, **options).ir.graph
+    named = zip((value.name for value in graph.outputs), _copied(op, graph, x), strict=True)
+    found = {OUTPUTS[name or ""]: tensor for name, tensor in named}
+    if hasattr(model, "decision_function"):
+        (found["decision_function"],) = _copied(op, convert(model, raw=True, **options).ir.graph, x)
+    return found
 
+
+OUTPUTS = {"label": "predict", "prediction": "predict", "probabilities": "predict_proba"}
 
 for _package, _names in BOOSTED.items():
     rule(*_names, package=_package)(_boosted)

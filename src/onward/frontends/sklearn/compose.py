@@ -138,11 +138,8 @@ def _root(op: Writer, x: Tensor, lambdas: Any) -> Tensor:
 
 def score_of_second(op: Writer, model: Any, x: Data, names: list[str]) -> tuple[Tensor, str]:
     """The score of the second of two classes, by the first of these methods that the estimator has."""
-    found = op.outputs(model, x)
     name = next((one for one in names if hasattr(model, one)), "predict")
-    if name not in found:
-        raise UnsupportedError(f"{type(model).__name__}.{name} has no rule")
-    score = found[name]
+    score = op.method(model, name, x)
     return (op.flat(op.take(score, [1])) if name == "predict_proba" else score), name
 
 
@@ -175,9 +172,8 @@ def calibrated(op: Writer, model: Any, x: Data) -> Outputs:
 def _calibrated(op: Writer, model: Any, x: Data) -> Tensor:
     from onward.frontends.sklearn.interpolate import isotonic_column
 
-    found = op.outputs(model.estimator, x)
     name = next(one for one in ("decision_function", "predict_proba") if hasattr(model.estimator, one))
-    scores, count = found[name], len(model.classes)
+    scores, count = op.method(model.estimator, name, x), len(model.classes)
     if count == 2 and name == "predict_proba":
         scores = op.take(scores, [1])
     scores = op.column(scores)
