@@ -78,6 +78,8 @@ def _dilated(op: Writer, y: Tensor, blocks: Sequence[int], crops: Tensor) -> Ten
 
     What is cut off in the end was added in the beginning, to make the image fit the blocks.
     """
+    if not op.operation.inputs:  # an op of TensorFlow Lite, whose converter has done this already
+        return None
     convolution = op.operation.inputs[0].op
     if convolution.type not in CONVOLUTIONS or not _is_cut(convolution.inputs[0].op, blocks):
         return None
