@@ -124,6 +124,10 @@ def _own_loss(predicted: Array, data: Any) -> tuple[Array, Array]:
     return predicted - data.get_label(), np.ones_like(predicted)
 
 
+def _own_xgb() -> Any:
+    return xgb.train({"max_depth": 4, "nthread": 1}, xgb.DMatrix(X, Y), ROUNDS, obj=_own_loss)
+
+
 BAGGED = {"bagging_fraction": 0.6, "bagging_freq": 1, "feature_fraction": 0.8}
 FORK = {"subsample": 0.7, "colsample_bynode": 0.8, "num_parallel_tree": 6, "learning_rate": 1}
 NAMES = np.array(["low", "middle", "high"])[CLASSES]
@@ -140,8 +144,12 @@ _XGBOOST: dict[str, Callable[[], Any]] = {
         _xgb, CLASSES, booster="gblinear", max_depth=None, objective="multi:softprob", num_class=3
     ),
     "dart": partial(_xgb, booster="dart", rate_drop=0.5, rounds=20),
+    "dart, several classes": partial(
+        _xgb, CLASSES, booster="dart", rate_drop=0.5, rounds=10, objective="multi:softprob", num_class=3
+    ),
     "rank:pairwise": partial(_xgb, CLASSES, objective="rank:pairwise", data={"group": GROUPS}),
     "rank:ndcg": partial(_xgb, CLASSES, objective="rank:ndcg", data={"group": GROUPS}),
+    "rank:map": partial(_xgb, Y > 1, objective="rank:map", data={"group": GROUPS}),
     "several targets, a tree each": partial(_xgb, SEVERAL),
     "several targets, leaves of vectors": partial(_xgb, SEVERAL, multi_strategy="multi_output_tree"),
     "several classes, leaves of vectors": partial(
@@ -153,6 +161,9 @@ _XGBOOST: dict[str, Callable[[], Any]] = {
     "reg:tweedie": partial(_xgb, COUNTS, objective="reg:tweedie"),
     "reg:absoluteerror": partial(_xgb, objective="reg:absoluteerror"),
     "reg:pseudohubererror": partial(_xgb, objective="reg:pseudohubererror"),
+    "reg:squaredlogerror": partial(_xgb, COUNTS, objective="reg:squaredlogerror"),
+    "reg:logistic": partial(_xgb, COUNTS / COUNTS.max(), objective="reg:logistic"),
+    "an objective of one's own": _own_xgb,
     "survival:aft": _aft,
     "survival:cox": partial(_xgb, COUNTS, objective="survival:cox"),
     "random forest": partial(_xgb, rounds=1, **FORK),

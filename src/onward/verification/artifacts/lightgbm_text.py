@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,8 +62,10 @@ def _tree(number: int, part: str, features: int) -> dict[str, Array]:
 
 def _numbers(text: str) -> Array:
     items = text.split()
-    whole = all(re.fullmatch(r"-?\d+", item) for item in items)
-    return np.array(items, np.int64 if whole else np.float64)
+    try:
+        return np.array(items, np.int64)
+    except ValueError:
+        return np.array(items, np.float64)
 
 
 def _is_sound(fields: dict[str, Array], features: int) -> bool:

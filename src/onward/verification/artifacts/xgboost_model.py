@@ -14,8 +14,8 @@ from onward.errors import InvalidModelError
 
 Array = npt.NDArray[Any]
 NODES = ("left_children", "right_children", "parents", "split_indices", "split_conditions", "default_left")
-NOT_ASKED = ("loss_changes", "sum_hessian")
-"""What predictions do not need, but XGBoost reads."""
+NOT_IN_ALL = ("loss_changes", "split_type", "sum_hessian")
+"""What not every version writes, or not for every tree."""
 CATEGORIES = ("categories_nodes", "categories_segments", "categories_sizes")
 NUMBERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8"}
 """What a number is, by its mark in universal binary JSON."""
@@ -118,7 +118,7 @@ class Reader:
 def check(tree: Mapping[str, Any], features: int) -> None:
     """Refuse a tree whose nodes are not whole, ask for features there are not, or lead where there is nothing."""
     count = int(tree["tree_param"]["num_nodes"])
-    per_node = [*NODES, *NOT_ASKED, *(["split_type"] if "split_type" in tree else [])]
+    per_node = [*NODES, *(name for name in NOT_IN_ALL if name in tree)]
     is_whole = all(len(tree[name]) == count for name in per_node) and len(tree["base_weights"]) % count == 0
     left, right, parents = (np.asarray(tree[name], np.int64) for name in NODES[:3])
     inner = np.flatnonzero(reached(left, right) & (left >= 0))
