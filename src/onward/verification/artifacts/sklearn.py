@@ -67,8 +67,10 @@ def responses(estimator: Any, given: Any, methods: Sequence[str]) -> Outputs:
 def rounded(outputs: Outputs, inputs: Inputs) -> Outputs:
     """In float32 where a model is given its numbers in float32: whatever scikit-learn returns, it is no nearer."""
     floats = {np.asarray(array).dtype for array in inputs.values() if np.asarray(array).dtype.kind == "f"}
-    if floats != {np.dtype(np.float32)}:
-        return outputs
+    return in_float32(outputs) if floats == {np.dtype(np.float32)} else outputs
+
+
+def in_float32(outputs: Outputs) -> dict[str, Any]:
     return {name: a.astype(np.float32) if a.dtype == np.float64 else a for name, a in outputs.items()}
 
 
