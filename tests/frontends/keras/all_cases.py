@@ -17,7 +17,6 @@ REFUSED_CASES = {
     "GRU stateful": "what one call leaves for the next is not in a graph",
     "SimpleRNN stateful": "what one call leaves for the next is not in a graph",
     "Hashing of texts": "ONNX has no op for the bytes of a string",
-    "Hashing of numbers": "ONNX has no op for the bytes of a string",
     "Hashing salted": "ONNX has no op for the bytes of a string",
     "Hashing with a mask": "ONNX has no op for the bytes of a string",
     "HashedCrossing": "ONNX has no op for the bytes of a string",

@@ -73,3 +73,16 @@ def test_bins_of_ragged_rows(binary: bool) -> None:
         )
 
     converted(counted, splits, values)
+
+
+def test_hashes_of_numbers() -> None:
+    rng = np.random.default_rng(0)
+    edges = np.array([0, 1, -1, 10, -(2**63), 2**63 - 1, 2**53 + 1])
+    numbers = np.concatenate([edges, *(rng.integers(-(10**k), 10**k, 4) for k in range(1, 19))])
+    converted(lambda x: tf.strings.to_hash_bucket_fast(tf.as_string(x), 1000003), numbers)
+    converted(lambda x: tf.strings.to_hash_bucket_fast(tf.as_string(x), 7), numbers[:12].astype(np.int32).reshape(3, 4))
+
+
+def test_hashes_of_strings_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="bytes"):
+        from_tensorflow(lambda x: tf.strings.to_hash_bucket_fast(x, 7), [tf.TensorSpec([None], tf.string)])
