@@ -3,7 +3,7 @@
 python benchmarks/keras_applications.py                  all of them, each in a process of its own
 python benchmarks/keras_applications.py --only NASNet    those whose names have the pattern; writes nothing
 
-The weights are random, and the statistics of batch normalisation are those of a batch of noise: with the statistics
+The weights are random, and the statistics of batch normalisation are those of a batch of blots: with the statistics
 that Keras starts with, every output would be the same.
 """
 
@@ -13,6 +13,7 @@ import argparse
 import os
 import re
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -31,7 +32,7 @@ from onward.verification.sides import Side
 PAGE = Path(__file__).parent.parent / "docs" / "keras_applications.md"
 WORDS = """# The models of `keras.applications` as ONNX
 
-Random weights; the statistics of batch normalisation are those of a batch of noise, since with the statistics that
+Random weights; the statistics of batch normalisation are those of a batch of blots, since with the statistics that
 Keras starts with every output would be the same. The error is the largest difference as a share of the largest number,
 between Keras and ONNX Runtime; the verdict is `onward.verify`'s. Made by `benchmarks/keras_applications.py`."""
 HEAD = "| model | nodes | transposes | seconds to convert | largest error | verdict |\n|---|--:|--:|--:|--:|---|"
@@ -54,11 +55,20 @@ def calibrated(model: Any, images: Any) -> None:
         layer.momentum = momentum
 
 
+def pictures(count: int, size: Sequence[int]) -> Any:
+    """Blots of different sizes and colours: of plain noise, every image would be the same to a network."""
+    rng, whole = np.random.default_rng(0), 0.0
+    for grid in (1, 4, 16):
+        coarse = rng.uniform(0, 85, (count, grid, grid, size[2])).astype(np.float32)
+        whole = whole + np.asarray(keras.ops.image.resize(coarse, tuple(size[:2]), "bilinear"))
+    return whole
+
+
 def row(name: str) -> str:
     keras.utils.set_random_seed(0)
     model = getattr(keras.applications, name)(weights=None)
     size = [edge or 224 for edge in model.input_shape[1:]]
-    images = np.random.default_rng(0).uniform(0, 255, (4, *size)).astype(np.float32)
+    images = pictures(8, size)
     calibrated(model, images)
     start = time.perf_counter()
     made = from_keras(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -47,6 +48,44 @@ def make_runnable(model: ir.Model) -> None:
             if node.op_type == "Gather" and node.outputs[0].dtype == ir.DataType.STRING:
                 _gather_strings(node)
             _make_runnable(node, model.opset_imports[""])
+    keep_pads(model)
+
+
+def keep_pads(model: ir.Model) -> None:
+    """Keep ONNX Runtime from joining what is padded with other than the lowest number with the MaxPool that follows.
+
+    It would pad with the lowest number then, which is wrong wherever all of a window is below the padding. A Pad whose
+    axes are named it leaves alone, and before opset 18, where they cannot be, one that is reshaped to what it is.
+    """
+    for node in list(all_nodes(model.graph)):
+        if node.op_type != "MaxPool" or node.domain or node.inputs[0] is None:
+            continue
+        pad = node.inputs[0].producer()
+        while pad is not None and pad.op_type == "Identity" and pad.inputs[0] is not None:
+            pad = pad.inputs[0].producer()
+        if pad is None or pad.op_type != "Pad" or len(pad.inputs) > 3 or pad.graph is None:
+            continue
+        rank = len(node.attributes["kernel_shape"].as_ints()) + 2
+        if model.opset_imports[""] >= 18:
+            axes = _ints(f"{pad.name}/axes", range(rank))
+            pad.graph.insert_before(pad, axes)
+            pad.resize_inputs(4)
+            pad.replace_input_with(3, axes.outputs[0])
+        else:
+            shape = _ints(f"{pad.name}/shape", [0] * rank)
+            same = ir.Node("", "Reshape", [pad.outputs[0], shape.outputs[0]], num_outputs=1, name=f"{pad.name}/same")
+            same.outputs[0].name = f"{pad.name}/same"
+            same.outputs[0].type, same.outputs[0].shape = pad.outputs[0].type, pad.outputs[0].shape
+            pad.graph.insert_after(pad, [shape, same])
+            node.replace_input_with(0, same.outputs[0])
+
+
+def _ints(name: str, numbers: Sequence[int]) -> ir.Node:
+    """A constant vector as a node."""
+    node = ir.Node("", "Constant", [], [ir.AttrInt64s("value_ints", list(numbers))], num_outputs=1, name=name)
+    node.outputs[0].name = name
+    node.outputs[0].type, node.outputs[0].shape = ir.TensorType(ir.DataType.INT64), ir.Shape([len(numbers)])
+    return node
 
 
 def _gather_strings(node: ir.Node) -> None:
@@ -59,9 +98,7 @@ def _gather_strings(node: ir.Node) -> None:
         return
     if axis != 0:
         raise UnsupportedError(f"{node.name!r}: ONNX Runtime loses strings that are gathered along an axis inside")
-    last = ir.Node("", "Constant", [], [ir.AttrInt64s("value_ints", [-1])], num_outputs=1, name=f"{node.name}/last")
-    last.outputs[0].name = f"{node.name}/last"
-    last.outputs[0].type, last.outputs[0].shape = ir.TensorType(ir.DataType.INT64), ir.Shape([1])
+    last = _ints(f"{node.name}/last", [-1])
     places = _cast(indices, ir.DataType.INT64, f"{node.name}/places")
     shape = None if indices.shape is None else ir.Shape([*indices.shape, 1])
     each = ir.Value(name=f"{node.name}/each", type=ir.TensorType(ir.DataType.INT64), shape=shape)

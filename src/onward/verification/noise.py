@@ -33,6 +33,8 @@ JITTERS = 4
 MOST_JITTERS = 12
 ENOUGH, SECONDS = 256, 10.0
 """Elements of noise after which one more run says little; time after which a small output is not run more often."""
+LARGE, BEYOND = 1e-4, 30.0
+"""A difference by optimisations that is looked into, and how many times the noise of rounding it may be."""
 HUGE = 1e3
 BOUNDED = {"Sigmoid", "HardSigmoid", "Tanh", "Erf", "Softsign"}
 """Ops whose results are measured by 1, however small they are."""
@@ -64,6 +66,8 @@ class Noise(Mapping[str, Error]):
     errors: Found = field(default_factory=dict)
     how: str = ""
     """What it was measured by."""
+    remark: str = ""
+    """What else came to light."""
     quantized: frozenset[str] = frozenset()
     """Outputs that are steps of a quantised scale; their noise is in steps."""
     _further: list[Callable[[Noise], None]] = field(default_factory=list, repr=False)
@@ -112,7 +116,7 @@ def measure_noise(
     noise.errors = _scales(model, ordinary[0][1]) if ordinary else {}
     engine = _OnnxRuntime(model, ordinary, source, noise, prepare)
     if not {OPTIMIZED, PLAIN} <= {source, *judged}:
-        noise.add(OPTIMISATIONS, engine.optimisations())
+        noise.add(OPTIMISATIONS, engine.plausible(engine.optimisations()))
     noise.add(DOUBLE, engine.double())
     noise._further.append(engine.widen)
     return noise
@@ -140,6 +144,23 @@ class _OnnxRuntime:
 
     def optimisations(self) -> Found:
         return self._apart(self.outputs(OPTIMIZED), self.outputs(PLAIN))
+
+    def plausible(self, optimisations: Found) -> Found:
+        """Without what is far beyond rounding: there, optimisations have changed what the model computes."""
+        large = {n for n, error in optimisations.items() if error.worst > LARGE and n not in self.noise.quantized}
+        quantizing = any(node.op_type.startswith(QUANTIZING) for node in self.model.ir.graph)
+        if not large or quantizing:
+            return optimisations
+        self.widen(self.noise)
+        limits = {name: BEYOND * self.noise.errors[name].worst for name in large if name in self.noise.errors}
+        kept = {n: e for n, e in optimisations.items() if n not in large or e.worst <= limits.get(n, np.inf)}
+        changed = sorted(optimisations.keys() - kept.keys())
+        if changed:
+            worst = max(optimisations[name].worst for name in changed)
+            self.noise.remark = (
+                f"ONNX Runtime's optimisations change {', '.join(changed)} by {worst:.1e}, beyond rounding"
+            )
+        return kept
 
     def double(self) -> Found:
         """In double precision, for which ONNX Runtime has no kernels of many ops."""

@@ -191,9 +191,12 @@ class Truth:
         if self.side.model is None:
             return Noise()
         sets = [(sample.data.inputs, sample.outputs) for sample in self.samples]
-        return measure_noise(
+        found = measure_noise(
             self.side.model, sets, source=self.side.runner, judged=self.judged, prepare=self.how.prepare
         )
+        if found.remark:
+            self.notes.append(found.remark)
+        return found
 
     def _run(self, other: Side, sample: Sample) -> Pair:
         began = time.perf_counter()
