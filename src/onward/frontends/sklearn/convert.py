@@ -141,7 +141,7 @@ EXACT = {"Cast", "Identity", "TfIdfVectorizer"}
 
 
 def _has_float32(model: Model) -> bool:
-    """Whether a part is computed in float32, as XGBoost does it: results are no nearer then, whatever dtype they have."""
+    """Whether a part is computed in float32, as by XGBoost: results are no nearer then, whatever dtype they have."""
     nodes = (node for node in model.ir.graph if node.op_type not in EXACT)
     return any(value.dtype == ir.DataType.FLOAT for node in nodes for value in node.outputs)
 
