@@ -176,3 +176,24 @@ def test_bad_files_are_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixt
         assert "Traceback" not in said
         assert len(said.splitlines()) == 1
         assert not out.exists()
+
+
+@pytest.mark.parametrize("op_type", ["FULLY_CONNECTED", "CONV_2D"])
+def test_weights_of_uint8(op_type: str) -> None:
+    """As the first converters wrote them: weights have a zero of their own."""
+    flat = Flat()
+    graph = flat.graph()
+    sizes: tuple[tuple[int, ...], ...] = ((3, 8), (5, 8), (3, 5))
+    options: dict[str, Any] = {"FullyConnectedOptions": {}}
+    if op_type == "CONV_2D":
+        sizes = ((1, 6, 6, 3), (5, 3, 3, 3), (1, 6, 6, 5))
+        same = {"padding": 0, "strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
+        options = {"Conv2DOptions": same}
+    x, weight = (RNG.integers(0, 256, size).astype(np.uint8) for size in sizes[:2])
+    inputs = [graph.input(x, scale=0.02, zero=120), graph.constant(weight, scale=0.01, zero=130)]
+    inputs.append(graph.constant(RNG.integers(-500, 500, 5).astype(np.int32), scale=0.0002))
+    result = Made(graph.tensor(np.uint8, sizes[2], scale=0.1, zero=100))
+    graph.output(*graph.op(op_type, inputs, [result], **options))
+    (found,), (wanted,) = on_runtime(flat.bytes(), x), interpreted(flat.bytes(), x, delegates=False)
+    assert np.abs(found.astype(int) - wanted).max() <= 1
+    assert np.ptp(wanted) > 50
