@@ -264,3 +264,13 @@ def test_more_than_a_few_steps_are_a_difference(tmp_path: Path, body: str, steps
     with pytest.raises(VerificationError, match="nothing was written"):
         verdict(report, False, "8-bit arithmetic", found)
     assert "kept as asked" in verdict(report, True, "8-bit arithmetic", found)
+
+
+def test_dimensions_are_fixed_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "digits.tflite"
+    assert main(["convert", str(DIGITS), "--to", "tflite", "--out", str(out), "--dim", "batch=3"]) == 0
+    assert "verified" in capsys.readouterr().err
+    (detail,) = tf.lite.Interpreter(str(out)).get_input_details()
+    assert detail["shape_signature"].tolist() == [3, 1, 8, 8]
+    assert main(["convert", str(DIGITS), "--to", "tflite", "--out", str(out), "--dim", "rows=3"]) == 2
+    assert "no input has a dynamic dimension 'rows'; there are: batch" in capsys.readouterr().err

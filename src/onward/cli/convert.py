@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         default="none",
         help="TensorFlow: compute in wider or narrower numbers what has no kernel in its own dtype (default: refuse)",
     )
+    command.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="the size of a dynamic dimension, which is fixed then (may be repeated); TensorFlow Lite may ask for it",
+    )
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
@@ -119,7 +127,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> None:
     from rich.console import Console
 
+    from onward.cli.fixed_sizes import with_sizes
     from onward.cli.sources import read
+    from onward.cli.verify import dims
 
     console = Console(stderr=True)
     target, out = TARGETS.get(args.to), Path(args.out)
@@ -129,6 +139,8 @@ def run(args: argparse.Namespace) -> None:
         require(target.package)
     with step(console, 1):
         original = read(args)
+        if args.dim:
+            original = replace(original, model=with_sizes(original.model, dims(args.dim)))
     model = original.model
     if original.run is not None:
         with step(console, 3):
@@ -202,6 +214,8 @@ def check_output(out: Path, is_file: bool = False) -> None:
 
 
 def check_options(args: argparse.Namespace) -> None:
+    if args.to == "onnx" and args.dim:
+        raise OnwardError("--dim is for conversions to a framework")
     if args.to != "tflite" and (args.quantize or args.calibrate or args.select_tf_ops):
         raise OnwardError("--quantize, --calibrate and --select-tf-ops are for --to tflite")
     if args.to == "torch" and (args.inputs_nhwc or args.outputs_nhwc):

@@ -16,7 +16,7 @@ from onward.backends.tensorflow.convert import Trainable, generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
 from onward.backends.tensorflow.lite import carry_grids, pad_pools
 from onward.backends.tensorflow.saved_model import SIGNATURE, argument_names, traced
-from onward.errors import ConversionError, OnwardError, UnsupportedError
+from onward.errors import OnwardError, UnsupportedError
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
@@ -139,8 +139,11 @@ def _refusal(words: str, select_tf_ops: bool, advised: str) -> OnwardError:
             f"{advised or 'TensorFlow Lite has no ' + lacking['TF Select ops'] + ' of its own'}; --select-tf-ops takes"
             " TensorFlow's kernels, which need the larger runtime"
         )
-    return ConversionError(
-        f"TensorFlow's converter to TensorFlow Lite refuses the model: {' '.join(words.split())[:300]}"
+    found = re.search(r"error: (.+)", words)
+    reason = " ".join((words if found is None else found[1]).split())[:300]
+    return UnsupportedError(
+        f"TensorFlow's converter to TensorFlow Lite refuses the model: {reason}; if dimensions that are"
+        " open are the reason, --dim NAME=SIZE fixes them"
     )
 
 
