@@ -137,7 +137,7 @@ def judge(path: Path, convert: Callable[[Path, Path], None], truth: Reference) -
             start = time.perf_counter()
             convert(path, Path(folder) / "net.onnx")
             seconds = time.perf_counter() - start
-            session = onnxruntime.InferenceSession(str(Path(folder) / "net.onnx"), options)
+            session = onnxruntime.InferenceSession((Path(folder) / "net.onnx").read_bytes(), options)
         error = Error()
         for inputs, expected in zip(truth.inputs, truth.outputs, strict=True):
             feeds = {slot.name: array for slot, array in zip(session.get_inputs(), inputs, strict=True)}
