@@ -143,14 +143,6 @@ def table(rows: list[dict[str, object]], threads: int) -> str:
     return "\n".join([*lines, "", f"{threads} threads · {machine.describe('onward', 'onnxruntime', 'torch')}", END])
 
 
-def write(text: str) -> None:
-    """Put the table in the place of the one that the page has."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN, 1)
-    PAGE.write_text(before + text + rest.split(END, 1)[1], encoding="utf-8")
-    print(f"wrote {PAGE}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(NETWORKS))
@@ -178,7 +170,7 @@ def main() -> None:
     text = table(rows, args.threads)
     print(text)
     if args.results or len(rows) == len(order):
-        write(text)
+        machine.put(PAGE, BEGIN, END, text)
 
 
 if __name__ == "__main__":

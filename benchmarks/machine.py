@@ -17,6 +17,14 @@ def describe(*packages: str) -> str:
     return " · ".join(parts + [f"{package} {_version(package)}" for package in packages])
 
 
+def put(page: Path, begin: str, end: str, text: str) -> None:
+    """Put a text, which has both marks itself, in the place of the one that a page has between them."""
+    old = page.read_text(encoding="utf-8")
+    before, rest = old.split(begin, 1)
+    page.write_text(before + text + rest.split(end, 1)[1], encoding="utf-8")
+    print(f"wrote {page}")
+
+
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

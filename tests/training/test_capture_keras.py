@@ -17,6 +17,7 @@ import onnxruntime  # noqa: E402
 from keras_steps import BATCH, CLASSES, DRAWS, STEPS, batches, check_steps, classes, floats, keras_losses, tiny  # noqa: E402
 
 import onward  # noqa: E402
+from onward.cli import main  # noqa: E402
 from onward.errors import OnwardError, UnsupportedError  # noqa: E402
 from onward.training import load, to_torch_package  # noqa: E402
 from onward.training.losses import CrossEntropy, Huber, MeanSquaredError, Term  # noqa: E402
@@ -271,6 +272,18 @@ def test_training_goes_on_in_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyP
     fed = [{next(iter(train.INPUTS)): torch.from_numpy(x[i]), "labels": torch.from_numpy(y[i])} for i in range(STEPS)]
     theirs = train.train(net, train.load_optimizer(net), fed)
     np.testing.assert_allclose(theirs, keras_losses(model, [x], [y]), rtol=1e-5)
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = convolutional()
+    model.compile("sgd", OF_LOGITS)
+    model.save(tmp_path / "net.keras")
+    out = tmp_path / "trainable.onnx"
+    assert main(["train", "prepare", str(tmp_path / "net.keras"), "--out", str(out)]) == 0
+    assert "are trained; labels: labels" in capsys.readouterr().out
+    assert load(out).loss is None and len(load(out).buffers) == 2
+    assert main(["train", "prepare", str(tmp_path / "net.keras"), "--lr", "1", "--out", str(out)]) == 2
+    assert "--lr is for .onnx files" in capsys.readouterr().err
 
 
 class OwnStep(keras.Model):  # type: ignore[misc]

@@ -28,6 +28,7 @@ PREPARE = """examples:
   onward train prepare model.onnx --loss mse --optimizer sgd --set momentum=0.9 --lr 0.1 --out trainable.onnx
   onward train prepare model.onnx --lora rank=8 --out trainable.onnx                 train low-rank adapters
   onward train prepare model.onnx --scratch --out trainable.onnx                     start from random weights
+  onward train prepare net.keras --out trainable.onnx                                as the model was compiled
 
 losses: cross_entropy, nll, bce_with_logits, mse, l1, huber, kl, ctc
 optimizers: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lamb"""
@@ -72,10 +73,10 @@ def _add_prepare(actions: Commands) -> None:
         description="Write a model with its training step beside it: a valid ONNX file that still runs as it did.",
         epilog=PREPARE,
     )
-    command.add_argument("model", help="the .onnx file")
+    command.add_argument("model", help="the .onnx file, or a Keras file with the loss and the optimizer in it")
     command.add_argument("--out", required=True, metavar="FILE", help="the trainable .onnx file to write")
-    command.add_argument("--loss", default="cross_entropy", help="its name, or an .onnx file (cross_entropy)")
-    command.add_argument("--optimizer", default="adamw", help="its name, or an .onnx file (adamw)")
+    command.add_argument("--loss", help="its name, or an .onnx file (cross_entropy)")
+    command.add_argument("--optimizer", help="its name, or an .onnx file (adamw)")
     command.add_argument("--lr", type=float, help="the learning rate, unless it is the optimizer's usual one")
     command.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the optimizer: weight_decay=0.1"
@@ -108,9 +109,48 @@ def _add_prepare(actions: Commands) -> None:
     form = command.add_argument_group("file")
     form.add_argument("--scratch", action="store_true", help="begin from random weights")
     form.add_argument("--symbolic", action="store_true", help="keep Gradient and the standard's optimizers as ops")
+    form.add_argument(
+        "--dense-gradients",
+        action="store_true",
+        help="of a Keras file: add up the gradients of an embedding's rows before the optimizer, as PyTorch does",
+    )
+
+
+OWN = frozenset(
+    "loss optimizer lr set set_loss output trainable lora no_train_mode clip_norm clip_value average no_decay schedule"
+    " mixed_precision".split()
+)
+"""What a compiled Keras model says itself."""
 
 
 def prepare(args: argparse.Namespace) -> int:
+    from onward.verification.artifacts.keras import recognise
+
+    _check_out(args.out)
+    trainable = _of_keras(args) if recognise(Path(args.model)) else _of_onnx(args)
+    trainable.save(args.out, symbolic=args.symbolic, scratch=args.scratch)
+    count = sum(array.size for array in trainable.parameters.values())
+    print(
+        f"{args.out}: {len(trainable.parameters)} weights, {count:,} numbers, are trained; labels: {_labels(trainable)}"
+    )
+    return 0
+
+
+def _of_keras(args: argparse.Namespace) -> Trainable:
+    from onward.cli.convert import require
+    from onward.frontends.keras.convert import from_keras
+
+    given = [name for name in sorted(OWN) if getattr(args, name)] + (["accumulate"] if args.accumulate != 1 else [])
+    if given:
+        option = given[0].replace("_", "-")
+        raise OnwardError(
+            f"--{option} is for .onnx files: a Keras file has the loss and the optimizer it was saved with"
+        )
+    require("keras")
+    return from_keras(args.model, training=True, dense_gradients=args.dense_gradients)
+
+
+def _of_onnx(args: argparse.Namespace) -> Trainable:
     from onward.training.adapters import lora
     from onward.training.losses import loss_named
     from onward.training.optimizers import optimizer_named
@@ -118,10 +158,12 @@ def prepare(args: argparse.Namespace) -> int:
 
     how = options(args.set, "--set") | ({} if args.lr is None else {"lr": args.lr})
     wanted = options(args.set_loss, "--set-loss")
-    optimizer = args.optimizer if is_file(args.optimizer, how, "--set") else optimizer_named(args.optimizer, **how)
-    loss = args.loss if is_file(args.loss, wanted, "--set-loss") else loss_named(args.loss, **wanted)
-    _check_out(args.out)
-    trainable = made(
+    named, wish = args.optimizer or "adamw", args.loss or "cross_entropy"
+    optimizer = named if is_file(named, how, "--set") else optimizer_named(named, **how)
+    loss = wish if is_file(wish, wanted, "--set-loss") else loss_named(wish, **wanted)
+    if args.dense_gradients:
+        raise OnwardError("--dense-gradients is for Keras files")
+    return made(
         args.model,
         loss,
         optimizer,
@@ -137,12 +179,6 @@ def prepare(args: argparse.Namespace) -> int:
         lora=lora(**_lora(args.lora)) if args.lora else None,
         mixed_precision=args.mixed_precision,
     )
-    trainable.save(args.out, symbolic=args.symbolic, scratch=args.scratch)
-    count = sum(array.size for array in trainable.parameters.values())
-    print(
-        f"{args.out}: {len(trainable.parameters)} weights, {count:,} numbers, are trained; labels: {_labels(trainable)}"
-    )
-    return 0
 
 
 def _labels(trainable: Trainable) -> str:

@@ -120,7 +120,10 @@ def check(model: Any) -> None:
     if not isinstance(model, keras.Model):
         raise OnwardError(f"{type(model).__name__} is no Keras model")
     if not getattr(model, "compiled", False):
-        raise OnwardError("the model is not compiled: call model.compile(optimizer, loss) first")
+        raise OnwardError(
+            "the model is not compiled: call model.compile(optimizer, loss) first, or convert it and give the loss and "
+            "the optimizer to `onward train prepare`"
+        )
     if type(model).train_step not in (keras.Model.train_step, keras.Sequential.train_step):
         raise UnsupportedError(
             f"{type(model).__name__} has a train_step of its own: give it as a function of TensorFlow"
