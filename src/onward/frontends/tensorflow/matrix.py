@@ -104,8 +104,12 @@ def least_squares(op: Writer, a: Tensor, b: Tensor, penalty: Tensor, *, fast: bo
 
 
 @rule("TridiagonalSolve")
-def tridiagonal_solve(op: Writer, a: Tensor, b: Tensor, *, partial_pivoting: bool = True) -> Tensor:
+def tridiagonal_solve(
+    op: Writer, a: Tensor, b: Tensor, *, partial_pivoting: bool = True, perturb_singular: bool = False
+) -> Tensor:
     """Whatever the order of rows, the solution is the same."""
+    if perturb_singular:
+        raise UnsupportedError("singular matrices that are perturbed")
     alone, zero = op.index(-1), op.like(0, a)
     whole = diagonal_matrix(op, a, op.ints([-1, 1]), alone, alone, zero, align="LEFT_RIGHT")
     return matrix.solve(op, whole, b)
