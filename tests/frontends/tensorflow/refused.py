@@ -28,7 +28,6 @@ REFUSED = {
     "s_hash_strong": "ONNX has no op for it",
     "s_length": "ONNX has no op for it",
     "s_lookup_str": "ONNX has no hash of strings",
-    "s_ngrams": "no rule",
     "s_regex_replace": "ONNX has no op for it",
     "s_strip": "ONNX has no op for it",
     "s_substr": "ONNX has no op for it",
