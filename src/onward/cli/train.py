@@ -117,8 +117,23 @@ def _add_prepare(actions: Commands) -> None:
 
 
 OWN = frozenset(
-    "loss optimizer lr set set_loss output trainable lora no_train_mode clip_norm clip_value average no_decay schedule"
-    " mixed_precision".split()
+    [
+        "loss",
+        "optimizer",
+        "lr",
+        "set",
+        "set_loss",
+        "output",
+        "trainable",
+        "lora",
+        "no_train_mode",
+        "clip_norm",
+        "clip_value",
+        "average",
+        "no_decay",
+        "schedule",
+        "mixed_precision",
+    ]
 )
 """What a compiled Keras model says itself."""
 
