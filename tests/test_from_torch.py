@@ -64,3 +64,14 @@ def test_options_of_training_need_a_training() -> None:
         onward.from_torch(nn.Linear(4, 3), torch.randn(2, 4), clip_norm=1.0)  # type: ignore[call-overload]
     with pytest.raises(OnwardError, match="there are 1 inputs, but 2 names for them"):
         onward.from_torch(nn.Linear(4, 3), torch.randn(2, 4), input_names=["x", "y"])
+
+
+def test_a_pool_sees_the_zeros_that_are_padded_around_an_image() -> None:
+    class Pooled(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return nn.functional.max_pool2d(nn.functional.pad(x, (1, 1, 1, 1)), 3, 2)
+
+    x = -torch.rand(1, 2, 8, 8) - 1
+    session = onnxruntime.InferenceSession(onward.from_torch(Pooled(), x).to_proto().SerializeToString())
+    (found,) = session.run(None, {"x": x.numpy()})
+    np.testing.assert_array_equal(found, Pooled()(x).numpy())

@@ -14,6 +14,7 @@ import onnx_ir as ir
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
 from onward.frontends.torch.translations import expand, own_translations
+from onward.frontends.kernels import keep_pads
 from onward.model import Model
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def exported(
         )
     assert program is not None
     model = Model(_kept(program.model))
+    keep_pads(model.ir)
     if outputs is None and program.exported_program is not None:
         name_outputs(model.ir.graph, program.exported_program)
     name_dims(model.ir, wanted)
