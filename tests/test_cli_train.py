@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -157,7 +158,7 @@ def test_bad_input_is_one_line(case: str, folder: Path, capsys: pytest.CaptureFi
 
 def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs/training.md").read_text()
-    (script, *commands), (program, from_torch) = (
+    (script, *commands), (program, from_torch, from_keras, from_tensorflow) = (
         re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0].splitlines(),
         re.findall(r"```python\n(.*?)```", text, re.DOTALL),
     )
@@ -176,6 +177,11 @@ def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert made["history"].evaluations[-1]["accuracy"] > 0.95
     exec(from_torch, made)
     assert made["trainable"].optimizer.name == "adamw" and not made["model"].training_info
+    if find_spec("keras") is not None:
+        exec(from_keras, made)
+        assert made["trainable"].labels == ["labels"]
+        exec(from_tensorflow, made)
+        assert made["trainable"].buffers.keys() == {"w"}
     train = [sys.executable, "-m", "build.digits.net.train", "build/digits/train.npz"]
     assert "epoch 1: loss" in subprocess.run(train, check=True, capture_output=True, text=True).stdout
     head = tune["head_only"](*tune["load_data"](0), epochs=3, seed=0, out=Path("build/digits"))
