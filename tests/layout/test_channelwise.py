@@ -50,7 +50,8 @@ def network(body: str, result: str, blocks: int = 3, opset: int = 20) -> onnx.Mo
         last = f"x{i}"
     made = onnx.parser.parse_model(
         f'<ir_version: 10, opset_import: ["" : {opset}]> '
-        f"g (float[n,8,9,{WIDTH}] x) => (float[n,{WIDTH}] y) {{ {' '.join(lines)} y = ReduceSum<keepdims=0>({last}, places) }}"
+        f"g (float[n,8,9,{WIDTH}] x) => (float[n,{WIDTH}] y) "
+        f"{{ {' '.join(lines)} y = ReduceSum<keepdims=0>({last}, places) }}"
     )
     used = {name for node in made.graph.node for name in node.input}
     made.graph.initializer.extend(numpy_helper.from_array(a, k) for k, a in weights().items() if k in used)

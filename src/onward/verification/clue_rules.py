@@ -11,7 +11,6 @@ import numpy as np
 from onward.verification.clues import Clues, Exact, Rule, Use
 from onward.verification.fit_special import BLOCK, FRAME, PICTURE
 
-
 MEMBER = 6
 """A node of a tree that asks whether a value is in a set."""
 

@@ -12,9 +12,9 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.kernels import keep_pads
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
 from onward.frontends.torch.translations import expand, own_translations
-from onward.frontends.kernels import keep_pads
 from onward.model import Model
 
 if TYPE_CHECKING:
