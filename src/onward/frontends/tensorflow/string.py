@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.frontends.decompose.loops import loop
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Table
 from onward.frontends.tensorflow.writer import Writer
@@ -43,26 +45,13 @@ def _joined(op: Writer, x: Tensor, axis: int, separator: str) -> Tensor:
     where = op.ints([axis])
     shape = op.ScatterElements(op.Shape(x), where, op.ints([1]), axis=0)
     start = op.Expand(op.text(""), shape)
-    dims = [1 if a == axis else d for a, d in enumerate(x.dims or ())]
-    body = ir.Graph([], [], nodes=[], name=op.names.node("join"))
-    kinds: tuple[tuple[ir.DataType, list[Any]], ...] = (
-        (ir.DataType.INT64, []),
-        (ir.DataType.BOOL, []),
-        (ir.DataType.STRING, dims),
-    )
-    values = [
-        ir.Value(name=op.names.value("join"), type=ir.TensorType(dtype), shape=ir.Shape(shape))
-        for dtype, shape in kinds
-    ]
-    body.inputs.extend(values)
-    with op.inside(body):
-        step, goes_on, so_far = (op.tensor(value) for value in values)
-        item = op.Slice(x, op.flat(step), op.flat(step) + op.ints([1]), where)
-        between = op.Where(op.Equal(step, op.index(0)), op.text(""), op.text(separator))
-        body.outputs.append(op.Identity(goes_on).value)
-        body.outputs.append(op.StringConcat(op.StringConcat(so_far, between), item).value)
-    count = op.Gather(op.Shape(x), op.index(axis))
-    return op.many("Loop", 1, count, None, start, body=body)[0]
+
+    def step(number: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
+        item = op.Slice(x, op.flat(number), op.flat(number) + op.ints([1]), where)
+        between = op.Where(op.Equal(number, op.index(0)), op.text(""), op.text(separator))
+        return [op.StringConcat(op.StringConcat(states[0], between), item)]
+
+    return loop(op, step, [start], rounds=op.Gather(op.Shape(x), op.index(axis)))[0]
 
 
 @rule("StaticRegexFullMatch")
