@@ -117,6 +117,21 @@ def test_no_verify(run: Run, tmp_path: Path) -> None:
     assert code == 0 and "verified" not in errors
 
 
+def test_without_a_place_the_result_has_the_name_of_the_model(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["convert", DIGITS, "--to", "torch", "--no-verify"]
+    assert run(*command)[0] == 0 and (tmp_path / "digits/model.py").exists()
+    code, _, errors = run(*command)
+    assert code == 2 and "digits is there already; give --out" in errors
+
+
+def test_layout_is_for_tensorflow(run: Run, tmp_path: Path) -> None:
+    code, _, errors = run(*convert(DIGITS, tmp_path / "out", "--layout", "nhwc"))
+    assert code == 2 and "--layout, --inputs-nhwc and --outputs-nhwc are for TensorFlow" in errors
+
+
 def test_trainable(run: Run, tmp_path: Path) -> None:
     options = ["--trainable", "head.*", "--trainable", "layer2.1.*", "--no-verify"]
     assert run(*convert(DIGITS, tmp_path / "out", *options))[0] == 0

@@ -50,7 +50,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--to", required=True, choices=[*TARGETS, "onnx"], help="the framework, or the format, to convert to"
     )
     command.add_argument(
-        "--out", required=True, metavar="PATH", help="the folder, or for onnx, keras and tflite the file, to write"
+        "--out",
+        metavar="PATH",
+        help="the folder, or for onnx, keras and tflite the file, to write (default: named after the model, in the"
+        " current folder)",
     )
     command.add_argument(
         "--input",
@@ -102,6 +105,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="NAME=SIZE",
         help="the size of a dynamic dimension, which is fixed then (may be repeated); TensorFlow Lite may ask for it",
     )
+    command.add_argument(
+        "--layout",
+        choices=["nhwc"],
+        help="TensorFlow: the layout that convolutions and the like run in: channels last, as it has kernels for",
+    )
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
@@ -132,6 +140,7 @@ def run(args: argparse.Namespace) -> None:
     from onward.cli.verify import dims
 
     console = Console(stderr=True)
+    args.out = args.out or named_after(args.model, args.to)
     target, out = TARGETS.get(args.to), Path(args.out)
     check_output(out, target is None or target.is_file)
     check_options(args)
@@ -204,6 +213,16 @@ def described(out: Path) -> str:
     return f"{out}/ ({', '.join(sorted(p.name for p in out.iterdir()))})"
 
 
+def named_after(model: str, to: str) -> str:
+    """Where to write a model if nobody says: what is there already is never written over."""
+    path = Path(model)
+    name = model.rpartition(":")[2] if not path.exists() and ":" in model else path.resolve().stem
+    out = Path(f"{name}.{to}" if to in ("onnx", "keras", "tflite") else name)
+    if out.exists():
+        raise OnwardError(f"{out} is there already; give --out")
+    return str(out)
+
+
 def check_output(out: Path, is_file: bool = False) -> None:
     """Fail before the work is done, not after."""
     if is_file and out.is_dir():
@@ -218,9 +237,9 @@ def check_options(args: argparse.Namespace) -> None:
         raise OnwardError("--dim is for conversions to a framework")
     if args.to != "tflite" and (args.quantize or args.calibrate or args.select_tf_ops):
         raise OnwardError("--quantize, --calibrate and --select-tf-ops are for --to tflite")
-    if args.to == "torch" and (args.inputs_nhwc or args.outputs_nhwc):
+    if args.to in ("torch", "onnx") and (args.layout or args.inputs_nhwc or args.outputs_nhwc):
         raise OnwardError(
-            "--inputs-nhwc and --outputs-nhwc are for TensorFlow; `onward layout` moves axes in ONNX files"
+            "--layout, --inputs-nhwc and --outputs-nhwc are for TensorFlow; `onward layout` moves axes in ONNX files"
         )
     if args.to in ("torch", "keras") and args.cast != "none":
         raise OnwardError("--cast is for --to tensorflow, savedmodel and tflite")
