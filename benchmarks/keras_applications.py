@@ -68,7 +68,7 @@ def row(name: str) -> str:
     keras.utils.set_random_seed(0)
     model = getattr(keras.applications, name)(weights=None)
     size = [edge or 224 for edge in model.input_shape[1:]]
-    images = pictures(8, size)
+    images = pictures(4, size)
     calibrated(model, images)
     start = time.perf_counter()
     made = from_keras(model)
