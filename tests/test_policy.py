@@ -25,10 +25,11 @@ SHARED = {
 }
 """Files of runtime helpers or specs that belong to no single family of ops, and why."""
 
-BASE = {"errors", "registry"}
+BASE = {"errors", "registry", "gate"}
 MAY_IMPORT = {
     "errors": set(),
     "registry": set(),
+    "gate": {"errors"},
     "hub": BASE,
     "model": BASE | {"hub"},
     "spec": BASE | {"hub", "model"},

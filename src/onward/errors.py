@@ -12,6 +12,10 @@ class InvalidModelError(OnwardError):
     """The file or object given is not a valid model."""
 
 
+class UntrustedError(OnwardError):
+    """Something in the file would be executed when it is opened, and the user did not say that it may be."""
+
+
 class InvalidDataError(OnwardError):
     """The inputs given for a model cannot be read, or are not what it takes."""
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from onward import __version__
 from onward.errors import OnwardError, VerificationError
+from onward.gate import trusting
 
 LONGEST = 1000
 """Characters of an error message: a name in a file may be longer."""
@@ -38,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser(*words[:1]).parse_args(words)
     code = 0
     try:
-        code = args.run(args) or 0
+        with trusting(getattr(args, "trust", False)):
+            code = args.run(args) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -180,8 +180,8 @@ def _saved_module(path: Path) -> Any:
 
 
 def _package(path: Path) -> Any:
+    from onward.gate import need_trust
     from onward.verification.artifacts.package import load_package
-    from onward.verification.artifacts.trust import need_trust
 
     need_trust(path, "it is Python code")
     return load_package(path)
@@ -200,9 +200,7 @@ def read(args: argparse.Namespace) -> Original:
     from onward.cli.inputs import parsed
     from onward.cli.objects import built, is_name
     from onward.verification.artifacts import kind_of, kind_of_object, open_artifact, open_object
-    from onward.verification.artifacts.trust import TRUSTED
 
-    TRUSTED.set(args.trust)
     path = Path(args.model)
     subject: Any = path
     kind = None

@@ -17,9 +17,9 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
+from onward.gate import is_trusted
 from onward.verification.artifacts import Kind, Opened, keras_2, named, register
 from onward.verification.artifacts.matching import Declared
-from onward.verification.artifacts.trust import TRUSTED
 from onward.verification.runners import Inputs, Outputs
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -76,7 +76,7 @@ def loaded(path: Path, compiled: bool = False) -> Any:
         keras_2.check_code(path)
     with _with_suffix(path) as called:
         try:
-            return keras.saving.load_model(called, compile=compiled, safe_mode=not TRUSTED.get())
+            return keras.saving.load_model(called, compile=compiled, safe_mode=not is_trusted())
         except Exception as error:
             if compiled or not keras_2.version(path).startswith(("1.", "2.")):
                 raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onward.errors import UnsupportedError
-from onward.verification.artifacts.trust import TRUSTED, need_trust
+from onward.gate import is_trusted, need_trust
 
 PACKAGE = "tf_keras"
 LONGEST = 120
@@ -40,7 +40,7 @@ def opened(path: Path, called: str, error: Exception) -> Any:
             f"{path}: Keras {version(path)} wrote it, and Keras 3 does not open it: what does is brought by"
             f" `pip install --no-deps {PACKAGE}` ({reason[0][:LONGEST]})"
         ) from error
-    return importlib.import_module(PACKAGE).models.load_model(called, compile=False, safe_mode=not TRUSTED.get())
+    return importlib.import_module(PACKAGE).models.load_model(called, compile=False, safe_mode=not is_trusted())
 
 
 def _attribute(path: Path, name: str) -> str | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from onward.errors import InvalidModelError
+from onward.gate import need_trust
 from onward.verification.artifacts import Kind, Opened, class_name, kind_of_object, opened_object, register
-from onward.verification.artifacts.trust import need_trust
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x5d\x00\x00": "lzma", b"x\x9c": "zlib"}
 """How the files begin that joblib compressed; what is in them cannot be told without opening them."""

@@ -13,9 +13,9 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.gate import is_trusted
 from onward.verification.artifacts import Kind, Opened, register
 from onward.verification.artifacts.matching import Declared
-from onward.verification.artifacts.trust import TRUSTED
 from onward.verification.runners import Inputs, Outputs
 from onward.verification.tables import derived, feeds, like, shortened
 
@@ -108,7 +108,7 @@ def loaded(path: Path) -> Any:
 
     try:
         unknown = get_untrusted_types(file=path)
-        if not TRUSTED.get() and (doubtful := [name for name in unknown if not HARMLESS.fullmatch(name)]):
+        if not is_trusted() and (doubtful := [name for name in unknown if not HARMLESS.fullmatch(name)]):
             raise UnsupportedError(
                 f"{path}: it holds {', '.join(doubtful)}, which could execute code; --trust opens it"
             )

@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.gate import need_trust
 from onward.verification.artifacts import Kind, Opened, class_name, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.artifacts.pt2 import outputs_of
-from onward.verification.artifacts.trust import need_trust
 from onward.verification.runners import Inputs, Outputs
 from onward.verification.runners.torch import to_framework
 
