@@ -156,6 +156,18 @@ def single(op_type: str, arrays: Sequence[Any], dtypes: Sequence[Any], **options
     return flat.bytes()
 
 
+def of_old_converters(lite: bytes, zero: int = 0) -> bytes:
+    """The same file, with signed weights typed as uint8."""
+    model = schema.ModelT.InitFromPackedBuf(lite, 0)
+    for tensor in (tensor for graph in model.subgraphs for tensor in graph.tensors):
+        if tensor.type == schema.TensorType.INT8:
+            tensor.type = schema.TensorType.UINT8
+            tensor.quantization.zeroPoint = np.full_like(tensor.quantization.zeroPoint, zero)
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
 def op_types(lite: bytes) -> set[str]:
     names = {number: name for name, number in vars(schema.BuiltinOperator).items() if isinstance(number, int)}
     codes = schema.ModelT.InitFromPackedBuf(lite, 0).operatorCodes

@@ -11,7 +11,17 @@ tf = pytest.importorskip("tensorflow")
 
 from battery_built import CASES  # noqa: E402
 from battery_converted import FUNCTIONS, INT8, INT16, STABLEHLO  # noqa: E402
-from lite import converted, interpreted, on_runtime, op_types, schema, single, steps  # noqa: E402
+from lite import (  # noqa: E402
+    Flat,
+    converted,
+    interpreted,
+    of_old_converters,
+    on_runtime,
+    op_types,
+    schema,
+    single,
+    steps,
+)
 from refused_ops import NO_KERNEL, REFUSED  # noqa: E402
 
 from onward.errors import UnsupportedError  # noqa: E402
@@ -121,6 +131,59 @@ def test_floats_beside_weights_of_8_bits(name: str) -> None:
     off = np.abs(function(x).numpy() - wanted).max()
     assert off > 0.05
     assert np.abs(found - wanted).max() < 1e-3 * off
+
+
+def test_bits_of_int8_typed_as_uint8_in_a_layer_before_softmax() -> None:
+    """Zero points go unread, as in the kernels, and so do all scales of filters but the first."""
+    for zero in (0, 7, 128):
+        lite = of_old_converters(converted(lambda x: tf.nn.softmax(tf.matmul(x, W)), [ROWS[0]], "weights"), zero)
+        agree(on_runtime(lite, ROWS[0]), interpreted(lite, ROWS[0]))
+        lite = of_old_converters(converted(*HYBRID["CONV_2D"][:1], [IMAGE], "weights"), zero)
+        agree(on_runtime(lite, IMAGE), interpreted(lite, IMAGE))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "hybrid" in name])
+def test_bits_of_int8_typed_as_uint8(name: str) -> None:
+    lite, arrays = CASES[name]()
+    lite = of_old_converters(lite)
+    wanted = interpreted(lite, *arrays)
+    agree(on_runtime(lite, *arrays)[: len(wanted)], wanted)
+
+
+def test_uint8_beside_floats_where_bits_are_what_they_say() -> None:
+    """One table: rows of it signed, and all of it and rows of it as plain uint8 that is dequantised."""
+    table, rows = RNG.integers(0, 256, (4, 6), np.uint8), np.int32([2, 0])
+    flat = Flat()
+    graph = flat.graph()
+    held, asked = graph.constant(table, scale=0.5), graph.input(rows)
+    (chosen,) = graph.op("GATHER", [held, asked], [(np.uint8, (2, 6), 0.5)], GatherOptions={})
+    graph.output(*graph.op("EMBEDDING_LOOKUP", [asked, held], [(np.float32, (2, 6))]))
+    graph.output(*graph.op("DEQUANTIZE", [held], [(np.float32, (4, 6))]))
+    graph.output(*graph.op("DEQUANTIZE", [chosen], [(np.float32, (2, 6))]))
+    lite = flat.bytes()
+    found = on_runtime(lite, rows)
+    agree(found, interpreted(lite, rows))
+    agree(found, [table.view(np.int8)[rows] * np.float32(0.5), table * np.float32(0.5), table[rows] * np.float32(0.5)])
+
+
+@pytest.mark.parametrize("name", ["DEPTHWISE_CONV_2D", "BATCH_MATMUL", "TRANSPOSE_CONV"])
+def test_uint8_that_no_kernel_reads(name: str) -> None:
+    function, x = HYBRID[name]
+    with pytest.raises(UnsupportedError, match="weights of uint8 beside floats, which TensorFlow Lite has no kernel"):
+        from_tflite(of_old_converters(converted(function, [x], "weights")))
+
+
+@pytest.mark.parametrize("op_type", ["FULLY_CONNECTED", "BATCH_MATMUL"])
+def test_int8_beside_floats_is_rounded_as_by_the_default_kernels(op_type: str) -> None:
+    """Those of XNNPACK, which do not look at the option for it."""
+    x, weight = (ROWS[0], W.T) if op_type == "FULLY_CONNECTED" else (ROWS, M)
+    flat = Flat()
+    graph = flat.graph()
+    scale = np.abs(weight).max() / 127
+    held = graph.constant(np.round(weight / scale).astype(np.int8), scale=scale)
+    options = {"FULLY_CONNECTED": "FullyConnectedOptions", "BATCH_MATMUL": "BatchMatMulOptions"}[op_type]
+    graph.output(*graph.op(op_type, [graph.input(x), held], [np.float32], **{options: {}}))
+    agree(on_runtime(flat.bytes(), x), interpreted(flat.bytes(), x))
 
 
 NAN = np.float32([[np.nan, np.inf, -np.inf, -0.0], [0, 1, -1, np.nan], [7, np.nan, -7, 0.5]])

@@ -10,7 +10,7 @@ from onward.frontends.tensorflow.conv import convolved, took_bias, transposed
 from onward.frontends.tensorflow.pool import pooled
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.borrow import activated, fused, like, padding
-from onward.frontends.tflite.hybrid import product, seen
+from onward.frontends.tflite.hybrid import is_accelerated, product, seen
 from onward.frontends.tflite.registry import rule
 from onward.frontends.tflite.translate import turned
 
@@ -30,8 +30,9 @@ def conv_2d(op: Writer, x: Tensor, filters: Tensor, bias: Tensor | None = None) 
     strides = [1, options.strideH, options.strideW, 1]
     rates = [1, options.dilationHFactor, options.dilationWFactor, 1]
     weight = turned(op, filters, [0, 3, 1, 2])
-    by_place = [height, width, options.strideH, options.strideW] == [1] * 4  # XNNPACK takes it for a matrix then
-    x = seen(op, x, filters, True, [3] if by_place else [1, 2, 3])
+    fast = is_accelerated(op, filters)
+    by_place = fast and [height, width, options.strideH, options.strideW] == [1] * 4  # it is a matrix there
+    x = seen(op, x, filters, fast, [3] if by_place else [1, 2, 3])
     y = convolved(op, x, weight, [height, width], group, strides, padding(op), (), "NHWC", rates)
     return _biased(op, y, bias)
 
@@ -112,14 +113,14 @@ def fully_connected(op: Writer, x: Tensor, weight: Tensor, bias: Tensor | None =
     taken = _sizes(weight)[1]
     if not options.keepNumDims and (x.rank != 2 or (x.dims or [None])[-1] != taken):
         x = op.Reshape(x, op.ints([-1, taken]))
-    y = product(op, seen(op, x, weight, options.asymmetricQuantizeInputs), weight)
+    y = product(op, seen(op, x, weight, options.asymmetricQuantizeInputs or is_accelerated(op, weight)), weight)
     return _biased(op, y, bias)
 
 
 @rule("BATCH_MATMUL")
 def batch_matmul(op: Writer, a: Tensor, b: Tensor) -> Tensor:
     options = op.operation.options
-    a = seen(op, a, b, options.asymmetricQuantizeInputs, [-2 if options.adjX else -1])
+    a = seen(op, a, b, options.asymmetricQuantizeInputs or is_accelerated(op, b), [-2 if options.adjX else -1])
     return like(op, "BatchMatMulV2", a, b, adj_x=options.adjX, adj_y=options.adjY)  # type: ignore[no-any-return]
 
 

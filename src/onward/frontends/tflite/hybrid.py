@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import onnx_ir as ir
+
 from onward.canon.build import Tensor
 from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tflite.read import dtype_of
 from onward.frontends.tflite.translate import turned
 
 
 def is_hybrid(op: Writer, weight: Tensor | None) -> bool:
     """Whether a weight is integers in the file, while what it meets is not."""
     return weight is not None and weight.value in op.operation.alone
+
+
+def is_accelerated(op: Writer, weight: Tensor) -> bool:
+    """Whether XNNPACK takes an op beside this weight, second of its inputs: it rounds the asymmetric way always."""
+    return is_hybrid(op, weight) and dtype_of(op.operation.inputs[1]) == ir.DataType.INT8
 
 
 def seen(op: Writer, x: Tensor, weight: Tensor | None, asymmetric: Any, axes: Sequence[int] = (-1,)) -> Tensor:

@@ -15,6 +15,7 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.tflite.eight_bits import as_read
 from onward.frontends.tflite.read import Lite, Scale, dtype_of, name_of, scale_of
 from onward.frontends.tflite.registry import RULES
 from onward.frontends.tflite.state import Resources
@@ -123,6 +124,8 @@ class GraphWalk:
         if scale is None or call.type in AS_THEY_ARE:
             return value
         alone = not any(map(scale_of, call.outputs))
+        if alone and isinstance(value, Tensor):
+            value, scale = as_read(self.op, call.type, value, scale)
         numbers = dequantized(self.op, value, scale, alone)
         if alone:
             call.alone.add(numbers.value)
