@@ -129,8 +129,8 @@ BAD = {
     "lora": (["prepare", str(DIGITS), "--lora", "size=3", "--out", "o.onnx"], "--lora has no option 'size'"),
     "no folder": (["prepare", str(DIGITS), "--out", "nowhere/o.onnx"], "there is no folder nowhere"),
     "no file": (["run", "none.onnx", "--data", "data.npz", "--out", "o.onnx"], "none.onnx: it cannot be read"),
-    "no data": (["run", "trainable.onnx", "--data", "none.npz", "--out", "o.onnx"], "none.npz: no .npz file"),
-    "text": (["run", "trainable.onnx", "--data", "text.npz", "--out", "o.onnx"], "text.npz: no .npz file of arrays"),
+    "no data": (["run", "trainable.onnx", "--data", "none.npz", "--out", "o.onnx"], "none.npz: there is no such file"),
+    "text": (["run", "trainable.onnx", "--data", "text.npz", "--out", "o.onnx"], "text.npz: it is damaged, or no file of arrays"),
     "plain": (["run", str(DIGITS), "--data", "data.npz", "--out", "o.onnx"], "no training information"),
     "names": (["run", "trainable.onnx", "--data", "names.npz", "--out", "o.onnx"], "the batch has no 'labels'"),
     "labels": (["run", "trainable.onnx", "--data", "labels.npz", "--out", "o.onnx"], "'labels' at 3 is 10"),
@@ -202,7 +202,7 @@ def test_data_that_are_no_npz(folder: Path, capsys: pytest.CaptureFixture[str]) 
     prepared("--trainable", "head.*")
     assert main(["train", "run", "trainable.onnx", "--data", str(DIGITS), "--out", "tuned.onnx"]) == 2
     message = capsys.readouterr().err
-    assert "no .npz file of arrays: numpy.savez writes one" in message and "pickle" not in message
+    assert "no file of arrays: numpy.savez writes one" in message and "pickle" not in message
 
 
 def test_one_of_several_trainings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,7 +175,7 @@ def test_a_branch_may_be_given_as_an_attribute(flag: bool) -> None:
 
 def test_functions_that_call_themselves_are_refused() -> None:
     functions = [function("A", [call("B", ["a"], ["r"])]), function("B", [call("A", ["a"], ["r"])])]
-    with pytest.raises(InvalidModelError, match="call themselves: own"):
+    with pytest.raises(InvalidModelError, match=r"call themselves: 'own"):
         inline(ir.from_proto(model([call("A", ["x"], ["y"])], functions)))
 
 
@@ -184,5 +184,34 @@ def test_functions_that_grow_without_bound_are_refused() -> None:
     twice = [[call(f"F{i + 1}", ["a"], ["t"]), call(f"F{i + 1}", ["t"], ["r"])] for i in range(60)]
     functions = [function(f"F{i}", body) for i, body in enumerate(twice)]
     functions.append(function("F60", [helper.make_node("Neg", ["a"], ["r"])]))
-    with pytest.raises(InvalidModelError, match="1152921504606846976 nodes"):
+    with pytest.raises(InvalidModelError, match=r"would become 1,152,921,504,606,846,976 nodes .* of 'own.F0'"):
+        inline(ir.from_proto(model([call("F0", ["x"], ["y"])], functions)))
+
+
+def test_a_graph_that_is_given_to_a_function_does_not_grow_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten branches of a function are the graph that it is given, in which it is called with a graph."""
+    monkeypatch.setenv("ONWARD_MAX_NODES", "1000")
+    own = helper.make_graph([helper.make_node("Identity", ["a"], ["q"])], "own", [], [onnx.ValueInfoProto(name="q")])
+    body = [
+        refer(
+            helper.make_node("If", ["flag"], [f"r{i}" if i else "r"], else_branch=own),
+            "then_branch",
+            "body",
+            onnx.AttributeProto.GRAPH,
+        )
+        for i in range(10)
+    ]
+    functions = [function("F", body, inputs="a flag", attributes=["body"])]
+    given = helper.make_graph([helper.make_node("Neg", ["x"], ["p"])], "given", [], [onnx.ValueInfoProto(name="p")])
+    for _ in range(8):
+        nodes = [call("F", ["x", "c"], ["p"], body=given)]
+        given = helper.make_graph(nodes, "given", [], [onnx.ValueInfoProto(name="p")])
+    with pytest.raises(InvalidModelError, match=r"become more than 1,000 nodes; .*ONWARD_MAX_NODES"):
+        inline(ir.from_proto(model([call("F", ["x", "c"], ["y"], body=given)], functions)))
+
+
+def test_functions_that_call_one_another_too_deep_are_refused() -> None:
+    functions = [function(f"F{i}", [call(f"F{i + 1}", ["a"], ["r"])]) for i in range(300)]
+    functions.append(function("F300", [helper.make_node("Neg", ["a"], ["r"])]))
+    with pytest.raises(InvalidModelError, match="more than 200 deep"):
         inline(ir.from_proto(model([call("F0", ["x"], ["y"])], functions)))

@@ -4,7 +4,6 @@ Each node keeps the version that its function imported (`node.version`), so that
 opset than the model's is upgraded from its own.
 """
 
-import graphlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,17 +13,16 @@ from onward.canon.names import Names
 from onward.canon.origin import Origin, mark_origin, origin, set_origin
 from onward.canon.walk import all_nodes
 from onward.errors import InvalidModelError
-
-LIMIT = 5_000_000
-"""The most nodes a model may have when inlined: functions that call one another twice grow without bound."""
+from onward.gate.bounds import NODES
+from onward.hub.functions import check_functions
 
 
 def inline(model: ir.Model) -> None:
     """Replace every call of a function of `model` by its body, in place, and remove the functions."""
     if not model.functions:
         return
-    _check(model)
-    inliner = Inliner(model.functions, Names(model))
+    most = check_functions(model)
+    inliner = Inliner(model.functions, Names(model), most=most)
     nodes = list(all_nodes(model.graph))
     for node in nodes:
         mark_origin(node)
@@ -35,30 +33,6 @@ def inline(model: ir.Model) -> None:
         for domain, version in function.opset_imports.items():
             model.opset_imports.setdefault(domain, version)
     model.functions.clear()
-
-
-def _check(model: ir.Model) -> None:
-    """Refuse functions that call themselves, and those that would fill the memory."""
-    functions = model.functions
-    calls = {key: [node.op_identifier() for node in all_nodes(function.graph)] for key, function in functions.items()}
-    try:
-        order = list(
-            graphlib.TopologicalSorter({k: set(c) & functions.keys() for k, c in calls.items()}).static_order()
-        )
-    except graphlib.CycleError as error:
-        names = " → ".join(_spell(key) for key in error.args[1])
-        raise InvalidModelError(f"functions of the model call themselves: {names}") from None
-    size: dict[ir.OperatorIdentifier, int] = {}
-    for key in order:
-        size[key] = sum(size.get(called, 1) for called in calls[key])
-    total = sum(size.get(node.op_identifier(), 1) for node in all_nodes(model.graph))
-    if total > LIMIT:
-        raise InvalidModelError(f"the functions of the model call one another so often that it has {total} nodes")
-
-
-def _spell(key: ir.OperatorIdentifier) -> str:
-    domain, name, overload = key
-    return ".".join(part for part in (domain, name, overload) if part)
 
 
 class _Call(NamedTuple):
@@ -75,6 +49,7 @@ class Inliner:
     """Puts bodies in the place of calls of `functions`.
 
     `names_bodies`: the nodes of a body are named as origins, not the call; right for functions that the user wrote.
+    `most` nodes may be made: a graph that is given to a function as an attribute may be in its body many times.
     """
 
     def __init__(
@@ -83,10 +58,13 @@ class Inliner:
         names: Names,
         *,
         names_bodies: bool = True,
+        most: int | None = None,
     ) -> None:
         self._functions = functions
         self._names = names
         self._names_bodies = names_bodies
+        self._most = most
+        self._count = 0
         self._calls: list[ir.Node] = []
         self.created: list[ir.Node] = []
         """The nodes that the last call became."""
@@ -141,6 +119,9 @@ class Inliner:
         return node
 
     def _node(self, node: ir.Node, call: _Call) -> ir.Node:
+        self._count += 1
+        if self._most is not None and self._count > 2 * self._most:
+            raise InvalidModelError(f"{call.origin}: its functions become more than {self._most:,} nodes; {NODES.hint}")
         inputs = [None if value is None else call.values.get(value, value) for value in node.inputs]
         inner = origin(node)
         outputs = [self._value(output, call) for output in node.outputs]

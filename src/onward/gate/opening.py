@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from onward.gate.archive import check_archive
 from onward.gate.files import ordinary
 from onward.gate.trust import is_trusted, need_trust
 
@@ -28,6 +29,7 @@ def opens(dangers: Dangers) -> Callable[[Opener[P, T]], Opener[P, T]]:
         @functools.wraps(function)
         def guarded(path: str | os.PathLike[str], /, *args: P.args, **kwargs: P.kwargs) -> T:
             place = ordinary(Path(path))
+            check_archive(place)
             if not is_trusted():
                 for danger in dangers(place):
                     need_trust(place, danger)

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError
+from onward.hub.functions import check_functions
 from onward.hub.wording import quote
-
-_MOST_NODES = 10_000_000
-"""A model whose functions expand to more nodes than this is refused: a small file can claim billions."""
 
 
 def check(model: ir.Model) -> None:
@@ -19,7 +17,8 @@ def check(model: ir.Model) -> None:
     _check_graph(model.graph, set())
     for function in model.functions.values():
         _check_graph(function.graph, set())
-    _check_calls(model)
+    if model.functions:
+        check_functions(model)
 
 
 def sort(graph: ir.Graph) -> None:
@@ -72,25 +71,6 @@ def _check_graph(graph: ir.Graph, visible: set[ir.Value]) -> None:
         if value not in own:
             raise InvalidModelError(f"no node produces the output {quote(value.name)}")
     visible -= own
-
-
-def _check_calls(model: ir.Model) -> None:
-    """Functions must not call themselves, nor multiply without bound when they are inlined."""
-    calls: dict[ir.OperatorIdentifier, list[ir.OperatorIdentifier]] = {
-        key: [n.op_identifier() for n in function.all_nodes()] for key, function in model.functions.items()
-    }
-    inner = {key: [callee for callee in callees if callee in calls] for key, callees in calls.items()}
-    try:
-        order = list(graphlib.TopologicalSorter(inner).static_order())
-    except graphlib.CycleError as error:
-        cycle = " calls ".join(quote(key[1]) for key in reversed(error.args[1]))
-        raise InvalidModelError(f"model-local functions are recursive: {cycle}") from None
-    size: dict[ir.OperatorIdentifier, int] = {}
-    for key in order:
-        size[key] = sum(size.get(callee, 1) for callee in calls[key])
-    total = sum(size.get(node.op_identifier(), 1) for node in model.graph.all_nodes())
-    if total > _MOST_NODES:
-        raise InvalidModelError(f"model-local functions expand to {total} nodes")
 
 
 def _cycle(graph: ir.Graph) -> str | None:

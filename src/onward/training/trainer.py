@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onward.errors import InvalidDataError, OnwardError, RunFailure, UnsupportedError
+from onward.gate.arrays import read_npz
 from onward.model import Model
 from onward.training.aside import set_aside
 from onward.training.ctc import CTC
@@ -352,11 +352,4 @@ def batches(data: Mapping[str, Array], size: int, seed: int = 0, shuffle: bool =
 
 def npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     """The arrays of an .npz file; no pickle is opened."""
-    path = Path(path)
-    if path.is_file() and not zipfile.is_zipfile(path):
-        raise OnwardError(f"{path}: no .npz file of arrays: numpy.savez writes one")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged archive fails in many ways
-        raise OnwardError(f"{path}: no .npz file of arrays: {error}") from error
+    return read_npz(Path(path))

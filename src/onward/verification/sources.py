@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import onnx
@@ -30,14 +29,13 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from onward.errors import InvalidDataError
+from onward.gate.arrays import read_npy, read_npz
 from onward.hub.wording import quote
 from onward.model import Model
 from onward.verification.fit import Array
 from onward.verification.images import EXTENSIONS, image_input, read_image
 from onward.verification.runners import Inputs, Outputs
 from onward.verification.sizes import MAP, OPTIONAL, SEQUENCE, Slot, containers
-
-T = TypeVar("T")
 
 KNOWN = "npz, npy, pb, images (png, jpg, …), or folders of test_data_set_*/input_k.pb"
 
@@ -263,35 +261,6 @@ def _natural(path: Path) -> list[Any]:
 def _numbered(folder: Path, kind: str) -> dict[int, Path]:
     names = {path: re.fullmatch(rf"{kind}_(\d+)\.pb", path.name) for path in folder.iterdir()}
     return {int(match.group(1)): path for path, match in names.items() if match}
-
-
-def read_npz(path: Path) -> dict[str, Array]:
-    def load() -> dict[str, Array]:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-
-    return _loaded(path, load)
-
-
-def read_npy(path: Path) -> Array:
-    def load() -> Array:
-        with path.open("rb") as file:
-            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-
-    return _loaded(path, load)
-
-
-def _loaded(path: Path, load: Callable[[], T]) -> T:
-    try:
-        return load()
-    except OSError as error:
-        raise InvalidDataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile, AttributeError) as error:
-        if "pickle" in str(error):
-            raise InvalidDataError(
-                f"{path}: it holds Python objects, which are not opened; save plain arrays"
-            ) from None
-        raise InvalidDataError(f"{path}: it is damaged, or no file of arrays: {error}") from error
 
 
 def read_pb(path: Path, wrapped_in: tuple[str, ...]) -> Any:

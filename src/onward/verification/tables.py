@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from onward.errors import InvalidDataError, UnsupportedError
+from onward.gate.arrays import read_npy, read_npz
 from onward.hub.wording import quote
-from onward.verification.sources import read_npy, read_npz
 
 Array = npt.NDArray[Any]
 MOST = 256

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import zipfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -12,6 +11,7 @@ from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.keras.recurrent import recurrent_layers_whole
 from onward.frontends.keras.time_distributed import steps_as_batch
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules, translated
+from onward.gate.archive import is_archive
 from onward.model import Model
 from onward.verification.artifacts.keras import loaded, output_names, recognise, structure_of
 
@@ -78,14 +78,14 @@ def opened(path: pathlib.Path, compiled: bool = False) -> Any:
         raise OnwardError(f"{path}: there is no such file")
     if not recognise(path):
         raise InvalidModelError(f"{path}: it is neither a .keras archive nor an HDF5 file")
-    if not zipfile.is_zipfile(path) and not _has_model(path):
+    if not is_archive(path) and not _has_model(path):
         raise InvalidModelError(f"{path}: there is no Keras model in this HDF5 file")
     try:
         return loaded(path, compiled)
     except OnwardError:
         raise
     except Exception as error:
-        kind = "archive" if zipfile.is_zipfile(path) else "HDF5 file"
+        kind = "archive" if is_archive(path) else "HDF5 file"
         lines = str(error).strip().splitlines() or [type(error).__name__]
         inner = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
         raise InvalidModelError(f"{path}: Keras does not open this {kind}: {(inner or lines)[0]}") from error

@@ -6,7 +6,6 @@ import json
 import os
 import runpy
 import tempfile
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.gate import is_trusted
+from onward.gate.archive import archive, is_archive, names_in
 from onward.verification.artifacts import Kind, Opened, keras_2, named, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
@@ -28,9 +28,8 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 def recognise(path: Path) -> bool:
     if not path.is_file():
         return False
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            return {"metadata.json", "config.json"} <= set(archive.namelist())
+    if is_archive(path):
+        return {"metadata.json", "config.json"} <= set(names_in(path))
     with path.open("rb") as file:
         return file.read(len(HDF5)) == HDF5
 
@@ -72,7 +71,7 @@ def loaded(path: Path, compiled: bool = False) -> Any:
     """The model, `compiled` if asked for; nothing that is in the file is executed, unless the user trusts it."""
     import keras
 
-    if not zipfile.is_zipfile(path):
+    if not is_archive(path):
         keras_2.check_code(path)
     with _with_suffix(path) as called:
         try:
@@ -85,10 +84,10 @@ def loaded(path: Path, compiled: bool = False) -> Any:
 
 def sources_of(path: Path) -> list[Path]:
     """The modules beside a .keras file that define layers of it."""
-    if not zipfile.is_zipfile(path):
+    if not is_archive(path):
         return []
-    with zipfile.ZipFile(path) as archive:
-        config = json.loads(archive.read("config.json"))
+    with archive(path) as found:
+        config = json.loads(found.read("config.json"))
     beside = (path.absolute().parent / f"{name}.py" for name in sorted(_modules(config)) if name.isidentifier())
     return [source for source in beside if source.is_file()]
 
@@ -107,7 +106,7 @@ def _modules(config: Any) -> set[str]:
 def _with_suffix(path: Path) -> Iterator[str]:
     """A link to the file, as Keras goes by the suffix and not by what is in it."""
     with tempfile.TemporaryDirectory(prefix="onward-") as folder:
-        link = Path(folder) / ("model.keras" if zipfile.is_zipfile(path) else "model.h5")
+        link = Path(folder) / ("model.keras" if is_archive(path) else "model.h5")
         link.symlink_to(path.absolute())
         yield str(link)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 from onward.errors import UnsupportedError
 from onward.gate import is_trusted, need_trust
+from onward.gate.archive import archive, is_archive
 
 PACKAGE = "tf_keras"
 LONGEST = 120
@@ -19,9 +19,9 @@ LONGEST = 120
 
 def version(path: Path) -> str:
     """The version of Keras that wrote a file; empty where it does not say."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            return str(json.loads(archive.read("metadata.json")).get("keras_version", ""))
+    if is_archive(path):
+        with archive(path) as found:
+            return str(json.loads(found.read("metadata.json")).get("keras_version", ""))
     return str(_attribute(path, "keras_version") or "")
 
 

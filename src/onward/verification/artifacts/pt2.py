@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
+from onward.gate.archive import archive, is_archive, names_in
 from onward.verification.artifacts import Kind, Opened, named, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
@@ -29,12 +29,11 @@ ONLY_WEIGHTS = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 
 def recognise(path: Path) -> bool:
     """A file of PyTorch 2.8 and later says what it is, those before have a program of a known name."""
-    if not zipfile.is_zipfile(path):
+    if not is_archive(path):
         return False
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        kind = next((name for name in names if PurePosixPath(name).name == "archive_format"), None)
-        return "serialized_exported_program.json" in names or (kind is not None and archive.read(kind) == b"pt2")
+    with archive(path) as found:
+        kind = next((name for name in found.names if PurePosixPath(name).name == "archive_format"), None)
+        return "serialized_exported_program.json" in found.names or (kind is not None and found.read(kind) == b"pt2")
 
 
 def open_pt2(path: Path) -> Opened:
@@ -73,8 +72,7 @@ def read_program(path: Path) -> torch.export.ExportedProgram:
     """Nothing of the file is executed: it may hold pickles, of which only those of plain tensors are opened."""
     import torch
 
-    with zipfile.ZipFile(path) as archive:
-        names = [PurePosixPath(name) for name in archive.namelist()]
+    names = [PurePosixPath(name) for name in names_in(path)]
     if any(name.name.startswith(OBJECTS) for name in names):
         raise UnsupportedError(f"{path}: it holds pickled objects, which could execute anything when they are loaded")
     with _only_weights():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -14,6 +13,7 @@ import onnx_ir as ir
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.gate import is_trusted
+from onward.gate.archive import names_in
 from onward.verification.artifacts import Kind, Opened, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
@@ -92,10 +92,7 @@ HARMLESS = re.compile(
 
 
 def recognise(path: Path) -> bool:
-    if not path.is_file() or not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        return SCHEMA in archive.namelist()
+    return SCHEMA in names_in(path)
 
 
 def loaded(path: Path) -> Any:

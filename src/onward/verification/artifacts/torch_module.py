@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.gate import need_trust
+from onward.gate.archive import names_in
 from onward.verification.artifacts import Kind, Opened, class_name, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.artifacts.pt2 import outputs_of
@@ -30,10 +30,7 @@ def recognise(path: Path) -> bool:
 
 def _names(path: Path) -> set[str]:
     """Of what is in the archive's one folder."""
-    if not path.is_file() or not zipfile.is_zipfile(path):
-        return set()
-    with zipfile.ZipFile(path) as archive:
-        parts = [PurePosixPath(name).parts for name in archive.namelist()]
+    parts = [PurePosixPath(name).parts for name in names_in(path)]
     return {own[1] for own in parts if len(own) == 2}
 
 
