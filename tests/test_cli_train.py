@@ -130,7 +130,7 @@ BAD = {
     "no folder": (["prepare", str(DIGITS), "--out", "nowhere/o.onnx"], "there is no folder nowhere"),
     "no file": (["run", "none.onnx", "--data", "data.npz", "--out", "o.onnx"], "none.onnx: it cannot be read"),
     "no data": (["run", "trainable.onnx", "--data", "none.npz", "--out", "o.onnx"], "none.npz: there is no such file"),
-    "text": (["run", "trainable.onnx", "--data", "text.npz", "--out", "o.onnx"], "text.npz: it is damaged, or no file of arrays"),
+    "text": (["run", "trainable.onnx", "--data", "text.npz", "--out", "o.onnx"], "text.npz: it is damaged"),
     "plain": (["run", str(DIGITS), "--data", "data.npz", "--out", "o.onnx"], "no training information"),
     "names": (["run", "trainable.onnx", "--data", "names.npz", "--out", "o.onnx"], "the batch has no 'labels'"),
     "labels": (["run", "trainable.onnx", "--data", "labels.npz", "--out", "o.onnx"], "'labels' at 3 is 10"),
