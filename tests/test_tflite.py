@@ -20,6 +20,7 @@ from onward.cli.convert import verdict, verify
 from onward.errors import UnsupportedError, VerificationError
 from onward.model import load
 from onward.verification import runners
+from onward.verification.runners.onnxruntime import session
 
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
@@ -83,10 +84,10 @@ def converted(path: Path) -> Any:
 
 def steps_apart(path: Path, interpreter: Any, data: Array) -> Array:
     """How far the results are from ONNX Runtime's, in steps of the grid of the output."""
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    referee = session(load(path))
     runner = interpreter.get_signature_runner()
     singles = [data[i : i + 1] for i in range(len(data))]
-    right = np.concatenate([session.run(None, {"image": x})[0] for x in singles])
+    right = np.concatenate([referee.run(None, {"image": x})[0] for x in singles])
     found = np.concatenate([next(iter(runner(image=x).values())) for x in singles])
     last = onnx.load(path).graph.node[-1]
     (scale,) = (numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer if t.name == last.input[1])

@@ -23,6 +23,8 @@ from onnxruntime.transformers.fusion_options import FusionOptions
 from torch import Tensor, nn
 
 from onward import to_torch
+from onward.model import load
+from onward.verification.runners.onnxruntime import UNOPTIMIZED, session
 
 onnxruntime.set_default_logger_severity(4)
 logging.disable(logging.WARNING)
@@ -134,10 +136,7 @@ def ops_of(path: Path) -> collections.Counter[str]:
 
 def check(path: Path, feeds: dict[str, np.ndarray], tolerance: float = 1e-5) -> None:
     """Without optimization, which for quantized models is another computation."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    wanted = onnxruntime.InferenceSession(str(path), options).run(None, feeds)
+    wanted = session(load(path), UNOPTIMIZED, threads=1).run(None, feeds)
     with torch.no_grad():
         found = to_torch(path)(*(torch.from_numpy(x) for x in feeds.values()))
     for actual, right in zip(found if isinstance(found, tuple) else [found], wanted, strict=True):

@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 from harness import check, floats, node_model
 from test_microsoft_quantize import integers, quantum, zero
 
+from onward.model import load
+from onward.verification.runners.onnxruntime import session
 from onward.verification.suite import prepare
 
 MS = "com.microsoft"
@@ -70,10 +71,8 @@ def test_dynamic_quantize_lstm(start: bool, lengths: np.ndarray | None, directio
     model, feeds = node_model(
         "DynamicQuantizeLSTM", inputs, 3, domain=MS, fixed=fixed, hidden_size=size, direction=direction
     )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # with more, it quantizes the states of a batch in as many parts
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    wanted = session.run(None, dict(zip([i.name for i in session.get_inputs()], feeds, strict=True)))
+    one = session(load(model), threads=1)  # with more, it quantizes the states of a batch in as many parts
+    wanted = one.run(None, dict(zip([i.name for i in one.get_inputs()], feeds, strict=True)))
     found = prepare("torch", model)(feeds)
     for actual, right in zip(found, wanted, strict=True):
         np.testing.assert_allclose(actual, right, rtol=1e-4, atol=1e-5)

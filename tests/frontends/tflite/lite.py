@@ -8,12 +8,12 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
-import onnxruntime
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
 from onward.frontends.tflite.convert import from_tflite
 from onward.frontends.tflite.read import DTYPES
+from onward.verification.runners.onnxruntime import session
 
 NUMBERS = {str(dtype.numpy()): number for number, dtype in DTYPES.items()} | {"object": 5}
 """The schema's number of a dtype."""
@@ -224,9 +224,6 @@ def interpreted(lite: bytes, *arrays: Any, delegates: bool = True) -> list[Any]:
 
 
 def on_runtime(lite: bytes, *arrays: Any, opset: int | None = None) -> list[Any]:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    model = from_tflite(lite, **({} if opset is None else {"opset": opset}))
-    session = onnxruntime.InferenceSession(model.to_proto().SerializeToString(), options)
-    feeds = {slot.name: np.asarray(array) for slot, array in zip(session.get_inputs(), arrays, strict=True)}
-    return list(session.run(None, feeds))
+    made = session(from_tflite(lite, **({} if opset is None else {"opset": opset})))
+    feeds = {slot.name: np.asarray(array) for slot, array in zip(made.get_inputs(), arrays, strict=True)}
+    return list(made.run(None, feeds))

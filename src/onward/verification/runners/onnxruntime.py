@@ -17,6 +17,7 @@ from onward.model import Model
 from onward.verification.files import readable
 from onward.verification.runners import Inputs, Outputs, Run, Runner, register
 from onward.verification.runners.narrow import is_narrow, pack, unpack
+from onward.verification.runners.unsaturated import multiplies_bytes, products_saturate, set_options, unsaturated
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -27,13 +28,13 @@ DEFAULT_PROVIDER = "CPUExecutionProvider"
 
 def prepare(model: Model, mode: str) -> Run:
     """`mode` is '', 'unoptimized', or an execution provider, also without the words at its end: 'CUDA'."""
-    return _run(_session(model, mode))
+    return _run(session(model, mode))
 
 
 def start(model: Model, mode: str) -> Callable[[], Run]:
     """As `prepare`, on another thread, which has a core of its own while the source is prepared."""
-    session = _thread().submit(_session, model, mode)
-    return lambda: _run(session.result())
+    begun = _thread().submit(session, model, mode)
+    return lambda: _run(begun.result())
 
 
 @cache
@@ -58,20 +59,25 @@ def _run(session: onnxruntime.InferenceSession) -> Run:
     return run
 
 
-def _session(model: Model, mode: str) -> onnxruntime.InferenceSession:
+def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.InferenceSession:
+    """A session whose products of bytes are right on every processor; `threads` where results depend on how many."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = threads
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # the other side needs the cores, too
     if mode == UNOPTIMIZED:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     provider = DEFAULT_PROVIDER if mode in ("", UNOPTIMIZED) else _provider(mode)
+    disabled: list[str] = []
+    if provider == DEFAULT_PROVIDER and multiplies_bytes(model) and products_saturate():
+        model, disabled = unsaturated(model), set_options(options)
     with readable(model) as source:
-        session = onnxruntime.InferenceSession(source, options, [provider])
-    if provider not in session.get_providers():
+        made = onnxruntime.InferenceSession(source, options, [provider], disabled_optimizers=disabled)
+    if provider not in made.get_providers():
         raise UnsupportedError(f"ONNX Runtime could not start {provider}, and would fall back to another")
-    return session
+    return made
 
 
 def _provider(mode: str) -> str:
