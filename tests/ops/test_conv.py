@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from harness import check, floats, node_model, source, to_torch
+from harness import BACKENDS, check, floats, node_model, source, to_torch
 from onnx.reference import ReferenceEvaluator
+
+from onward.model import load
 
 SIZES = {1: (7,), 2: (7, 6), 3: (5, 6, 4), 4: (4, 3, 4, 3)}
 
@@ -41,6 +43,18 @@ def test_conv(rank, fixed, attributes):
     groups = attributes.get("group", 1)
     x, w, b = floats(2, 2 * groups, *SIZES[rank]), floats(3 * groups, 2, *kernel), floats(3 * groups)
     check(*node_model("Conv", [x, w, b], fixed=fixed, **spread))
+
+
+@pytest.mark.skipif("tensorflow" not in BACKENDS, reason="TensorFlow is not installed")
+def test_volumes_with_dilations_need_no_kernel_that_few_processors_have():
+    from onward.backends.tensorflow.convert import generate
+
+    inputs = [floats(2, 4, 7, 6, 8), floats(4, 2, 2, 3, 2)]
+    model, feeds = node_model("Conv", inputs, dilations=[2, 1, 2], strides=[1, 2, 1], pads=[1] * 6, group=2)
+    check(model, feeds, backends=["tensorflow", "tensorflow:function"])
+    assert "conv3d" not in generate(load(model)).model
+    single, _ = node_model("Conv", [inputs[0], floats(4, 4, 2, 3, 2)], dilations=[2, 2, 2])
+    assert "conv3d" not in generate(load(single)).model
 
 
 def test_a_kernel_smaller_than_its_stride_is_not_padded():

@@ -73,13 +73,12 @@ def _convolution(e: Emitter, x: Expr, w: Expr, b: Expr | None, win: Window, grou
 
 def _call(x: Expr, weight: Expr, win: Window, group: int, padding: Any, dilated: dict[str, Any]) -> Expr:
     rank = len(win.kernel)
-    if rank > 3 or (rank == 3 and group > 1):
+    if rank > 3 or (rank == 3 and (group > 1 or dilated)):
         x = x if padding == "VALID" else padded(x, win)
         return ops.conv_nd(x, weight, list(win.strides), list(win.dilations), group)
     function: Expr = getattr(tf.nn, f"conv{rank}d")
     if rank == 3:
-        dilated = {"dilations": [1, *win.dilations, 1]} if dilated else {}
-        return function(x, weight, strides=[1, *win.strides, 1], padding=padding, **dilated)
+        return function(x, weight, strides=[1, *win.strides, 1], padding=padding)
     return function(x, weight, short(win.strides), padding, **dilated)
 
 

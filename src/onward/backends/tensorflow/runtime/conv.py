@@ -29,7 +29,10 @@ def dilated_weight(weight: tf.Tensor, dilations: Sequence[int]) -> tf.Tensor:
 def conv_nd(
     x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], dilations: Sequence[int], groups: int = 1
 ) -> tf.Tensor:
-    """A convolution without padding over any number of axes."""
+    """A convolution without padding over any number of axes.
+
+    On most processors TensorFlow has no kernel for three axes with dilations.
+    """
     rank = len(strides)
     if groups > 1 and rank != 2:
         parts = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1), strict=True)
@@ -38,22 +41,26 @@ def conv_nd(
         return tf.nn.conv1d(x, weight, strides[0], "VALID", dilations=dilations[0])
     if rank == 2:
         return tf.nn.conv2d(x, weight, strides, "VALID", dilations=dilations)
-    if rank == 3:
-        return tf.nn.conv3d(x, weight, [1, *strides, 1], "VALID", dilations=[1, *dilations, 1])
+    if rank == 3 and set(dilations) == {1}:
+        return tf.nn.conv3d(x, weight, [1, *strides, 1], "VALID")
     return _conv_by_slices(x, weight, strides, dilations)
 
 
 def _conv_by_slices(x: tf.Tensor, weight: tf.Tensor, strides: Sequence[int], dilations: Sequence[int]) -> tf.Tensor:
     """The sum over the kernel's first axis of convolutions over the others."""
-    count = weight.shape[0]
+    count = size(weight, 0)
     steps = (size(x, 1) - (count - 1) * dilations[0] - 1) // strides[0] + 1
-    total = None
-    for k in range(count):
+
+    def part(k: Any) -> tf.Tensor:
         rows = x[:, k * dilations[0] :: strides[0]][:, :steps]
         inner = tf.shape(rows, tf.int64)[2:]
         flat = tf.ensure_shape(tf.reshape(rows, tf.concat([[-1], inner], 0)), [None, *x.shape[2:]])
-        part = conv_nd(flat, weight[k], strides[1:], dilations[1:])
-        total = part if total is None else total + part
+        return conv_nd(flat, weight[k], strides[1:], dilations[1:])
+
+    if isinstance(count, int):
+        total = sum((part(k) for k in range(1, count)), start=part(0))
+    else:
+        total = tf.foldl(lambda before, k: before + part(k), tf.range(1, count), part(0))
     shape = tf.concat([[size(x, 0), steps], tf.shape(total, tf.int64)[1:]], 0)
     return tf.reshape(total, shape)
 
