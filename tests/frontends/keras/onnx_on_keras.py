@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import onnxruntime
 
+from any_processor import computed
 from onward.frontends.keras.convert import from_keras
 from onward.verification.artifacts.keras import structure_of
 
@@ -20,7 +21,7 @@ def check(model: Any, *inputs: Any, rtol: float = 2e-5) -> list[str]:
     fed = [x.astype(object) if x.dtype.kind == "U" else x for x in given]
     found = session.run(None, dict(zip([slot.name for slot in session.get_inputs()], fed, strict=True)))
     tensors = [keras.ops.convert_to_tensor(x) for x in given]
-    wanted = model(keras.tree.pack_sequence_as(structure_of(model), tensors), training=False)
+    wanted = computed(lambda x: model(x, training=False), keras.tree.pack_sequence_as(structure_of(model), tensors))
     flat = [_array(tensor) for tensor in keras.tree.flatten(wanted)]
     assert len(found) == len(flat)
     for one, other in zip(found, flat, strict=True):

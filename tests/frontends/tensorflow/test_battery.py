@@ -21,6 +21,7 @@ import battery_strings  # noqa: E402
 from battery import Case  # noqa: E402
 from refused import REFUSED  # noqa: E402
 
+from any_processor import computed  # noqa: E402
 from onward.errors import UnsupportedError  # noqa: E402
 from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
 from onward.model import Model  # noqa: E402
@@ -61,7 +62,7 @@ def run(model: Model, arguments: tuple[Any, ...]) -> list[Any]:
 
 
 def expected(function: Any, arguments: tuple[Any, ...]) -> list[Any]:
-    results = tf.nest.flatten(function(*map(tf.constant, arguments)))
+    results = tf.nest.flatten(computed(function, *map(tf.constant, arguments)))
     return [np.asarray(result.numpy()) for result in results]
 
 
