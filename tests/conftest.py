@@ -21,6 +21,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(", ".join(versions))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_list_of_what_was_written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests write is not kept among the user's own packages, which are opened without `--trust`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def drawn_anew(request: pytest.FixtureRequest) -> None:
     """Whatever ran before it, a test draws the same numbers, of its module's generators, NumPy's and PyTorch's."""

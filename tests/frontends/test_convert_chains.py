@@ -156,8 +156,11 @@ def test_a_whole_module_needs_trust(here: Path, capsys: pytest.CaptureFixture[st
 def test_a_generated_package_is_a_source(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", str(program(here)), "--to", "torch", "--out", "package", "--no-verify"]) == 0
     arguments = ["convert", "package", "--input", "x:float32[n,4]", "--to", "onnx", "--out", "net.onnx"]
+    assert main(arguments) == 0
+    with (here / "package" / "model.py").open("a") as file:
+        file.write("\n")
     assert main(arguments) == 2
-    assert "it is Python code" in capsys.readouterr().err
+    assert "model.py is Python code" in capsys.readouterr().err
     assert main([*arguments, "--trust"]) == 0
 
 

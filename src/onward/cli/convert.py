@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from onward.cli.targets import TARGETS, Target
+from onward.cli.trust import add_trust
 from onward.errors import ConversionError, OnwardError, RunFailure, UnsupportedError, VerificationError
 
 if TYPE_CHECKING:
@@ -117,9 +118,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             metavar="NAME",
             help=f"TensorFlow: an {side} to hand over channels last (may be repeated)",
         )
-    command.add_argument(
-        "--trust", action="store_true", help="open pickles, and execute code that is in the file or beside it"
-    )
+    add_trust(command)
     command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
     command.add_argument(
         "--verify-on", metavar="RUNNER", help="what runs the original: onnxruntime, or reference where it cannot"

@@ -53,16 +53,9 @@ def _named(text: str) -> tuple[str, Sequence[int | str | None] | None]:
 
 def _keras(model: Any, args: argparse.Namespace) -> Model:
     from onward.frontends.keras.convert import from_keras
-    from onward.verification.artifacts.keras import define_layers, sources_of
 
     if args.signature:
         raise OnwardError("--signature is for SavedModels")
-    if isinstance(model, Path):
-        beside = sources_of(model)
-        if beside and not args.trust:
-            names = ", ".join(source.name for source in beside)
-            raise OnwardError(f"{model}: layers of it are defined in {names} beside it; --trust runs that code")
-        define_layers(model)
     return from_keras(model, training=False, **_options(args))
 
 
@@ -180,10 +173,8 @@ def _saved_module(path: Path) -> Any:
 
 
 def _package(path: Path) -> Any:
-    from onward.gate import need_trust
     from onward.verification.artifacts.package import load_package
 
-    need_trust(path, "it is Python code")
     return load_package(path)
 
 

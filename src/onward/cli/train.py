@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onward.cli import train_export
+from onward.cli.trust import add_trust
 from onward.errors import OnwardError
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _add_prepare(actions: Commands) -> None:
     )
     command.add_argument("model", help="the .onnx file, or a Keras file with the loss and the optimizer in it")
     command.add_argument("--out", required=True, metavar="FILE", help="the trainable .onnx file to write")
+    add_trust(command)
     command.add_argument("--loss", help="its name, or an .onnx file (cross_entropy)")
     command.add_argument("--optimizer", help="its name, or an .onnx file (adamw)")
     command.add_argument("--lr", type=float, help="the learning rate, unless it is the optimizer's usual one")

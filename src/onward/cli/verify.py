@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onward.cli.trust import add_trust
 from onward.errors import OnwardError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     safe.add_argument("--isolate", action="store_true", help="each runner in a process of its own: a crash is a result")
     safe.add_argument("--timeout", type=float, metavar="SECONDS", help="for each run; isolates")
     safe.add_argument("--memory", metavar="SIZE", help="that a runner may use, such as 4GB; isolates")
+    add_trust(command)
     show = command.add_argument_group("report")
     show.add_argument("--json", action="store_true", help="print one JSON object")
     show.add_argument("--html", metavar="FILE", help="write a page with plots and the graph; opens without a network")

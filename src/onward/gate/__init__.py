@@ -5,7 +5,20 @@ file or folder, and, unless the user trusts the file, whatever in it would be ex
 """
 
 from onward.gate.files import ordinary
-from onward.gate.opening import opens
+from onward.gate.opening import harmless, opens
+from onward.gate.running import foreign, run_source
 from onward.gate.trust import is_trusted, need_trust, trusting
+from onward.gate.written import is_written, remember
 
-__all__ = ["is_trusted", "need_trust", "opens", "ordinary", "trusting"]
+__all__ = [
+    "foreign",
+    "harmless",
+    "is_trusted",
+    "is_written",
+    "need_trust",
+    "opens",
+    "ordinary",
+    "remember",
+    "run_source",
+    "trusting",
+]

@@ -35,10 +35,10 @@ class Archive:
         self.path, self._file = path, file
         self.names = tuple(info.filename for info in file.infolist())
 
-    def read(self, name: str) -> bytes:
-        """A member, which is read whole: a text, not weights."""
-        most = TEXT.value
+    def read(self, name: str, *, whole: bool = False) -> bytes:
+        """A member: a text, or, with `whole`, weights, which are as large as the archive says."""
         with _damage(self.path), self._file.open(name) as member:
+            most = self._file.getinfo(name).file_size if whole else TEXT.value
             content = member.read(most + 1)
         if len(content) > most:
             raise InvalidModelError(f"{self.path}: {name!r} in it has more than {most:,} bytes; {TEXT.hint}")

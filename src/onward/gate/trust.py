@@ -19,8 +19,8 @@ def is_trusted() -> bool:
 
 @contextmanager
 def trusting(yes: bool) -> Iterator[None]:
-    """Inside, files are trusted or not, as the user said with `--trust` or `trust=True`."""
-    before = _TRUSTED.set(yes)
+    """Inside, files are trusted if the user said so, with `--trust` or `trust=True`, here or around it."""
+    before = _TRUSTED.set(yes or is_trusted())
     try:
         yield
     finally:

@@ -14,7 +14,8 @@ import numpy as np
 import onnx
 
 from onward.canon.walk import all_nodes
-from onward.errors import OnwardError, RunFailure, UnsupportedError
+from onward.errors import OnwardError, RunFailure, UnsupportedError, UntrustedError
+from onward.gate import trusting
 from onward.model import Model
 from onward.verification import bisect as search
 from onward.verification import runners
@@ -44,6 +45,7 @@ def verify(
     all_nodes: bool = False,
     reduce_to: str | os.PathLike[str] | None = None,
     progress: Progress = lambda words: None,
+    trust: bool = False,
     **options: Any,
 ) -> Report:
     """Run `model` on `source`, run each of `against` on the same data, and compare.
@@ -53,16 +55,32 @@ def verify(
     `torch:compile`, `openvino`), or another model or file; a `Path` is always a file. `inputs` are arrays by name, a
     list of such, or a path (`.npz`, `.npy`, images, a folder of test data sets); without them data is generated that
     fits the graph. With `bisect` the first node that differs is named, with `all_nodes` every value inside is compared,
-    and `reduce_to` is a folder for the smallest model that still differs.
+    and `reduce_to` is a folder for the smallest model that still differs. `trust` lets code in
+    files, and beside them, be executed; without it such files are refused.
 
     Further options: `dims` (sizes of dynamic dimensions by name), `seed`, `regimes` (`random`, `zeros`), `hard` (NaN,
     infinities, denormals, an empty batch as well), `atol` and `rtol` (instead of the tolerance by noise), and
     `isolate`, `timeout` in seconds, `memory` in bytes (each runner in a process of its own).
     """
+    with trusting(trust):
+        return _verified(
+            model, _several(against), source, inputs, bisect, all_nodes, reduce_to, progress, Options(**options)
+        )
+
+
+def _verified(
+    model: Other,
+    others: list[Other],
+    source: str,
+    inputs: Any,
+    bisect: bool,
+    all_nodes: bool,
+    reduce_to: str | os.PathLike[str] | None,
+    progress: Progress,
+    how: Options,
+) -> Report:
     began = time.perf_counter()
-    how = Options(**options)
     progress(f"running {label(model)} on {source}")
-    others = _several(against)
     try:
         given = model if isinstance(model, Side) else read(model)
         begun = _begun(others, given, how)
@@ -78,6 +96,8 @@ def verify(
         progress(f"running {label(other)}")
         try:
             side = other if isinstance(other, Side) else _open(other, truth.side, source, how, begun)
+        except UntrustedError:
+            raise
         except OnwardError as error:
             report.sides.append(SideResult(label(other), failure=str(error)))
             continue

@@ -29,6 +29,7 @@ from onward.backends.emit.weights import Tensor, Weights
 from onward.canon.walk import all_nodes
 from onward.canon.weight_names import signature
 from onward.errors import ConversionError, OnwardError
+from onward.gate import remember
 
 Trainable = bool | str | Iterable[str]
 """True: every float weight; False: none; otherwise patterns such as 'head.*'."""
@@ -154,6 +155,9 @@ def write_package(source: Source, folder: str | os.PathLike[str]) -> Path:
     folder = Path(folder)
     try:
         _write(source, folder)
+        for text in (source.model, source.ops):
+            if text is not None:
+                remember(text)
     except OSError as error:
         raise OnwardError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return folder

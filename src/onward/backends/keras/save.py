@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from onward.backends.emit.names import identifier
 from onward.backends.keras.convert import MARK
 from onward.errors import OnwardError
+from onward.gate import remember
 
 if TYPE_CHECKING:
     from onward.backends.keras.convert import KerasSource
@@ -32,4 +33,5 @@ def write_keras(source: KerasSource, path: Path) -> Path:
     check_path(path)
     source.net.save(path)
     source_path(path).write_text(source.model, encoding="utf-8")
+    remember(source.model)
     return path

@@ -11,9 +11,10 @@ from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.keras.recurrent import recurrent_layers_whole
 from onward.frontends.keras.time_distributed import steps_as_batch
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules, translated
+from onward.gate import trusting
 from onward.gate.archive import is_archive
 from onward.model import Model
-from onward.verification.artifacts.keras import loaded, output_names, recognise, structure_of
+from onward.verification.artifacts.keras import has_model, loaded, output_names, recognise, structure_of
 
 if TYPE_CHECKING:
     from onward.training.trainable import Trainable
@@ -30,12 +31,13 @@ def from_keras(
     training: Literal[False] = False,
     opset: int = OPSET,
     allow_custom_ops: bool = False,
+    trust: bool = False,
 ) -> Model: ...
 
 
 @overload
 def from_keras(
-    model: Any, signature: Sequence[Any] | None = None, *, training: Literal[True], **options: Any
+    model: Any, signature: Sequence[Any] | None = None, *, training: Literal[True], trust: bool = False, **options: Any
 ) -> Trainable: ...
 
 
@@ -46,20 +48,22 @@ def from_keras(
     training: bool = False,
     opset: int = OPSET,
     allow_custom_ops: bool = False,
+    trust: bool = False,
     **options: Any,
 ) -> Model | Trainable:
     """A Keras model, or the file of one, as an ONNX model for inference; a compiled one as a trainable model.
 
-    `signature` is the `tf.TensorSpec` of each input, which only a subclassed model that was never called needs. Files
-    are opened in Keras' safe mode: nothing that is in them is executed. Of `training`, with its `options`,
-    `onward.training.from_keras` says more.
+    `signature` is the `tf.TensorSpec` of each input, which only a subclassed model that was never called needs. With
+    `trust` code in a file, and in modules beside it, is executed; without it such files are refused. Of `training`,
+    with its `options`, `onward.training.from_keras` says more.
     """
     checked_opset(opset)
     load_rules()
     name = "model"
     if isinstance(model, str | os.PathLike):
         name = pathlib.Path(model).stem
-        model = opened(pathlib.Path(model), compiled=training)
+        with trusting(trust):
+            model = opened(pathlib.Path(model), compiled=training)
     if training:
         from onward.training.capture_keras import from_keras as captured
 
@@ -78,7 +82,7 @@ def opened(path: pathlib.Path, compiled: bool = False) -> Any:
         raise OnwardError(f"{path}: there is no such file")
     if not recognise(path):
         raise InvalidModelError(f"{path}: it is neither a .keras archive nor an HDF5 file")
-    if not is_archive(path) and not _has_model(path):
+    if not is_archive(path) and not has_model(path):
         raise InvalidModelError(f"{path}: there is no Keras model in this HDF5 file")
     try:
         return loaded(path, compiled)
@@ -89,17 +93,6 @@ def opened(path: pathlib.Path, compiled: bool = False) -> Any:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         inner = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
         raise InvalidModelError(f"{path}: Keras does not open this {kind}: {(inner or lines)[0]}") from error
-
-
-def _has_model(path: pathlib.Path) -> bool:
-    """Whether an HDF5 file has the configuration of a model, told before Keras is loaded."""
-    import h5py
-
-    try:
-        with h5py.File(path) as file:
-            return "model_config" in file.attrs
-    except OSError:
-        return False
 
 
 def traced(model: Any, signature: Sequence[Any] | None) -> tuple[Any, list[str] | None]:

@@ -19,6 +19,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.gate import is_trusted, ordinary, trusting
 from onward.registry import Registry
 from onward.verification.artifacts.matching import Declared, Pairing
 from onward.verification.isolate import Isolated
@@ -91,6 +92,7 @@ def kinds() -> list[Kind]:
 def kind_of(path: Path) -> Kind | None:
     if not path.exists():
         return None
+    ordinary(path)
     return next((kind for kind in kinds() if kind.recognise(path)), None)
 
 
@@ -144,10 +146,10 @@ def open_artifact(
         needed = " or ".join(kind.packages)
         raise UnsupportedError(f"{path}: to run this {kind.name}, the package {needed} has to be installed")
     if isolate or seconds is not None or memory is not None:
-        process = Isolated(partial(_open, kind, path.absolute()), seconds=seconds, memory=memory)
+        process = Isolated(partial(_open, kind, path.absolute(), is_trusted()), seconds=seconds, memory=memory)
         opened = Opened(process, *process.facts)
     else:
-        run, facts = _open(kind, path)
+        run, facts = _open(kind, path, is_trusted())
         opened = Opened(run, *facts)
     return _artifact(str(path), kind.name, opened)
 
@@ -157,9 +159,9 @@ def _artifact(name: str, kind: str, opened: Opened) -> Artifact:
     return Artifact(name, kind, _Matched(opened, notes), declared_slots(opened.inputs), opened.outputs, notes)
 
 
-def _open(kind: Kind, path: Path) -> tuple[Run, tuple[list[Declared], list[str] | None, list[str]]]:
-    """How to run it, and what it says about itself."""
-    with failures(kind.name):
+def _open(kind: Kind, path: Path, trusted: bool) -> tuple[Run, tuple[list[Declared], list[str] | None, list[str]]]:
+    """How to run it, and what it says about itself; whether it is trusted has to reach a process of its own."""
+    with failures(kind.name), trusting(trusted):
         opened = kind.open(path)
     return _guarded(kind, opened.run), (opened.inputs, opened.outputs, opened.notes)
 

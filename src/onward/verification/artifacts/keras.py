@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import os
-import runpy
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,28 +15,29 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.gate import is_trusted
-from onward.gate.archive import archive, is_archive, names_in
+from onward.gate import harmless, is_trusted, opens, run_source
+from onward.gate.archive import is_archive, names_in
 from onward.verification.artifacts import Kind, Opened, keras_2, named, register
+from onward.verification.artifacts.keras_dangers import CONFIG, METADATA, attribute, dangers, sources_of
 from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
+_COUNT = itertools.count(1)
 
 
 def recognise(path: Path) -> bool:
     if not path.is_file():
         return False
     if is_archive(path):
-        return {"metadata.json", "config.json"} <= set(names_in(path))
+        return {METADATA, CONFIG} <= set(names_in(path))
     with path.open("rb") as file:
         return file.read(len(HDF5)) == HDF5
 
 
+@opens(dangers)
 def open_keras(path: Path) -> Opened:
-    """In Keras' safe mode, in which nothing that is in the file is executed; sources of layers beside it are."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    define_layers(path)
     return open_model(loaded(path), ())
 
 
@@ -61,18 +61,16 @@ def open_model(model: Any, declared: Sequence[Declared]) -> Opened:
     return Opened(run, [_declare(tensor) for tensor in model.inputs], outputs)
 
 
-def define_layers(path: Path) -> None:
-    """Run the modules beside a .keras file that define layers of it."""
-    for number, source in enumerate(sources_of(path)):
-        runpy.run_path(str(source), run_name=f"onward_layers_{number}")
-
-
+@opens(dangers)
 def loaded(path: Path, compiled: bool = False) -> Any:
-    """The model, `compiled` if asked for; nothing that is in the file is executed, unless the user trusts it."""
+    """The model, `compiled` if asked for, with what layers of it are defined in beside it.
+
+    Unless the user trusts it, nothing is executed but parts of Keras that compute, and source that Onward wrote.
+    """
     import keras
 
-    if not is_archive(path):
-        keras_2.check_code(path)
+    for source in sources_of(path):
+        run_source(source, f"onward_layers_{next(_COUNT)}")
     with _with_suffix(path) as called:
         try:
             return keras.saving.load_model(called, compile=compiled, safe_mode=not is_trusted())
@@ -82,24 +80,13 @@ def loaded(path: Path, compiled: bool = False) -> Any:
             return keras_2.opened(path, called, error)
 
 
-def sources_of(path: Path) -> list[Path]:
-    """The modules beside a .keras file that define layers of it."""
-    if not is_archive(path):
-        return []
-    with archive(path) as found:
-        config = json.loads(found.read("config.json"))
-    beside = (path.absolute().parent / f"{name}.py" for name in sorted(_modules(config)) if name.isidentifier())
-    return [source for source in beside if source.is_file()]
-
-
-def _modules(config: Any) -> set[str]:
-    """The modules that a configuration says its parts are of."""
-    if isinstance(config, list):
-        return {name for part in config for name in _modules(part)}
-    if not isinstance(config, dict):
-        return set()
-    own = {config["module"]} if isinstance(config.get("module"), str) and "class_name" in config else set()
-    return own | {name for part in config.values() for name in _modules(part)}
+@opens(harmless)
+def has_model(path: Path) -> bool:
+    """Whether an HDF5 file has the configuration of a model, told before Keras is loaded."""
+    try:
+        return attribute(path, "model_config") != ""
+    except OSError:
+        return False
 
 
 @contextmanager

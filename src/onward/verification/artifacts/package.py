@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import importlib
 import inspect
 import itertools
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from onward.errors import InvalidModelError
+from onward.gate import foreign, is_trusted, opens, ordinary, run_source
 from onward.verification.artifacts import Kind, Opened, named, register
 from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
 
 _COUNT = itertools.count(1)
 SIGN = "a folder with model.py and weights.safetensors"
+MODULES = ("ops", "model")
+"""In the order in which they are executed."""
 
 
 def _is_package(path: Path) -> bool:
@@ -38,6 +42,19 @@ def recognise_tensorflow(path: Path) -> bool:
     return _is_package(path) and _needs_tensorflow(path)
 
 
+def dangers(path: Path) -> Iterator[str]:
+    """A package is Python code: nothing is known of what it does, unless Onward wrote it."""
+    ordinary(path / "weights.safetensors")
+    for source in _sources(path):
+        yield from foreign(source)
+
+
+def _sources(path: Path) -> list[Path]:
+    """Of its modules those that are there."""
+    return [source for name in MODULES if (source := path / f"{name}.py").exists()]
+
+
+@opens(dangers)
 def open_torch(path: Path) -> Opened:
     import torch
 
@@ -54,6 +71,7 @@ def open_torch(path: Path) -> Opened:
     return Opened(run, [Declared(name) for name in names])
 
 
+@opens(dangers)
 def open_tensorflow(path: Path) -> Opened:
     from onward.verification.runners.tensorflow import from_tensor, to_tensor
 
@@ -74,6 +92,7 @@ def _casts(path: Path) -> list[str]:
     return [f"cast: {line.removeprefix('- ')}" for line in title.splitlines() if line.startswith("- ")]
 
 
+@opens(dangers)
 def load_package(path: Path) -> Any:
     """The model of a package, with its weights."""
     module = import_package(path)
@@ -83,12 +102,18 @@ def load_package(path: Path) -> Any:
 
 
 def import_package(path: Path) -> ModuleType:
-    """Its model.py, under a name that no other module has, so that any number can be open at once."""
+    """Its model.py, under a name that no other module has, so that any number can be open at once.
+
+    Where the package is trusted, it may import whatever else is in its folder, else only what Onward wrote.
+    """
     name = f"onward_package_{next(_COUNT)}"
-    package = ModuleType(name)
-    package.__path__ = [str(path.absolute())]
-    sys.modules[name] = package
-    return importlib.import_module(f"{name}.model")
+    package = sys.modules[name] = ModuleType(name)
+    package.__path__ = [str(path.absolute())] if is_trusted() else []
+    if is_trusted():
+        return importlib.import_module(f"{name}.model")
+    for source in _sources(path):
+        setattr(package, source.stem, run_source(source.absolute(), f"{name}.{source.stem}"))
+    return sys.modules[f"{name}.model"]
 
 
 register(Kind("generated PyTorch package", ("torch",), recognise_torch, open_torch, SIGN))

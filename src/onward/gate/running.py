@@ -1,0 +1,36 @@
+"""The one way in which source code that lies in a file is executed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from onward.gate.files import ordinary
+from onward.gate.trust import need_trust
+from onward.gate.written import is_written
+
+FOREIGN = "is Python code, and not as Onward wrote it on this machine"
+
+
+def foreign(path: Path) -> Iterator[str]:
+    """A danger if the source was not written by Onward here, or was changed since."""
+    if not is_written(ordinary(path).read_bytes()):
+        yield f"{path.name} {FOREIGN}"
+
+
+def run_source(path: Path, name: str) -> ModuleType:
+    """A new module of this name, made of the source in a file that Onward wrote or that is trusted.
+
+    What was checked is what is executed: the file is read once, and no bytecode beside it is used.
+    """
+    source = ordinary(path).read_bytes()
+    if not is_written(source):
+        need_trust(path, f"it {FOREIGN}")
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    module.__package__ = name.rpartition(".")[0]
+    sys.modules[name] = module
+    exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+    return module
