@@ -45,6 +45,7 @@ def check_op(
     wrt: Sequence[str] | None = None,
     second: bool = True,
     runtime: bool = True,
+    autograd: bool = True,
     fixed: Sequence[str] = (),
     **options: Any,
 ) -> None:
@@ -57,7 +58,7 @@ def check_op(
     for name in fixed:
         model.graph.initializer.append(numpy_helper.from_array(present.pop(name), name))
         model.graph.input.remove(next(value for value in model.graph.input if value.name == name))
-    check_model(model, present, wrt=wrt, second=second, runtime=runtime)
+    check_model(model, present, wrt=wrt, second=second, runtime=runtime, autograd=autograd)
 
 
 def check_model(
@@ -67,15 +68,17 @@ def check_model(
     wrt: Sequence[str] | None = None,
     second: bool = True,
     runtime: bool = True,
+    autograd: bool = True,
 ) -> None:
     """Check the gradients of a model whose floats are double, with and without known shapes.
 
-    `second`: the gradients of the gradients, too. `runtime`: in single precision on ONNX Runtime, too.
+    `second`: the gradients of the gradients, too. `runtime`: in single precision on ONNX Runtime, too. `autograd`: also
+    against PyTorch's own.
     """
     names = list(wrt) if wrt is not None else [name for name, array in inputs.items() if array.dtype == np.float64]
     scalar = with_target(model, inputs)
     numeric = differences(scalar, inputs, names, TARGET)
-    traced = autograd(scalar, inputs, names)
+    traced = by_autograd(scalar, inputs, names) if autograd else {}
     for known in (True, False):
         shaped = scalar if known else forget_shapes(scalar)
         derived = gradient(shaped, TARGET, names).to_proto()
@@ -153,7 +156,7 @@ def differences(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str], ta
     return found
 
 
-def autograd(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str]) -> Arrays:
+def by_autograd(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str]) -> Arrays:
     """PyTorch's derivatives, of those inputs that are tensors to it."""
     net = onward.to_torch(model)
     feeds = {name: torch_runner.to_framework(array) for name, array in inputs.items()}

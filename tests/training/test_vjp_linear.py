@@ -80,6 +80,7 @@ def test_determinant(shape: tuple[int, ...]) -> None:
 
 
 def test_determinant_of_a_singular_matrix() -> None:
+    """PyTorch's own gradient is right or all zeros, depending on whether its factorisation rounds to a zero."""
     x = normal(3, 3)
     x[2] = x[1]
-    check_op("Det", {"x": x}, second=False)
+    check_op("Det", {"x": x}, second=False, autograd=False)

@@ -28,14 +28,14 @@ def test_a_product_with_zeros() -> None:
 
 def test_ties_share_the_gradient() -> None:
     x = np.asarray([[1.0, 2.0, 2.0], [3.0, 1.0, 2.0]])
-    from gradient_checks import TARGET, autograd, close, run_torch, single, with_target
+    from gradient_checks import TARGET, by_autograd, close, run_torch, single, with_target
 
     from onward.training.derivatives import gradient
 
     model = with_target(single("ReduceMax", {"x": x, "axes": np.asarray([1])}), {"x": x, "axes": np.asarray([1])})
     feeds = {"x": x, "axes": np.asarray([1])}
     found = run_torch(gradient(model, TARGET, ["x"]).to_proto(), feeds)
-    close(found["x.grad"], autograd(model, feeds, ["x"])["x"], 1e-9, "the gradient at a tie")
+    close(found["x.grad"], by_autograd(model, feeds, ["x"])["x"], 1e-9, "the gradient at a tie")
 
 
 @pytest.mark.parametrize("attributes", [{}, {"exclusive": 1}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}])
