@@ -179,9 +179,16 @@ def _rule(*ops: str) -> Callable[[_Rule], _Rule]:
     return file
 
 
+def _broadcast_arrays(*operands: Items) -> list[Items]:
+    """As numpy does it; of many operands the result could be of any size."""
+    if math.prod(np.broadcast_shapes(*(operand.shape for operand in operands))) > LIMIT:
+        raise ValueError("too many elements")
+    return list(np.broadcast_arrays(*operands))
+
+
 def _each(fn: Callable[..., Any], *operands: Items) -> Items:
     """`fn` of the elements where all are numbers, None elsewhere."""
-    arrays = np.broadcast_arrays(*operands)
+    arrays = _broadcast_arrays(*operands)
     rows = zip(*(a.reshape(-1).tolist() for a in arrays), strict=True)
     items = [fn(*row) if all(isinstance(v, int) for v in row) else None for row in rows]
     return _array(items, arrays[0].shape)
@@ -231,7 +238,7 @@ def _cast(x: Items, *, to: int, **_: Any) -> Items | None:
 
 @_rule("Where")
 def _where(test: Items, yes: Items, no: Items) -> Items:
-    arrays = np.broadcast_arrays(test, yes, no)
+    arrays = _broadcast_arrays(test, yes, no)
     rows = zip(*(a.reshape(-1).tolist() for a in arrays), strict=True)
     items = [(a if t else b) if isinstance(t, int) else (a if a == b else None) for t, a, b in rows]
     return _array(items, arrays[0].shape)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from onward.errors import OnwardError
+from onward.errors import OnwardError, UnsupportedError
 
 GROWTH = 20
 """How many times its size a file may grow by being unpacked: weights hardly shrink when they are packed."""
@@ -38,7 +40,7 @@ MEMBERS = Bound("ONWARD_MAX_MEMBERS", 100_000)
 """Members of an archive."""
 TEXT = Bound("ONWARD_MAX_TEXT", 2**28)
 """Bytes of a member that is read whole: a configuration, a description."""
-NODES = Bound("ONWARD_MAX_NODES", 250_000)
+NODES = Bound("ONWARD_MAX_NODES", 100_000)
 """Nodes that a model may have once its functions are inlined; one of many nodes may have four times its own."""
 FOLDED = Bound("ONWARD_MAX_FOLDED", 2**28)
 """Bytes of a constant that is computed, or made dense, while a model is converted."""
@@ -47,3 +49,10 @@ FOLDED = Bound("ONWARD_MAX_FOLDED", 2**28)
 def unpacked(size: int) -> int:
     """Bytes that a file of `size` bytes may unpack to."""
     return max(UNPACKED.value, GROWTH * size)
+
+
+def check_room(what: str, sizes: Sequence[int], itemsize: int, held: int = 0) -> None:
+    """Refuse to make an array, before any memory is taken for it, that `held` bytes of a file do not account for."""
+    needed, most = math.prod(map(int, sizes)) * itemsize, max(FOLDED.value, GROWTH * held)
+    if needed > most:
+        raise UnsupportedError(f"{what} would take {needed:,} bytes, more than {most:,}; {FOLDED.hint}")

@@ -12,6 +12,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.gate.bounds import check_room
 from onward.hub.stored import StoredTensor
 from onward.hub.types import MAX_BYTES, data_type
 from onward.hub.weights import Weights
@@ -41,10 +42,7 @@ class SparseTensor(ir.LazyTensor):
 
     def _dense(self) -> ir.TensorProtocol:
         values, indices = self._values.numpy(), self._indices.numpy()
-        try:
-            dense = np.zeros(self.shape.numpy(), values.dtype)
-        except (MemoryError, ValueError):
-            raise UnsupportedError(f"sparse tensor {quote(self.name)} is too large to hold densely") from None
+        dense = np.zeros(self.shape.numpy(), values.dtype)
         dense[tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, dense.shape)] = values
         return ir.Tensor(dense, self.dtype, name=self.name)
 
@@ -137,6 +135,7 @@ def read_sparse(proto: onnx.SparseTensorProto, weights: Weights, where: str) -> 
     linear = np.ravel_multi_index(tuple(places.T), shape) if places.ndim == 2 else places
     if (np.diff(linear) <= 0).any():
         raise InvalidModelError(f"{where}: its indices are not sorted and unique")
+    check_room(f"{where}: held densely, it", shape, math.ceil(values.dtype.itemsize), values.nbytes + indices.nbytes)
     copy = onnx.SparseTensorProto()
     copy.CopyFrom(proto)
     return SparseTensor(copy, values, indices)

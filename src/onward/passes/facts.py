@@ -277,6 +277,8 @@ def _objects(data: Array) -> Array:
 
 
 def _each(fn: Callable[..., Number], *operands: Array) -> Array:
+    if math.prod(np.broadcast_shapes(*(operand.shape for operand in operands))) > LIMIT:
+        raise ValueError("too many elements")
     broadcast = np.broadcast_arrays(*operands)
     rows = zip(*(b.reshape(-1).tolist() for b in broadcast), strict=True)
     return _array([fn(*row) for row in rows], broadcast[0].shape)

@@ -6,7 +6,8 @@ original's state dict stays a computation: the weight keeps its name and shape, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,6 +103,7 @@ EVALUATE: dict[str, Callable[..., Array]] = {
 }
 _SHAPE_ONLY = frozenset({"Shape", "Size"})
 """Ops that need no more than the shape of a large input."""
+_BROADCAST = frozenset({"Add", "Sub", "Mul", "Div", "Equal", "Where"})
 _NARROW = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 
 
@@ -195,13 +197,38 @@ def _evaluate(node: ir.Node) -> Array | None:
         operands.append(_stand_in(tensor) if light else tensor.numpy())
     if not operands or operands[0] is None:
         return None
+    attributes = {k: a.value for k, a in node.attributes.items()}
     try:
+        if _size_of_result(node.op_type, operands, attributes) > LIMIT:
+            return None
         with np.errstate(all="ignore"):
-            result = EVALUATE[node.op_type](*operands, **{k: a.value for k, a in node.attributes.items()})
+            result = EVALUATE[node.op_type](*operands, **attributes)
             result = np.asarray(result)
     except (ValueError, IndexError, TypeError, OverflowError, MemoryError, AttributeError, KeyError):
         return None
     return result if result.size <= LIMIT and result.dtype.kind in "iubf" else None
+
+
+def _size_of_result(op_type: str, operands: list[Array | None], attributes: Mapping[str, Any]) -> int:
+    """How many elements there may be at most, told before any is computed: a few numbers can ask for billions."""
+    given = [operand for operand in operands if operand is not None]
+    match op_type:
+        case "ConstantOfShape":
+            return math.prod(map(int, given[0]))
+        case "Expand":
+            return math.prod(np.broadcast_shapes(given[0].shape, tuple(map(int, given[1]))))
+        case "Range":
+            return len(range(*(int(bound.item()) for bound in given))) if given[0].dtype.kind in "iu" else 0
+        case "Gather":
+            length = given[0].shape[attributes.get("axis", 0)]
+            return int(given[1].size * (given[0].size // max(length, 1)))
+        case "Concat":
+            return sum(operand.size for operand in given)
+        case op if op in _SHAPE_ONLY or len(given) == 1:
+            return 0
+        case op if op in _BROADCAST:
+            return math.prod(np.broadcast_shapes(*(operand.shape for operand in given)))
+    return given[0].size
 
 
 def _stand_in(tensor: ir.TensorProtocol) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onward.errors import InvalidModelError
+from onward.gate.bounds import check_room
 
 Array = npt.NDArray[Any]
 
@@ -189,6 +190,7 @@ def _combined(given: Mapping[str, Any]) -> str:
 def _table(rows: Array, columns: Array, values: Array, leaves: int, targets: int, combined: str) -> Array:
     combine: Any
     combine, start = {"MIN": (np.minimum, np.inf), "MAX": (np.maximum, -np.inf), "SUM": (np.add, 0.0)}[combined]
+    check_room("what each leaf gives to each target", (leaves, targets), values.dtype.itemsize, values.nbytes)
     table = np.full((leaves, targets), start, values.dtype)
     combine.at(table, (rows, columns), values)
     given = np.zeros((leaves, targets), bool)
@@ -252,7 +254,9 @@ def _sets(given: Mapping[str, Any], modes: Array, threshold: Array) -> Array:
     if len(lists) < len(members):
         raise InvalidModelError("membership_values has fewer sets than there are nodes that need one")
     lists = lists[: len(members)]
-    sets = np.full((len(lists), max(map(len, lists), default=0) or 1), np.nan, threshold.dtype)
+    widest = max(map(len, lists), default=0) or 1
+    check_room("the sets of a tree", (len(lists), widest), threshold.itemsize, values.nbytes)
+    sets = np.full((len(lists), widest), np.nan, threshold.dtype)
     for row, part in zip(sets, lists, strict=True):
         row[: len(part)] = part
     threshold[members] = np.arange(len(members))

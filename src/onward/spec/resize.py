@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from onward.gate.bounds import check_room
+
 Array = np.ndarray[Any, Any]
 
 MANY = 1 << 14
@@ -50,6 +52,7 @@ def nearest(at: Array, rounding: str) -> Array:
 
 def nearest_index(length: int | None, target: int | None, scale: float, coordinates: str, rounding: str) -> Array:
     """Which element each element of a resized axis is a copy of; for a very long axis where no length is known."""
+    check_room("Resize: the place of each element of an axis", [target or MANY], 64)
     steps = np.arange(MANY if target is None else target)
     free = length is None or target is None
     if free and coordinates not in ("half_pixel", "asymmetric", "pytorch_half_pixel"):

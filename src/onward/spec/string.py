@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from onward.errors import UnsupportedError
+from onward.gate.bounds import check_room
 
 
 def column_weights(columns: Sequence[int], weights: Sequence[float]) -> np.ndarray[Any, Any]:
     """The weight of each column that TfIdfVectorizer counts in, given where each n-gram is counted and its weight."""
+    check_room("TfIdfVectorizer: a weight for each column", [max(columns) + 1], 4)
     out = np.zeros(max(columns) + 1, dtype=np.float32)
     out[list(columns)] = weights
     if (out[list(columns)] != np.asarray(weights, dtype=np.float32)).any():

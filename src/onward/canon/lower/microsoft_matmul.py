@@ -12,6 +12,7 @@ from onward.canon.lower.quantize import as_float, requantized, rows
 from onward.canon.lower.registry import lowering
 from onward.canon.upgrade.rewrite import Rewriter, describe, dims, input_of, needed, rank, require, take
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.gate.bounds import check_room
 
 Array = npt.NDArray[Any]
 
@@ -142,6 +143,7 @@ def _zero_points(zero: ir.Value | None, bits: int, count: int, blocks: int, op: 
     """One for each block, of the weight's type, or of the scales' type if they are given so."""
     kind = PACKED[bits][1] if bits < 8 else np.uint8
     if zero is None:
+        check_room("the zero points of a quantised product", (count, blocks), 1)
         return op.constant(np.full((count, blocks), 2 ** (bits - 1), kind))
     if zero.dtype != ir.DataType.UINT8 or bits == 8:
         return _shaped(zero, count, blocks, op=op)

@@ -14,6 +14,7 @@ from onward.canon.lower.ml import as_float, as_rows, kernel, transformed, weight
 from onward.canon.lower.registry import lowering
 from onward.canon.upgrade.rewrite import Rewriter, describe, needed, require, take
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.gate.bounds import check_room
 
 Floats = npt.NDArray[np.float32]
 Names = Sequence[int] | Sequence[str]
@@ -85,6 +86,7 @@ def svm_classifier(node: ir.Node, op: Rewriter) -> None:
     vectors = np.asarray(take(node, "support_vectors", []), np.float32).reshape(sum(counts), -1)
     params = take(node, "kernel_params", [])
     alike = kernel(x, vectors, take(node, "kernel_type", "LINEAR"), params, op)
+    check_room("SVMClassifier: the pairs of its classes", (len(names), len(names)), 64)
     pairs = list(combinations(range(len(names)), 2))
     if len(counts) != len(names) or min(len(rho), len(prob_a) or len(pairs), len(prob_b) or len(pairs)) < len(pairs):
         raise InvalidModelError(f"{describe(node)}: its attributes do not fit {len(names)} classes")
@@ -123,6 +125,7 @@ def _pair_coefficients(coefficients: Floats, counts: Sequence[int], pairs: Seque
     Row k of the attribute is about the class that is number k among the *other* classes.
     """
     ends = np.cumsum(counts)
+    check_room("SVMClassifier: a number for each pair of classes and vector", (len(pairs), int(ends[-1])), 4)
     matrix = np.zeros((len(pairs), int(ends[-1])), np.float32)
     for row, (i, j) in zip(matrix, pairs, strict=True):
         of_i, of_j = slice(ends[i] - counts[i], ends[i]), slice(ends[j] - counts[j], ends[j])
@@ -132,6 +135,7 @@ def _pair_coefficients(coefficients: Floats, counts: Sequence[int], pairs: Seque
 
 def _votes(scores: ir.Value, classes: int, pairs: Sequence[tuple[int, int]], op: Rewriter) -> ir.Value:
     """How many pairs each class wins: the first of a pair does if the score is above zero."""
+    check_room("SVMClassifier: a number for each pair of classes and class", (len(pairs), classes), 4)
     gain, start = np.zeros((len(pairs), classes), np.float32), np.zeros(classes, np.float32)
     for row, (i, j) in zip(gain, pairs, strict=True):
         row[i], row[j] = 1, -1
