@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from harness import check, floats, literal, merged, node_model, reference, source, to_torch
+from harness import BACKENDS, check, floats, literal, merged, node_model, reference, source, to_torch
 
 from onward.verification.suite import prepare
 
@@ -154,3 +154,48 @@ def test_gradients_flow(op: str) -> None:
     net(x).sum().backward()
     assert x.grad is not None
     assert x.grad.abs().sum() > 0
+
+
+EVERY_BACKEND = [*BACKENDS, *(["keras"] if "tensorflow" in BACKENDS else [])]
+
+
+@pytest.mark.parametrize(("dtype", "large"), [(np.float32, 3e38), (np.float16, 6e4)])
+def test_hard_swish_of_large_numbers_is_the_number(dtype: Any, large: float) -> None:
+    x = np.tile(np.array([large, large / 3, -large, 4, -4, 1, -1, 0, np.nan], dtype), 4)
+    wanted = np.where(x >= 3, x, np.where(x <= -3, 0, x * (x.astype(np.float64) / 6 + 0.5))).astype(dtype)
+    check(*node_model("HardSwish", [x]), expected=[wanted], backends=EVERY_BACKEND)
+
+
+def test_hard_swish_of_pytorch_is_its_own() -> None:
+    model, _ = node_model("HardSwish", [floats(2, 3)])
+    assert "x * F.hardsigmoid(x)" in source(model).replace("in0", "x")
+    model.producer_name = "pytorch"
+    assert "F.hardswish(" in source(model)
+
+
+def test_hard_swish_of_a_large_number_has_a_gradient() -> None:
+    x = torch.tensor([3e38, -3e38, 1.0], requires_grad=True)
+    to_torch(node_model("HardSwish", [x.detach().numpy()])[0])(x).sum().backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, torch.tensor([1.0, 0.0, 1 / 3 + 0.5]))
+
+
+@pytest.mark.parametrize("attributes", ATTRIBUTES["Shrink"][:3], ids=str)
+def test_shrink_of_nan_is_zero(attributes: dict[str, float]) -> None:
+    """NaN is neither below -lambd nor above lambd: 'otherwise, y = 0'."""
+    x = np.tile(np.array([np.nan, 3, -3, 0, np.inf, -np.inf], np.float32), 4)
+    model, feeds = node_model("Shrink", [x], **attributes)
+    check(model, feeds, expected=reference(model, feeds))
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_hardmax_has_a_one_whatever_the_numbers(axis: int) -> None:
+    x = np.array([[1, np.nan, 3], [np.nan, np.nan, np.inf], [-np.inf] * 3], np.float32)
+    model, feeds = node_model("Hardmax", [x], axis=axis)
+    check(model, feeds, expected=reference(model, feeds))
+
+
+def test_softmax_of_no_halves() -> None:
+    for shape in ((0, 3), (3, 0)):
+        x = np.zeros(shape, np.float16)
+        check(*node_model("Softmax", [x]), expected=[x])

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import check, literal, merged, node_model, source
+import torch
+from harness import check, literal, merged, node_model, source, to_torch
 
 from onward.verification.suite import prepare
 
@@ -323,3 +324,26 @@ def test_division_of_large_unsigned_numbers() -> None:
     batch.add("Div", [a, b], a // b)
     batch.add("Mod", [a, b], a % b)
     batch.check()
+
+
+@pytest.mark.parametrize(("dtype", "large"), [(np.float32, 89.4), (np.float64, 710.4), (np.float16, 11.5)])
+def test_hyperbolic_functions_overflow_no_earlier_than_they_must(dtype: Any, large: float) -> None:
+    """exp(large) overflows; half of it, which they are, does not. As many elements as fill a processor's lanes."""
+    x = np.tile(np.array([large, -large, 2 * large, 0, -0.0, 1e-4, -0.5, np.inf, -np.inf, np.nan], dtype), 4)
+    with np.errstate(over="ignore"):
+        model, feeds = merged([node_model(op, [x]) for op in ("Sinh", "Cosh")])
+        check(model, feeds, expected=[np.sinh(x), np.cosh(x)])
+
+
+def test_hyperbolic_functions_of_large_numbers_have_gradients() -> None:
+    x = torch.tensor([89.4, -89.4, 0.0], requires_grad=True)
+    model, _ = node_model("Sinh", [x.detach().numpy()])
+    to_torch(model)(x).sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), np.cosh([89.4, -89.4, 0.0]), rtol=1e-5)
+
+
+def test_remainders_of_quotients_that_overflow() -> None:
+    a = np.tile(np.array([3.4e38, -1e38, 1e38, 7.5], np.float32), 8)
+    b = np.tile(np.array([1e-10, 3e-3, 3.0, 2.0], np.float32), 8)
+    check(*node_model("Mod", [a, b], fmod=1), expected=[np.fmod(a, b)])

@@ -164,3 +164,19 @@ def test_weights_that_nobody_named_and_do_nothing_are_left_out():
     assert "F.layer_norm(in0, (8,))" in source(model)
     assert not to_torch(model).state_dict()
     check(model, inputs)
+
+
+@pytest.mark.parametrize("fixed", [(), (1, 2)])
+@pytest.mark.parametrize("shape", [(0, 3, 5), (0, 3, 4, 5)])
+def test_instance_norm_of_an_empty_batch(shape, fixed):
+    x = np.zeros(shape, np.float32)
+    model, feeds = node_model("InstanceNormalization", [x, floats(3), floats(3)], fixed=fixed)
+    check(model, feeds, expected=[x], backends=["torch", "tensorflow", "keras"])
+
+
+def test_an_instance_norm_of_pytorch_is_its_own_module():
+    model, _ = node_model("InstanceNormalization", [floats(2, 3, 4, 4), floats(3), floats(3)], fixed=(1, 2))
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    assert "unless_empty(self.norm, " in source(model)
+    model.producer_name = "pytorch"
+    assert "unless_empty" not in source(model)

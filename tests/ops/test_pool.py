@@ -120,3 +120,39 @@ def test_max_roi_pool():
 )
 def test_code_is_idiomatic(op, window, call):
     assert call in source(pool(op, 2, window)[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.uint8, np.int8])
+@pytest.mark.parametrize("order", [0, 1])
+def test_the_maximum_stands_never_in_the_padding(dtype, order):
+    """Not even where all is as small as what is padded with."""
+    low = -np.inf if np.dtype(dtype).kind == "f" else np.iinfo(dtype).min
+    x = np.full((1, 2, 4, 5), low, dtype)
+    x[0, 1, 3, 4] = 1
+    window = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2], "storage_order": order}
+    model, feeds = node_model("MaxPool", [x], 2, **window)
+    first = np.array([[r + 4 * c if order else 5 * r + c for c in (0, 1, 3)] for r in (0, 1)])
+    index = np.stack([first, first + 20])[None]
+    index[0, 1, 1, 2] = 39
+    y = np.full((1, 2, 2, 3), low, dtype)
+    y[0, 1, 1, 2] = 1
+    check(model, feeds, expected=[y, index])
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_pool_over_three_axes_in_other_precisions(op, dtype):
+    x = floats(1, 2, 5, 5, 5)
+    model, feeds = node_model(op, [x.astype(dtype)], kernel_shape=[2, 2, 2], strides=[2, 2, 2])
+    wide, _ = node_model(op, [x], kernel_shape=[2, 2, 2], strides=[2, 2, 2])
+    wanted = prepare("onnxruntime", wide)([x.astype(dtype).astype(np.float32)])[0].astype(dtype)
+    check(model, feeds, expected=[wanted], rtol=1e-6 if dtype == np.float64 else None)
+
+
+@pytest.mark.parametrize("op", ["GlobalMaxPool", "GlobalAveragePool", "MaxPool", "AveragePool"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_pool_of_an_empty_batch(op, rank):
+    window = {} if op.startswith("Global") else {"kernel_shape": [2] * rank, "strides": [2] * rank}
+    model, feeds = node_model(op, [np.zeros((0, 2, *[4] * rank), np.float32)], **window)
+    size = [1] * rank if op.startswith("Global") else [2] * rank
+    check(model, feeds, expected=[np.zeros((0, 2, *size), np.float32)], backends=["torch", "tensorflow", "keras"])

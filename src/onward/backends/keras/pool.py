@@ -81,8 +81,9 @@ def _layer(e: Emitter, x: Expr, kind: str, win: Window, padding: str) -> Expr:
 
 
 def _over_images(e: Emitter, x: Expr, kind: str, keepdims: bool) -> Expr | None:
-    rank = (e.rank(x) or 0) - 2
-    if not 1 <= rank <= 3:
+    """Keras refuses the maximum of an empty batch: it is used where there is none, and for what TensorFlow wrote."""
+    rank, shape = (e.rank(x) or 0) - 2, e.shape(x) or (None,)
+    if not 1 <= rank <= 3 or (kind == "Max" and not shape[0] and e.producer != "onward"):
         return None
     kept = {"keepdims": True} if keepdims else {}
     return applied(e, made(e, x, f"Global{kind}Pooling{rank}D", **kept), x)

@@ -69,7 +69,7 @@ def hard_sigmoid(e: Emitter, x: Expr, *, alpha: float = 0.2, beta: float = 0.5) 
 
 @rule("HardSwish")
 def hard_swish(e: Emitter, x: Expr) -> Expr:
-    return x * tf.nn.relu6(x + 3) / 6
+    return x * (tf.nn.relu6(x + 3) / 6)
 
 
 @rule("Swish")

@@ -38,7 +38,7 @@ def max_pool(
         return Unpack(ops.max_pool_indices(x, **general, **({"column_major": True} if storage_order else {})))
     padding = pool_padding(win, auto_pad, ceil_mode)
     rank = len(kernel_shape)
-    if padding is None or set(win.dilations) != {1} or rank > 3 or e.dtype(x) not in _FLOATS:
+    if padding is None or set(win.dilations) != {1} or not _has_kernel(e, x, rank):
         return ops.max_pool_nd(x, **general)
     if not isinstance(padding, str) and rank != 2:
         return ops.max_pool_nd(x, **general)
@@ -63,7 +63,7 @@ def avg_pool(
     padding = pool_padding(win, auto_pad, ceil_mode)
     rank = len(kernel_shape)
     plain = isinstance(padding, str) and (padding == "VALID" or not count_include_pad)
-    if not plain or set(win.dilations) != {1} or rank > 3 or e.dtype(x) not in _FLOATS:
+    if not plain or set(win.dilations) != {1} or not _has_kernel(e, x, rank):
         counted = {"count_include_pad": True} if count_include_pad else {}
         return ops.avg_pool_nd(x, **pool_arguments(win, ceil_mode, list), **counted)
     function: Expr = getattr(tf.nn, f"avg_pool{rank}d")
@@ -128,6 +128,11 @@ def _axes(e: Emitter, x: Expr) -> list[int]:
     rank = e.rank(x)
     assert rank is not None
     return list(range(1, rank - 1))
+
+
+def _has_kernel(e: Emitter, x: Expr, rank: int) -> bool:
+    """Whether TensorFlow pools numbers of this type over so many axes, on every processor."""
+    return e.dtype(x) == ir.DataType.FLOAT or (rank < 3 and e.dtype(x) in _FLOATS)
 
 
 def pool_window(

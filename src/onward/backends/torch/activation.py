@@ -14,8 +14,10 @@ from onward.backends.torch.dtypes import UNSIGNED, number
 from onward.backends.torch.elementwise import is_float
 from onward.backends.torch.target import F, dtype, nn, ops, rule, torch
 from onward.backends.torch.window import typed
+from onward.canon.origin import origin
 
 _D = ir.DataType
+_WIDE = (_D.FLOAT, _D.DOUBLE)
 
 
 @rule("Relu")
@@ -91,7 +93,9 @@ def hard_sigmoid(e: Emitter, x: Expr, *, alpha: float = 0.2, beta: float = 0.5) 
 
 @rule("HardSwish")
 def hard_swish(e: Emitter, x: Expr) -> Expr:
-    return F.hardswish(x)
+    """PyTorch's own overflows beyond a sixth of the largest number, as what it exports and what is written out does."""
+    written = e.producer != "pytorch" and origin(e.node).op_type == "HardSwish"
+    return x * F.hardsigmoid(x) if written and e.dtype(x) in _WIDE else F.hardswish(x)
 
 
 @rule("Swish")
@@ -122,8 +126,11 @@ def softsign(e: Emitter, x: Expr) -> Expr:
 
 @rule("Shrink")
 def shrink(e: Emitter, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Expr:
+    """PyTorch's own keep NaN, of which ONNX's definition makes zero: it is on neither side of the limits."""
     if is_float(e, x):
         limit, by = number(e, x, lambd), number(e, x, bias)
+        if e.producer != "pytorch":
+            return ops.shrink(x, limit, by)
         if by == 0 and limit >= 0:
             return F.hardshrink(x, limit)
         if by == limit >= 0:

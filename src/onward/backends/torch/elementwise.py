@@ -84,7 +84,7 @@ def modulo(e: Emitter, a: Expr, b: Expr, *, fmod: int = 0) -> Expr:
     if e.dtype(a) in UNSIGNED:
         return from_ordered(e, a, ordered(e, a) % ordered(e, b))
     if fmod:
-        return torch.fmod(*tensor_first(e, a, b))
+        return ops.float_remainder(a, b) if e.dtype(a) == _D.FLOAT else torch.fmod(*tensor_first(e, a, b))
     return ops.float_modulo(a, b) if is_float(e, a) else Binary("%", *operands(e, a, b))
 
 
@@ -135,9 +135,22 @@ def _function(op: str, name: str) -> None:
 
 for _op in (
     *("Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Ceil", "Floor", "Round"),
-    *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"),
+    *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh"),
 ):
     _function(_op, _op.lower())
+
+
+def _hyperbolic(op: str) -> None:
+    own: Expr = getattr(torch, op.lower())
+    helper: Expr = getattr(ops, op.lower())
+
+    @rule(op)
+    def apply(e: Emitter, x: Expr) -> Expr:
+        return own(x) if e.dtype(x) in (_D.FLOAT16, _D.BFLOAT16) else helper(x)
+
+
+_hyperbolic("Sinh")
+_hyperbolic("Cosh")
 
 
 @rule("Sum")

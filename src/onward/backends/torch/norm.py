@@ -55,17 +55,21 @@ def batch_norm(
 
 @rule("InstanceNormalization")
 def instance_norm(e: Emitter, x: Expr, scale: Expr, bias: Expr, *, epsilon: float = 1e-5) -> Expr:
+    """PyTorch's own refuse a batch of nothing."""
     shape = e.shape(x)
     if shape is None or not 3 <= len(shape) <= 5 or set(shape[2:]) == {1} or e.dtype(x) not in _WIDE:
         return ops.instance_norm(x, scale, bias, **_eps(epsilon))
-    if _made_up(e, scale, 1) and _made_up(e, bias, 0):
+    may_be_empty = not shape[0] and e.producer != "pytorch"
+    own = ops.instance_norm if may_be_empty else F.instance_norm
+    if _made_up(e, scale, 1) and _made_up(e, bias, 0) and not may_be_empty:
         return F.instance_norm(x, **_eps(epsilon))
     weight = e.const(scale)
     if weight is None or e.const(bias) is None:
-        return F.instance_norm(x, weight=scale, bias=bias, **_eps(epsilon))
+        return own(x, weight=scale, bias=bias, **_eps(epsilon))
     constructor: Expr = getattr(nn, f"InstanceNorm{len(shape) - 2}d")
-    layer = constructor(weight.size, **_eps(epsilon), affine=True, **typed(e, scale))
-    return e.module(layer, "norm", weight=scale, bias=bias)(x)
+    made = constructor(weight.size, **_eps(epsilon), affine=True, **typed(e, scale))
+    layer = e.module(made, "norm", weight=scale, bias=bias)
+    return ops.unless_empty(layer, x) if may_be_empty else layer(x)
 
 
 @rule("LayerNormalization")

@@ -29,8 +29,8 @@ def softmax_by_steps(x: tf.Tensor, axis: int) -> tf.Tensor:
 
 
 def hardmax(x: tf.Tensor, axis: int) -> tf.Tensor:
-    """1 at the first of the largest elements along an axis, which may be empty, and 0 elsewhere."""
-    largest = tf.cast(x == tf.reduce_max(x, axis, keepdims=True), tf.int32)
+    """1 at the first of the largest elements along an axis, which may be empty, and 0 elsewhere; NaN is the largest."""
+    largest = tf.cast((x == tf.reduce_max(x, axis, keepdims=True)) | (x != x), tf.int32)
     return tf.cast((largest == 1) & (tf.cumsum(largest, axis) == 1), x.dtype)
 
 

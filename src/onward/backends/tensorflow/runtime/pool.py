@@ -109,15 +109,15 @@ def max_pool_indices(
     planes = tf.reshape(tf.range(batch * channels, dtype=tf.int64), [batch, *[1] * rank, channels])
     index = planes * tf.cast(plane, tf.int64)
     for i in range(rank):
-        places = tf.range(size(y, i + 1), dtype=tf.int64) - tf.cast(amounts[i][0], tf.int64)
-        places = places * tf.cast(strides[i], tf.int64)
+        places = tf.range(size(x, i + 1), dtype=tf.int64) * tf.cast(strides[i], tf.int64)
         index = index + tf.reshape(places, [1] * (i + 1) + [-1] + [1] * (rank - i))
+    index = surrounded(index, amounts, tf.constant(-1, tf.int64))
     for i in reversed(range(rank)):  # so that of equal elements the first one is found
         window = kernel[i], stride[i], dilation[i]
         parts, found = taps(y, i + 1, *window), taps(index, i + 1, *window)
         y, index = parts[0], found[0]
         for part, place in zip(parts[1:], found[1:], strict=True):
-            better = part > y
+            better = (part > y) | (index < 0) | ((part != part) & (y == y))  # than less, than padding; NaN than all
             y, index = tf.where(better, part, y), tf.where(better, place, index)
     return y, index
 

@@ -12,6 +12,8 @@ def shrink(x: Tensor, limit: float, bias: float) -> Tensor:
 
 def half_precision_softmax(x: Tensor, axis: int) -> Tensor:
     """Softmax that rounds at each step of its definition, as ONNX's does in half precision."""
+    if x.shape[axis] == 0:
+        return x
     powers = torch.exp(x - x.amax(axis, keepdim=True))
     return powers / powers.sum(axis, keepdim=True)
 

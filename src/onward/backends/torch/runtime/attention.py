@@ -7,7 +7,7 @@ from torch import Tensor
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """(batch, time, heads · width) as (batch, heads, time, width)."""
-    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
+    return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ def rotary_embedding(
     """
     width = x.shape[-1] if width is None else width
     turned, rest = x[..., :width], x[..., width:]
-    pairs = turned.reshape(*turned.shape[:-1], *((-1, 2) if interleaved else (2, -1)))
+    pairs = turned.reshape(*turned.shape[:-1], *((width // 2, 2) if interleaved else (2, width // 2)))
     a, b = pairs.unbind(-1 if interleaved else -2)
     cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
     rotated = torch.stack((cos * a - sin * b, sin * a + cos * b), -1 if interleaved else -2).flatten(-2)

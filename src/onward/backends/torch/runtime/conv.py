@@ -141,7 +141,7 @@ def col2im(
         places = places * size + taps + steps
     channels = x.shape[1] // math.prod(block)
     flat = x.new_zeros(x.shape[0], channels, math.prod(padded))
-    y = flat.index_add(2, places.reshape(-1), x.reshape(x.shape[0], channels, -1))
+    y = flat.index_add(2, places.reshape(-1), x.reshape(x.shape[0], channels, places.numel()))
     y = y.reshape(*y.shape[:2], *padded)
     return F.pad(y, [-pads[i + side] for i in reversed(range(rank)) for side in (0, rank)])
 
@@ -164,20 +164,20 @@ def deform_conv(
     """
     rank, kernel, steps = weight.ndim - 2, weight.shape[2:], offset.shape[2:]
     stride, dilation, pads = stride or [1] * rank, dilation or [1] * rank, pads or [0] * 2 * rank
-    taps, batch = math.prod(kernel), x.shape[0] * offset_groups
-    moved = offset.reshape(batch, taps, rank, -1)
+    taps, batch, count = math.prod(kernel), x.shape[0] * offset_groups, math.prod(steps)
+    moved = offset.reshape(batch, taps, rank, count)
     coordinates = []
     for i in range(rank):
         starts = torch.arange(steps[i], device=x.device) * stride[i] - pads[i]
         starts = starts.reshape(-1, *[1] * (rank - 1 - i)).expand(steps).reshape(-1)
         places = torch.arange(kernel[i], device=x.device) * dilation[i]
         places = places.reshape(-1, *[1] * (rank - 1 - i)).expand(kernel).reshape(-1, 1)
-        coordinates.append((moved[:, :, i] + places + starts).reshape(batch, -1))
-    values = sample_linear(x.reshape(batch, -1, *x.shape[2:]), coordinates)
-    values = values.reshape(*values.shape[:2], taps, -1)
+        coordinates.append((moved[:, :, i] + places + starts).reshape(batch, taps * count))
+    values = sample_linear(x.reshape(batch, x.shape[1] // offset_groups, *x.shape[2:]), coordinates)
+    values = values.reshape(*values.shape[:2], taps, count)
     if mask is not None:
-        values = values * mask.reshape(batch, 1, taps, -1)
-    columns = values.reshape(x.shape[0], groups, -1, values.shape[-1])
+        values = values * mask.reshape(batch, 1, taps, count)
+    columns = values.reshape(x.shape[0], groups, x.shape[1] // groups * taps, count)
     y = weight.reshape(groups, weight.shape[0] // groups, -1) @ columns
-    y = y.reshape(x.shape[0], -1, *steps)
+    y = y.reshape(x.shape[0], weight.shape[0], *steps)
     return y if bias is None else y + bias.reshape(-1, *[1] * rank)

@@ -7,9 +7,29 @@ import torch
 from torch import Tensor
 
 
+def sinh(x: Tensor) -> Tensor:
+    """The hyperbolic sine up to where it overflows itself: `torch.sinh` does so where `exp` does."""
+    return 2 * torch.sinh(x / 2) * torch.cosh(x / 2)
+
+
+def cosh(x: Tensor) -> Tensor:
+    """The hyperbolic cosine up to where it overflows itself: `torch.cosh` does so where `exp` does."""
+    half = torch.sinh(x / 2)
+    return 2 * half * half + 1
+
+
+def float_remainder(a: Tensor, b: Tensor) -> Tensor:
+    """`torch.fmod` of floats; single precision is widened, in which the quotient might overflow."""
+    return (
+        torch.fmod(a.to(torch.float64), b.to(torch.float64)).to(a.dtype)
+        if a.dtype == torch.float32
+        else torch.fmod(a, b)
+    )
+
+
 def float_modulo(a: Tensor, b: Tensor) -> Tensor:
     """The remainder of dividing floats, with the sign of the divisor, of zeros too, and right by infinities."""
-    rest = torch.fmod(a, b)
+    rest = float_remainder(a, b)
     rest = torch.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
     return torch.where(rest == 0, torch.copysign(rest, b), rest)
 

@@ -1,6 +1,6 @@
 """Normalisations that PyTorch's own do not cover."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -47,6 +47,11 @@ def instance_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) ->
     var, mean = torch.var_mean(wide, list(range(2, x.ndim)), correction=0, keepdim=True)
     y = (wide - mean) * torch.rsqrt(var + eps) * per_channel(weight, x) + per_channel(bias, x)
     return y.to(x.dtype)
+
+
+def unless_empty(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """What a layer that keeps the shape makes of `x`: of no elements, none."""
+    return layer(x) if x.numel() else x
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None = None, axis: int = -1, eps: float = 1e-5) -> Tensor:

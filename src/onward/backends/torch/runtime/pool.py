@@ -47,19 +47,18 @@ def max_pool_indices(
     rank = len(kernel)
     stride, dilation = stride or [1] * rank, dilation or [1] * rank
     amounts = pool_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
-    windows = pad_axes(x, amounts, lowest(x.dtype))
+    sizes = x.shape[2:]
+    places = torch.arange(math.prod(sizes), device=x.device).reshape(sizes[::-1] if column_major else sizes)
+    places = places.permute(*reversed(range(rank))) if column_major else places
+    windows, places = pad_axes(x, amounts, lowest(x.dtype)), pad_axes(places[None, None], amounts, -1)
     for axis, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True), 2):
         windows = windows.unfold(axis, (k - 1) * d + 1, s)[..., ::d]
-    y, inside = windows.flatten(-rank).max(-1)
-    strides = [1] * rank
-    for i in range(1, rank) if column_major else reversed(range(rank - 1)):
-        strides[i] = strides[i - 1] * x.shape[i + 1] if column_major else strides[i + 1] * x.shape[i + 3]
-    index = index_over_planes(torch.zeros((), dtype=torch.int64, device=x.device), x)
-    for i in reversed(range(rank)):
-        tap, inside = inside % kernel[i], inside // kernel[i]
-        steps = torch.arange(y.shape[2 + i], device=x.device).reshape(-1, *[1] * (rank - 1 - i))
-        index = index + (steps * stride[i] - amounts[i][0] + tap * dilation[i]) * strides[i]
-    return y, index
+        places = places.unfold(axis, (k - 1) * d + 1, s)[..., ::d]
+    places = places.flatten(-rank)
+    y, tap = windows.flatten(-rank).max(-1)
+    index = places.expand(*tap.shape, -1).gather(-1, tap[..., None])[..., 0]
+    first = places.gather(-1, (places >= 0).long().argmax(-1, keepdim=True))[..., 0]
+    return y, index_over_planes(torch.where(index < 0, first, index), x)  # padding is never where the maximum stands
 
 
 def index_over_planes(index: Tensor, x: Tensor) -> Tensor:
