@@ -25,11 +25,12 @@ SHARED = {
 }
 """Files of runtime helpers or specs that belong to no single family of ops, and why."""
 
-BASE = {"errors", "registry", "gate"}
+BASE = {"errors", "registry", "gate", "writing"}
 MAY_IMPORT = {
     "errors": set(),
     "registry": set(),
     "gate": {"errors"},
+    "writing": {"errors"},
     "hub": BASE,
     "model": BASE | {"hub"},
     "spec": BASE | {"hub", "model"},

@@ -32,5 +32,9 @@ class VerificationError(OnwardError):
     """The converted model does not compute what the original computes."""
 
 
+class WritingError(OnwardError):
+    """The file system refuses what is written: the disk is full, or the place is read-only. What was there stays."""
+
+
 class RunFailure(OnwardError):
     """A runtime could not run a model: it refused, crashed, took too long or needed too much memory."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import pathlib
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import onnx
@@ -14,16 +12,18 @@ from google.protobuf.message import EncodeError
 
 from onward.errors import InvalidModelError, OnwardError
 from onward.hub import structure
-from onward.hub.files import DataFile, opened, parse, replacing
+from onward.hub.files import opened, parse
 from onward.hub.garbage import no_garbage_collection
 from onward.hub.held import Held, Holder, held_by, held_in
 from onward.hub.read import Reader
+from onward.hub.save import save_with_data
 from onward.hub.stored import Source
-from onward.hub.tensors import SparseTensor
+from onward.hub.tensors import SparseTensor, Store
 from onward.hub.weights import Weights
 from onward.hub.wire import join
 from onward.hub.wording import quote
 from onward.hub.write import Writer
+from onward.writing import new_file
 
 LARGEST_FILE = 2**31 - 2**20
 """Bytes that one protobuf file can hold, with some room to spare; a larger model needs external data."""
@@ -70,11 +70,12 @@ class Model:
             writer.training(proto.training_info, self.training_info, self.held)
         return proto
 
-    def save(self, path: str | os.PathLike[str], *, external_data: bool | None = None) -> None:
-        """Write the model to `path`, or nothing at all.
+    def save(self, path: str | os.PathLike[str], *, external_data: bool | None = None, durable: bool = True) -> None:
+        """Write the model to `path`, or nothing at all; what was there is replaced as a whole.
 
         With `external_data` the weights go to a file beside it, `<path>.data`. Unless it is given, they do if
-        they did in the file the model came from, or if they are too large for one file.
+        they did in the file the model came from, or if they are too large for one file. `durable` waits until the
+        file would outlast a power failure.
         """
         path = pathlib.Path(path)
         large = self.nbytes > LARGEST_FILE
@@ -82,19 +83,19 @@ class Model:
             external_data = bool(self.data_files) or large
         elif large and not external_data:
             raise OnwardError(f"{path}: {_TOO_LARGE}")
-        data_path = path.with_name(path.name + ".data")
-        try:
-            if path.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            with replacing(path) as file, replacing(data_path) if external_data else nullcontext() as data_file:
-                own: Held = {}
-                store = DataFile(data_file, data_path.name) if data_file else Holder(own)
-                pieces = join(_serialized(self._write(Writer(store))), own)
-                if sum(map(len, pieces)) >= LARGEST_MESSAGE:
-                    raise OnwardError(_TOO_LARGE)
-                file.writelines(pieces)
-        except OSError as error:
-            raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error
+        if external_data:
+            save_with_data(path, self._message, durable)
+        else:
+            held: Held = {}
+            with new_file(path, durable=durable) as file:
+                file.writelines(self._message(Holder(held), held))
+
+    def _message(self, store: Store, held: Held | None = None) -> list[bytes | memoryview]:
+        """What is written to a file; `held` are the tensors that the store has put aside."""
+        pieces = join(_serialized(self._write(Writer(store))), held or {})
+        if sum(map(len, pieces)) >= LARGEST_MESSAGE:
+            raise OnwardError(_TOO_LARGE)
+        return pieces
 
     @property
     def nbytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from onward.training.checkpoint import CheckpointError
 from onward.training.optimizers import SGD, AdamW
 from onward.training.trainable import prepare
 from onward.training.trainer import Trainer
+from onward.writing import clear_leftovers
 
 PARTS = {name: batches(name, 6, size=16) for name in ("mlp", "cnn", "dropout")}
 DATA = {
@@ -104,7 +106,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_last_whole_one(tmp_path: Pat
             [sys.executable, "-W", "ignore", script, path],
             stdout=subprocess.PIPE,
             text=True,
-            env={"PYTHONPATH": str(Path(__file__).parent)},
+            env={"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
         )
         assert writer.stdout is not None
         for line in writer.stdout:
@@ -120,7 +122,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_last_whole_one(tmp_path: Pat
         again = trainer("mlp")
         _, more = checkpoint.load(path, again)
         assert again.steps >= 2 and (more["ballast"] == again.steps).all()
-        checkpoint.clear_leftovers(path)
+        clear_leftovers(path)
         assert [p.name for p in tmp_path.iterdir() if "writer" not in p.name] == ["c"]
         if halves:
             break

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 
 from onward import __version__
+from onward.cli.streams import REFUSALS, checked_streams, silence, until_unread
 from onward.errors import OnwardError, VerificationError
 from onward.gate import trusting
 
@@ -36,14 +36,24 @@ def parser(only: str = "") -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command. Exit code 0: done; 1: the result is not the same model; 2: bad input or usage."""
     words = sys.argv[1:] if argv is None else argv
-    args = parser(*words[:1]).parse_args(words)
     code = 0
+    with checked_streams():
+        try:
+            with until_unread():
+                code = _run(words)
+        except OSError as error:
+            if error.errno not in REFUSALS or error.filename is not None:
+                raise
+            silence(sys.stdout)
+            return _fail(OnwardError(f"what is printed cannot be written: {error.strerror}"), 2)
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    args = parser(*words[:1]).parse_args(words)
     try:
         with trusting(getattr(args, "trust", False)):
-            code = args.run(args) or 0
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return int(args.run(args) or 0)
     except OnwardError as error:
         if args.traceback:
             raise
@@ -51,7 +61,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("onward: interrupted", file=sys.stderr)
         return 130
-    return int(code)
 
 
 def _fail(error: OnwardError, code: int) -> int:

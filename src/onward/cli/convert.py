@@ -6,10 +6,8 @@ import argparse
 import importlib.util
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +17,7 @@ from rich.markup import escape
 from onward.cli.targets import TARGETS, Target
 from onward.cli.trust import add_trust
 from onward.errors import ConversionError, OnwardError, RunFailure, UnsupportedError, VerificationError
+from onward.writing import make_folder, new_files, new_folder, refusals, write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -157,7 +156,8 @@ def run(args: argparse.Namespace) -> None:
         console.print(f"{leg}{words}", highlight=False, soft_wrap=True)
     if target is None:
         with step(console, 4):
-            out.parent.mkdir(parents=True, exist_ok=True)
+            with refusals(out):
+                make_folder(out.parent)
             model.save(out)
         console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
         return
@@ -189,21 +189,24 @@ def written_first(
     from onward.verification.artifacts import open_artifact
 
     model, out = original.model, Path(args.out)
-    with step(console, 4):
-        out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
-        staged = Path(scratch) / out.name
-        with step(console, 4):
+    with ExitStack() as writing:
+        with step(console, 4), refusals(out):
+            staged = writing.enter_context(staged_for(target, out))
             target.write(model, source, staged, args)
         if not args.no_verify:
             with step(console, 3):
                 words = checked(original, source, open_artifact(staged).run, args)
             console.print(words, highlight=False, soft_wrap=True)
         with step(console, 4):
-            if out.is_dir():
-                shutil.rmtree(out)
-            for path in Path(scratch).iterdir():
-                path.replace(out.parent / path.name)
+            writing.close()
+
+
+@contextmanager
+def staged_for(target: Target, out: Path) -> Iterator[Path]:
+    """Where to write what takes its place at the end."""
+    names = target.names(out)
+    with new_files(out.parent, names) if target.is_file else new_folder(out, names) as folder:
+        yield folder / out.name if target.is_file else folder
 
 
 def described(out: Path) -> str:
@@ -244,14 +247,9 @@ def check_options(args: argparse.Namespace) -> None:
         raise OnwardError("--cast is for --to tensorflow, savedmodel and tflite")
     if args.quantize == "int8" and args.calibrate is None:
         raise OnwardError("--quantize int8 needs calibration data: give --calibrate data.npz")
-    out = Path(args.out)
-    if args.to == "keras":
-        from onward.backends.keras.save import check_path
-
-        check_path(out)
-    replaced = out.is_dir() and any(out.iterdir()) and not (out / "saved_model.pb").is_file()
-    if args.to == "savedmodel" and replaced:
-        raise OnwardError(f"{args.out} is a folder of something else; give another --out")
+    target = TARGETS.get(args.to)
+    if target is not None and target.check is not None:
+        target.check(Path(args.out))
 
 
 def require(package: str) -> None:
@@ -310,7 +308,7 @@ def write_report(report: Report, path: Path) -> None:
     from onward.cli.verify import write_page
 
     if path.suffix == ".json":
-        path.write_text(json.dumps(report.to_json(), indent=2), encoding="utf-8")
+        write_text(path, json.dumps(report.to_json(), indent=2))
     else:
         write_page(report, path)
 

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from onward.cli.streams import until_unread
 from onward.errors import OnwardError
+from onward.writing import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,10 +71,11 @@ def run(args: argparse.Namespace) -> int:
     history = board.add_history(options.out / "history.json", data)
     page = write(options.out, data, history, changes)[0]
     if args.markdown:
-        args.markdown.write_text(markdown(data), encoding="utf-8")
-    _show(output, data)
-    if changes is not None:
-        _show_changes(output, changes)
+        write_text(args.markdown, markdown(data))
+    with until_unread():
+        _show(output, data)
+        if changes is not None:
+            _show_changes(output, changes)
     reused = len(found.results) - found.ran
     before = f", {reused:,} taken from before" if reused else ""
     messages.print(f"[green]done:[/] {page} ({found.ran:,} run{before})", highlight=False, soft_wrap=True)

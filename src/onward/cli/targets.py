@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,10 @@ class Target:
     runner: Callable[[Model, Source], Run] | None = None
     """A function that runs the result on arrays by name, before it is written; None where what is written is run."""
     is_file: bool = False
+    names: Callable[[Path], Sequence[str]] = lambda path: [path.name]
+    """Where what is written is run: the files or, in a folder, its parts, that it consists of."""
+    check: Callable[[Path], None] | None = None
+    """Refuses a place that is taken by something else."""
 
 
 def _torch(model: Model, args: argparse.Namespace) -> Source:
@@ -103,10 +107,34 @@ def _keras_file(model: Model, source: Source, path: Path, args: argparse.Namespa
     return write_keras(source, path)
 
 
+def _keras_names(path: Path) -> Sequence[str]:
+    from onward.backends.keras.save import file_names
+
+    return file_names(path)
+
+
+def _check_keras(path: Path) -> None:
+    from onward.backends.keras.save import check_path
+
+    check_path(path)
+
+
+def _saved_model_parts(folder: Path) -> Sequence[str]:
+    from onward.backends.tensorflow.saved_model import PARTS
+
+    return PARTS
+
+
+def _check_saved_model(folder: Path) -> None:
+    from onward.backends.tensorflow.saved_model import check_folder
+
+    check_folder(folder)
+
+
 TARGETS = {
     "torch": Target("torch", _torch, _package, _run_torch),
     "tensorflow": Target("tensorflow", _tensorflow, _package, _run_tensorflow),
-    "savedmodel": Target("tensorflow", _tensorflow, _saved_model),
-    "keras": Target("keras", _keras, _keras_file, is_file=True),
+    "savedmodel": Target("tensorflow", _tensorflow, _saved_model, names=_saved_model_parts, check=_check_saved_model),
+    "keras": Target("keras", _keras, _keras_file, is_file=True, names=_keras_names, check=_check_keras),
     "tflite": Target("tensorflow", _for_tflite, _tflite, is_file=True),
 }

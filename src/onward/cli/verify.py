@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onward.cli.streams import until_unread
 from onward.cli.trust import add_trust
 from onward.errors import OnwardError
+from onward.writing import write_text
 
 if TYPE_CHECKING:
     from onward.verification.results import Report
@@ -99,12 +101,13 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.html:
         write_page(report, Path(args.html))
-    if args.json:
-        print(json.dumps(report.to_json(), indent=2))
-    else:
-        from onward.report.verify_text import show
+    with until_unread():
+        if args.json:
+            print(json.dumps(report.to_json(), indent=2))
+        else:
+            from onward.report.verify_text import show
 
-        show(report, Console(highlight=False), verbose=args.verbose)
+            show(report, Console(highlight=False), verbose=args.verbose)
     return {"same": 0, "different": 1, "failed": 2}[report.status]
 
 
@@ -158,7 +161,4 @@ def nbytes(size: str) -> int:
 def write_page(report: Report, path: Path) -> None:
     from onward.report.verify_page import page
 
-    try:
-        path.write_text(page(report), encoding="utf-8")
-    except OSError as error:
-        raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error
+    write_text(path, page(report))

@@ -1,4 +1,4 @@
-"""Files: those that claim to be models, and those that become some."""
+"""Files that claim to be models."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import re
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import BinaryIO
 
 import onnx
-import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from onward.errors import InvalidModelError
 from onward.hub import wire
 from onward.hub.stored import Source
-from onward.hub.wording import write_map
 
 _PICKLE = "a Python pickle, which is never opened because it can run code"
 _SIGNATURES: dict[bytes, str] = {  # by a pattern of the first bytes
@@ -73,37 +70,3 @@ def parse(buffer: memoryview) -> onnx.ModelProto:
         else:
             problem = "it is not an ONNX model, or it is damaged or cut short"
         raise InvalidModelError(problem) from error
-
-
-class DataFile:
-    """A file of external data: takes the tensors worth it, in the order they are written."""
-
-    SMALLEST = 4096
-    """Bytes. Also what offsets are multiples of, as the format asks, so that any tensor can be mapped."""
-
-    def __init__(self, file: BinaryIO, location: str) -> None:
-        self.file, self.location = file, location
-
-    def __call__(self, tensor: ir.TensorProtocol, proto: onnx.TensorProto) -> bool:
-        if tensor.nbytes < self.SMALLEST:
-            return False
-        offset = -(-self.file.tell() // self.SMALLEST) * self.SMALLEST
-        self.file.seek(offset)
-        tensor.tofile(self.file)  # type: ignore[attr-defined]
-        proto.data_location = onnx.TensorProto.EXTERNAL
-        entries = {"location": self.location, "offset": str(offset), "length": str(self.file.tell() - offset)}
-        write_map(proto.external_data, entries)
-        return True
-
-
-@contextmanager
-def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once it is complete, or disappears."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    file = temporary.open("xb")
-    try:
-        with file:
-            yield file
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ import onnx
 
 from onward.backends.coverage import BACKENDS, WORDS, OpStatus, split, status
 from onward.canon.upgrade.registry import ENTRIES
+from onward.writing import write_text
 
 CONTRIB = "com.microsoft"
 TITLES = {"": "ai.onnx", "removed": "ai.onnx before opset 10"}
@@ -80,7 +81,7 @@ def _row(cells: Sequence[object]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.parse_args().file.write_text(page(), encoding="utf-8")
+    write_text(parser.parse_args().file, page())
 
 
 if __name__ == "__main__":

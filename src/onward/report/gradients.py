@@ -10,6 +10,7 @@ import onnx
 
 from onward.report.coverage import versions
 from onward.training.coverage import WORDS, gradient_status, is_marked
+from onward.writing import write_text
 
 
 def ops() -> list[str]:
@@ -41,7 +42,7 @@ def page() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.parse_args().file.write_text(page(), encoding="utf-8")
+    write_text(parser.parse_args().file, page())
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onward.hub.files import replacing
 from onward.report.badge import badge
 from onward.report.scoreboard_page import page
+from onward.writing import write_text
 
 PAGE = "index.html"
 DATA = "scoreboard.json"
@@ -34,8 +34,7 @@ def write(
                 )
     (out / BADGES).mkdir(exist_ok=True)
     for path, text in texts.items():
-        with replacing(path) as file:
-            file.write(text.encode())
+        write_text(path, text)
     return list(texts)
 
 

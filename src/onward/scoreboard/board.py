@@ -19,6 +19,7 @@ from onward.scoreboard.store import STATUSES, Result
 from onward.scoreboard.types import leaf
 from onward.verification.exceptions import EXCEPTIONS
 from onward.verification.runners import find
+from onward.writing import write_text
 
 FORMAT = 1
 
@@ -135,7 +136,7 @@ def add_history(path: Path, data: Board) -> list[dict[str, Any]]:
     entry["versions"] = {name: runner["versions"] for name, runner in data["runners"].items()}
     if not history or {**history[-1], "made": ""} != {**entry, "made": ""}:
         history.append(entry)
-        path.write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
+        write_text(path, json.dumps(history, indent=1) + "\n")
     return [entry for entry in history if entry["selection"]["only"] == data["selection"]["only"]]
 
 

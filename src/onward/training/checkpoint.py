@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onward.errors import OnwardError
-from onward.hub.files import replacing
+from onward.errors import OnwardError, WritingError
+from onward.writing import new_file
 
 if TYPE_CHECKING:
     from onward.training.trainer import Trainer
@@ -48,13 +48,11 @@ def save(
         "progress": dict(progress or {}),
     }
     try:
-        with replacing(path) as file:
+        with new_file(path) as file:
             write(file, tensors, {"onward": json.dumps(about)})
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
+    except WritingError as error:
         raise CheckpointError(
-            f"{path}: the checkpoint of step {trainer.steps} cannot be written: {error.strerror or error}; "
+            f"{path}: the checkpoint of step {trainer.steps} {str(error).removeprefix(f'{path}: ')}; "
             + ("the one written before is as it was" if path.exists() else "make room, or choose another folder")
         ) from error
 
@@ -109,13 +107,6 @@ def write(file: Any, tensors: Mapping[str, Array], metadata: Mapping[str, str]) 
     file.write(text)
     for array in tensors.values():
         file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-
-
-def clear_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what a process that was killed while it wrote this checkpoint has left beside it."""
-    path = Path(path)
-    for part in path.parent.glob(f".{path.name}.*.part"):
-        part.unlink(missing_ok=True)
 
 
 def _check(path: Path, part: str, found: Mapping[str, Array], wanted: Mapping[str, Array]) -> None:

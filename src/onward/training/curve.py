@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onward.errors import OnwardError
-from onward.hub.files import replacing
+from onward.writing import new_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH, HEIGHT = 800, 480
@@ -143,8 +142,5 @@ def _text(picture: Array, x: int, y: int, text: str) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
-        with replacing(path) as file:
-            file.write(content)
-    except OSError as error:
-        raise OnwardError(f"{path}: cannot be written: {error.strerror or error}") from error
+    with new_file(path) as file:
+        file.write(content)

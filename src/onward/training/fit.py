@@ -20,6 +20,7 @@ from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.training import checkpoint as checkpoints
 from onward.training.curve import write_csv, write_png
 from onward.training.data import arrays_of, batches_in, epoch_of, rows
+from onward.writing import clear_leftovers
 
 if TYPE_CHECKING:
     from onward.training.trainer import Trainer
@@ -123,7 +124,7 @@ def fit(
     _check(epochs, batch, val, patience, every, checkpoint, resume)
     run, path = _Run(), None if checkpoint is None else Path(checkpoint)
     if path is not None:
-        checkpoints.clear_leftovers(path)
+        clear_leftovers(path)
         if resume and path.exists():
             run.load(path, trainer)
     for part in (data, val):

@@ -21,6 +21,10 @@ from onward.verification.judge import Verdict, errors, jittered_inputs, judge
 from onward.verification.pieces import Pieces, Side, Subject
 from onward.verification.results import Culprit
 from onward.verification.runners import Inputs, Outputs
+from onward.writing import new_folder
+
+DATA_SET = "test_data_set_0"
+FILES = ("README.md", "model.onnx", "source.onnx", "other.onnx", "inputs.npz", DATA_SET, "expected.npz", "actual.npz")
 
 
 def reduce(source: Subject, other: Subject, inputs: Inputs, culprit: Culprit, out: Path) -> Path:
@@ -42,13 +46,14 @@ def reduce(source: Subject, other: Subject, inputs: Inputs, culprit: Culprit, ou
         models = {"model.onnx": models["source.onnx"]}
     if any(model.nbytes > LARGEST_FILE for model in models.values()):
         raise UnsupportedError(f"the node {culprit.node!r} alone is larger than 2 GB")
-    out.mkdir(parents=True, exist_ok=True)
-    for name, model in models.items():
-        model.save(out / name, external_data=False)
-    data = _write_inputs(out, models, found.used(pieces.source))
-    for name, values in (("expected", found.expected), ("actual", found.actual)):
-        _write_arrays(out / f"{name}.npz", values)
-    (out / "README.md").write_text(_readme(source, other, culprit, found, list(models), data), encoding="utf-8")
+    with new_folder(out, FILES) as staged:
+        for name, model in models.items():
+            model.save(staged / name, external_data=False, durable=False)
+        data = _write_inputs(staged, models, found.used(pieces.source))
+        for name, values in (("expected", found.expected), ("actual", found.actual)):
+            _write_arrays(staged / f"{name}.npz", values)
+        text = _readme(source, other, culprit, found, list(models), data)
+        (staged / "README.md").write_text(text, encoding="utf-8")
     return out
 
 
@@ -67,8 +72,8 @@ def _write_inputs(out: Path, models: Mapping[str, Model], inputs: Inputs) -> str
     if all(isinstance(value, np.ndarray) and value.dtype.kind in "biufc" for value in inputs.values()):
         _write_arrays(out / "inputs.npz", inputs)
         return "inputs.npz"
-    folder = out / "test_data_set_0"
-    folder.mkdir(exist_ok=True)
+    folder = out / DATA_SET
+    folder.mkdir()
     for position, value in enumerate(next(iter(models.values())).ir.graph.inputs):
         given, name = inputs[value.name or ""], value.name or ""
         is_list = isinstance(given, list | tuple)

@@ -29,6 +29,7 @@ import onnx
 
 from onward.model import load
 from onward.verification import runners
+from onward.writing import write_text
 
 Run = Callable[[list[Any]], list[Any]]
 """Inputs, in the order of the model, to outputs, in its order."""
@@ -280,7 +281,7 @@ def main(argv: list[str] | None = None) -> int:
     passed = sum(r.outcome == "pass" for r in results)
     print(f"{passed} of {len(results)} pass")
     if args.out:
-        args.out.write_text(json.dumps([asdict(r) for r in results], indent=1))
+        write_text(args.out, json.dumps([asdict(r) for r in results], indent=1))
     return 0 if passed == len(results) else 1
 
 

@@ -6,13 +6,13 @@ import importlib
 import os
 import pkgutil
 import re
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx_ir as ir
 
@@ -30,11 +30,10 @@ from onward.canon.walk import all_nodes
 from onward.canon.weight_names import signature
 from onward.errors import ConversionError, OnwardError
 from onward.gate import remember
+from onward.writing import new_folder
 
 Trainable = bool | str | Iterable[str]
 """True: every float weight; False: none; otherwise patterns such as 'head.*'."""
-
-FILES = ("model.py", "ops.py", "weights.safetensors")
 
 
 @dataclass(frozen=True)
@@ -150,30 +149,28 @@ def choose(weights: Weights, trainable: Trainable) -> bool | list[str]:
     return frozen
 
 
-def write_package(source: Source, folder: str | os.PathLike[str]) -> Path:
-    """Write model.py, weights.safetensors and, if it is needed, ops.py: all of them, or nothing."""
-    folder = Path(folder)
-    try:
-        _write(source, folder)
+def write_package(
+    source: Source,
+    folder: str | os.PathLike[str],
+    more: Mapping[str, Callable[[BinaryIO], object] | None] | None = None,
+) -> Path:
+    """Write model.py, weights.safetensors and, if it is needed, ops.py: all of them, or nothing.
+
+    `more` are other files of the package, by name: what writes one, or None where there is none of that name now. What
+    else is in the folder stays.
+    """
+    parts: dict[str, Callable[[BinaryIO], object] | None] = {
+        "model.py": lambda file: file.write(source.model.encode()),
+        "ops.py": None if source.ops is None else lambda file: file.write((source.ops or "").encode()),
+        "weights.safetensors": lambda file: safetensors.write(file, source.tensors, source.dtypes),
+        **(more or {}),
+    }
+    with new_folder(folder, list(parts)) as staged:
+        for name, write in parts.items():
+            if write is not None:
+                with (staged / name).open("wb") as file:
+                    write(file)
         for text in (source.model, source.ops):
             if text is not None:
                 remember(text)
-    except OSError as error:
-        raise OnwardError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    return folder
-
-
-def _write(source: Source, folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
-        staged = Path(scratch)
-        (staged / "model.py").write_text(source.model, encoding="utf-8")
-        if source.ops is not None:
-            (staged / "ops.py").write_text(source.ops, encoding="utf-8")
-        with (staged / "weights.safetensors").open("wb") as file:
-            safetensors.write(file, source.tensors, source.dtypes)
-        folder.mkdir(exist_ok=True)
-        for name in FILES:  # all at first: whatever interrupts this leaves no mixture of old and new
-            (folder / name).unlink(missing_ok=True)
-        for path in staged.iterdir():
-            path.replace(folder / path.name)
+    return Path(folder)

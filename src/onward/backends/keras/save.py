@@ -19,6 +19,11 @@ def source_path(path: Path) -> Path:
     return path.with_name(f"{identifier(path.stem, 'net')}_layers.py")
 
 
+def file_names(path: Path) -> list[str]:
+    """What is written for a .keras file, by name: that file, and its source."""
+    return [path.name, source_path(path).name]
+
+
 def check_path(path: Path) -> None:
     """Refuse what Keras would not write, and to replace a file that is not ours."""
     if path.suffix != ".keras":

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onward.backends.tensorflow.target import DTYPES
 from onward.canon.infer import infer
-from onward.errors import UnsupportedError
+from onward.errors import OnwardError, UnsupportedError
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
@@ -19,6 +19,27 @@ if TYPE_CHECKING:
 SIGNATURE = "serving_default"
 REMARKS = "assets.extra/onward_casts.txt"
 """Where a SavedModel says which of its ops are computed in other dtypes; TensorFlow leaves that folder alone."""
+PARTS = (
+    "saved_model.pb",
+    "saved_model.pbtxt",
+    "fingerprint.pb",
+    "keras_metadata.pb",
+    "variables",
+    "assets",
+    "assets.extra",
+)
+"""What a SavedModel consists of: files and folders."""
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse to replace what is not a SavedModel, or what somebody has added to one."""
+    if not folder.is_dir():
+        return
+    if any(folder.iterdir()) and not (folder / "saved_model.pb").is_file():
+        raise OnwardError(f"{folder} is a folder of something else; give another --out")
+    added = folder / Path(REMARKS).parent
+    if added.is_dir() and (others := {path.name for path in added.iterdir()} - {Path(REMARKS).name}):
+        raise OnwardError(f"{added}: {min(others)} is not of Onward: move it away, or give another --out")
 
 
 def write_saved_model(source: Source, graph: ir.Graph, folder: Path) -> Path:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import onnx_ir as ir
@@ -42,12 +41,14 @@ def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]
     average.safetensors. Adapters are merged in the weights, and apart in adapters.safetensors.
     """
     source, text, files = generate(trainable)
-    folder = write_package(source, out)
-    try:
-        _write(folder, text.replace("PACKAGE.train", f"{folder.name}.train", 1), files)
-    except OSError as error:
-        raise OnwardError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    return folder
+    script = text.replace("PACKAGE.train", f"{Path(out).absolute().name}.train", 1)
+
+    def write_tensors(name: str) -> Callable[[BinaryIO], object] | None:
+        tensors = files.get(name)
+        return (lambda file: checkpoint.write(file, tensors, {})) if tensors else None
+
+    more = {name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS)}
+    return write_package(source, out, {"train.py": lambda file: file.write(script.encode()), **more})
 
 
 def generate(trainable: Trainable | Trainer) -> tuple[Source, str, Files]:
@@ -188,16 +189,3 @@ def _groups(trainable: Trainable, places: list[Place], decay: float) -> dict[Rul
             rule = trainable.rules.get(place.onnx_name, Rule(1.0, decay))
             found.setdefault(rule, []).append(place.name)
     return found
-
-
-def _write(folder: Path, text: str, files: Files) -> None:
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        staged = Path(scratch)
-        (staged / "train.py").write_text(text, encoding="utf-8")
-        for name in (STATE, AVERAGES, ADAPTERS):
-            (folder / name).unlink(missing_ok=True)
-            if tensors := files.get(name):
-                with (staged / name).open("wb") as file:
-                    checkpoint.write(file, tensors, {})
-        for path in staged.iterdir():
-            path.replace(folder / path.name)

@@ -1,0 +1,82 @@
+"""Standard output and error where they are closed, full, or no longer read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import Any, TextIO, cast
+
+REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO}
+"""What writing to a stream may fail with."""
+
+
+@contextmanager
+def checked_streams() -> Iterator[None]:
+    """Inside, both streams exist. Messages that nobody can read are dropped: the exit code tells what was done."""
+    _fill_gaps()
+    output: Any = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    messages: Any = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    with redirect_stdout(output), redirect_stderr(cast(TextIO, Messages(messages))):
+        yield
+
+
+def _fill_gaps() -> None:
+    """What is opened next must not get the number of a stream that is closed, which libraries print to.
+
+    The output is replaced by what refuses to be written to: what is printed is not lost without a word.
+    """
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, mode)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+
+
+class Messages:
+    """A stream of messages that may be lost."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            silence(self._stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def until_unread() -> Iterator[None]:
+    """Print all that is left; whoever reads it may leave before its end, as `head` does."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):  # which is how rich says it
+            raise
+
+
+def silence(stream: Any) -> None:
+    """Nothing more reaches it, not even what Python still holds for it when it ends."""
+    with suppress(OSError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

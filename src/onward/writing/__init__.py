@@ -1,0 +1,22 @@
+"""Every file and folder that Onward writes for a user: all of it, or nothing, whatever interrupts it.
+
+What is new is written beside what is there, under a name that nobody can guess, reaches the disk, and takes its place
+then, by one step of the file system. What a process that was killed has left is put right by the next one.
+"""
+
+from onward.writing.files import new_file, write_text
+from onward.writing.folders import make_folder, new_files, new_folder
+from onward.writing.staging import clear_leftovers, keep_mode, locked, real, refusals
+
+__all__ = [
+    "clear_leftovers",
+    "keep_mode",
+    "locked",
+    "make_folder",
+    "new_file",
+    "new_files",
+    "new_folder",
+    "real",
+    "refusals",
+    "write_text",
+]
