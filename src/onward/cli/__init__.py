@@ -6,9 +6,11 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from onward import __version__
 from onward.cli.streams import REFUSALS, checked_streams, silence, until_unread
+from onward.cli.supervise import supervised
 from onward.errors import OnwardError, VerificationError
 from onward.gate import trusting
 
@@ -34,8 +36,17 @@ def parser(only: str = "") -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command. Exit code 0: done; 1: the result is not the same model; 2: bad input or usage."""
-    words = sys.argv[1:] if argv is None else argv
+    """Run a command. Exit code 0: done; 1: the result is not the same model; 2: bad input or usage.
+
+    That of the process itself, which is run without arguments here, is watched by another process.
+    """
+    if argv is not None:
+        return _main(argv)
+    with checked_streams():
+        return supervised(partial(_main, sys.argv[1:]))
+
+
+def _main(words: Sequence[str]) -> int:
     code = 0
     with checked_streams():
         try:

@@ -7,7 +7,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from rich.markup import escape
 from onward.cli.targets import TARGETS, Target
 from onward.cli.trust import add_trust
 from onward.errors import ConversionError, OnwardError, RunFailure, UnsupportedError, VerificationError
+from onward.gate.budget import SECONDS, announce, within
 from onward.writing import make_folder, new_files, new_folder, refusals, write_text
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 STEPS = ("reading", "generating source", "verifying", "writing")
 EXTRAS = {"keras": "tensorflow"}
 """What brings a package, where the extra is not called as it."""
+LONGEST = 1e7
+"""Seconds that a step may be given: four months."""
 REFEREES = ("onnxruntime", "reference")
 """What says how the original behaves: the first that runs it."""
 
@@ -125,6 +128,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "--report", metavar="FILE", help="what verification found, and casts: a page, or JSON where it ends in .json"
     )
+    command.add_argument(
+        "--timeout",
+        type=seconds,
+        default=SECONDS,
+        metavar="SECONDS",
+        help=f"that reading, generating source and verifying may take, each (default: {SECONDS:g})",
+    )
     command.add_argument("--keep", action="store_true", help="write the result even if it differs from the original")
     command.add_argument("--seed", type=int, default=0, help="for the inputs that verification makes up")
     command.set_defaults(run=run)
@@ -144,7 +154,7 @@ def run(args: argparse.Namespace) -> None:
     check_options(args)
     if target is not None:
         require(target.package)
-    with step(console, 1):
+    with step(console, 1, args.timeout):
         original = read(args)
         if args.dim:
             original = replace(original, model=with_sizes(original.model, dims(args.dim)))
@@ -161,7 +171,7 @@ def run(args: argparse.Namespace) -> None:
             model.save(out)
         console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
         return
-    with step(console, 2):
+    with step(console, 2, args.timeout):
         source = target.generate(model, args)
     if target.runner is not None:
         if not args.no_verify:
@@ -260,15 +270,28 @@ def require(package: str) -> None:
         raise OnwardError(f"{title} is not installed: pip install 'onward[{EXTRAS.get(package, package)}]'")
 
 
+def seconds(text: str) -> float:
+    """A time that is given on the command line."""
+    number = float(text)
+    if not 0 < number < LONGEST:
+        raise ValueError
+    return number
+
+
+def titled(number: int) -> str:
+    return f"step {number} of {len(STEPS)}: {STEPS[number - 1]}"
+
+
 @contextmanager
-def step(console: object, number: int) -> Iterator[None]:
+def step(console: object, number: int, timeout: float | None = None) -> Iterator[None]:
     """Show which step is running; a failure says which step it was."""
     from rich.console import Console
 
     assert isinstance(console, Console)
-    title = f"step {number} of {len(STEPS)}: {STEPS[number - 1]}"
+    title = titled(number)
+    announce(doing=title)
     try:
-        with console.status(title):
+        with console.status(title), nullcontext() if timeout is None else within(timeout, "it", title):
             yield
     except OnwardError as error:
         raise type(error)(f"{title}: {error}") from error
@@ -292,8 +315,9 @@ def checked(original: Original, source: Source, run: Run, args: argparse.Namespa
         find(args.verify_on)
     whole = original.run is not None and not args.verify_on and not states_of(original.model)
     try:
-        given = original_side(original, args.model) if whole else original.model
-        report = verify(given, run, args.verify_on, args.seed, args.calibrate or original.inputs)
+        with within(args.timeout, "the check", titled(3)):
+            given = original_side(original, args.model) if whole else original.model
+            report = verify(given, run, args.verify_on, args.seed, args.calibrate or original.inputs)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
     report.notes += [f"cast: {phrase}" for phrase in source.casts]
@@ -333,7 +357,8 @@ def judged(model: Model, run: Run, args: argparse.Namespace, inputs: Inputs | No
     from onward.frontends.states import without_states
 
     try:
-        report = verify(without_states(model), run, None, args.seed, inputs)
+        with within(args.timeout, "the check", titled(3)):
+            report = verify(without_states(model), run, None, args.seed, inputs)
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
     return verdict(report, args.keep)

@@ -45,6 +45,9 @@ NODES = Bound("ONWARD_MAX_NODES", 100_000)
 FOLDED = Bound("ONWARD_MAX_FOLDED", 2**28)
 """Bytes of a constant that is computed, or made dense, while a model is converted."""
 
+MEMORY = Bound("ONWARD_MAX_MEMORY", 0)
+"""Bytes that a command may take; 0 stands for what the machine has free when the command starts."""
+
 
 def unpacked(size: int) -> int:
     """Bytes that a file of `size` bytes may unpack to."""

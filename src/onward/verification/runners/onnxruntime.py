@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import onnx
 
 from onward.errors import RunFailure, UnsupportedError
+from onward.gate.budget import stopped_by
 from onward.model import Model
 from onward.verification.files import readable
 from onward.verification.runners import Inputs, Outputs, Run, Runner, register
@@ -54,9 +56,21 @@ def _run(session: onnxruntime.InferenceSession) -> Run:
 
     def run(inputs: Inputs) -> Outputs:
         feeds = {name: _fed(value) for name, value in inputs.items()}
-        return dict(zip(names, session.run(None, feeds), strict=True))
+        with _stoppable() as options:
+            return dict(zip(names, session.run(None, feeds, options), strict=True))
 
     return run
+
+
+@contextmanager
+def _stoppable() -> Iterator[onnxruntime.RunOptions]:
+    """Options of a run that ends when its time is over."""
+    import onnxruntime
+
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = 4
+    with stopped_by(lambda: setattr(options, "terminate", True)):
+        yield options
 
 
 def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.InferenceSession:
@@ -123,7 +137,9 @@ def _run_narrow(session: onnxruntime.InferenceSession, inputs: Inputs) -> Output
             raise RunFailure("ONNX Runtime takes no strings or sequences where an output is of a narrow dtype")
         feeds[name] = fed
     names = [output.name for output in session.get_outputs()]
-    return {name: _read(value) for name, value in zip(names, session.run_with_ort_values(None, feeds), strict=True)}
+    with _stoppable() as options:
+        found = session.run_with_ort_values(None, feeds, options)
+    return {name: _read(value) for name, value in zip(names, found, strict=True)}
 
 
 def _read(value: onnxruntime.OrtValue) -> Any:
