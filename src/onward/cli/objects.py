@@ -1,11 +1,16 @@
-"""A model that the user's own code makes: `package.module:callable`."""
+"""A model that the user's own code makes: `package.module:callable`.
+
+Whoever names code asks for it to be executed, so it needs no `--trust`. A file of that name comes first, and is opened
+as a file. The current folder is searched last, so that nothing in it takes the place of what is installed.
+"""
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +25,15 @@ def is_name(text: str) -> bool:
 
 
 def built(name: str) -> Any:
-    """The object: a model, or what a function or a class without arguments makes. Modules are looked for here, too."""
+    """The object: a model, or what a function or a class without arguments makes."""
     from onward.verification.artifacts import class_name, kind_of_object
 
     module, _, attributes = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.append(here)
+    importlib.invalidate_caches()
+    _check_place(module.partition(".")[0])
     try:
         found: Any = importlib.import_module(module)
         for attribute in attributes.split("."):
@@ -39,3 +46,14 @@ def built(name: str) -> Any:
         what = f"an object of {class_name(found)}" if not inspect.ismodule(found) else "a module"
         raise OnwardError(f"{name}: it is {what}, which is no model of a known kind")
     return found
+
+
+def _check_place(name: str) -> None:
+    """Say so where a module in the current folder is meant, and one that is installed has its name."""
+    meant = [place for place in (Path(f"{name}.py"), Path(name) / "__init__.py") if place.is_file()]
+    with suppress(ValueError):
+        found = importlib.util.find_spec(name)
+        if meant and found is not None and Path(found.origin or "").resolve() != meant[0].resolve():
+            raise OnwardError(
+                f"{meant[0]} has the name of a module that comes first, {found.origin or name}: give it another name"
+            )

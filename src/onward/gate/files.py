@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from onward.errors import InvalidModelError
+from onward.errors import InvalidModelError, OnwardError
 
 SPECIAL = {
     stat.S_IFIFO: "a named pipe",
@@ -16,14 +16,14 @@ SPECIAL = {
 """What could be read without end, or not at all."""
 
 
-def ordinary(path: Path) -> Path:
+def ordinary(path: Path, error: type[OnwardError] = InvalidModelError) -> Path:
     """The path, if a file or a folder is there; what is neither is refused before anything of it is read."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise InvalidModelError(f"{path}: there is no such file or folder") from None
-    except OSError as error:
-        raise InvalidModelError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise error(f"{path}: there is no such file or folder") from None
+    except (OSError, ValueError) as problem:
+        raise error(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from problem
     if what := SPECIAL.get(stat.S_IFMT(mode)):
-        raise InvalidModelError(f"{path}: it is {what}, not a file; copy its content to a file first")
+        raise error(f"{path}: it is {what}, not a file; copy its content to a file first")
     return path

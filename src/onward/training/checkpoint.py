@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onward.errors import OnwardError, WritingError
+from onward.gate import ordinary
 from onward.writing import new_file
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="numpy") as file:
+        with safe_open(ordinary(Path(path), CheckpointError), framework="numpy") as file:
             about = json.loads((file.metadata() or {}).get("onward", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, ValueError) as error:

@@ -16,6 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import InvalidDataError, UnsupportedError
+from onward.gate import ordinary
 from onward.hub.wording import quote
 from onward.verification.fit import Array
 from onward.verification.sizes import Slot
@@ -71,6 +72,7 @@ def _coloured(pixels: Array, channels: int) -> Array:
 
 def decode(path: Path) -> Array:
     """The pixels, height x width x RGB, 0 to 255."""
+    ordinary(path, InvalidDataError)
     try:
         if importlib.util.find_spec("PIL"):
             from PIL import Image

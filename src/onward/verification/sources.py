@@ -29,6 +29,7 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from onward.errors import InvalidDataError
+from onward.gate import ordinary
 from onward.gate.arrays import read_npy, read_npz
 from onward.hub.wording import quote
 from onward.model import Model
@@ -169,12 +170,10 @@ class Reader:
     dims: Mapping[str, int]
 
     def path(self, path: Path) -> Iterator[DataSet]:
-        if path.is_dir():
+        if ordinary(path, InvalidDataError).is_dir():
             yield from self._folder(path)
-        elif path.is_file():
-            yield self._file(path, str(path))
         else:
-            raise InvalidDataError(f"{path}: there is no such file or folder")
+            yield self._file(path, str(path))
 
     def _file(self, path: Path, label: str) -> DataSet:
         suffix = path.suffix.lower()
@@ -271,7 +270,7 @@ def read_pb(path: Path, wrapped_in: tuple[str, ...]) -> Any:
         MAP: (onnx.MapProto, numpy_helper.to_dict),
     }.get(wrapped_in[0] if wrapped_in else "", (onnx.TensorProto, numpy_helper.to_array))
     try:
-        message = kind.FromString(path.read_bytes())
+        message = kind.FromString(ordinary(path, InvalidDataError).read_bytes())
         if any(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in _tensors(message)):
             raise InvalidDataError(f"{path}: its data is in another file, which is not opened")
         value = convert(message)

@@ -18,6 +18,7 @@ from onward.frontends.kernels import make_runnable
 from onward.frontends.sklearn.borrow import refuse
 from onward.frontends.sklearn.writer import ML, Data, Table, Writer
 from onward.frontends.tensorflow.convert import NEWEST, OPSET, load_rules
+from onward.gate import trusting
 from onward.model import Model
 from onward.verification.artifacts.sklearn import asked, available, in_float32, responses, rounded
 from onward.verification.compare import compare, differences, measure
@@ -31,7 +32,13 @@ ML_OPSET = 5
 
 
 def from_sklearn(
-    estimator: Any, sample: Any = None, *, methods: Sequence[str] | None = None, opset: int = OPSET, check: bool = True
+    estimator: Any,
+    sample: Any = None,
+    *,
+    methods: Sequence[str] | None = None,
+    opset: int = OPSET,
+    check: bool = True,
+    trust: bool = False,
 ) -> Model:
     """A fitted estimator or pipeline, or the file of one, as an ONNX model.
 
@@ -42,7 +49,8 @@ def from_sklearn(
     The outputs are called as the `methods` whose results they are: `predict`, and `predict_proba` or
     `decision_function`, or else `transform`, unless others are asked for. They are computed in float64, as by
     scikit-learn, and given in float32 where the sample is in float32. Unless `check` is false, the model is run on the
-    sample, beside the estimator, and not handed over if it differs.
+    sample, beside the estimator, and not handed over if it differs. `trust` lets the file of an estimator hold whatever
+    it likes; without it, types that could do more than compute are refused.
     """
     if not OLDEST <= opset <= NEWEST:
         raise OnwardError(f"opset {opset}: one from {OLDEST} to {NEWEST} can be written")
@@ -52,7 +60,8 @@ def from_sklearn(
         from onward.verification.artifacts.sklearn import loaded
 
         name = pathlib.Path(estimator).stem
-        estimator = loaded(pathlib.Path(estimator))
+        with trusting(trust):
+            estimator = loaded(pathlib.Path(estimator))
     check_fitted(estimator)
     refuse(estimator)
     given = shortened(derived(estimator) if sample is None else sample)

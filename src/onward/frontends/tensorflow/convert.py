@@ -19,6 +19,7 @@ from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.sources import concrete, held, input_names, resources
 from onward.frontends.tensorflow.translate import ASSIGNMENTS, Translator, dtype_of
 from onward.frontends.tensorflow.values import Value, Variable
+from onward.gate import trusting
 from onward.model import Model
 from onward.verification.artifacts.checkpoint import Checkpoint
 from onward.verification.artifacts.graph_def import Names
@@ -37,6 +38,7 @@ def from_tensorflow(
     checkpoint: str | os.PathLike[str] | None = None,
     opset: int = OPSET,
     allow_custom_ops: bool = False,
+    trust: bool = False,
 ) -> Model:
     """A TensorFlow function, a SavedModel, or a frozen graph, as an ONNX model.
 
@@ -44,12 +46,14 @@ def from_tensorflow(
     of a graph. `signature` is the name of one of a SavedModel's signatures, or for a function the `tf.TensorSpec` of
     each argument. `inputs` and `outputs` are names of tensors of a graph: its placeholders unless given, and what
     nothing reads; as a dict, `inputs` says their shapes too. Variables of a function, which stays as it is, or of a
-    graph have the values of a `checkpoint`, where one is given.
+    graph have the values of a `checkpoint`, where one is given. `trust` lets a file have ops that do more than compute,
+    such as to write files; without it, such files are refused.
     """
     checked_opset(opset)
     load_rules()
     saved = None if checkpoint is None else pathlib.Path(checkpoint)
-    function = concrete(source, signature, inputs, outputs, saved)
+    with trusting(trust):
+        function = concrete(source, signature, inputs, outputs, saved)
     if isinstance(source, str | os.PathLike):
         return translated(function, opset, allow_custom_ops, pathlib.Path(source).stem)
     values = None if saved is None else Checkpoint(saved).of(function.graph.variables, source)

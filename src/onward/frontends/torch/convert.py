@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from onward.errors import OnwardError
 from onward.frontends.torch.export import exported, positional
 from onward.frontends.torch.names import Dynamic
+from onward.gate import trusting
 from onward.model import Model
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def from_torch(
     output_names: Sequence[str] | None = None,
     opset: int | None = None,
     translations: Mapping[Any, Callable[..., Any]] | None = None,
+    trust: bool = False,
 ) -> Model: ...
 
 
@@ -61,6 +63,7 @@ def from_torch(
     output_names: Sequence[str] | None = None,
     opset: int | None = None,
     translations: Mapping[Any, Callable[..., Any]] | None = None,
+    trust: bool = False,
     **options: Any,
 ) -> Model | Trainable:
     """A PyTorch module as a model for inference; given a loss or an optimizer, as a trainable one.
@@ -68,7 +71,8 @@ def from_torch(
     `args` and `kwargs` are inputs such as the module is called with. `dynamic` names the dimensions that are open, by
     input: `{"x": {0: "batch"}}`; parts of a nested input are called as in the ONNX file (`pair_0`, `state_h`). Without
     it the first axis of every tensor is the batch, unless `dynamic_batch` is off. An `ExportedProgram`, or a `.pt2`
-    file of one, has its inputs and open dimensions already; `dynamic` then gives these names.
+    file of one, has its inputs and open dimensions already; `dynamic` then gives these names. `trust` lets such a file
+    hold code; without it, one that does is refused.
 
     `translations` says how ops are written that neither PyTorch's exporter nor Onward knows: by overload
     (`torch.ops.mylib.op.default`), an onnxscript function, or one that calls `onnxscript` opsets.
@@ -87,7 +91,8 @@ def from_torch(
     if options:
         raise OnwardError(f"{sorted(options)[0]} is an option of training: give a loss or an optimizer as well")
     if isinstance(module, str | os.PathLike):
-        module = opened(Path(module))
+        with trusting(trust):
+            module = opened(Path(module))
     return exported(
         module,
         positional(args),

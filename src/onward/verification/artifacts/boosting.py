@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onward.errors import InvalidModelError
+from onward.gate import harmless, opens
 from onward.model import Model
 from onward.verification.artifacts import Kind, Opened, lightgbm_text, register, xgboost_model
 from onward.verification.artifacts.matching import Declared
@@ -38,6 +39,7 @@ def _begins(pattern: re.Pattern[bytes]) -> Callable[[Path], bool]:
 is_xgboost, is_lightgbm = _begins(XGBOOST), _begins(LIGHTGBM)
 
 
+@opens(harmless)
 def xgboost_file(path: Path) -> Any:
     """The booster of a file."""
     _check(path, is_xgboost, "XGBoost")
@@ -53,6 +55,7 @@ def xgboost_file(path: Path) -> Any:
         raise InvalidModelError(f"{path}: XGBoost does not open this file: {_reason(error)}") from error
 
 
+@opens(harmless)
 def lightgbm_file(path: Path) -> Any:
     """The booster of a file."""
     _check(path, is_lightgbm, "LightGBM")
@@ -81,10 +84,12 @@ def _reason(error: Exception) -> str:
     return re.sub(r"^\[[^\]]*\]\s*\S+:\d+:\s*", "", first).strip()
 
 
+@opens(harmless)
 def open_xgboost(path: Path) -> Opened:
     return _booster(xgboost_file(path))
 
 
+@opens(harmless)
 def open_lightgbm(path: Path) -> Opened:
     return _lightgbm(lightgbm_file(path))
 

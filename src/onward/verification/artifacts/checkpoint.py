@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from onward.errors import InvalidModelError, OnwardError
+from onward.gate import ordinary
 
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VALUE = "VARIABLE_VALUE"
 
 
 class Checkpoint:
-    """A checkpoint, by the path that its files have in common, or the newest in a folder."""
+    """A checkpoint, by the path that its files have in common, or the newest in a folder: tensors, and no code."""
 
     def __init__(self, path: Path) -> None:
         import tensorflow as tf
 
         self.path = path
+        for file in [path] if path.is_dir() else path.absolute().parent.glob(f"{escape(path.name)}.*"):
+            ordinary(file)
         try:
             self._reader = tf.train.load_checkpoint(str(path))
         except (ValueError, tf.errors.OpError) as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickletools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from onward.errors import InvalidModelError
-from onward.gate import need_trust
+from onward.gate import opens
 from onward.verification.artifacts import Kind, Opened, class_name, kind_of_object, opened_object, register
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x5d\x00\x00": "lzma", b"x\x9c": "zlib"}
@@ -29,9 +30,14 @@ def recognise(path: Path) -> bool:
 _OPCODES = {opcode.code for opcode in pickletools.opcodes}
 
 
+def dangers(path: Path) -> Iterator[str]:
+    """A pickle is a program: what it does is not known before it has done it."""
+    yield "it is a pickle"
+
+
+@opens(dangers)
 def unpickled(path: Path) -> Any:
     """The object in the file, which is trusted."""
-    need_trust(path, "it is a pickle")
     import joblib
 
     try:
@@ -43,6 +49,7 @@ def unpickled(path: Path) -> Any:
     return found
 
 
+@opens(dangers)
 def open_pickle(path: Path) -> Opened:
     return opened_object(unpickled(path))
 

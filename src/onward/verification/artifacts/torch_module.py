@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
-from onward.gate import need_trust
+from onward.gate import is_trusted, opens
 from onward.gate.archive import names_in
 from onward.verification.artifacts import Kind, Opened, class_name, register
 from onward.verification.artifacts.matching import Declared
@@ -34,6 +34,19 @@ def _names(path: Path) -> set[str]:
     return {own[1] for own in parts if len(own) == 2}
 
 
+def dangers(path: Path) -> Iterator[str]:
+    """What PyTorch's reader of tensors does not take is not known before it is executed."""
+    import torch
+
+    if SCRIPT in _names(path):  # which is not opened at all
+        return
+    try:
+        torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:
+        yield "it is a pickle of more than tensors"
+
+
+@opens(dangers)
 def read_module(path: Path) -> torch.nn.Module:
     """The module that was saved whole, in a file that is trusted; weights alone are opened, but are no model."""
     import torch
@@ -43,13 +56,9 @@ def read_module(path: Path) -> torch.nn.Module:
             f"{path}: it is a TorchScript program; convert the module it was made of, or a .pt2 file of torch.export"
         )
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception:  # what the pickle holds beside tensors is not known before it is trusted
-        need_trust(path, "it is a pickle of more than tensors")
-        try:
-            found = torch.load(path, map_location="cpu", weights_only=False)
-        except Exception as error:
-            raise InvalidModelError(f"{path}: PyTorch does not open it: {type(error).__name__}: {error}") from error
+        found = torch.load(path, map_location="cpu", weights_only=not is_trusted())
+    except Exception as error:
+        raise InvalidModelError(f"{path}: PyTorch does not open it: {type(error).__name__}: {error}") from error
     if isinstance(found, torch.nn.Module):
         return found
     if isinstance(found, Mapping):
@@ -61,6 +70,7 @@ def read_module(path: Path) -> torch.nn.Module:
     raise InvalidModelError(f"{path}: it holds an object of {class_name(found)}, which is no module")
 
 
+@opens(dangers)
 def open_saved(path: Path) -> Opened:
     return open_module(read_module(path), ())
 
