@@ -7,8 +7,11 @@ import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import tempfile
+import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -61,7 +64,7 @@ def library(source: str) -> Path | None:
         digest = hashlib.sha256(f"{_machine()}\n{source}".encode()).hexdigest()[:32]
         folder = _folder()
         path = folder / f"{digest}.so"
-        return path if path.exists() or _compiled(source, path) else None
+        return path if _is_own(path, stat.S_ISREG) or _compiled(source, path) else None
     except (OSError, subprocess.SubprocessError):
         return None
 
@@ -82,16 +85,40 @@ def loaded(source: str) -> ctypes.CDLL | None:
 
 @cache
 def _folder() -> Path:
-    """The user's own folder for what is compiled, readable by nobody else; a temporary one where it cannot be had."""
+    """The user's own folder for what is compiled, which nobody else can write to; one for this process where it can."""
     default = Path.home() / ("Library/Caches" if platform.system() == "Darwin" else ".cache")
-    path = Path(os.environ.get("XDG_CACHE_HOME") or default) / "onward" / "kernels"
+    above = Path(os.environ.get("XDG_CACHE_HOME") or default) / "onward"
+    path = above / "kernels"
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if path.stat().st_uid == os.getuid() and os.access(path, os.W_OK | os.X_OK):
+        above.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.mkdir(exist_ok=True, mode=0o700)
+        shared = next((place for place in (path, above) if not _is_own(place, stat.S_ISDIR)), None)
+        if shared is None and os.access(path, os.W_OK | os.X_OK):
             return path
+        if shared is not None:
+            warnings.warn(
+                f"{shared}: it is not a folder that only you can write to, so kernels that were compiled before are not"
+                " used; remove it, or take the rights of others away (chmod go-w)",
+                stacklevel=2,
+            )
     except OSError:
         pass
-    return Path(tempfile.mkdtemp(prefix="onward-kernels-"))
+    return Path(_temporary().name)
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    """It goes with the process."""
+    return tempfile.TemporaryDirectory(prefix="onward-kernels-")
+
+
+def _is_own(path: Path, of_kind: Callable[[int], bool]) -> bool:
+    """Whether it is the user's, no link, and nobody else can write to it: what is in it will be executed."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return of_kind(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _compiled(source: str, path: Path) -> bool:
@@ -103,5 +130,6 @@ def _compiled(source: str, path: Path) -> bool:
         done = subprocess.run(command, capture_output=True, timeout=300, check=False)
         if done.returncode:
             return False
+        made.chmod(0o700)
         made.replace(path)
     return True
