@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +10,16 @@ import ml_dtypes  # noqa: F401  so that numpy knows the names of its dtypes
 import numpy as np
 import onnx_ir as ir
 
-from onward.errors import UnsupportedError
-from onward.gate.archive import archive, is_archive, names_in
+from onward.gate import is_trusted, opens
+from onward.gate.archive import archive, is_archive
 from onward.verification.artifacts import Kind, Opened, named, register
 from onward.verification.artifacts.matching import Declared
+from onward.verification.artifacts.pt2_archive import OLD_PROGRAM, damage, parts_of
 from onward.verification.runners import Inputs, Outputs
 from onward.verification.runners.torch import to_framework, to_numpy
 
 if TYPE_CHECKING:
     import torch
-
-OBJECTS = ("custom_obj", "opaque_obj")
-"""How the names of pickled objects begin."""
-ONLY_WEIGHTS = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 
 
 def recognise(path: Path) -> bool:
@@ -33,7 +28,7 @@ def recognise(path: Path) -> bool:
         return False
     with archive(path) as found:
         kind = next((name for name in found.names if PurePosixPath(name).name == "archive_format"), None)
-        return "serialized_exported_program.json" in found.names or (kind is not None and found.read(kind) == b"pt2")
+        return OLD_PROGRAM in found.names or (kind is not None and found.read(kind) == b"pt2")
 
 
 def open_pt2(path: Path) -> Opened:
@@ -68,27 +63,21 @@ def outputs_of(found: Any) -> Outputs:
     return named([to_numpy(value) for value in pytree.tree_leaves(found) if isinstance(value, torch.Tensor)])
 
 
+def dangers(path: Path) -> Iterable[str]:
+    with parts_of(path) as parts:
+        yield from parts.dangers()
+
+
+@opens(dangers)
 def read_program(path: Path) -> torch.export.ExportedProgram:
-    """Nothing of the file is executed: it may hold pickles, of which only those of plain tensors are opened."""
+    """As PyTorch opens it, where the file is trusted; else it is read as data, and PyTorch sees what was checked."""
     import torch
 
-    names = [PurePosixPath(name) for name in names_in(path)]
-    if any(name.name.startswith(OBJECTS) for name in names):
-        raise UnsupportedError(f"{path}: it holds pickled objects, which could execute anything when they are loaded")
-    with _only_weights():
-        return torch.export.load(path)
-
-
-@contextmanager
-def _only_weights() -> Iterator[None]:
-    before = os.environ.get(ONLY_WEIGHTS)
-    os.environ[ONLY_WEIGHTS] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[ONLY_WEIGHTS]
-        if before is not None:
-            os.environ[ONLY_WEIGHTS] = before
+    if is_trusted():
+        with damage(path):
+            return torch.export.load(path)
+    with parts_of(path) as parts:
+        return parts.program()
 
 
 def _declared(program: torch.export.ExportedProgram, names: list[str]) -> list[Declared]:
