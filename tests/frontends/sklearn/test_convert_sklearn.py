@@ -87,7 +87,7 @@ def test_pickles_are_opened_where_they_are_trusted(
 
 BAD = {
     "cut off": (["cut.skops"], "it is no model of a known kind"),
-    "own class": (["own.skops"], "test_convert_sklearn.Doubling, which could execute code; --trust opens it"),
+    "own class": (["own.skops"], "test_convert_sklearn.Doubling, which could execute anything when it is opened"),
     "sample for another kind": (["numbers.npy", "--sample", "table.csv"], "--sample is for models of other frameworks"),
     "strings without a sample": (["pipeline.skops"], "as no sample is given: give one"),
     "unfitted": (["unfitted.skops", "--sample", "numbers.npy"], "LinearRegression is not fitted"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
-from onward.gate import is_trusted
-from onward.gate.archive import names_in
-from onward.verification.artifacts import Kind, Opened, register
+from onward.gate import opens
+from onward.gate.archive import archive, names_in
+from onward.verification.artifacts import Kind, Opened, register, skops_schema
 from onward.verification.artifacts.matching import Declared
 from onward.verification.runners import Inputs, Outputs
 from onward.verification.tables import derived, feeds, like, shortened
@@ -83,33 +84,32 @@ def _array(result: Any) -> Any:
     return np.asarray(array.tolist()) if array.dtype.kind == "O" else array
 
 
-HARMLESS = re.compile(
-    r"sklearn\.(?!datasets\.).*|(xgboost|lightgbm)\.\w+\.[A-Z]\w*|collections\.OrderedDict|numpy\.(dtype|mean)"
-    r"|scipy\.(interpolate\._bsplines\.BSpline|sparse\._csr\.csr_(array|matrix))"
-    r"|scipy\._lib\.array_api_compat\.numpy\._aliases\.asarray"
-)
-"""Types that estimators are made of, beyond those that skops trusts: none of them does anything when it is opened."""
-
-
 def recognise(path: Path) -> bool:
     return SCHEMA in names_in(path)
 
 
+def dangers(path: Path) -> Iterable[str]:
+    with archive(path) as found, _damage(path):
+        yield from skops_schema.dangers(json.loads(found.read(SCHEMA)))
+
+
+@opens(dangers)
 def loaded(path: Path) -> Any:
-    """The estimator of a .skops file; types that could do harm are refused, unless the user trusts the file."""
-    if not path.is_file():
-        raise OnwardError(f"{path}: there is no such file")
+    """The estimator of a .skops file."""
     if not recognise(path):
         raise InvalidModelError(f"{path}: it is no .skops file")
     from skops.io import get_untrusted_types, load
 
+    with _damage(path):
+        return load(path, trusted=get_untrusted_types(file=path))
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
     try:
-        unknown = get_untrusted_types(file=path)
-        if not is_trusted() and (doubtful := [name for name in unknown if not HARMLESS.fullmatch(name)]):
-            raise UnsupportedError(
-                f"{path}: it holds {', '.join(doubtful)}, which could execute code; --trust opens it"
-            )
-        return load(path, trusted=unknown)
+        yield
+    except InvalidModelError as error:
+        raise InvalidModelError(f"{path}: {error}") from error
     except OnwardError:
         raise
     except Exception as error:
