@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +17,7 @@ import pytest
 import torch
 from networks import NETWORKS, batches, network, onnx_of
 from onnx import TensorProto, helper, numpy_helper, parser
+from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
 import onward
@@ -78,7 +80,8 @@ def curves(
     averages = [module.load_average(net)] if "average" in options else []
     optimizer = module.load_optimizer(net)
     found = module.train(net, optimizer, given, *averages)
-    module.save(net, *([optimizer] if hasattr(module, "SLOTS") else []), *averages)
+    module.save(net, *([optimizer] if hasattr(module, "SLOTS") else []), *averages, step=trainer.steps, epoch=0)
+    assert module.load_progress() == (trainer.steps, 0)
     return expected, found, trainer, net
 
 
@@ -196,27 +199,111 @@ def test_inference_mode_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert not net.training
 
 
+def script(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the training loop of a package, as a user does."""
+    command = [sys.executable, "-m", f"{folder.name}.train", "data.npz", *options]
+    env = os.environ | environment
+    return subprocess.run(command, cwd=folder.parent, env=env, check=False, capture_output=True, text=True)
+
+
+def exported(folder: Path, name: str = "mlp", **options: Any) -> Path:
+    """The package of a training that has not begun, with data for it beside."""
+    model = onnx_of(network(name), NETWORKS[name].data(4), training=name == "dropout")
+    to_torch_package(prepare(model, **options), folder)
+    x, y = batches(name, 1, 256)[0]
+    np.savez(folder.parent / "data.npz", x=x.numpy(), labels=y.numpy())
+    return folder
+
+
+def state_of(folder: Path) -> dict[str, Any]:
+    return {path.name: load_tensors(path.read_bytes()) for path in folder.glob("*.safetensors")}
+
+
 def test_main_trains_and_goes_on_from_what_it_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = prepare(onnx_of(network("mlp"), torch.randn(4, 12)), "cross_entropy", Adam(lr=1e-2))
-    to_torch_package(made, tmp_path / "net")
-    x, y = batches("mlp", 1, 256)[0]
-    np.savez(tmp_path / "data.npz", x=x.numpy(), labels=y.numpy())
-    runs = [
-        subprocess.run(
-            [sys.executable, "-m", "net.train", "data.npz", "--epochs", "2"],
-            cwd=tmp_path,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for _ in range(2)
-    ]
-    losses = [float(line.split()[-1]) for run in runs for line in run.splitlines()]
-    assert len(losses) == 4
+    folder = exported(tmp_path / "net", optimizer=Adam(lr=1e-2))
+    runs = [script(folder, "--epochs", "2") for _ in range(2)]
+    losses = [float(line.split()[-1]) for run in runs for line in run.stdout.splitlines()]
+    assert len(losses) == 4 and "epoch 4: " in runs[1].stdout
     assert losses == sorted(losses, reverse=True)
-    module: Any = imported(tmp_path / "net", monkeypatch)
+    module: Any = imported(folder, monkeypatch)
     optimizer = module.load_optimizer(module.load())
     assert {float(own["step"]) for own in optimizer.state.values()} == {4 * 256 / 32}
+    assert module.load_progress() == (4 * 256 // 32, 4)
+
+
+RESUMED: dict[str, dict[str, Any]] = {
+    "mlp": {"optimizer": SGD(lr=0.1), "schedule": Warmup(5, Cosine(30, 0.1)), "accumulate": 3},
+    "dropout": {"optimizer": Adam(lr=1e-2), "schedule": Steps(5, 0.5), "average": 0.9},
+}
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_two_runs_are_one_of_twice_the_length(name: str, tmp_path: Path) -> None:
+    """The same steps at the same learning rates, on the same batches, with the same masks of dropout."""
+    parts, whole = (exported(tmp_path / folder, name, **RESUMED[name]) for folder in ("parts", "whole"))
+    curve = [line for _ in range(2) for line in script(parts, "--epochs", "1").stdout.splitlines()]
+    assert script(whole, "--epochs", "2").stdout.splitlines() == curve and len(curve) == 2
+    once, twice = state_of(whole), state_of(parts)
+    assert once.keys() == twice.keys()
+    for file, tensors in once.items():
+        torch.testing.assert_close(tensors, twice[file], rtol=0, atol=0)
+
+
+def test_a_copy_for_each_process_is_not_trained(tmp_path: Path) -> None:
+    folder = exported(tmp_path / "net", optimizer=SGD(lr=0.1))
+    before = state_of(folder)
+    done = script(folder, WORLD_SIZE="2", RANK="0", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr == "WORLD_SIZE=2: each process would train a copy of its own; start one by python\n"
+    torch.testing.assert_close(state_of(folder), before, rtol=0, atol=0)
+    assert script(folder, WORLD_SIZE="1", RANK="0").returncode == 0
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+
+left, replace = int(sys.argv[1]), Path.replace
+
+
+def counted(self, target):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(self, target)
+
+
+Path.replace = counted
+sys.argv[1:] = ["data.npz"]
+from net.train import main
+
+main()
+"""
+
+
+def test_a_kill_while_it_saves_mixes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between moving its files to their places, one of which is the weights and one the optimizer's state."""
+    folder = exported(tmp_path / "net", optimizer=SGD(lr=0.1, momentum=0.9), average=0.9)
+    assert script(folder).returncode == 0
+    (tmp_path / "killed.py").write_text(KILLED)
+    files = {path.name: path.read_bytes() for path in folder.glob("*.*")}
+    assert script(folder).returncode == 0
+    later = state_of(folder)
+    outcomes = []
+    for moves in range(5):
+        for path in folder.glob("*.part"):
+            path.unlink()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        before = state_of(folder)
+        done = subprocess.run([sys.executable, "killed.py", str(moves)], cwd=tmp_path, check=False, capture_output=True)
+        assert done.returncode == -9
+        module: Any = imported(folder, monkeypatch)
+        step, _ = module.load_progress()
+        outcomes.append(step)
+        torch.testing.assert_close(state_of(folder), before if step == 8 else later, rtol=0, atol=0)
+    assert outcomes == [8, 16, 16, 16, 16]
 
 
 def test_averages_go_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

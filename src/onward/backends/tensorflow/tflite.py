@@ -17,7 +17,6 @@ from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
 from onward.backends.tensorflow.lite import carry_grids, pad_pools
 from onward.backends.tensorflow.saved_model import SIGNATURE, argument_names, traced
 from onward.errors import OnwardError, UnsupportedError
-from onward.writing import new_file
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
@@ -74,8 +73,7 @@ def write_tflite(
     """
     content = convert(source, graph, quantize, samples, select_tf_ops)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with new_file(path) as file:
-        file.write(content)
+    path.write_bytes(content)
     return path
 
 

@@ -53,7 +53,7 @@ class Script:
             parts.append(self._load_average(self.average))
         if self._scheduled:
             parts.append(self._rate())
-        parts += [self._train(), REPLACE, self._save(), BATCHES, self._main()]
+        parts += [self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
         body = "\n\n\n".join("\n".join(part) if isinstance(part, list) else part.strip("\n") for part in parts)
         return f'{body}\n\n\nif __name__ == "__main__":\n    main()\n'
 
@@ -64,9 +64,10 @@ class Script:
     def _head(self) -> list[str]:
         after = f"after {self.steps} steps" if self.steps else "from its first step on"
         inputs = ", ".join(f"{_quoted(name)}: {dtype}" for name, dtype in {**self.data, **self.labels}.items())
-        imports = ["import argparse"]
+        imports = ["import argparse", "import json"]
         if self._scheduled and "math." in factor(self.schedule or Constant()):
             imports.append("import math")
+        imports.append("import os")
         own = type(self.optimizer) in OWN
         constants = wrap(f"INPUTS = {{{inputs}}}")
         if self.slots:
@@ -194,7 +195,7 @@ class Script:
         given = {"optimizer": "torch.optim.Optimizer"} if self.slots else {}
         given |= {"average": "AveragedModel"} if self.average is not None else {}
         arguments = ", ".join(["net: Model", *(f"{name}: {kind}" for name, kind in given.items())])
-        body = ['weights, now = load_file(FOLDER / "weights.safetensors"), net.state_dict()']
+        body = ['weights, now = load_file(FOLDER / "weights.safetensors"), net.state_dict()', "files = {}"]
         if self.adapters:
             body += ADAPTED.strip("\n").splitlines()
         body += WEIGHTS.strip("\n").splitlines()
@@ -203,9 +204,9 @@ class Script:
         if self.average is not None:
             body += AVERAGE.strip("\n").splitlines()
         return [
-            f"def save({arguments}) -> None:",
-            '    """Write everything to where it is read from."""',
-            *_indented(body),
+            *wrap(f"def save({arguments}, *, step: int, epoch: int) -> None:"),
+            '    """Write everything to where it is read from: all of it or nothing, whatever interrupts this."""',
+            *_indented([*body, *SAVED.strip("\n").splitlines()]),
         ]
 
     def _rate(self) -> list[str]:
@@ -253,8 +254,7 @@ class Script:
         names = ", ".join({**self.data, **self.labels})
         own = [*(["optimizer"] if self.slots else []), *(["average"] if self.average is not None else [])]
         more = ", average" if self.average is not None else ""
-        more += ", args.start" if self._scheduled else ""
-        start = f'    parser.add_argument("--start", type=int, default={self.steps}, help="steps made before")'
+        more += ", step" if self._scheduled else ""
         per = "" if self.accumulate == 1 else f" // {self.accumulate}"
         return [
             "def main() -> None:",
@@ -262,18 +262,20 @@ class Script:
             *_indented(wrap(f'parser.add_argument("data", help={_quoted(f"an .npz file with {names}")})')),
             '    parser.add_argument("--epochs", type=int, default=1)',
             '    parser.add_argument("--batch", type=int, default=32, help="samples of a batch")',
-            *([start] if self._scheduled else []),
             "    args = parser.parse_args()",
+            "    check_alone()",
             "    with np.load(args.data) as file:",
             "        data = {name: torch.from_numpy(file[name]).to(dtype) for name, dtype in INPUTS.items()}",
+            "    step, before = load_progress()",
             f"    net = {'load_adapted' if self.adapters else 'load'}()",
             "    optimizer = load_optimizer(net)",
             *(["    average = load_average(net)"] if self.average is not None else []),
-            "    for epoch in range(1, args.epochs + 1):",
+            "    for epoch in range(before + 1, before + args.epochs + 1):",
+            "        torch.manual_seed(epoch)  # an epoch is the same, however often training was interrupted before",
             f"        losses = train(net, optimizer, batches_of(data, args.batch){more})",
-            *([f"        args.start += len(losses){per}"] if self._scheduled else []),
+            f"        step += len(losses){per}",
+            *_indented(wrap(f"save({', '.join(['net', *own])}, step=step, epoch=epoch)"), 2),
             '        print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
-            f"    save({', '.join(['net', *own])})",
         ]
 
 
@@ -286,12 +288,23 @@ def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:
 
 
 AVERAGING = "AveragedModel, get_ema_multi_avg_fn"
-REPLACE = '''
-def replace_file(path: Path, tensors: Batch) -> None:
-    """Write a file as a whole or not at all: the old one may still be read from."""
-    part = path.with_suffix(".part")
-    save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, part)
-    part.replace(path)
+PROGRESS = '''
+def load_progress() -> tuple[int, int]:
+    """The steps and epochs that were made; a run that ended while it moved what it had written is finished first."""
+    progress = json.loads((FOLDER / "progress.json").read_text())
+    for name in progress["written"]:
+        if (FOLDER / f"{name}.part").exists():
+            (FOLDER / f"{name}.part").replace(FOLDER / name)
+    if progress["written"]:
+        note_progress(progress["step"], progress["epoch"], [])
+    return progress["step"], progress["epoch"]
+
+
+def note_progress(step: int, epoch: int, written: list[str]) -> None:
+    """`written` are files that are complete, but not in their places yet."""
+    part = FOLDER / "progress.json.part"
+    part.write_text(json.dumps({"step": step, "epoch": epoch, "written": written}))
+    part.replace(FOLDER / "progress.json")
 '''
 ADAPTED = """
 adapters = {}
@@ -300,21 +313,34 @@ for name in ADAPTERS:
     now[name] = getattr(module, own)
     parts = module.parametrizations[own].state_dict()
     adapters |= {f"{name}.{key}": tensor for key, tensor in parts.items()}
-replace_file(FOLDER / "adapters.safetensors", adapters)
+files["adapters.safetensors"] = adapters
 """
 WEIGHTS = """
 trained = {name: now[name] for name in weights if name in now and now[name].dtype == weights[name].dtype}
-replace_file(FOLDER / "weights.safetensors", {**weights, **trained})
+files["weights.safetensors"] = {**weights, **trained}
 """
 STATE = """
 state = optimizer.state_dict()["state"]
 names = names_of(net, optimizer)
 slots = {f"{names[index]}.{slot}": own[slot] for index, own in state.items() for slot in SLOTS}
-replace_file(FOLDER / "optimizer.safetensors", slots)
+files["optimizer.safetensors"] = slots
 """
 AVERAGE = """
-replace_file(FOLDER / "average.safetensors", dict(average.module.named_parameters()))
+files["average.safetensors"] = dict(average.module.named_parameters())
 """
+SAVED = """
+for name, tensors in files.items():
+    save_file({key: tensor.detach().contiguous() for key, tensor in tensors.items()}, FOLDER / f"{name}.part")
+note_progress(step, epoch, list(files))
+load_progress()
+"""
+ALONE = '''
+def check_alone() -> None:
+    """Processes that torchrun or mpirun start would each train a copy of their own, and write over each other."""
+    for name in ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]:
+        if int(os.environ.get(name) or 1) > 1:
+            raise SystemExit(f"{name}={os.environ[name]}: each process would train a copy of its own; start one by python")
+'''
 BATCHES = '''
 def batches_of(data: Batch, size: int) -> Iterator[Batch]:
     """Cut into batches, in a new order each time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 Files = Mapping[str, Mapping[str, Array]]
 STATE, AVERAGES, ADAPTERS = "optimizer.safetensors", "average.safetensors", "adapters.safetensors"
+PROGRESS = "progress.json"
 
 
 def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]) -> Path:
     """Write a package as `onward convert` does, with a `train.py` that goes on where the training is.
 
     `trainable` is prepared or was read from a file; a trainer is taken as it is now. The package holds model.py, the
-    weights, ops.py if it is needed, train.py and, once a step was made, optimizer.safetensors and
+    weights, ops.py if it is needed, train.py, progress.json and, once a step was made, optimizer.safetensors and
     average.safetensors. Adapters are merged in the weights, and apart in adapters.safetensors.
     """
     source, text, files = generate(trainable)
@@ -47,8 +49,16 @@ def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]
         tensors = files.get(name)
         return (lambda file: checkpoint.write(file, tensors, {})) if tensors else None
 
-    more = {name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS)}
-    return write_package(source, out, {"train.py": lambda file: file.write(script.encode()), **more})
+    progress = json.dumps({"step": _now(trainable)[0].step, "epoch": 0, "written": []})
+    return write_package(
+        source,
+        out,
+        {
+            "train.py": lambda file: file.write(script.encode()),
+            PROGRESS: lambda file: file.write(progress.encode()),
+            **{name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS)},
+        },
+    )
 
 
 def generate(trainable: Trainable | Trainer) -> tuple[Source, str, Files]:
