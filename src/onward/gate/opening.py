@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from onward.gate.archive import check_archive
 from onward.gate.files import ordinary
+from onward.gate.hdf5 import check_hdf5
 from onward.gate.trust import is_trusted, need_trust
 
 P = ParamSpec("P")
@@ -30,6 +31,7 @@ def opens(dangers: Dangers) -> Callable[[Opener[P, T]], Opener[P, T]]:
         def guarded(path: str | os.PathLike[str], /, *args: P.args, **kwargs: P.kwargs) -> T:
             place = ordinary(Path(path))
             check_archive(place)
+            check_hdf5(place)
             if not is_trusted():
                 for danger in dangers(place):
                     need_trust(place, danger)
