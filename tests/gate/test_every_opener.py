@@ -229,7 +229,9 @@ READERS = {
 ALLOWED = {
     "backends/emit/execute.py:run_in": "source that was generated in this process",
     "backends/tensorflow/runtime/weights.py:load": "tensors, by generated code in the user's own program",
+    "cli/supervise.py:_end_with": "the C library that Python itself runs on",
     "gate/arrays.py:load": "the one reader of arrays, which opens no pickles",
+    "gate/hdf5.py:total": "in a process of its own, before anything is opened",
     "gate/running.py:run_source": "the one place where source in files is executed: it checks each",
     "training/checkpoint.py:read": "tensors",
     "training/info.py:load": "ONNX",
@@ -241,9 +243,10 @@ ALLOWED = {
     "verification/artifacts/tflite.py:_interpreter": "called by `open_tflite`",
     "verification/artifacts/torch_module.py:dangers": "PyTorch's reader of tensors alone",
     "verification/artifacts/graph_def.py:graph_function": "called by `open_graph`",
-    "verification/artifacts/pt2.py:read_program": "called by `open_pt2`",
+    "verification/artifacts/pt2_archive.py:_unpickled": "PyTorch's reader of tensors alone",
     "verification/artifacts/saved_model.py:signature_of": "called by `open_saved_model`",
     "verification/isolate.py:serve": "what the parent process sends",
+    "writing/exchange.py:_renameat2": "the C library that Python itself runs on",
 }
 """Calls outside of functions that are declared with `@opens`, and why they may be there."""
 
