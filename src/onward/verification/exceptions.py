@@ -7,6 +7,13 @@ RANDOM = "the expected output is one random draw; its statistics are tested inst
 
 NOISE = "the expected output holds rounding noise of numpy's FFT, 1.9e-7 where the exact answer, and ours, is 0"
 
+ROUNDING = (
+    "Softmax of numbers that are equal, near 9.5e9: the last bit of one decides; what it is given is tested instead"
+)
+
+SOMETIMES = {RANDOM, ROUNDING}
+"""Reasons that do not keep a case from passing: by a draw, or on one processor and not on another."""
+
 FORMAT = "TensorFlow decodes BMP, JPEG, PNG and WebP only; a decoder in Python could not be saved with the model"
 
 DRAWS = dict.fromkeys(
@@ -25,6 +32,7 @@ TENSORFLOW = DRAWS | {
     "test_image_decoder_decode_jpeg2k_rgb": FORMAT,
     "test_image_decoder_decode_pnm_rgb": FORMAT,
     "test_image_decoder_decode_tiff_rgb": FORMAT,
+    "test_squeezenet": ROUNDING,
 }
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
