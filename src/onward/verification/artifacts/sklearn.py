@@ -17,6 +17,7 @@ from onward.gate import opens
 from onward.gate.archive import archive, names_in
 from onward.verification.artifacts import Kind, Opened, register, skops_schema
 from onward.verification.artifacts.matching import Declared
+from onward.verification.artifacts.sklearn_parts import check_parts
 from onward.verification.runners import Inputs, Outputs
 from onward.verification.tables import derived, feeds, like, shortened
 
@@ -101,7 +102,9 @@ def loaded(path: Path) -> Any:
     from skops.io import get_untrusted_types, load
 
     with _damage(path):
-        return load(path, trusted=get_untrusted_types(file=path))
+        found = load(path, trusted=get_untrusted_types(file=path))
+        check_parts(found)
+        return found
 
 
 @contextmanager
