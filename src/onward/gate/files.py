@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from onward.errors import InvalidModelError, OnwardError
@@ -14,16 +16,33 @@ SPECIAL = {
     stat.S_IFBLK: "a device",
 }
 """What could be read without end, or not at all."""
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def is_own(path: Path, of_kind: Callable[[int], bool]) -> bool:
+    """Whether it is the user's, no link, and nobody else can write to it: what is in it will be executed."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    if not hasattr(os, "getuid"):
+        return of_kind(found.st_mode)
+    return of_kind(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & OTHERS_WRITE
+
+
+def special(path: Path) -> str:
+    """What it is that is there, if neither a file nor a folder: 'a device'."""
+    return SPECIAL.get(stat.S_IFMT(path.stat().st_mode), "")
 
 
 def ordinary(path: Path, error: type[OnwardError] = InvalidModelError) -> Path:
     """The path, if a file or a folder is there; what is neither is refused before anything of it is read."""
     try:
-        mode = path.stat().st_mode
+        what = special(path)
     except FileNotFoundError:
         raise error(f"{path}: there is no such file or folder") from None
     except (OSError, ValueError) as problem:
         raise error(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from problem
-    if what := SPECIAL.get(stat.S_IFMT(mode)):
+    if what:
         raise error(f"{path}: it is {what}, not a file; copy its content to a file first")
     return path

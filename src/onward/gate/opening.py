@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -21,6 +22,8 @@ Dangers = Callable[[Path], Iterable[str]]
 It reads the file as data, with bounds, and executes nothing. What it does not know, it reports.
 """
 Opener = Callable[Concatenate[Path, P], T]
+_PASSED: ContextVar[frozenset[tuple[Path, Dangers]]] = ContextVar("passed", default=frozenset())
+"""What was let through and is being opened: an opener that calls another one does not look twice."""
 
 
 def opens(dangers: Dangers) -> Callable[[Opener[P, T]], Opener[P, T]]:
@@ -30,12 +33,18 @@ def opens(dangers: Dangers) -> Callable[[Opener[P, T]], Opener[P, T]]:
         @functools.wraps(function)
         def guarded(path: str | os.PathLike[str], /, *args: P.args, **kwargs: P.kwargs) -> T:
             place = ordinary(Path(path))
-            check_archive(place)
-            check_hdf5(place)
-            if not is_trusted():
-                for danger in dangers(place):
-                    need_trust(place, danger)
-            return function(place, *args, **kwargs)
+            key = (place, dangers)
+            if key not in _PASSED.get():
+                check_archive(place)
+                check_hdf5(place)
+                if not is_trusted():
+                    for danger in dangers(place):
+                        need_trust(place, danger)
+            before = _PASSED.set(_PASSED.get() | {key})
+            try:
+                return function(place, *args, **kwargs)
+            finally:
+                _PASSED.reset(before)
 
         marked: Any = guarded
         marked.dangers = dangers

@@ -12,8 +12,9 @@ import os
 import stat
 from pathlib import Path
 
+from onward.gate.files import is_own
+
 MODE_FOLDER, MODE_FILE = 0o700, 0o600
-OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def remember(source: str | bytes) -> None:
@@ -21,7 +22,7 @@ def remember(source: str | bytes) -> None:
     with contextlib.suppress(OSError, RuntimeError):
         path = _list()
         path.parent.mkdir(MODE_FOLDER, parents=True, exist_ok=True)
-        if not _is_private(path.parent) or is_written(source):
+        if not is_own(path.parent, stat.S_ISDIR) or is_written(source):
             return
         place = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), MODE_FILE)
         try:
@@ -34,7 +35,7 @@ def is_written(source: str | bytes) -> bool:
     """Whether Onward wrote this source, byte for byte."""
     with contextlib.suppress(OSError, RuntimeError):
         path = _list()
-        if _is_private(path.parent) and _is_private(path):
+        if is_own(path.parent, stat.S_ISDIR) and is_own(path, stat.S_ISREG):
             return _digest(source) in path.read_text("ascii", errors="replace").split()
     return False
 
@@ -42,14 +43,6 @@ def is_written(source: str | bytes) -> bool:
 def _list() -> Path:
     home = os.environ.get("XDG_DATA_HOME", "")
     return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "share") / "onward" / "written"
-
-
-def _is_private(path: Path) -> bool:
-    """Whether it is the user's own, and nobody else can write it."""
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode) or not hasattr(os, "getuid"):
-        return not stat.S_ISLNK(found.st_mode)
-    return found.st_uid == os.getuid() and not found.st_mode & OTHERS_WRITE
 
 
 def _digest(source: str | bytes) -> str:

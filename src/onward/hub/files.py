@@ -14,6 +14,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from onward.errors import InvalidModelError
+from onward.gate.files import special
 from onward.hub import wire
 from onward.hub.stored import Source
 
@@ -35,7 +36,7 @@ def opened(path: pathlib.Path) -> Iterator[Source]:
     """A file, mapped; its size is limited by protobuf. It is closed with the last tensor whose weights stay in it."""
     try:
         if path.exists() and not path.is_file():
-            raise InvalidModelError(f"it is a {'folder' if path.is_dir() else 'device'}, not a file")
+            raise InvalidModelError(f"it is {special(path) or 'a folder'}, not a file")
         file = path.open("rb", buffering=0)
     except (OSError, ValueError) as error:
         raise InvalidModelError(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -11,9 +11,10 @@ import stat
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+
+from onward.gate.files import is_own
 
 SWITCH = "ONWARD_KERNELS"
 """The environment variable that turns compiled kernels off: 0."""
@@ -64,7 +65,7 @@ def library(source: str) -> Path | None:
         digest = hashlib.sha256(f"{_machine()}\n{source}".encode()).hexdigest()[:32]
         folder = _folder()
         path = folder / f"{digest}.so"
-        return path if _is_own(path, stat.S_ISREG) or _compiled(source, path) else None
+        return path if is_own(path, stat.S_ISREG) or _compiled(source, path) else None
     except (OSError, subprocess.SubprocessError):
         return None
 
@@ -92,7 +93,7 @@ def _folder() -> Path:
     try:
         above.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.mkdir(exist_ok=True, mode=0o700)
-        shared = next((place for place in (path, above) if not _is_own(place, stat.S_ISDIR)), None)
+        shared = next((place for place in (path, above) if not is_own(place, stat.S_ISDIR)), None)
         if shared is None and os.access(path, os.W_OK | os.X_OK):
             return path
         if shared is not None:
@@ -110,15 +111,6 @@ def _folder() -> Path:
 def _temporary() -> tempfile.TemporaryDirectory[str]:
     """It goes with the process."""
     return tempfile.TemporaryDirectory(prefix="onward-kernels-")
-
-
-def _is_own(path: Path, of_kind: Callable[[int], bool]) -> bool:
-    """Whether it is the user's, no link, and nobody else can write to it: what is in it will be executed."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    return of_kind(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _compiled(source: str, path: Path) -> bool:
