@@ -1,6 +1,7 @@
 """Convolutions against ONNX Runtime."""
 
 import numpy as np
+import onnx
 import pytest
 from harness import BACKENDS, check, floats, node_model, source, to_torch
 from onnx.reference import ReferenceEvaluator
@@ -142,12 +143,20 @@ def test_weights_keep_the_names_that_pytorch_gives_them():
     assert all(p.requires_grad for p in net.parameters())
 
 
-@pytest.mark.parametrize(("name", "kept"), [("onnx::Conv_7", False), ("conv.bias", True)])
-def test_a_bias_of_zeros_that_nobody_named_is_none(name, kept):
+@pytest.mark.parametrize("name", ["onnx::Conv_7", "conv.bias"])
+def test_a_bias_of_zeros_is_a_bias(name):
     zeros = np.zeros(4, np.float32)
     model, inputs = node_model("Conv", [floats(1, 2, 5, 5), floats(4, 2, 3, 3), zeros], fixed=(1, 2))
     model.graph.initializer[1].name = model.graph.node[0].input[2] = name
-    assert ("bias=False" not in source(model)) == kept
+    assert "bias=False" not in source(model)
+    check(model, inputs)
+
+
+def test_zeros_of_a_node_stand_for_no_bias():
+    model, inputs = node_model("Conv", [floats(1, 2, 5, 5), floats(4, 2, 3, 3), np.zeros(4, np.float32)], fixed=(1, 2))
+    zeros = model.graph.initializer.pop()
+    model.graph.node.insert(0, onnx.helper.make_node("Constant", [], [zeros.name], value=zeros))
+    assert "bias=False" in source(model)
     check(model, inputs)
 
 

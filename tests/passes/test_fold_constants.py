@@ -36,11 +36,19 @@ def test_a_weight_keeps_its_name(body: str, written: str) -> None:
 
 
 @pytest.mark.parametrize(("body", "written"), DERIVED[:-1])
-def test_a_constant_without_a_name_is_folded(body: str, written: str) -> None:
-    proto = text_model(model(body, "onnx::Mul_12"), **{"onnx::Mul_12": -abs(floats(4))})
+def test_a_constant_of_a_formula_is_folded(body: str, written: str) -> None:
+    """Of a file whose weights are initializers."""
+    proto = text_model(model(f"w = Constant<value = float[4] {{-1, -2, -3, -4}}>() {body}", "w"), weight=floats(4))
     check(proto, [X])
-    assert not onward.to_torch(proto).state_dict()
+    net = onward.to_torch(proto)
+    assert list(net.state_dict()) == ["constant"] and not list(net.parameters())
     assert "x + self.constant" in source(proto) and written not in source(proto)
+
+
+def test_a_weight_without_a_name_is_trained() -> None:
+    proto = text_model(model(DERIVED[0][0], "onnx::Mul_12"), **{"onnx::Mul_12": -abs(floats(4))})
+    check(proto, [X])
+    assert [name for name, _ in onward.to_torch(proto).named_parameters()] == ["weight"]
 
 
 def test_integers_and_the_shape_of_a_weight_are_folded() -> None:

@@ -13,13 +13,16 @@ from onward.canon.infer import Answers, infer
 from onward.canon.inline import inline
 from onward.canon.lower import has_foreign, has_unruled, lower, lower_foreign
 from onward.canon.signature import check_signatures
+from onward.canon.trained import mark_weights
 from onward.canon.upgrade import has_outdated, upgrade
 from onward.canon.walk import all_nodes
 from onward.model import Model
+from onward.passes.arrange_weights import arrange_weights
 from onward.passes.fold_constants import fold_constants
 from onward.passes.gradients import enclose_gradients
 from onward.passes.pipelines import idioms
 from onward.passes.simplify import simplify
+from onward.passes.tie_weights import tie_weights
 
 
 def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
@@ -27,6 +30,7 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     graph = model.ir.clone()
     inline(graph)
     plain_constants(graph)
+    mark_weights(graph)  # before anything is rewritten: what rules make up is no weight
     check_signatures(graph)
     enclose_gradients(graph)  # while tensors still have the names by which gradients refer to them
     answers: Answers = {}
@@ -42,6 +46,8 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
         replaced = lower_foreign(graph, has_rule, answers)  # idioms look at standard ops; types all values anew
     typed = None if replaced else _wiring(graph)
     simplify(graph)
+    tie_weights(graph)  # before idioms: a linear layer shares a weight that is transposed as it runs
+    arrange_weights(graph)  # before idioms: a layer owns constants only
     idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
     fold_constants(graph)  # before lowering, which looks for constants
     is_open = typed != _wiring(graph) or has_unruled(graph, has_rule)

@@ -7,8 +7,6 @@ from functools import lru_cache
 
 import onnx_ir as ir
 
-from onward.hub.types import FLOATING
-
 Signature = dict[str, tuple[bool, bool]]
 """A state dict as the exporter wrote it down: name → (is it a buffer, does it persist)."""
 
@@ -46,9 +44,3 @@ def is_named(value: ir.Value, state: Signature) -> bool:
     if state:
         return name in state or "." in name
     return "." in name or value.shape is None or len(value.shape) > 0
-
-
-def is_kept(value: ir.Value, state: Signature) -> bool:
-    """Whether a constant is a floating-point weight that belongs to the state dict under its own name."""
-    _, persistent = state.get(value.name or "", (False, True))
-    return persistent and value.dtype in FLOATING and is_named(value, state)

@@ -6,7 +6,7 @@ import argparse
 import importlib.util
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -169,6 +169,9 @@ def run(args: argparse.Namespace) -> None:
             with refusals(out):
                 make_folder(out.parent)
             model.save(out)
+        from onward.cli.trainable import trainable_lines, weights_of_file
+
+        tell(console, trainable_lines(weights_of_file(model)))
         console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
         return
     with step(console, 2, args.timeout):
@@ -182,6 +185,10 @@ def run(args: argparse.Namespace) -> None:
             target.write(model, source, out, args)
     else:
         written_first(console, target, original, source, args)
+    if args.to != "tflite":
+        from onward.cli.trainable import trainable_lines, weights_of_source
+
+        tell(console, trainable_lines(weights_of_source(source)))
     for phrase in source.casts:
         console.print(f"[yellow]cast:[/] {escape(phrase)}", highlight=False, soft_wrap=True)
     for kind, orders in (("input", source.input_orders), ("output", source.output_orders)):
@@ -190,6 +197,11 @@ def run(args: argparse.Namespace) -> None:
                 f"{kind} {escape(name)}: its axes are {escape(str(list(order)))} of those it had", highlight=False
             )
     console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
+
+
+def tell(console: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(escape(line), highlight=False, soft_wrap=True)
 
 
 def written_first(
@@ -307,6 +319,7 @@ def checked(original: Original, source: Source, run: Run, args: argparse.Namespa
     """
     from onward.cli.in_bytes import beyond
     from onward.cli.layout import reordered
+    from onward.cli.trainable import trainable_lines, weights_of_source
     from onward.frontends.states import states_of
     from onward.verification.runners import find
 
@@ -321,6 +334,7 @@ def checked(original: Original, source: Source, run: Run, args: argparse.Namespa
     except (UnsupportedError, RunFailure) as error:
         return f"[yellow]not verified:[/] {escape(str(error))}"
     report.notes += [f"cast: {phrase}" for phrase in source.casts]
+    report.notes += trainable_lines(weights_of_source(source))
     if args.report:
         write_report(report, Path(args.report))
     leg = f"{original.kind} to {args.to}, " if whole else ""

@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.names import Names
+from onward.canon.trained import inherit
 from onward.layout.change import Array, constant
 from onward.layout.orders import Order
 
@@ -49,6 +50,7 @@ class Constants:
         """A new initializer in place of another one."""
         made = self._initializer(np.ascontiguousarray(array), dtype, f"{value.name}_permuted")
         made.metadata_props[KEY] = value.name or ""
+        inherit(made, value)
         self._replaced[value] = None
         return made
 
@@ -71,7 +73,20 @@ class Constants:
         return value
 
     def remove_replaced(self) -> None:
-        """Drop the initializers whose place was taken, and which nobody else reads."""
+        """Drop the initializers whose place was taken, and which nobody else reads; the name goes to a single heir."""
         for value in self._replaced:
             if value.is_initializer() and not value.uses() and not value.is_graph_output() and value.graph is not None:
-                value.graph.initializers.pop(value.name or "")
+                name, home = value.name or "", value.graph
+                home.initializers.pop(name)
+                heirs = [made for (source, _), made in self._made.items() if source is value and made.uses()]
+                if len(heirs) == 1 and home is self._graph:
+                    rename(self._graph, heirs[0], name)
+
+
+def rename(graph: ir.Graph, value: ir.Value, name: str) -> None:
+    """Give an initializer another name."""
+    graph.initializers.pop(value.name or "")
+    value.name = name
+    if value.const_value is not None:
+        value.const_value.name = name
+    graph.register_initializer(value)

@@ -12,11 +12,13 @@ from onward.canon.infer import infer
 from onward.canon.inline import inline
 from onward.canon.known import Known
 from onward.canon.origin import KEY as ORIGIN
+from onward.canon.trained import record, recorded
 from onward.canon.upgrade import upgrade
 from onward.canon.walk import all_nodes
 from onward.errors import UnsupportedError
 from onward.layout.channels_last import Moved, drop_defaults, relayout
 from onward.layout.channelwise import lift, lower
+from onward.layout.constants import KEY
 from onward.layout.meanings import Meanings
 from onward.layout.orders import RANKS, Layout
 from onward.layout.roles import ONNX
@@ -63,6 +65,7 @@ def relaid(
         _wanted(graph.graph.outputs, meanings, to, outputs_nhwc),
     )
     lower(graph)
+    _keep_record(graph)
     for node in all_nodes(graph.graph):
         node.metadata_props.pop(ORIGIN, None)
     result = Model(graph, path=model.path, ir_version=model.ir_version, data_files=model.data_files)
@@ -83,6 +86,15 @@ def prepared(model: Model) -> ir.Model:
         upgrade(graph, UPGRADED)
         infer(graph)
     return graph
+
+
+def _keep_record(model: ir.Model) -> None:
+    """Weights that are stored in another order under another name are trained as before."""
+    known = recorded(model)
+    if known is not None:
+        values = model.graph.initializers
+        made = {name: known[of] for name, value in values.items() if (of := value.metadata_props.get(KEY)) in known}
+        record(model, known | made)
 
 
 def transposes(model: ir.Model) -> int:

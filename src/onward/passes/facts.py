@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.trained import is_trained
+
 _ELEMENTWISE = {
     *("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Where", "Neg", "Abs", "Sqrt", "Exp", "Log", "Erf", "Tanh"),
     *("Sigmoid", "Relu", "Gelu", "Clip", "Not", "And", "Or", "Equal"),
@@ -134,6 +136,8 @@ class Facts:
 
     def _find(self, value: ir.Value, depth: int) -> Array | None:
         tensor = ir.convenience.get_const_tensor(value)
+        if tensor is not None and is_trained(value):
+            return None  # what it holds now is not what it will
         if tensor is not None:
             plain = tensor.size <= LIMIT and tensor.dtype not in (ir.DataType.STRING, ir.DataType.UNDEFINED)
             return _objects(tensor.numpy()) if plain else None

@@ -1,21 +1,22 @@
 """Compute once what is computed from constants alone: the small arithmetic that exporters leave around.
 
-Only results of up to `LIMIT` elements are kept, so that files do not grow. What is computed from a weight of the
-original's state dict stays a computation: the weight keeps its name and shape, and can be trained.
+Only results of up to `LIMIT` elements are kept, so that files do not grow. What is computed from a weight stays a
+computation: the weight keeps its name and shape, and can be trained.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.trained import MARK, role
 from onward.canon.walk import all_graphs
-from onward.canon.weight_names import Signature, is_automatic, is_kept, signature
+from onward.canon.weight_names import is_automatic
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LIMIT = 4096
@@ -109,7 +110,7 @@ _NARROW = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 
 def fold_constants(model: ir.Model) -> int:
     """Replace what depends on constants alone, in all graphs of the model; returns how many nodes went."""
-    folder = _Folder(signature(model.graph), model.producer_name == "pytorch")
+    folder = _Folder(model.producer_name == "pytorch")
     for graph in list(all_graphs(model.graph)):
         for node in list(graph):
             folder.fold(graph, node)
@@ -118,7 +119,6 @@ def fold_constants(model: ir.Model) -> int:
 
 @dataclass
 class _Folder:
-    state: Signature
     is_merged: bool
     """Whether the exporter keeps one of equal weights, and an Identity under each name of the others."""
     count: int = 0
@@ -141,8 +141,12 @@ class _Folder:
         tensor = None if source is None else ir.convenience.get_const_tensor(source)
         if source is None or tensor is None:
             return None
-        is_own = self.is_merged and is_kept(source, self.state) and tensor.size <= LIMIT and not is_automatic(name)
-        return _constant(graph, name, tensor) if is_own else source
+        found = role(source)
+        if found is None or not self.is_merged or tensor.size > LIMIT or is_automatic(name):
+            return source
+        own = _constant(graph, name, tensor)
+        own.meta[MARK] = replace(found, name=name)
+        return own
 
     def _computed(self, graph: ir.Graph, node: ir.Node) -> ir.Value | None:
         if node.op_type not in EVALUATE or any(self._is_weight(node, value) for value in node.inputs):
@@ -159,7 +163,7 @@ class _Folder:
 
     def _is_weight(self, node: ir.Node, value: ir.Value | None) -> bool:
         """Whether the numbers of an input are a weight's."""
-        if value is None or node.op_type in _SHAPE_ONLY or not is_kept(value, self.state):
+        if value is None or node.op_type in _SHAPE_ONLY or role(value) is None:
             return False
         if node.op_type == "CastLike":
             return value is node.inputs[0]
@@ -194,7 +198,7 @@ def _evaluate(node: ir.Node) -> Array | None:
             return None
         if tensor.size > LIMIT and not light:
             return None
-        operands.append(_stand_in(tensor) if light else tensor.numpy())
+        operands.append(stand_in(tensor) if light else tensor.numpy())
     if not operands or operands[0] is None:
         return None
     attributes = {k: a.value for k, a in node.attributes.items()}
@@ -231,6 +235,6 @@ def _size_of_result(op_type: str, operands: list[Array | None], attributes: Mapp
     return given[0].size
 
 
-def _stand_in(tensor: ir.TensorProtocol) -> Array:
+def stand_in(tensor: ir.TensorProtocol) -> Array:
     """An array of a tensor's shape and type that takes no memory."""
     return np.broadcast_to(np.zeros((), tensor.dtype.numpy()), tuple(tensor.shape.numpy()))

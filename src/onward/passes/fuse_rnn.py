@@ -14,6 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.origin import origin
+from onward.canon.trained import is_trained
 from onward.errors import InvalidModelError
 from onward.passes.facts import Facts
 from onward.passes.rewrite import (
@@ -155,7 +156,7 @@ def _is_zero(value: ir.Value | None, depth: int = 0) -> bool:
         return False
     tensor = constant(value)
     if tensor is not None:
-        return tensor.size <= ZERO_LIMIT and not np.any(tensor.numpy())
+        return tensor.size <= ZERO_LIMIT and not is_trained(value) and not np.any(tensor.numpy())
     node = made_by(value, "Expand", "ConstantOfShape", "Slice", "Identity", "Unsqueeze", "Squeeze", "Transpose", "Cast")
     if node is None:
         return False

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.trained import inherit, role
 from onward.passes.facts import Facts
 from onward.passes.rewrite import constant, made_by
 
@@ -33,6 +34,13 @@ class Piece:
     def is_whole(self) -> bool:
         tensor = constant(self.source)
         return tensor is not None and self.part is None and self.start == 0 and self.stop == tensor.shape.numpy()[0]
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it lies in the half of a bias that is zeros."""
+        tensor, found = constant(self.source), role(self.source)
+        is_half = tensor is not None and found is not None and found.by_half
+        return is_half and tensor is not None and 2 * self.start >= tensor.shape.numpy()[-1]
 
     def read(self) -> Array:
         tensor = constant(self.source)
@@ -163,4 +171,6 @@ def _new_constant(
     tensor = ir.LazyTensor(lambda: ir.tensor(read()), like.dtype, ir.Shape(shape), name=name)
     value = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(like.dtype), const_value=tensor)
     graph.register_initializer(value)
+    if not all(piece.is_untrained for rows in stack for piece in rows):
+        inherit(value, *(piece.source for rows in stack for piece in rows))
     return value

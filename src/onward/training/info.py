@@ -72,7 +72,7 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
     if others and before != after:
         raise UnsupportedError(f"the model has training information already, for opset {before} instead of {after}")
     now = {**trainable.weights(trainable.parameters), **trainable.buffers}
-    lift_constants(inference, now)
+    lift_constants(inference, lambda value: value.name in now)
     weights = inference.graph.initializers
     apart = {name: array for name, array in trainable.buffers.items() if name not in weights}
     for name, array in now.items():

@@ -7,24 +7,12 @@ from collections.abc import Callable, Container, Iterable
 
 import onnx_ir as ir
 
+from onward.canon.trained import is_trained
 from onward.errors import OnwardError
 from onward.training.autodiff import on_the_way, reads
 
 Choice = Iterable[str] | Callable[[str], bool] | None
 """Patterns of names such as `head.*`, or a predicate; None: all that training usually changes."""
-
-NO_PARAMETERS = {
-    "BatchNormalization": (3, 4),
-    "QuantizeLinear": (1, 2),
-    "DequantizeLinear": (1, 2),
-    "Clip": (1, 2),
-    "RNN": (5,),
-    "GRU": (5,),
-    "LSTM": (5, 6),
-}
-"""Inputs that are no parameters though they are floats: running statistics, scales, bounds, initial states."""
-SIZES = {"Resize", "Range", "Expand", "Tile", "Pad", "OneHot", "Dropout", "ConstantOfShape"}
-"""Ops whose float inputs besides the first say how, not what."""
 
 
 def choose(
@@ -32,8 +20,8 @@ def choose(
 ) -> list[ir.Value]:
     """The chosen float initializers that the loss depends on, in the order of the graph; only those `among` given ones.
 
-    Unless they are asked for by name, running statistics, quantisation scales, bounds, initial states and single
-    numbers, which are constants of a formula, are left out.
+    Unless they are asked for by name, they are those that `canon.trained` takes for trained: no running statistics,
+    quantisation scales, bounds, initial states or numbers of a formula.
     """
     floats = [
         value
@@ -42,7 +30,7 @@ def choose(
     ]
     reached = reached_from(graph, loss, floats)
     if choice is None:
-        usual = [value for value in floats if value in reached and is_parameter(value)]
+        usual = [value for value in floats if value in reached and is_trained(value)]
         if not usual:
             raise OnwardError(f"the loss depends on no weight that is usually trained; it depends on {_some(reached)}")
         return usual
@@ -60,30 +48,11 @@ def choose(
     return found
 
 
-def has_float_weights(graph: ir.Graph) -> bool:
-    """Whether weights are initializers, as usual; constants in nodes are then those of formulas."""
-    return any(value.dtype is not None and value.dtype.is_floating_point() for value in graph.initializers.values())
-
-
 def reached_from(graph: ir.Graph, loss: ir.Value, values: list[ir.Value]) -> dict[ir.Value, None]:
     """Those of the values that the loss depends on by a way that has a derivative."""
     way = on_the_way(graph, [loss], values)
     read = {value for node in way for value in reads(node)}
     return {value: None for value in values if value in read}
-
-
-def is_parameter(value: ir.Value) -> bool:
-    """Whether a float initializer is what training usually changes."""
-    single = value.shape is not None and all(d == 1 for d in value.shape)
-    for node, index in value.uses():
-        if node.domain in ("", "ai.onnx"):
-            if index in NO_PARAMETERS.get(node.op_type, ()) or (node.op_type in SIZES and index > 0):
-                return False
-            if node.op_type == "Gather" and index == 0 and value.shape is not None and value.shape.rank() < 2:
-                return False
-        if single and not (value.name or "").endswith(("weight", "bias", "gamma", "beta", "alpha")):
-            return False
-    return True
 
 
 def _some(values: Iterable[ir.Value]) -> str:

@@ -11,6 +11,7 @@ from onward.canon.inline import inline
 from onward.canon.lower import LOWERINGS, key_of, load_lowerings, lower
 from onward.canon.lower.registry import DIALECT
 from onward.canon.signature import check_signatures
+from onward.canon.trained import mark_weights
 from onward.canon.upgrade import upgrade
 from onward.canon.walk import all_nodes, inner_graphs
 from onward.model import Model
@@ -29,6 +30,7 @@ def differentiable(model: Model) -> ir.Model:
     lift_from_bodies(graph)
     inline(graph)
     plain_constants(graph)
+    mark_weights(graph)
     check_signatures(graph)
     infer(graph)
     upgrade(graph, max(DIALECT if _is_written_out(graph) else OLDEST, graph.opset_imports.get("", OLDEST)))

@@ -14,6 +14,7 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from onward.canon.build import Builder, Tensor
+from onward.canon.trained import is_trained
 from onward.errors import OnwardError
 from onward.model import Model, load
 from onward.training.adapters import Adapter, LoRA, add_adapters
@@ -24,7 +25,7 @@ from onward.training.groups import Group, NoDecay, Rule, matches, rules
 from onward.training.losses import LOSSES, Dims, Loss, Penalty, Term, loss_named
 from onward.training.modes import training_mode
 from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, initial, optimizer_named
-from onward.training.parameters import Choice, choose, has_float_weights
+from onward.training.parameters import Choice, choose
 from onward.training.precision import refuse_mixed_precision
 from onward.training.prepare_graph import constant_weights, differentiable, lower_for_gradients
 from onward.training.schedules import Schedule
@@ -178,8 +179,7 @@ def prepare(
     original = load(model)
     graph = differentiable(original)
     constant_weights(graph.graph)
-    if trainable is not None or not has_float_weights(graph.graph):
-        lift_constants(graph)
+    lift_constants(graph, is_trained if trainable is None else None)
     buffers = training_mode(graph) if train_mode else {}
     adapters = add_adapters(graph, lora) if lora else {}
     weights = set(graph.graph.initializers)

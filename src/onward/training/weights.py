@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.trained import inherit
 from onward.canon.walk import all_graphs
 from onward.errors import OnwardError
 from onward.model import Model
@@ -64,12 +65,12 @@ def lift_from_bodies(model: ir.Model) -> None:
                 _lift(model.graph, value, data)
 
 
-def lift_constants(model: ir.Model, wanted: Container[str] | None = None) -> None:
-    """Constants of several floats, all or those called for, become initializers of the main graph."""
+def lift_constants(model: ir.Model, wanted: Callable[[ir.Value], bool] | None = None) -> None:
+    """Constants of several floats, all or those wanted, become initializers of the main graph."""
     for graph in list(all_graphs(model.graph)):
         for value in _constants(graph):
             data = _floats(value)
-            if data is not None and data.size > 1 and (wanted is None or value.name in wanted):
+            if data is not None and data.size > 1 and (wanted is None or wanted(value)):
                 _lift(model.graph, value, data)
 
 
@@ -95,6 +96,7 @@ def _lift(main: ir.Graph, value: ir.Value, data: ir.TensorProtocol) -> None:
         graph.outputs[:] = [given.outputs[0] if output is value else output for output in graph.outputs]
     kind, shape = ir.TensorType(data.dtype), ir.Shape(data.shape.numpy())
     lifted = ir.Value(name=value.name, type=kind, shape=shape, const_value=data)
+    inherit(lifted, value)
     value.replace_all_uses_with(lifted)
     if node is None:
         graph.initializers.pop(value.name)

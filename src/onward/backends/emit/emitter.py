@@ -22,10 +22,10 @@ from onward.backends.emit.statements import Assign, Block, Compound, Define, Do,
 from onward.backends.emit.target import Target
 from onward.backends.emit.weights import Part, Weights, text
 from onward.canon.origin import origin
+from onward.canon.trained import role
 from onward.canon.weight_names import is_automatic
 from onward.errors import ConversionError, OnwardError, UnsupportedError
 from onward.hub.stored import in_place
-from onward.hub.types import FLOATING
 
 Array = np.ndarray[Any, Any]
 
@@ -126,8 +126,7 @@ class Emitter:
 
     def is_weight(self, x: Expr) -> bool:
         """Whether the input is a floating-point weight of the file, as opposed to a number in the computation."""
-        value = _value(x)
-        return self.constant_of(value) is not None and self.weights.is_named(value) and value.dtype in FLOATING
+        return role(_value(x)) is not None
 
     def named_otherwise(self, **parts: Expr | None) -> bool:
         """Whether the original's state dict has one of these under a name that a module's attribute cannot have."""
@@ -307,9 +306,7 @@ class Emitter:
         if constant is None or constant.size > hosts.LIMIT or value.dtype is None:
             return None
         plain = value.dtype in hosts.INTEGERS or (
-            value.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE)
-            and constant.size <= 4
-            and not self.weights.is_named(value)
+            value.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE) and constant.size <= 4 and role(value) is None
         )
         if not plain:
             return None

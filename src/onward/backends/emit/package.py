@@ -33,7 +33,7 @@ from onward.gate import remember
 from onward.writing import new_folder
 
 Trainable = bool | str | Iterable[str]
-"""True: every float weight; False: none; otherwise patterns such as 'head.*'."""
+"""True: every weight that the original trains; False: none; otherwise patterns such as 'head.*'."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ def emit(graph: ir.Model, target: Target, flags: Sequence[str] = ()) -> tuple[Em
     emitter.producer = graph.producer_name or ""
     emitter.weights.population = population(graph.graph)
     emitter.weights.signature = signature(graph.graph)
+    emitter.weights.is_merged = emitter.producer == "pytorch" and not emitter.weights.signature
     emitter.weights.reserve(graph.graph.initializers)
     arguments = []
     for value in graph.graph.inputs:
@@ -130,10 +131,19 @@ def imports(text: str, known: Mapping[str, str]) -> set[str]:
 
 def choose(weights: Weights, trainable: Trainable) -> bool | list[str]:
     """Make the chosen tensors parameters; returns what of the parameters stays fixed: all, none, or by name."""
-    if isinstance(trainable, bool):
-        return not trainable
+    if not isinstance(trainable, bool):
+        _match(weights, trainable)
+    elif not trainable:
+        for tensor in weights.tensors.values():
+            tensor.trained = False
+        return True
+    return [".".join(path) for path, tensor in weights.tensors.items() if tensor.parameter and not tensor.trained]
+
+
+def _match(weights: Weights, trainable: str | Iterable[str]) -> None:
+    """Train what is called by a pattern, and nothing else."""
     patterns = [trainable] if isinstance(trainable, str) else list(trainable)
-    frozen, matched = [], set()
+    matched = set()
     for path, tensor in weights.tensors.items():
         name = ".".join(path)
         hits = {p for p in patterns if fnmatchcase(name, p) or fnmatchcase(tensor.onnx_name, p)}
@@ -141,12 +151,10 @@ def choose(weights: Weights, trainable: Trainable) -> bool | list[str]:
         owned = path[:-1] in weights.modules
         if not owned and tensor.dtype.is_floating_point():
             tensor.parameter = tensor.parameter or bool(hits)
-        if tensor.parameter and not hits:
-            frozen.append(name)
+        tensor.trained = tensor.parameter and bool(hits)
     unmatched = [p for p in patterns if p not in matched]
     if unmatched:
         raise OnwardError(f"trainable: no weight is called {unmatched[0]!r}; `onward inspect --weights` lists them")
-    return frozen
 
 
 def write_package(

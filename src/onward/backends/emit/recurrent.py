@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from onward.backends.emit.arguments import leading, options
-from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
+from onward.canon.trained import role
 from onward.spec.rnn import Recurrence
 
 
@@ -26,6 +27,17 @@ def scan(
         ),
     )
     return results(e, call, 3 if meaning.kind == "LSTM" else 2)
+
+
+def trained_half(e: Emitter, bias: Expr | None) -> tuple[Expr, int] | None:
+    """Of a bias whose second half is zeros that are not trained: its first half, and how many zeros there are."""
+    if not isinstance(bias, Arg):
+        return None
+    found, array = role(bias._value), e.const(bias)
+    if found is None or not found.by_half or array is None:
+        return None
+    size = array.shape[-1] // 2
+    return e.weights.arranged(bias._value, lambda both: both[:, :size], "half"), size
 
 
 def results(e: Emitter, call: Expr, count: int) -> list[Expr | None]:

@@ -164,10 +164,7 @@ class _Finder:
         """Whether a weight stands at the root, under a name that we made up."""
         if len(path) != 1 or path in self.weights.ties or path in self.weights.ties.values():
             return False
-        if path in self.weights.modules:
-            return path not in self.weights.named_paths
-        tensor = self.weights.tensors.get(path)
-        return tensor is not None and not tensor.persistent
+        return path not in self.weights.named_paths and (path in self.weights.modules or path in self.weights.tensors)
 
     def free_name(self, number: int) -> str:
         taken = {path[0] for path in [*self.weights.tensors, *self.weights.modules, *self.weights.arrays]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +13,9 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.expr import Expr, Weight, render
-from onward.backends.emit.names import path_of
+from onward.backends.emit.names import path_of, scope_of
 from onward.backends.emit.statements import Scope
+from onward.canon.trained import role
 from onward.canon.weight_names import Signature, is_automatic, is_named
 from onward.hub.stored import in_place
 from onward.hub.types import FLOATING
@@ -25,6 +27,10 @@ SMALL = 4096
 """Constants of up to so many elements are repeated rather than shared between modules."""
 
 
+_KERNEL = re.compile(r"(.+)[/_](?:kernel|embeddings|gamma|beta)")
+"""What Keras calls the weights of a layer: `dense/kernel`, `separable_conv2d/depthwise_kernel`."""
+
+
 @dataclass
 class Tensor:
     """A parameter or buffer. `read` gives its data when the weights are written, not before; they are to be copied."""
@@ -34,11 +40,18 @@ class Tensor:
     shape: tuple[int, ...]
     dtype: ir.DataType
     parameter: bool
-    persistent: bool = True
-    """Whether it belongs to the state dict: constants that no one named do not."""
+    trained: bool = True
+    """Whether a parameter is trained unless something else is asked for."""
+    added: bool = False
+    """Whether it is no weight of the original, but a number of its formulas."""
     onnx_name: str = ""
     running: bool = False
     """Whether training changes it though it has no gradient."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is a weight of the original that is not trained."""
+        return not self.parameter and not self.added and self.dtype in FLOATING
 
 
 @dataclass
@@ -60,6 +73,16 @@ class Part:
     key: str = ""
     """Names the transform, so that two modules that use it on one weight are seen to share it."""
 
+    second_half: bool = False
+    """Whether it is the second half of a bias."""
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether training changes it: an array made by the rule is of weights, too."""
+        value = _ir_value(self.source)
+        found = None if value is None else role(value)
+        return value is None or (found is not None and found.trained and not (found.by_half and self.second_half))
+
 
 class Weights:
     """All tensors and modules of one model, by path."""
@@ -72,8 +95,10 @@ class Weights:
         self.ties: dict[Scope, Scope] = {}
         """Path of a shared tensor → path of the one it shares with."""
         self.signature: Signature = {}
+        self.is_merged = False
+        """Whether the exporter may have kept one of equal vectors."""
         self.named_paths: set[Scope] = set()
-        """Modules whose path the file's own names ask for."""
+        """Of modules and tensors: the paths that the file's own names ask for."""
         self.population: dict[Scope, int] = {}
         """How many nodes live in a scope, those below it included."""
         self._by_source: dict[tuple[Any, str], Scope] = {}
@@ -89,21 +114,35 @@ class Weights:
         known = self._by_source.get((value, ""))
         if known is not None:
             return Weight(known)
-        name = value.name or ""
+        name, found = value.name or "", role(value)
         tensor = ir.convenience.get_const_tensor(value)
         assert tensor is not None
         shape = tuple(tensor.shape.numpy())
-        if not self.is_named(value):
+        if found is None and not self.is_named(value):
             # A small constant that modules share is not worth passing around: each has its own.
             source = (value, scope) if tensor.size <= SMALL else (value, ())
             return self._unnamed(_reader(tensor), shape, tensor.dtype, (*scope, "constant"), source, name)
+        path = self._by_source[value, ""] = self._path(value, scope)
+        return self._store(_reader(tensor), shape, tensor.dtype, path, value)
+
+    def _path(self, value: ir.Value, scope: Scope) -> Scope:
+        """Where a weight that no module owns stands: under its name, or as the weight of the module that reads it."""
+        if not self.is_named(value):
+            while scope in self.modules:
+                scope = scope[:-1]
+            return self.claim((*scope, "weight"))
+        name = self._name(value)
         wish = path_of(name)
         if wish[-1].isdigit() and (name not in self.signature or len(wish) == 1):
             wish = (*wish[:-1], f"p{wish[-1]}")  # a number is no attribute
-        path = self.claim(wish, named=True)
-        self._by_source[value, ""] = path
-        is_buffer, persistent = self.signature.get(name, (False, True))
-        return self._store(_reader(tensor), shape, tensor.dtype, path, not is_buffer, persistent, name)
+        if wish[:-1] in self.modules and not self.signature:
+            wish = (*wish[:-2], "_".join(wish[-2:]))  # beside the module that has the other weights
+        return self.claim(wish, named=True)
+
+    def _name(self, value: ir.Value) -> str:
+        """What a weight is called in the original, or else in the file."""
+        found = role(value)
+        return found.name if found is not None and found.name else value.name or ""
 
     def arranged(self, value: ir.Value, transform: Transform, key: str) -> Expr:
         """A named weight in another arrangement, which it is written in; `key` names the transform."""
@@ -112,11 +151,9 @@ class Weights:
             return Weight(known)
         tensor = ir.convenience.get_const_tensor(value)
         assert tensor is not None
-        name = value.name or ""
-        path = self._by_source[value, key] = self.claim(path_of(name), named=True)
+        path = self._by_source[value, key] = self.claim(path_of(self._name(value)), named=True)
         read, shape = _arrangement(tensor, transform)
-        is_buffer, persistent = self.signature.get(name, (False, True))
-        return self._store(read, shape, tensor.dtype, path, not is_buffer, persistent, name)
+        return self._store(read, shape, tensor.dtype, path, value)
 
     def running(self, value: ir.Value, owner: ir.Node) -> Expr:
         """A constant that training changes, such as a running mean; each node has its own."""
@@ -126,9 +163,10 @@ class Weights:
         known = self._by_source.get((value, key))
         if known is None:
             self._keep.append(owner)
-            path = self._by_source[value, key] = self.claim(path_of(value.name or "statistic"), named=True)
+            path = self._by_source[value, key] = self.claim(path_of(self._name(value) or "statistic"), named=True)
             shape = tuple(tensor.shape.numpy())
-            self._store(_reader(tensor), shape, tensor.dtype, path, False, True, value.name or "")
+            self._store(_reader(tensor), shape, tensor.dtype, path, value)
+            self.tensors[path].parameter = False
             self.tensors[path].running = True
             return Weight(path)
         return Weight(known)
@@ -148,7 +186,7 @@ class Weights:
                 assert tensor is not None
                 path = self._by_source[part.source, part.key] = self.claim((*prefix, attribute), named=named)
                 read, shape = _arrangement(tensor, part.transform)
-                self._store(read, shape, tensor.dtype, path, True, True, part.source.name or "")
+                self._store(read, shape, tensor.dtype, path, part.source)
             found[attribute] = Weight(path)
         return found
 
@@ -173,7 +211,7 @@ class Weights:
             while scope in self.modules:
                 scope = scope[:-1]
             weight._path = self.claim((*scope, weight._path[-1]))
-            self._store(read, shape, dtype, weight._path, False, False, name)
+            self._store(read, shape, dtype, weight._path, None, name)
 
     def _store(
         self,
@@ -181,15 +219,19 @@ class Weights:
         shape: tuple[int, ...],
         dtype: ir.DataType,
         path: Scope,
-        trained: bool,
-        persistent: bool,
-        name: str,
+        value: ir.Value | None,
+        name: str = "",
     ) -> Expr:
+        """A tensor that no module owns: a parameter if it is trained."""
         if dtype == ir.DataType.STRING:
             self.arrays[path] = text(read())
-        else:
-            parameter = trained and dtype in FLOATING
-            self.tensors[path] = Tensor(path, read, shape, dtype, parameter, persistent, name)
+            return Weight(path)
+        name = name if value is None else self._name(value)
+        found = None if value is None else role(value)
+        parameter = found is not None and found.trained
+        _, is_held = self.signature.get(name, (False, not self.signature and not is_automatic(name)))
+        added = not is_held if found is None else not found.name
+        self.tensors[path] = Tensor(path, read, shape, dtype, parameter, parameter, added, name)
         return Weight(path)
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -206,7 +248,8 @@ class Weights:
 
     def is_named(self, value: ir.Value) -> bool:
         """Whether a constant is a weight that a person gave a name, rather than a number some exporter wrote down."""
-        return is_named(value, self.signature)
+        found = role(value)
+        return is_named(value, self.signature) if found is None else bool(found.name)
 
     def module(
         self, constructor: Expr, parts: dict[str, Part], scope: Scope, hint: str, buffers: tuple[str, ...] = ()
@@ -218,8 +261,6 @@ class Weights:
             return Weight(self._by_content[key])
         wish, named = self._module_path(parts, scope, hint)
         path = self.claim(wish, named=named)
-        if named:
-            self.named_paths.add(path)
         self._by_content[key] = path
         module = self.modules[path] = Module(path, constructor)
         for attribute, part in parts.items():
@@ -231,8 +272,8 @@ class Weights:
         value = _ir_value(part.source)
         source = _key(part)
         # Exporters merge equal vectors, such as fresh scales and biases: each module gets its own again.
-        is_vector = value is not None and value.shape is not None and len(value.shape) <= 1
-        if source in self._by_source and not is_vector:
+        is_merged = self.is_merged and value is not None and value.shape is not None and len(value.shape) <= 1
+        if source in self._by_source and not is_merged:
             self.ties[path] = self._by_source[source]
             return
         self._by_source.setdefault(source, path)
@@ -244,14 +285,17 @@ class Weights:
         else:
             tensor = ir.convenience.get_const_tensor(value)
             assert tensor is not None
-            shape, dtype, name = tuple(tensor.shape.numpy()), tensor.dtype, value.name or ""
+            shape, dtype, name = tuple(tensor.shape.numpy()), tensor.dtype, self._name(value)
             read = _reader(tensor)
         if part.transform is not None:
             transform, plain = part.transform, read
             read = lambda: np.ascontiguousarray(transform(plain()))  # noqa: E731
             shape = transform(np.broadcast_to(np.zeros((), np.int8), shape)).shape
+        parameter = parameter and dtype in FLOATING
+        trained = parameter and part.is_trained
+        added = value is not None and role(value) is None and parameter
         module.tensors[attribute] = self.tensors[path] = Tensor(
-            path, read, shape, dtype, parameter and dtype in FLOATING, True, name
+            path, read, shape, dtype, parameter, trained, added, name
         )
         self._taken.add(path)
 
@@ -274,16 +318,25 @@ class Weights:
             shared = [a for a, p in parts.items() if (v := _ir_value(p.source)) is not None and len(v.uses()) > 1]
             if any((*scope, attribute) in self.state_paths for attribute in shared):
                 return scope, True
+            if any(self._is_of_another(value, scope) for value in map(_ir_value, (parts[a].source for a in shared))):
+                return scope, True
         for attribute, part in parts.items():
             value = _ir_value(part.source)
-            name = (value.name or "") if value is not None else ""
+            name = self._name(value) if value is not None else ""
             if value is not None and self.is_named(value) and _key(part) not in self._by_source:
                 for ending in (f".{attribute}", f"/{attribute}", f".weight_{attribute}"):
                     if name.endswith(ending) and len(name) > len(ending):
                         return path_of(name[: -len(ending)]), True
+                if layer := _KERNEL.fullmatch(name):
+                    return path_of(layer[1]), True
         if scope and self.population.get(scope) == 1:
             return scope, True
         return (*scope, hint), False
+
+    def _is_of_another(self, value: ir.Value | None, scope: Scope) -> bool:
+        """Whether a shared weight has the name of another module that reads it."""
+        owner = () if value is None or not self.is_named(value) else path_of(self._name(value))[:-1]
+        return bool(owner) and owner != scope and any(scope_of(use.node) == owner for use in value.uses())  # type: ignore[union-attr]
 
     def claim(self, wish: Scope, *, named: bool = False) -> Scope:
         """A free path like `wish`: nothing stands there, no part of it is a tensor or a framework's module.
@@ -301,6 +354,8 @@ class Weights:
             n += 1
             path = (*parts[:-1], f"{parts[-1]}_{n}" if not parts[-1].isdigit() else f"part_{parts[-1]}_{n}")
         self._taken.add(path)
+        if named:
+            self.named_paths.add(path)
         for i in range(1, len(path)):
             self._prefixes.add(path[:i])
         return path

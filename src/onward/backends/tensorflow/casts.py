@@ -16,6 +16,7 @@ import onnx_ir as ir
 from onward.canon.lower import key_of
 from onward.canon.names import Names
 from onward.canon.origin import copy_origin, origin
+from onward.canon.trained import inherit
 from onward.canon.walk import all_nodes
 from onward.errors import OnwardError, UnsupportedError
 from onward.layout.roles import DOMAIN
@@ -210,6 +211,7 @@ class _Rewriter:
             new = ir.tensor(array.astype(dtype.numpy()), name=self._names.value(f"{value.name}_{word(dtype)}"))
         made = ir.Value(name=new.name, type=ir.TensorType(dtype), shape=ir.Shape(array.shape), const_value=new)
         made.metadata_props.update(value.metadata_props)
+        inherit(made, value)
         self._graph.register_initializer(made)
         self._made[value, dtype] = made
         return made

@@ -52,7 +52,7 @@ class ModuleWriter(ClassWriter):
         return "tf.Module"
 
     def declare(self, attribute: str, tensor: Tensor) -> Pieces:
-        if tensor.running:
+        if tensor.running or tensor.is_held:
             return [f'self.{_attribute(attribute)} = weights.variable("{attribute}", trainable=False)']
         if not tensor.parameter:
             return [f'self.{_attribute(attribute)} = weights.constant("{attribute}")']

@@ -7,7 +7,7 @@ from typing import Any
 from onward.backends.emit.arguments import leading, options
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.emit.recurrent import results, scan, stacked_parts
+from onward.backends.emit.recurrent import results, scan, stacked_parts, trained_half
 from onward.backends.tensorflow.owned import owned
 from onward.backends.tensorflow.target import ops, rule, tf
 from onward.spec.rnn import GATES, Activation, Recurrence, recurrence
@@ -28,7 +28,13 @@ def _activation(of: Activation) -> Expr:
 
 def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **flags: bool) -> list[Expr | None]:
     x, w, r, b, *others = inputs
-    given = [x, *owned(e, meaning.kind.lower(), weight=w, recurrent_weight=r, bias=b), *others]
+    half = trained_half(e, b)
+    if half is not None:
+        weight, zeros = half
+        bias: Expr | None = tf.pad(weight, ((0, 0), (0, zeros)))
+        given = [x, *owned(e, meaning.kind.lower(), weight=w, recurrent_weight=r), bias, *others]
+    else:
+        given = [x, *owned(e, meaning.kind.lower(), weight=w, recurrent_weight=r, bias=b), *others]
     activations = None
     if not meaning.has_default_activations:
         activations = tuple(tuple(map(_activation, used)) for used in meaning.activations)

@@ -65,7 +65,8 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, fr
     """Split the computation into modules and print them."""
     tree = build_tree(weights)
     split(tree, function, as_module)
-    writer = ModuleWriter(tree, class_names(graph.graph), ties=weights.ties, freeze=freeze)
+    constants = [".".join(p) for p, t in weights.tensors.items() if t.added] if graph.producer_name == "pytorch" else []
+    writer = ModuleWriter(tree, class_names(graph.graph), ties=weights.ties, constants=constants, freeze=freeze)
     text = f"{writer.write(plain(name))}\n\n\n{LOAD}"
     if weights.ties:
         text += "    model.tie_weights()\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
+import onnx_ir as ir
+
 from onward.backends.emit.classes import ClassWriter, Pieces, Plan, Slot, joined, no_leaf, plain_text
 from onward.backends.emit.expr import Name, lift, render
 from onward.backends.emit.printer import wrap
@@ -38,6 +40,11 @@ RESERVED = frozenset({
     "TorchFunctionMode", "Uninitialized",
 })  # fmt: skip
 
+_RANDOM = {ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
+"""Types that PyTorch has random numbers of."""
+_SCALES = ("weight", "scale", "gamma", "gain")
+"""What the names of vectors end with that something is multiplied by."""
+
 SHORTEST_RUN = 3
 """Two equal members of a list are written out; more are a comprehension."""
 
@@ -47,6 +54,8 @@ class ModuleWriter(ClassWriter):
     """Writes `nn.Module`s."""
 
     ties: dict[Scope, Scope] = field(default_factory=dict)
+    constants: list[str] = field(default_factory=list)
+    """What the state dict of the original module does not have."""
     freeze: bool | list[str] = False
     """Which parameters a training step leaves alone: all, none, or those of these names."""
     reserved: frozenset[str] = RESERVED
@@ -72,8 +81,7 @@ class ModuleWriter(ClassWriter):
             return [f'self.register_parameter("{attribute}", ', *_parameter(tensor), ")"]
         if tensor.parameter:
             return [f"self.{attribute} = ", *_parameter(tensor)]
-        persistent = ")" if tensor.persistent else ", persistent=False)"
-        return [f'self.register_buffer("{attribute}", ', *_empty(tensor), persistent]
+        return [f'self.register_buffer("{attribute}", ', *_filled("torch.zeros", tensor), ")"]
 
     def declare_strings(self, attribute: str, array: Array) -> Pieces:
         return [f"self.{attribute} = {render(np_.array(array.tolist(), dtype=Name('object')), no_leaf)}"]
@@ -117,6 +125,13 @@ class ModuleWriter(ClassWriter):
             shared = [f"    {self.access(self.root, a)} = {self.access(self.root, b)}" for a, b in self.ties.items()]
             lines += ["    self.tie_weights()", "", "def tie_weights(self) -> None:"]
             lines += ['    """Weights that stand in several places are one tensor."""', *shared]
+        if self.constants:
+            names = render(lift(tuple(self.constants)), no_leaf)
+            lines += ["", "def load_state_dict(self, state_dict: Any, *args: Any, **options: Any) -> Any:"]
+            lines += ['    """As of any module, but constants that a state dict does not have stay as they are."""']
+            lines += ["    own = self.state_dict()"]
+            lines += ["    " + line for line in wrap(f"constants = {{name: own[name] for name in {names}}}")]
+            lines += ["    return super().load_state_dict({**constants, **state_dict}, *args, **options)"]
         return lines
 
     def _construct(self, node: TreeNode) -> Pieces:
@@ -148,10 +163,14 @@ def _repeated(run: list[Pieces]) -> Pieces:
 
 
 def _parameter(tensor: Tensor) -> Pieces:
-    return ["nn.Parameter(", *_empty(tensor), ")"]
+    """A parameter that a new model starts with: matrices with small random numbers, scales with ones."""
+    if sum(n != 1 for n in tensor.shape) > 1 and tensor.dtype in _RANDOM:
+        return ["nn.Parameter(nn.init.trunc_normal_(", *_filled("torch.empty", tensor), ", std=0.02))"]
+    is_scale = tensor.path[-1].endswith(_SCALES)
+    return ["nn.Parameter(", *_filled("torch.ones" if is_scale else "torch.zeros", tensor), ")"]
 
 
-def _empty(tensor: Tensor) -> Pieces:
+def _filled(function: str, tensor: Tensor) -> Pieces:
     dims: list[Pieces] = [[Slot("size", n)] for n in tensor.shape] or [["()"]]
     dtype = DTYPES[tensor.dtype]
-    return ["torch.empty(", *joined(dims), ")" if dtype == "float32" else f", dtype=torch.{dtype})"]
+    return [f"{function}(", *joined(dims), ")" if dtype == "float32" else f", dtype=torch.{dtype})"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.emit.recurrent import scan, stacked_parts
+from onward.backends.emit.recurrent import scan, stacked_parts, trained_half
 from onward.backends.emit.weights import Part
 from onward.backends.torch.linear import typed
 from onward.backends.torch.target import F, nn, ops, rule, torch
@@ -50,7 +50,7 @@ def layer_parts(kind: str, directions: int, w: Expr, r: Expr, b: Expr | None, la
         parts[f"weight_hh{suffix}"] = Part(r, reordered(kind, d), f"{kind}{d}")
         if b is not None:
             parts[f"bias_ih{suffix}"] = Part(b, reordered(kind, d, 0), f"{kind}{d}ih")
-            parts[f"bias_hh{suffix}"] = Part(b, reordered(kind, d, 1), f"{kind}{d}hh")
+            parts[f"bias_hh{suffix}"] = Part(b, reordered(kind, d, 1), f"{kind}{d}hh", second_half=True)
     return parts
 
 
@@ -61,7 +61,12 @@ def _activation(of: Activation) -> Expr:
 
 def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **flags: bool) -> list[Expr | None]:
     activations = tuple(tuple(map(_activation, used)) for used in meaning.activations)
-    return scan(e, helper, meaning, inputs, activations, **flags)
+    x, w, r, b, *others = inputs
+    half = trained_half(e, b)
+    if half is not None:
+        weight, zeros = half
+        b = F.pad(weight, (0, zeros))
+    return scan(e, helper, meaning, (x, w, r, b, *others), activations, **flags)
 
 
 def _is_module(e: Emitter, w: Expr, r: Expr, b: Expr | None) -> bool:

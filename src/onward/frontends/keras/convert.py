@@ -73,7 +73,8 @@ def from_keras(
     if options:
         raise OnwardError(f"{sorted(options)[0]} is an option of training: give training=True as well")
     function, names = traced(model, signature)
-    return translated(function, opset, allow_custom_ops, name, names, batched=True)
+    fixed = {id(variable.value) for variable in model.non_trainable_weights}
+    return translated(function, opset, allow_custom_ops, name, names, batched=True, fixed=fixed)
 
 
 def opened(path: pathlib.Path, compiled: bool = False) -> Any:

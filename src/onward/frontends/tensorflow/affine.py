@@ -253,4 +253,4 @@ class Reader:
         weights = self.weights.get(key, set())
         if len(weights) == 1:
             return self.op.stored(self.op.tensor(next(iter(weights))), array)
-        return self.op.constant(array)
+        return self.op.derived(array, weights) if weights else self.op.constant(array)

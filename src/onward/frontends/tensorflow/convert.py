@@ -6,7 +6,7 @@ import importlib
 import os
 import pathlib
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -73,15 +73,17 @@ def translated(
     outputs: Sequence[str] | None = None,
     batched: bool = False,
     values: Mapping[int, Any] | None = None,
+    fixed: Container[int] = (),
 ) -> Model:
     """The model of a concrete function, whose outputs may have names of their own.
 
     If it is `batched`, the first axis of every input is the batch; of a single input it is taken for it anyway. Its
-    variables have other values than their own where some are given, by the ids of the variables.
+    variables have other values than their own where some are given, by the ids of the variables; those that are `fixed`
+    are not trained, whatever TensorFlow says.
     """
     translator = Translator(opset, custom_ops)
     translator.model.graph.name = name
-    written(translator, function, outputs, batched, values)
+    written(translator, function, outputs, batched, values, fixed)
     return finished(translator, Model(translator.model))
 
 
@@ -91,11 +93,12 @@ def written(
     outputs: Sequence[str] | None,
     batched: bool,
     values: Mapping[int, Any] | None = None,
+    fixed: Container[int] = (),
 ) -> None:
     """Write the nodes of a concrete function, its inputs and its outputs."""
     graph = function.graph
     translator.libraries.append(graph)
-    captured = resources(function, values)
+    captured = resources(function, values, fixed)
     own = len(graph.inputs) - len(captured)
     batched = batched or own == 1
     arguments: list[Value] = []

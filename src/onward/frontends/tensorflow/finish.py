@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
+from onward.canon.trained import record
 from onward.frontends.kernels import make_runnable
 from onward.frontends.tensorflow.translate import Translator
+from onward.layout.constants import rename
 from onward.layout.onnx_to_onnx import relaid
 from onward.model import Model
 from onward.passes.fuse_dense import fuse_dense
@@ -26,17 +27,10 @@ def finished(translator: Translator, model: Model) -> Model:
             name = weight.name
             if name in graph.initializers:
                 del graph.initializers[name]
-            _rename(graph, stored, name)
+            rename(graph, stored, name)
+    if translator.variables:
+        record(model.ir, {value.name or "": yes for value, yes in translator.variables.items()})
     result = relaid(model, None).model
     make_runnable(result.ir)
     passes.RemoveUnusedNodesPass()(result.ir)
     return result
-
-
-def _rename(graph: ir.Graph, value: ir.Value, name: str) -> None:
-    assert value.name is not None
-    del graph.initializers[value.name]
-    value.name = name
-    if value.const_value is not None:
-        value.const_value.name = name
-    graph.register_initializer(value)

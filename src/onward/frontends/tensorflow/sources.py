@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,10 +106,11 @@ def _held_by(handle: Any) -> Sequence[Any]:
     return data.shape_and_type if data is not None and data.is_set else ()
 
 
-def resources(function: Any, values: Mapping[int, Any] | None = None) -> list[Any]:
+def resources(function: Any, values: Mapping[int, Any] | None = None, fixed: Container[int] = ()) -> list[Any]:
     """What a concrete function captures, in the order of its last inputs: variables, tables, constants.
 
-    Variables have other values than their own where some are given, by the ids of the variables.
+    Variables have other values than their own where some are given, by the ids of the variables; the `fixed` ones are
+    not trained.
     """
     import tensorflow as tf
 
@@ -121,7 +122,8 @@ def resources(function: Any, values: Mapping[int, Any] | None = None) -> list[An
         if variable is not None:
             array = values[id(variable)] if values is not None else variable.numpy()
             name = variable.name.split(":")[0]
-            found.append(Variable(name, array, bool(variable.trainable), handle=captured))
+            trained = bool(variable.trainable) and id(variable) not in fixed
+            found.append(Variable(name, array, trained, handle=captured))
         elif captured.dtype == tf.resource and (kinds := _held_by(captured)):
             array = tf.raw_ops.ReadVariableOp(resource=captured, dtype=kinds[0].dtype).numpy()
             found.append(Variable(tensor.op.name, array, trainable=False, handle=captured))

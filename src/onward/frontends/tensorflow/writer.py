@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.canon.build import Builder, Tensor
+from onward.canon.trained import HALF
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.values import Complex
 
@@ -154,13 +155,29 @@ class Writer(Builder):
         for known, tensor in forms:
             if np.array_equal(known, array):
                 return tensor
+        made = self.derived(array, [weight.value])
+        forms.append((array, made))
+        self.translator.rearranged.setdefault(weight.value, made.value)
+        return made
+
+    def with_zeros(self, weight: Tensor, array: npt.NDArray[Any]) -> Tensor:
+        """A weight in another form, whose second half is zeros that are not trained."""
+        made = self.stored(weight, array)
+        if self.translator.variables.get(made.value):
+            self.translator.variables[made.value] = HALF
+        return made
+
+    def derived(self, array: npt.NDArray[Any], weights: Iterable[ir.Value]) -> Tensor:
+        """A weight that was made of others."""
         name = self.names.value(f"{self.scope}weight")
         held = ir.Tensor(np.ascontiguousarray(array).reshape(array.shape), name=name)
         value = ir.Value(name=name, const_value=held, type=ir.TensorType(held.dtype), shape=ir.Shape(array.shape))
         self.model.graph.register_initializer(value)
-        forms.append((array, self.tensor(value)))
-        self.translator.rearranged.setdefault(weight.value, value)
-        return forms[-1][1]
+        known = self.translator.variables
+        sources = [known[weight] for weight in weights if weight in known]
+        if sources:
+            known[value] = any(map(bool, sources))
+        return self.tensor(value)
 
     def turned_round(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
         """With the last first along some axes."""

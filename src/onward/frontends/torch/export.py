@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.canon.trained import record
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.kernels import keep_pads
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
@@ -72,6 +73,7 @@ def exported(
         )
     assert program is not None
     model = Model(_kept(program.model))
+    record(model.ir, _trained(module, program))
     keep_pads(model.ir)
     if outputs is None and program.exported_program is not None:
         name_outputs(model.ir.graph, program.exported_program)
@@ -126,6 +128,16 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while error.__cause__ is not None:
         error = error.__cause__
         yield error
+
+
+def _trained(module: Any, program: Any) -> dict[str, bool]:
+    """The module's state dict: whether each of its tensors is trained."""
+    import torch
+
+    own: Any = module if isinstance(module, torch.nn.Module) else program.exported_program
+    parameters = own.named_parameters(remove_duplicate=False) if own is module else own.named_parameters()
+    trained = {name: parameter.requires_grad for name, parameter in parameters}
+    return dict.fromkeys(own.state_dict(), False) | trained
 
 
 def _kept(model: ir.Model) -> ir.Model:

@@ -28,7 +28,8 @@ class Weights:
         return type(self)(self._tensors, f"{self._prefix}{path}.")
 
     def variable(self, name: str, trainable: bool = True) -> tf.Variable:
-        return tf.Variable(self._tensors[self._prefix + name], trainable=trainable, name=name)
+        path = self._prefix + name
+        return tf.Variable(self._tensors[path], trainable=trainable, name=path.replace(".", "/"))
 
     def constant(self, name: str) -> tf.Tensor:
         return tf.constant(self._tensors[self._prefix + name])
