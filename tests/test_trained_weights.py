@@ -300,3 +300,28 @@ def test_a_new_model_is_initialised(tmp_path: Path) -> None:
     assert torch.equal(new.norm.scale, torch.ones(3))
     assert 0 < new.position.abs().max() <= 2 and new(torch.ones(2, 3)).isfinite().all()
     assert all(p.abs().max() < 3 for p in new.parameters())
+
+
+def test_a_function_of_tensorflow() -> None:
+    import tensorflow as tf
+
+    trained = tf.Variable(tf.ones((16, 4)), name="trained")
+    shift = tf.Variable(0.5, name="shift")
+    fixed = tf.Variable(tf.ones(4), trainable=False, name="fixed")
+    model = onward.from_tensorflow(lambda x: (x @ trained + shift) * fixed, [tf.TensorSpec((None, 16), tf.float32)])
+    net = onward.to_torch(model)
+    assert numbers(in_training(net).values()) == 64 + 1
+    assert "fixed" in dict(net.named_buffers()) and "fixed" in net.state_dict()
+    module = onward.to_tensorflow(model)
+    assert (numbers(module.trainable_variables), numbers(module.non_trainable_variables)) == (65, 4)
+
+
+@pytest.mark.parametrize("to", ["torch", "onnx"])
+def test_convert_says_what_is_trained(to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from onward.cli import main
+
+    NETS["BatchNormalization"]().save(tmp_path / "net.keras")
+    assert not main(["convert", str(tmp_path / "net.keras"), "--to", to, "--out", str(tmp_path / "made")])
+    said = capsys.readouterr().err
+    assert "trainable: 410 of " in said
+    assert "not trained: " in said and ("running_mean (4)" in said or "moving_mean (4)" in said)

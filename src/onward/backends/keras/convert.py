@@ -193,9 +193,9 @@ def to_keras(
     """A functional Keras model that computes what the ONNX model computes: the generated source, run in memory.
 
     `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the weights that `fit`
-    changes, by patterns such as "head.*"; by default every float weight is one. Several inputs are a list, or a dict by
-    name; several outputs a dict by name. Those named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last,
-    all others as in the file.
+    changes, by patterns such as "head.*"; by default those that the original trains. Several inputs are a list, or a
+    dict by name; several outputs a dict by name. Those named in `inputs_nhwc` and `outputs_nhwc` are handed over
+    channels last, all others as in the file.
     """
     return built(load(source), trainable, inputs_nhwc, outputs_nhwc).net
 

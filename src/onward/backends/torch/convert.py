@@ -119,7 +119,7 @@ def to_torch(source: Any, *, trainable: Trainable = True) -> torch.nn.Module:
     """An `nn.Module` that computes what the ONNX model computes: the generated source, run in memory.
 
     `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the parameters that a
-    fine-tuning step changes, by patterns such as "head.*"; by default every float weight is one.
+    fine-tuning step changes, by patterns such as "head.*"; by default those that the original trains.
     """
     from onward.backends.torch.load import run
 

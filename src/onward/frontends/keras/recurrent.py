@@ -106,7 +106,7 @@ class Recurrent:
         rows = known.reshape(-1, known.shape[-1])
         placed = [np.concatenate([np.split(row, len(order))[i] for i in order]) for row in rows]
         if len(placed) == 1:
-            return op.with_zeros(weight, np.concatenate([placed[0], np.zeros_like(placed[0])])[None])
+            return op.half_trained(op.stored(weight, np.concatenate([placed[0], np.zeros_like(placed[0])])[None]))
         return op.stored(weight, np.concatenate(placed)[None])
 
 

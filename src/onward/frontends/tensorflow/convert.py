@@ -73,7 +73,7 @@ def translated(
     outputs: Sequence[str] | None = None,
     batched: bool = False,
     values: Mapping[int, Any] | None = None,
-    fixed: Container[int] = (),
+    fixed: Container[int] | None = None,
 ) -> Model:
     """The model of a concrete function, whose outputs may have names of their own.
 
@@ -83,7 +83,8 @@ def translated(
     """
     translator = Translator(opset, custom_ops)
     translator.model.graph.name = name
-    written(translator, function, outputs, batched, values, fixed)
+    translator.knows_variables = fixed is not None
+    written(translator, function, outputs, batched, values, fixed or ())
     return finished(translator, Model(translator.model))
 
 

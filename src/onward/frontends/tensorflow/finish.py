@@ -28,7 +28,7 @@ def finished(translator: Translator, model: Model) -> Model:
             if name in graph.initializers:
                 del graph.initializers[name]
             rename(graph, stored, name)
-    if translator.variables:
+    if translator.variables or translator.knows_variables:
         record(model.ir, {value.name or "": yes for value, yes in translator.variables.items()})
     result = relaid(model, None).model
     make_runnable(result.ir)

@@ -325,6 +325,9 @@ class _Loop:
         if inner is not None:
             theirs[-units:] = inner
         bias = np.concatenate([ours, theirs])[None]
+        held = self.read.stored(None, bias) if bias.any() else None
+        if held is not None and inner is None:
+            held = self.op.half_trained(held)
         named: tuple[Activation, ...] = tuple((name, None, None) for name in activations)
         return Layer(
             kind,
@@ -332,7 +335,7 @@ class _Loop:
             named,
             self.read.stored(x, kernel),
             self.read.stored(hidden, recurrent),
-            self.read.stored(None, bias) if bias.any() else None,
+            held,
             after and kind == "GRU",
         )
 

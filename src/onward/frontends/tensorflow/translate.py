@@ -64,6 +64,8 @@ class Translator:
         self.custom_ops = custom_ops
         self.rearranged: dict[ir.Value, ir.Value] = {}
         """Weights as variables hold them, and as they are stored."""
+        self.knows_variables = False
+        """Whether what is no variable is surely a constant; a frozen graph has none, and weights all the same."""
         self.variables: dict[ir.Value, bool | str] = {}
         """What variables hold, in whatever form, and whether it is trained, as `canon.trained` records it."""
         self.stateful = False

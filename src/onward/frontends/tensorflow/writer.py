@@ -160,12 +160,11 @@ class Writer(Builder):
         self.translator.rearranged.setdefault(weight.value, made.value)
         return made
 
-    def with_zeros(self, weight: Tensor, array: npt.NDArray[Any]) -> Tensor:
-        """A weight in another form, whose second half is zeros that are not trained."""
-        made = self.stored(weight, array)
-        if self.translator.variables.get(made.value):
-            self.translator.variables[made.value] = HALF
-        return made
+    def half_trained(self, weight: Tensor) -> Tensor:
+        """The same weight, the second half of which is zeros that are not trained."""
+        if self.translator.variables.get(weight.value):
+            self.translator.variables[weight.value] = HALF
+        return weight
 
     def derived(self, array: npt.NDArray[Any], weights: Iterable[ir.Value]) -> Tensor:
         """A weight that was made of others."""
