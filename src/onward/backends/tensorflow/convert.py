@@ -142,9 +142,9 @@ def to_tensorflow(
 
     `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the variables that a
     fine-tuning step changes, by patterns such as "head.*"; by default those that the original trains. The module is
-    called with the model's inputs, and `training=True` for batch normalisation and dropout as in training. Inputs and outputs
-    named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last, all others as in the file. Ops in dtypes
-    that TensorFlow has no kernels for are refused; with `cast` they are computed in a wider dtype ("up"), in a
+    called with the model's inputs, and `training=True` for batch normalisation and dropout as in training. Inputs and
+    outputs named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last, all others as in the file. Ops in
+    dtypes that TensorFlow has no kernels for are refused; with `cast` they are computed in a wider dtype ("up"), in a
     narrower one ("down"), or in whichever there is ("both"), and each is logged.
     """
     from onward.backends.tensorflow.load import run
