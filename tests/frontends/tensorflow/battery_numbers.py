@@ -54,7 +54,23 @@ def early(x):
     return x - 1.0
 
 
+ORDERS = np.array([[1.5], [0.5], [-1.0], [0.0], [1.0], [2.0], [3.0]])
+EDGES = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0, -2.0, -1.5, 1.0, 2.5, 30.0])
+
 DYNAMIC: dict[str, tuple[Any, ...]] = {
+    "polygamma_edges": (tf.math.polygamma, ORDERS, EDGES),
+    "zeta_edges": (tf.math.zeta, np.append(ORDERS, [[np.inf], [np.nan]], 0), EDGES),
+    "igamma_edges": (tf.math.igamma, ORDERS, EDGES),
+    "igammac_edges": (tf.math.igammac, ORDERS, EDGES),
+    "digamma_edges": (tf.math.digamma, EDGES),
+    "bessel_k_edges": (
+        lambda x: [getattr(tf.math.special, f"bessel_{name}")(x) for name in ("k0", "k0e", "k1", "k1e")],
+        np.array([0.0, 1e-30, 1e-9, 1e-7, 49.0, 51.0, 1000.0, 1e10, np.inf]),
+    ),
+    "integrals_of_infinity": (
+        lambda x: [getattr(tf.math.special, name)(x) for name in ("dawsn", "fresnel_cos", "fresnel_sin")],
+        np.array([np.inf, -np.inf, 1e20, -1e20, 0.5]),
+    ),
     "polygamma": (
         lambda a, x: tf.math.polygamma(a, x),
         np.array([1.0, 2.0, 3.0], np.float32),

@@ -30,14 +30,19 @@ def _all_safe(op: Builder, x: Tensor) -> Tensor:
 
 def incomplete_gamma(op: Builder, a: Tensor, x: Tensor, upper: bool) -> Tensor:
     """The share of the integral of `t^(a-1) e^-t` that lies below `x`, or above it."""
-    dtype, zero = x.dtype, op.like(0, wide(x))
-    a, x = wide(a) + zero * wide(x), wide(x) + zero * wide(a)
+    dtype, zero, at_end = x.dtype, op.like(0, wide(x)), op.like(float(not upper), wide(x))
+    shape = (a < x).shape
+    a, x = op.Expand(wide(a), shape), op.Expand(wide(x), shape)
     near = x < a + 1.0
     size = op.Exp(a * op.Log(x) - x - lgamma(op, a))
     below = _gamma_series(op, a, op.where(near, x, zero)) * size
     above = _gamma_fraction(op, a, op.where(near, a + 1.0, x)) * size
     found = op.where(near, 1.0 - below, above) if upper else op.where(near, below, 1.0 - above)
-    return op.where(op.Equal(x, zero), op.like(float(upper), x), found).cast(dtype)
+    found = op.where(op.Equal(x, op.like(math.inf, x)), at_end, found)
+    found = op.where(op.Equal(a, op.like(math.inf, a)), 1.0 - at_end, found)
+    found = op.where(op.And(x >= 0.0, a > 0.0), found, op.like(math.nan, x))
+    empty = op.And(op.Equal(x, zero), a > 0.0) if upper else op.Equal(x, zero)
+    return op.where(empty, 1.0 - at_end, found).cast(dtype)
 
 
 def _gamma_series(op: Builder, a: Tensor, x: Tensor) -> Tensor:
@@ -113,5 +118,12 @@ def zeta(op: Builder, x: Tensor, q: Tensor) -> Tensor:
         total = total + rising * scale * (number / math.factorial(2 * j))
         rising = rising * (x + float(2 * j - 1)) * (x + float(2 * j))
         scale = scale / (far * far)
-    total = op.where(op.Equal(x, op.like(1, x)), op.like(math.inf, x), total)
-    return op.where(x < 1.0, op.like(math.nan, x), total).cast(dtype)
+    infinite = op.like(math.inf, x)
+    total = op.where(op.Equal(q, infinite), op.like(0, x), total)
+    limit = op.where(q > 1.0, op.like(0, x), op.where(q < 1.0, infinite, q))
+    total = op.where(op.Equal(x, infinite), limit, total)
+    even = op.Equal(op.Mod(x, op.like(2, x), fmod=1), op.like(0, x))
+    pole = op.And(q <= 0.0, op.Equal(op.Floor(q), q))
+    total = op.where(op.And(pole, x < math.inf), op.where(even, infinite, op.like(math.nan, x)), total)
+    total = op.where(op.Equal(x, op.like(1, x)), infinite, total)
+    return op.where(x >= 1.0, total, op.like(math.nan, x)).cast(dtype)

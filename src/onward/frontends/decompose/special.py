@@ -27,10 +27,11 @@ G = 7.0
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 """The even Bernoulli numbers, from the second on."""
 K_STEP, K_END = 0.1, 25.0
+K_NEAR, K_FAR, K_TERMS = 1e-8, 50.0, 16
 SERIES = 400
 DILOGARITHM = 60
 FRESNEL_NEAR, FRESNEL_TERMS = 3.4, 40
-DAWSON_STEP, DAWSON_TERMS = 0.2, 36
+DAWSON_STEP, DAWSON_TERMS, DAWSON_FAR = 0.2, 36, 1e9
 SHIFT = 10
 """How far arguments are moved by recurrence before an asymptotic series takes over."""
 
@@ -265,13 +266,18 @@ def _hankel(order: int) -> list[float]:
 def bessel_k(op: Builder, order: int, x: Tensor, scaled: bool) -> Tensor:
     """The modified Bessel function of the second kind, of order 0 or 1; scaled by exp(x) if asked.
 
-    The integral of exp(-x cosh t) cosh(order t), which even steps give to all digits.
+    The integral of exp(-x cosh t) cosh(order t), which even steps give to all digits; what it tends to near zero, and
+    an asymptotic series far from it, where the steps would be too wide.
     """
     z = wide(x)
     steps = np.arange(0, K_END, K_STEP)
     weights = np.where(steps == 0, 0.5, 1.0) * K_STEP * np.cosh(order * steps)
     along = op.Exp(op.unsqueeze(z, [-1]) * op.constant(1.0 - np.cosh(steps))) * op.constant(weights)
     value = op.ReduceSum(along, op.ints([-1]), keepdims=0)
+    value = op.where(z < K_NEAR, 1.0 / z if order else -op.Log(z * 0.5) - float(np.euler_gamma), value)
+    coefficients = np.cumprod([1.0, *((4 * order**2 - (2 * k - 1) ** 2) / (8 * k) for k in range(1, K_TERMS))])
+    series = horner(op, 1.0 / z, [float(c) for c in coefficients[::-1]])
+    value = op.where(z > K_FAR, op.Sqrt(math.pi / 2 / z) * series, value)
     value = value if scaled else value * op.Exp(-z)
     return op.where(z <= 0.0, op.like(math.inf, z), value).cast(x.dtype)
 
@@ -283,7 +289,8 @@ def dawson(op: Builder, x: Tensor) -> Tensor:
     near = op.Round(z / (2 * DAWSON_STEP)) * 2.0
     rest = op.unsqueeze(z - near * DAWSON_STEP, [-1]) - op.constant(odd * DAWSON_STEP)
     terms = op.Exp(-(rest * rest)) / (op.unsqueeze(near, [-1]) + op.constant(odd))
-    return (op.ReduceSum(terms, op.ints([-1]), keepdims=0) * (1 / math.sqrt(math.pi))).cast(x.dtype)
+    value = op.ReduceSum(terms, op.ints([-1]), keepdims=0) * (1 / math.sqrt(math.pi))
+    return op.where(op.Abs(z) > DAWSON_FAR, 0.5 / z, value).cast(x.dtype)
 
 
 def wide_erf(op: Builder, x: Tensor) -> Tensor:
@@ -335,7 +342,7 @@ def fresnel(op: Builder, x: Tensor, sine: bool) -> Tensor:
         ratio = half * half * (1.0 / ((2 * n + first + 1) * (2 * n + first + 2)))
         total = 1.0 / (4 * n + 2 * first + 1) - ratio * total
     series = total * near * half if sine else total * near
-    far = op.Max(a, op.like(FRESNEL_NEAR, a))
+    far = op.Min(op.Max(a, op.like(FRESNEL_NEAR, a)), op.like(1e150, a))
     square = far * far
     inverse = 1.0 / (square * square * math.pi**2)
     f = horner(op, -inverse, [2027025.0, 10395.0, 105.0, 3.0, 1.0]) / (far * math.pi)

@@ -13,11 +13,17 @@ from onward.frontends.tensorflow.writer import Writer
 
 for _name, _function in {
     "Lgamma": special.lgamma,
-    "Digamma": special.digamma,
     "Erfinv": special.erfinv,
     "Ndtri": special.ndtri,
 }.items():
     rule(_name)(_function)
+
+
+@rule("Digamma")
+def digamma(op: Writer, x: Tensor) -> Tensor:
+    """NaN at its poles."""
+    pole = op.And(x <= op.like(0, x), op.Equal(op.Floor(x), x))
+    return op.where(pole, op.like(math.nan, x), special.digamma(op, x))
 
 
 @rule("Erfc")
@@ -75,12 +81,14 @@ rule("Zeta")(gamma.zeta)
 
 @rule("Polygamma")
 def polygamma(op: Writer, order: Tensor, x: Tensor) -> Tensor:
-    """By the zeta function, but for order 0, which is the digamma function."""
+    """By the zeta function, but for order 0, which is the digamma function; NaN for orders that are not whole."""
     n = special.wide(order)
+    is_order = op.And(n >= 0.0, op.Equal(op.Floor(n), n))
     sign = 1.0 - op.Mod(n + 1.0, op.like(2, n), fmod=1) * 2.0
     zero = op.Equal(n, op.like(0, n))
     size = op.Exp(special.lgamma(op, n + 1.0)) * gamma.zeta(op, op.where(zero, op.like(2, n), n + 1.0), special.wide(x))
-    return op.where(zero, special.digamma(op, special.wide(x)), sign * size).cast(x.dtype)
+    value = op.where(zero, digamma(op, special.wide(x)), sign * size)
+    return op.where(is_order, value, op.like(math.nan, value)).cast(x.dtype)
 
 
 rule("Dawsn")(special.dawson)
