@@ -347,3 +347,14 @@ def test_remainders_of_quotients_that_overflow() -> None:
     a = np.tile(np.array([3.4e38, -1e38, 1e38, 7.5], np.float32), 8)
     b = np.tile(np.array([1e-10, 3e-3, 3.0, 2.0], np.float32), 8)
     check(*node_model("Mod", [a, b], fmod=1), expected=[np.fmod(a, b)])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_the_smallest_integer_divided_by_minus_one_wraps(dtype: Any) -> None:
+    low = np.iinfo(dtype).min
+    a, b = np.tile(np.array([low, 7, -7, low], dtype), 8), np.tile(np.array([-1, -2, 2, 2], dtype), 8)
+    wanted = np.tile(np.array([low, -3, -3, low // 2], dtype), 8)
+    check(*node_model("Div", [a, b]), expected=[wanted])
+    negated = np.tile(np.array([low, -7, 7, low], dtype), 8)
+    for fixed in ((), (1,)):
+        check(*node_model("Div", [a, np.array(-1, dtype)], fixed=fixed), expected=[negated])

@@ -207,3 +207,9 @@ def test_scales_learn() -> None:
     net = to_torch(model)
     net(torch.ones(2, 3, dtype=torch.int8)).sum().backward()
     assert [p.grad.tolist() for p in net.parameters() if p.grad is not None] == [[2.0, 2.0, 2.0]]
+
+
+def test_the_range_of_nothing_is_zero() -> None:
+    nothing = np.zeros((0, 3), np.float32)
+    wanted = [nothing.astype(np.uint8), np.float32(1), np.uint8(0)]
+    check(*node_model("DynamicQuantizeLinear", [nothing], 3), expected=wanted)

@@ -74,7 +74,8 @@ def divide(e: Emitter, a: Expr, b: Expr) -> Expr:
         return from_ordered(e, a, ordered(e, a) // ordered(e, b))
     if e.dtype(a) == _D.UINT8:
         return Binary("//", *operands(e, a, b))
-    return torch.div(*tensor_first(e, a, b), rounding_mode="trunc")
+    x, y = tensor_first(e, a, b)
+    return ops.integer_divide(a, b) if y is b or y == -1 else torch.div(x, y, rounding_mode="trunc")
 
 
 @rule("Mod")

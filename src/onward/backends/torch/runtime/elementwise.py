@@ -18,6 +18,12 @@ def cosh(x: Tensor) -> Tensor:
     return 2 * half * half + 1
 
 
+def integer_divide(a: Tensor, b: Tensor) -> Tensor:
+    """Integers divided, rounded towards zero. The smallest by -1 is itself; PyTorch's division ends the process."""
+    opposite = b == -1
+    return torch.where(opposite, -a, torch.div(a, torch.where(opposite, 1, b), rounding_mode="trunc"))
+
+
 def float_remainder(a: Tensor, b: Tensor) -> Tensor:
     """`torch.fmod` of floats; single precision is widened, in which the quotient might overflow."""
     return (

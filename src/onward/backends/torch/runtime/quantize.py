@@ -29,7 +29,8 @@ def per_row(parameter: Tensor) -> Tensor:
 
 def dynamic_quantize(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """`x` as uint8 over the range of its values, with the scale and the zero point."""
-    low, high = torch.clamp(x.min(), max=0), torch.clamp(x.max(), min=0)
+    values = x if x.numel() else x.new_zeros(1)
+    low, high = torch.clamp(values.min(), max=0), torch.clamp(values.max(), min=0)
     scale = torch.where(high == low, 1.0, (high - low) / 255)
     zero_point = torch.round(torch.clamp(-low / scale, 0, 255))
     y = torch.clamp(torch.round(x / scale) + zero_point, 0, 255)
