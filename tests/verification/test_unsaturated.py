@@ -102,18 +102,22 @@ def test_products_of_int8_stay() -> None:
     np.testing.assert_array_equal(run(model, feeds), left.astype(np.int32) @ RIGHT[0].astype(np.int32))
 
 
-def test_what_is_fused_between_grids_is_not_clipped() -> None:
-    """With a kernel for products of int8 beside it, which ONNX Runtime's own option for such processors fails on."""
+def test_what_stands_between_grids_is_not_clipped() -> None:
+    """Beside data of int8, and with weights that are computed: two things ONNX Runtime's own option fails on."""
     text = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>
-    g (uint8[1, 64] a, int8[1, 64] c) => (float[1, 1] y, float[1, 1] z)
+    g (uint8[1, 64] a, int8[1, 64] c, float[1, 64] w) => (float[1, 1] y, float[1, 1] z, float[1, 1] computed)
     <float s = {1.0}, uint8 u = {0}, int8 i = {0}> {
         da = DequantizeLinear(a, s, u)
         db = DequantizeLinear(b, s, i)
         y = MatMul(da, db)
         z = com.microsoft.QGemm(c, s, i, b, s, i)
+        q = QuantizeLinear(w, s, i)
+        t = Transpose(q)
+        dt = DequantizeLinear(t, s, i)
+        computed = MatMul(da, dt)
     }"""
     proto = onnx.parser.parse_model(text)
     proto.graph.initializer.append(numpy_helper.from_array(np.full((64, 1), 127, np.int8), "b"))
     feeds = {"a": np.full((1, 64), 255, np.uint8), "c": np.full((1, 64), -128, np.int8)}
-    y, z = session(load(proto)).run(None, feeds)
-    assert (y, z) == (64 * 255 * 127, -64 * 128 * 127)
+    found = session(load(proto)).run(None, {**feeds, "w": np.full((1, 64), 127, np.float32)})
+    assert [x.item() for x in found] == [64 * 255 * 127, -64 * 128 * 127, 64 * 255 * 127]

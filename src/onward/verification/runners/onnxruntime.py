@@ -19,7 +19,7 @@ from onward.model import Model
 from onward.verification.files import readable
 from onward.verification.runners import Inputs, Outputs, Run, Runner, register
 from onward.verification.runners.narrow import is_narrow, pack, unpack
-from onward.verification.runners.unsaturated import multiplies_bytes, products_saturate, set_options, unsaturated
+from onward.verification.runners.unsaturated import UNFUSED, multiplies_bytes, products_saturate, unsaturated
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -84,11 +84,11 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
     if mode == UNOPTIMIZED:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     provider = DEFAULT_PROVIDER if mode in ("", UNOPTIMIZED) else _provider(mode)
-    disabled: list[str] = []
     if provider == DEFAULT_PROVIDER and multiplies_bytes(model) and products_saturate():
-        model, disabled = unsaturated(model), set_options(options)
+        model = unsaturated(model)
+        options.add_session_config_entry(UNFUSED, "1")
     with readable(model) as source:
-        made = onnxruntime.InferenceSession(source, options, [provider], disabled_optimizers=disabled)
+        made = onnxruntime.InferenceSession(source, options, [provider])
     if provider not in made.get_providers():
         raise UnsupportedError(f"ONNX Runtime could not start {provider}, and would fall back to another")
     return made

@@ -7,7 +7,7 @@ of uint8 and uint8 it adds right. The same numbers in uint8 are 128 more, and so
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import onnx_ir as ir
@@ -17,9 +17,6 @@ from onward.canon.infer import infer
 from onward.canon.names import Names
 from onward.canon.walk import all_nodes
 from onward.model import Model
-
-if TYPE_CHECKING:
-    import onnxruntime
 
 
 class Product(NamedTuple):
@@ -44,10 +41,12 @@ PRODUCTS = {
 }
 """The ops that multiply bytes, of ONNX and of ONNX Runtime; ConvInteger has them the other way round, and right."""
 
-OPTION = "session.x64quantprecision"
-"""Makes ONNX Runtime itself use uint8 where it fuses ops that stand between DequantizeLinear and QuantizeLinear."""
-REFUSED = "Avx2WeightS8ToU8Transformer"
-"""What else that option switches on: constants of `PRODUCTS`, also beside int8 data, for which there is no kernel."""
+UNFUSED = "session.disable_quant_qdq"
+"""The option that leaves ops between DequantizeLinear and QuantizeLinear in floats.
+
+ONNX Runtime would make products of bytes of them; its own option for such processors, `session.x64quantprecision`,
+makes only some of these right, and fails on products of int8 and int8.
+"""
 
 
 def multiplies_bytes(model: Model) -> bool:
@@ -68,12 +67,6 @@ def products_saturate() -> bool:
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     a, b = np.full((1, 128), 255, np.uint8), np.full((128, 1), 127, np.int8)
     return bool(session.run(None, {"a": a, "b": b})[0] != 128 * 255 * 127)
-
-
-def set_options(options: onnxruntime.SessionOptions) -> list[str]:
-    """Set what a session needs that runs an `unsaturated` model; gives the optimizers that it has to do without."""
-    options.add_session_config_entry(OPTION, "1")
-    return [REFUSED]
 
 
 def unsaturated(model: Model) -> Model:
