@@ -1,9 +1,12 @@
 """Files of Keras: without `--trust` they name parts of Keras that compute, and nothing else."""
 
 import copy
+import importlib
+import inspect
 import io
 import json
 import os
+import pkgutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -246,6 +249,35 @@ def test_every_class_of_keras_is_judged(module: str) -> None:
     names = {name for name in dir(getattr(keras, module)) if name[0].isupper()}
     assert names - keras_parts.CLASSES <= DENIED
     assert not DENIED & keras_parts.CLASSES
+
+
+def test_layers_of_its_applications() -> None:
+    from keras.src import applications
+
+    files = [
+        importlib.import_module(f"{applications.__name__}.{m.name}")
+        for m in pkgutil.iter_modules(applications.__path__)
+    ]
+    layers = {
+        name
+        for file in files
+        for name, one in vars(file).items()
+        if inspect.isclass(one) and issubclass(one, keras.Layer)
+    }
+    assert layers >= {"LayerScale", "StochasticDepth"}
+    assert layers <= keras_parts.CLASSES
+
+
+def test_a_model_of_keras_2_with_functions_of_tensorflow(tmp_path: Path) -> None:
+    old = pytest.importorskip("tf_keras")
+    import tensorflow as tf
+
+    x = old.Input((4, 4, 3))
+    y = tf.concat([tf.nn.relu6(x * 2 - 1), tf.math.reduce_mean(x, 3, keepdims=True)], 3)[:, ::2]
+    for name in ("net.h5", "net.keras"):
+        old.Model(x, tf.image.resize(tf.cast(y, tf.float32), [8, 8])).save(tmp_path / name)
+        assert list(dangers(tmp_path / name)) == []
+        assert list(dangers(tmp_path / name, "tf_keras")) == []
 
 
 def test_nothing_of_keras_own_is_refused(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ RandomCrop RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur Ra
 RandomInvert RandomPerspective RandomPosterization RandomRotation RandomSaturation RandomSharpness RandomShear
 RandomTranslation RandomWidth RandomZoom ReLU RepeatVector Rescaling Reshape Resizing ReversibleEmbedding
 STFTSpectrogram SimpleRNN SimpleRNNCell SlicingOpLambda Softmax Solarization SpectralNormalization StackedRNNCells
-StringLookup Subtract SyncBatchNormalization TFOpLambda TextVectorization ThresholdedReLU TimeDistributed
-UnitNormalization Wrapper
+StochasticDepth StringLookup Subtract SyncBatchNormalization TFOpLambda TextVectorization ThresholdedReLU
+TimeDistributed UnitNormalization Wrapper
 """
 OF_DIMENSIONS = """
 AdaptiveAveragePooling AdaptiveMaxPooling AveragePooling AvgPool Conv Convolution Cropping DepthwiseConv
