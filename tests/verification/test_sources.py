@@ -1,3 +1,5 @@
+import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -283,3 +285,16 @@ def test_without_slots_arrays_are_taken_as_they_are(tmp_path: Path) -> None:
     for given in ({"x": X}, str(tmp_path / "data.npz")):
         (made,) = data_sets([], inputs=given)
         equal(made.inputs["x"], X)
+
+
+def test_an_image_that_unpacks_to_much_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    size = struct.pack(">II", 12000, 12000)
+    images_of = {
+        "large.png": b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + size + b"\x01\0\0\0\0",
+        "large.jpg": b"\xff\xd8\xff\xc0\0\x11\x08" + struct.pack(">HH", 12000, 12000),
+    }
+    for name, content in images_of.items():
+        (tmp_path / name).write_bytes(content)
+        message = f"{name}: its 12,000 x 12,000 pixels would take 3,456,000,000 bytes"
+        with pytest.raises(InvalidDataError, match=re.escape(message)):
+            read("g (float[N,3,4,4] x) => (y) { y = Relu(x) }", tmp_path / name)

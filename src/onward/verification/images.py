@@ -9,6 +9,8 @@ input, 0 to 255 in an integer one. No mean is subtracted: what a model expects b
 from __future__ import annotations
 
 import importlib.util
+import re
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,11 +19,16 @@ import onnx_ir as ir
 
 from onward.errors import InvalidDataError, UnsupportedError
 from onward.gate import ordinary
+from onward.gate.bounds import UNPACKED, unpacked
 from onward.hub.wording import quote
 from onward.verification.fit import Array
 from onward.verification.sizes import Slot
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm", ".tif", ".tiff", ".webp", ".jp2", ".j2k")
+JPEG_SIZE = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]..\x08(.{4})", re.DOTALL)
+"""Where a JPEG says how high and wide it is."""
+PIXEL = 24
+"""Bytes of a pixel while an image is resized."""
 CHANNELS = (3, 1, 4)
 """The most usual first."""
 
@@ -74,6 +81,7 @@ def decode(path: Path) -> Array:
     """The pixels, height x width x RGB, 0 to 255."""
     ordinary(path, InvalidDataError)
     try:
+        _check_size(path)
         if importlib.util.find_spec("PIL"):
             from PIL import Image
 
@@ -83,9 +91,27 @@ def decode(path: Path) -> Array:
             from onward.backends.torch.runtime.image import decode_rgb
 
             return np.asarray(decode_rgb(path.read_bytes()), np.float64)
+    except InvalidDataError:
+        raise
     except Exception as error:  # decoders raise whatever a damaged file makes them
         raise InvalidDataError(f"{path}: it cannot be read as an image: {error}") from error
     raise UnsupportedError(f"{path}: to read images, install Pillow (pip install pillow), or give arrays as npz")
+
+
+def _check_size(path: Path) -> None:
+    """Refuse an image before it is unpacked, if its file hardly accounts for it; other formats shrink less."""
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    if head.startswith(b"\x89PNG"):
+        width, height = struct.unpack(">II", head[16:24].ljust(8, b"\0"))
+    elif head.startswith(b"\xff\xd8") and (found := JPEG_SIZE.search(head)):
+        height, width = struct.unpack(">HH", found.group(1))
+    else:
+        return
+    needed, most = width * height * PIXEL, unpacked(path.stat().st_size)
+    if needed > most:
+        pixels = f"{width:,} x {height:,} pixels"
+        raise InvalidDataError(f"{path}: its {pixels} would take {needed:,} bytes; {UNPACKED.hint}")
 
 
 def resized(pixels: Array, height: int, width: int) -> Array:

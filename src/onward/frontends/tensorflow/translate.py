@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 
 from onward.canon.build import Tensor
-from onward.errors import OnwardError, UnsupportedError
+from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.tensorflow.attributes import attributes
 from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.dtypes import onnx_dtype
@@ -18,6 +18,8 @@ from onward.frontends.tensorflow.old_control_flow import Flow, Part
 from onward.frontends.tensorflow.registry import RULES, Rule
 from onward.frontends.tensorflow.values import Complex, Value, Variable
 from onward.frontends.tensorflow.writer import Writer
+from onward.gate.bounds import NODES
+from onward.hub.functions import GROWTH
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -73,6 +75,10 @@ class Translator:
         self.libraries: list[Any] = []
         """The graphs whose functions are called."""
         self._graphs: dict[str, tf.Graph] = {}
+        self._bodies: dict[str, int] = {}
+        """The operations that each function called so far has."""
+        self._called = 0
+        """The operations of all calls."""
         self._flows: dict[Any, Flow | None] = {}
         self._folder = Folder(self.op)
 
@@ -95,7 +101,19 @@ class Translator:
     def call(self, name: str, graph: Any, arguments: Sequence[Value]) -> list[Value]:
         """What a function of the graph's library gives."""
         body = self.body(name, graph)
+        self._count(name, len(body.get_operations()))
         return self.run(body, arguments, body.outputs, body.inputs)
+
+    def _count(self, name: str, size: int) -> None:
+        """Refuse functions that call one another so often that a small file becomes a graph of any size."""
+        self._bodies.setdefault(name, size)
+        self._called += size
+        most = max(NODES.value, GROWTH * sum(self._bodies.values()))
+        if self._called > most:
+            raise InvalidModelError(
+                f"its functions call one another so often, {name} among them, that it has more than {most:,}"
+                f" operations; {NODES.hint}"
+            )
 
     def body(self, name: str, graph: Any) -> Any:
         """The graph of a function."""
