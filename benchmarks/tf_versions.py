@@ -31,7 +31,7 @@ from onward.backends.emit.package import write_package
 from onward.backends.keras.convert import built
 from onward.backends.keras.save import source_path, write_keras
 from onward.backends.tensorflow.convert import generate
-from onward.backends.tensorflow.saved_model import argument_names, write_saved_model
+from onward.backends.tensorflow.saved_model import signature_names, write_saved_model
 from onward.backends.tensorflow.target import DTYPES
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import Model, load
@@ -88,7 +88,7 @@ def write(name: str, root: Path, kinds: Iterable[str]) -> bool:
     write_package(source, folder / "net")
     fed = [value.name or "" for value in graph.inputs if not value.is_initializer()]
     if case.kind in SAVED:
-        names = argument_names(fed)
+        names = signature_names(fed)
         outputs = [value.name for value in graph.outputs]
         text = json.dumps({"inputs": [names[name] for name in fed], "outputs": outputs})
         (folder / "names.json").write_text(text)

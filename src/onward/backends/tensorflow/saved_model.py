@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ PARTS = (
     "assets.extra",
 )
 """What a SavedModel consists of: files and folders."""
+
+_TAKEN = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.>/-]*")
 
 
 def check_folder(folder: Path) -> None:
@@ -70,7 +73,7 @@ def traced(source: Source, graph: ir.Graph) -> tuple[Any, Any]:
         return dict(zip(names, found if len(names) > 1 else [found], strict=True))
 
     fed = {value.name or "": value for value in graph.inputs if not value.is_initializer()}
-    arguments = argument_names(fed)
+    arguments = signature_names(fed)
     specs = [signature_of(fed[name], arguments[name], source.input_orders.get(name)) for name in fed]
     function = tf.function(serve, autograph=False, input_signature=specs)
     try:
@@ -93,12 +96,33 @@ def _unranked(graph: ir.Graph) -> str | None:
     return next((value.name for value in values if value.shape is None and isinstance(value.type, ir.TensorType)), None)
 
 
+def signature_names(names: Iterable[str]) -> dict[str, str]:
+    """What a signature calls each input: exactly its name, wherever TensorFlow can take it.
+
+    TensorFlow tells names apart by what it derives from them: a keyword of Python, in lower case.
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name, plain in argument_names(names).items():
+        text = name if _TAKEN.fullmatch(name) and name != "self" and not iskeyword(name) else plain
+        while _derived(text) in taken:
+            text += "_"
+        taken.add(_derived(text))
+        found[name] = text
+    return found
+
+
+def _derived(name: str) -> str:
+    text = re.sub(r"[^a-z0-9_]", "_", name.lower())
+    return text if text[:1].isalpha() else f"arg_{text}"
+
+
 def argument_names(names: Iterable[str]) -> dict[str, str]:
-    """What a signature calls each input: its name, as far as TensorFlow can take it."""
+    """Each name as an identifier that Python, Keras and TensorFlow can take."""
     found: dict[str, str] = {}
     for name in names:
         text = re.sub(r"[^A-Za-z0-9_]", "_", name)
-        text = text if text[:1].isalpha() and text != "self" else f"arg_{text}"
+        text = text if text[:1].isalpha() and text != "self" and not iskeyword(text) else f"arg_{text}"
         while text in found.values():
             text += "_"
         found[name] = text

@@ -15,7 +15,7 @@ from onward.backends.tensorflow.casts import advice
 from onward.backends.tensorflow.convert import Trainable, generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
 from onward.backends.tensorflow.lite import carry_grids, pad_pools
-from onward.backends.tensorflow.saved_model import SIGNATURE, argument_names, traced
+from onward.backends.tensorflow.saved_model import SIGNATURE, signature_names, traced
 from onward.errors import OnwardError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -154,5 +154,5 @@ def _listed(words: str, kind: str) -> str:
 
 def _moved(sample: Sample, source: Source) -> dict[str, Any]:
     """A set of inputs under the names, and in the layout, that the generated model takes."""
-    orders, names = source.input_orders, argument_names(sample)
+    orders, names = source.input_orders, signature_names(sample)
     return {names[name]: np.transpose(x, orders[name]) if name in orders else x for name, x in sample.items()}

@@ -16,13 +16,14 @@ from onward.canon.build import Tensor
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
-from onward.frontends.tensorflow.sources import concrete, held, input_names, resources
+from onward.frontends.tensorflow.sources import concrete, held, resources
 from onward.frontends.tensorflow.translate import ASSIGNMENTS, Translator, dtype_of
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.gate import trusting
 from onward.model import Model
 from onward.verification.artifacts.checkpoint import Checkpoint
 from onward.verification.artifacts.graph_def import Names
+from onward.verification.artifacts.saved_model import input_names
 
 OPSET = 21
 """What is written unless another opset is asked for: the newest that ONNX Runtime has all kernels for."""
@@ -103,7 +104,7 @@ def written(
     own = len(graph.inputs) - len(captured)
     batched = batched or own == 1
     arguments: list[Value] = []
-    for name, tensor in zip(input_names(function, own), graph.inputs, strict=False):
+    for name, tensor in zip(input_names(function), graph.inputs, strict=False):
         arguments.append(translator.input(name, dtype_of(tensor), _dims(name, tensor, batched)))
     arguments += [translator.op.array(value) if isinstance(value, np.ndarray) else value for value in captured]
     inside = {name: _read(translator, value, graph.get_tensor_by_name(name)) for name, value in held(function).items()}

@@ -63,15 +63,6 @@ def _of_file(
     return saved_model.signature_of(path, signature)
 
 
-def input_names(function: Any, count: int) -> list[str]:
-    """What the inputs are called: by the keywords of a signature, else as TensorFlow calls their placeholders."""
-    keywords = list(function.structured_input_signature[1])
-    order = list(getattr(function, "_arg_keywords", None) or ())
-    if len(order) == count and set(order) == set(keywords):
-        return order
-    return [tensor.op.name for tensor in function.graph.inputs[:count]]
-
-
 def held(function: Any) -> dict[str, Value]:
     """Variables and tables that TensorFlow 1 keeps in the graph itself, by the names of their tensors."""
     model: Any = getattr(function, "_onward_keeps", None)

@@ -76,21 +76,31 @@ def _tags(path: Path) -> list[str] | None:
 def open_function(function: Any, declared: Sequence[Declared] = ()) -> Opened:
     """A concrete function, with the names of its arguments and of the results, where it gives them as a dict."""
     tensorflow = import_tensorflow()
-    structure = function.structured_input_signature
-    by_name = structure[1] or {spec.name or f"input_{i}": spec for i, spec in enumerate(structure[0])}
+    by_keyword = bool(function.structured_input_signature[1])
+    by_name = dict(zip(input_names(function), function.graph.inputs, strict=False))
     results = function.structured_outputs
     outputs = sorted(results, key=_by_number) if isinstance(results, dict) else None
 
     def run(inputs: Inputs) -> Outputs:
-        fed = {name: tensorflow.constant(inputs[name], spec.dtype) for name, spec in by_name.items()}
-        found = function(**fed) if structure[1] else function(*fed.values())
+        fed = {name: tensorflow.constant(inputs[name], tensor.dtype) for name, tensor in by_name.items()}
+        found = function(**fed) if by_keyword else function(*fed.values())
         if outputs is None:
             return named([to_array(tensor.numpy()) for tensor in tensorflow.nest.flatten(found)])
         return {name: to_array(found[name].numpy()) for name in outputs}
 
-    order = sorted(by_name, key=_by_number) if structure[1] else by_name
+    order = sorted(by_name, key=_by_number) if by_keyword else by_name
     takes = [Declared(name, data_type(by_name[name].dtype), _dims(by_name[name].shape)) for name in order]
     return Opened(run, takes, outputs)
+
+
+def input_names(function: Any) -> list[str]:
+    """What the inputs are called, in the order of the graph, exactly as a signature says it.
+
+    What TensorFlow derives from these names is not: placeholders are in lower case, and keywords have no dots.
+    """
+    count = len(function.graph.inputs) - len(function.captured_inputs)
+    keywords = list(getattr(function, "_arg_keywords", None) or ())
+    return keywords if len(keywords) == count else [tensor.op.name for tensor in function.graph.inputs[:count]]
 
 
 def import_tensorflow() -> Any:
