@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
-from onward.verification.artifacts import Kind, Opened, register
+from onward.gate import harmless, need_trust, opens
+from onward.verification.artifacts import Kind, Opened, register, tensorflow_ops
 from onward.verification.artifacts.checkpoint import Checkpoint
 from onward.verification.artifacts.saved_model import import_tensorflow, open_function, without_remarks
 
@@ -53,6 +54,7 @@ def open_graph(path: Path) -> Opened:
     return open_function(graph_function(path))
 
 
+@opens(harmless)
 def graph_function(
     path: Path,
     inputs: Names | None = None,
@@ -62,12 +64,16 @@ def graph_function(
     """A graph as a function of TensorFlow, from tensors to tensors that are named as in the graph.
 
     Unless they are given, its inputs are the placeholders, and its outputs what nothing in the graph reads. Variables
-    have the values of a checkpoint: the one given, or the one that a .meta file belongs to.
+    have the values of a checkpoint: the one given, or the one that a .meta file belongs to. What the outputs do not
+    need is not loaded; what they need computes, or the file has to be trusted.
     """
     tf = import_tensorflow()
     whole = read(path)
     ends = list(outputs or _ends(whole))
     definition = _only(whole, ends, path)
+    library = {function.signature.name: function for function in definition.library.function}
+    for danger in tensorflow_ops.dangers(tensorflow_ops.reached(definition.node, library)):
+        need_trust(path, danger)
     if isinstance(inputs, Mapping):
         _set_shapes(definition, inputs, path)
     _freeze(definition, path, checkpoint or (path.with_suffix("") if path.suffix == META else None))

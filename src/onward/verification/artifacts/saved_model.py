@@ -16,8 +16,10 @@ import onnx_ir as ir
 
 from onward.backends.tensorflow.saved_model import REMARKS
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.gate import opens
 from onward.verification.artifacts import Kind, Opened, named, register
 from onward.verification.artifacts.matching import Declared
+from onward.verification.artifacts.saved_model_dangers import dangers, parsed
 from onward.verification.runners import Inputs, Outputs
 
 DEFAULT = "serving_default"
@@ -33,6 +35,7 @@ def open_saved_model(path: Path) -> Opened:
     return replace(open_function(signature_of(path)), notes=[f"cast: {phrase}" for phrase in casts])
 
 
+@opens(dangers)
 def signature_of(path: Path, name: str | None = None) -> Any:
     """One of a SavedModel's functions: the one of that name, else the one that servers use, or the only one."""
     tensorflow = import_tensorflow()
@@ -65,9 +68,7 @@ def without_remarks() -> Iterator[None]:
 
 def _tags(path: Path) -> list[str] | None:
     """Of several graphs, as TensorFlow 1 could save them, the one that servers use; None where there is only one."""
-    from tensorflow.python.saved_model import loader_impl
-
-    graphs = [sorted(graph.meta_info_def.tags) for graph in loader_impl.parse_saved_model(str(path)).meta_graphs]
+    graphs = [sorted(graph.meta_info_def.tags) for graph in parsed(path).meta_graphs]
     if len(graphs) < 2:
         return None
     return next((tags for tags in sorted(graphs, key=len) if "serve" in tags), graphs[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,16 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.verification.artifacts import Kind, Opened, register
+from onward.errors import InvalidModelError, OnwardError
+from onward.gate import opens
+from onward.verification.artifacts import Kind, Opened, register, tensorflow_ops
 from onward.verification.artifacts.matching import Declared
 from onward.verification.artifacts.saved_model import choose, import_tensorflow, to_array
 from onward.verification.runners import Inputs, Outputs
 
 IDENTIFIER = b"TFL3"
+FLEX = b"Flex"
+"""How ops of TensorFlow are called that its interpreter runs."""
 LITERT = "ai_edge_litert"
 """The package that has the interpreter without the rest of TensorFlow."""
 
@@ -27,6 +32,35 @@ def recognise(path: Path) -> bool:
         return file.read(8)[4:] == IDENTIFIER
 
 
+def dangers(path: Path) -> Iterator[str]:
+    """Ops of TensorFlow in it that reach out; other ops that are not builtin no interpreter here has."""
+    try:
+        for node in flex_nodes(path.read_bytes()):
+            yield from tensorflow_ops.dangers([node])
+    except OnwardError:
+        raise
+    except Exception as error:
+        raise InvalidModelError(f"{path}: this TensorFlow Lite model is damaged or cut short") from error
+
+
+def flex_nodes(data: bytes) -> Iterator[Any]:
+    """The nodes of TensorFlow in a model: each is in the options of an op that is not builtin."""
+    if FLEX not in data:
+        return
+    from flatbuffers import flexbuffers
+    from tensorflow.core.framework import node_def_pb2
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    model = schema.ModelT.InitFromPackedBuf(data, 0)
+    flex = {i for i, code in enumerate(model.operatorCodes) if (code.customCode or b"").startswith(FLEX)}
+    for graph in model.subgraphs:
+        for operator in graph.operators or ():
+            if operator.opcodeIndex in flex:
+                options = flexbuffers.GetRoot(bytearray(operator.customOptions)).AsVector
+                yield node_def_pb2.NodeDef.FromString(bytes(options[1].AsStringBytes))
+
+
+@opens(dangers)
 def open_tflite(path: Path) -> Opened:
     return replace(_opened(path), run=lambda inputs: _opened(path).run(inputs), notes=_casts(path))
 
