@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from onward.verification.runners import Inputs, Run
 
 
+LONGEST = 300
+"""Characters of what a framework says about a damaged file."""
+
+
 @dataclass(frozen=True)
 class Original:
     """A model as ONNX, and how the framework it comes from runs it; None for an ONNX file, or where it is not run."""
@@ -188,6 +192,23 @@ OPENED: dict[str, Callable[[Path], Any]] = {
 
 def read(args: argparse.Namespace) -> Original:
     """The model of a file, a folder or an object, whatever framework it is of."""
+    from onward.cli.objects import is_name
+
+    if is_name(args.model):
+        return _read(args)
+    try:
+        return _read(args)
+    except OnwardError:
+        raise
+    except Exception as error:  # frameworks and our own readers of their files raise anything at all
+        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise InvalidModelError(
+            f"{args.model}: it is damaged, or holds what Onward does not expect: {problem[:LONGEST]}"
+            " (`onward --traceback …` shows where)"
+        ) from error
+
+
+def _read(args: argparse.Namespace) -> Original:
     from onward.cli.inputs import parsed
     from onward.cli.objects import built, is_name
     from onward.verification.artifacts import kind_of, kind_of_object, open_artifact, open_object

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,18 @@ def recognise(path: Path) -> bool:
     return bool(FIRST_NODE.match(head) or FIRST_WORDS.match(head))
 
 
+def dangers(path: Path) -> Iterator[str]:
+    """What the outputs need that are taken unless others are named."""
+    whole = read(path)
+    yield from _dangers(_only(whole, _ends(whole), path))
+
+
+def _dangers(definition: Any) -> Iterator[str]:
+    library = {function.signature.name: function for function in definition.library.function}
+    return tensorflow_ops.dangers(tensorflow_ops.reached(definition.node, library))
+
+
+@opens(dangers)
 def open_graph(path: Path) -> Opened:
     return open_function(graph_function(path))
 
@@ -71,8 +83,7 @@ def graph_function(
     whole = read(path)
     ends = list(outputs or _ends(whole))
     definition = _only(whole, ends, path)
-    library = {function.signature.name: function for function in definition.library.function}
-    for danger in tensorflow_ops.dangers(tensorflow_ops.reached(definition.node, library)):
+    for danger in _dangers(definition):
         need_trust(path, danger)
     if isinstance(inputs, Mapping):
         _set_shapes(definition, inputs, path)

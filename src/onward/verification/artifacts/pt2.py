@@ -31,10 +31,6 @@ def recognise(path: Path) -> bool:
         return OLD_PROGRAM in found.names or (kind is not None and found.read(kind) == b"pt2")
 
 
-def open_pt2(path: Path) -> Opened:
-    return open_program(read_program(path), ())
-
-
 def open_program(program: torch.export.ExportedProgram, inputs: Sequence[Declared]) -> Opened:
     import torch
     from torch.utils import _pytree as pytree
@@ -78,6 +74,11 @@ def read_program(path: Path) -> torch.export.ExportedProgram:
             return torch.export.load(path)
     with parts_of(path) as parts:
         return parts.program()
+
+
+@opens(dangers)
+def open_pt2(path: Path) -> Opened:
+    return open_program(read_program(path), ())
 
 
 def _declared(program: torch.export.ExportedProgram, names: list[str]) -> list[Declared]:

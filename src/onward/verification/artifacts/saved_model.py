@@ -29,6 +29,7 @@ def recognise(path: Path) -> bool:
     return (path / "saved_model.pb").is_file() or (path / "saved_model.pbtxt").is_file()
 
 
+@opens(dangers)
 def open_saved_model(path: Path) -> Opened:
     remarks = path / REMARKS
     casts = remarks.read_text(encoding="utf-8", errors="replace").splitlines() if remarks.is_file() else []

@@ -10,6 +10,7 @@ from onward.errors import InvalidModelError
 from onward.verification.artifacts import tensorflow_ops
 from onward.verification.artifacts.tensorflow_ops import SAVERS, TEXT_TABLES, reached
 
+ASSETS = "saved_model_assets"
 PARTS = ("variables", "assets", "assets.extra")
 INITIAL = ("saved_model_main_op", "legacy_init_op")
 """Collections that name what TensorFlow 1 runs when it has loaded a model."""
@@ -51,8 +52,20 @@ def _links(path: Path) -> Iterator[str]:
                 yield f"{file.relative_to(path)} in it is a link out of it"
 
 
+def _asset_files(graph: Any) -> list[Any]:
+    """Where TensorFlow 2 lists them, and where TensorFlow 1 does."""
+    from tensorflow.core.protobuf.meta_graph_pb2 import AssetFileDef
+
+    found = list(graph.asset_file_def)
+    for packed in graph.collection_def[ASSETS].any_list.value:
+        asset = AssetFileDef()
+        packed.Unpack(asset)
+        found.append(asset)
+    return found
+
+
 def _assets(graph: Any) -> Iterator[str]:
-    for asset in graph.asset_file_def:
+    for asset in _asset_files(graph):
         if asset.filename.startswith("/") or ".." in Path(asset.filename).parts:
             yield f"the asset {asset.filename[:80]!r} of it is outside of it"
 
@@ -79,7 +92,7 @@ class _Graph:
             for node in function.node_def:
                 if node.op in TEXT_TABLES and not self._from_asset(function, node):
                     yield f"the node {node.name[:80]!r} in it reads a file that is none of its assets"
-        own = {_node(asset.tensor_info.name) for asset in self._graph.asset_file_def}
+        own = {_node(asset.tensor_info.name) for asset in _asset_files(self._graph)}
         for node in self._nodes.values():
             if node.op in TEXT_TABLES and _node(node.input[1] if len(node.input) > 1 else "") not in own:
                 yield f"the node {node.name[:80]!r} in it reads a file that is none of its assets"
@@ -125,7 +138,7 @@ class _Graph:
         if source not in arguments[len(arguments) - len(bound) :]:
             return False
         number = bound[arguments.index(source) - (len(arguments) - len(bound))]
-        return 0 <= number < len(self._objects.nodes) and self._objects.nodes[number].HasField("asset")
+        return 0 <= number < len(self._objects.nodes) and bool(self._objects.nodes[number].HasField("asset"))
 
     def _is_top(self, name: str) -> bool:
         """Whether no other function calls it, with files of its own."""

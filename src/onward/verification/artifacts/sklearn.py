@@ -119,6 +119,7 @@ def _damage(path: Path) -> Iterator[None]:
         raise InvalidModelError(f"{path}: skops does not open it: {type(error).__name__}: {error}") from error
 
 
+@opens(dangers)
 def open_skops(path: Path) -> Opened:
     return open_estimator(loaded(path), ())
 
