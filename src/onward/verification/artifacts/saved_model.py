@@ -57,14 +57,16 @@ def signature_of(path: Path, name: str | None = None) -> Any:
 
 @contextmanager
 def without_remarks() -> Iterator[None]:
-    """TensorFlow has much to say about what TensorFlow 1 has saved."""
-    log = logging.getLogger("tensorflow")
-    level = log.level
-    log.setLevel(logging.ERROR)
+    """TensorFlow has much to say about what TensorFlow 1 has saved, and about parts that it can do without."""
+    logs = [logging.getLogger(name) for name in ("tensorflow", "absl")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 def _tags(path: Path) -> list[str] | None:
