@@ -70,6 +70,12 @@ def test_what_is_large_stays_a_computation(what: str) -> None:
     assert peak(proto) < MOST
 
 
+def test_parts_of_a_long_input() -> None:
+    nodes = "q = SplitToSequence<axis = 0>(x, one) d = SequenceAt(q, one) y = Identity(d)"
+    proto = text_model(f"{HEADER} g (int64[{1 << 40}] x) => (int64[k] y) {{ {nodes} }}", one=np.array(1))
+    assert peak(proto) < MOST
+
+
 def test_a_small_one_is_folded_all_the_same() -> None:
     proto = text_model(
         f"{HEADER} g (int64[3] x) => (int64[3] y) {{ c = ConstantOfShape(s) y = Add(x, c) }}", s=np.array([3])

@@ -10,6 +10,9 @@ import onnx_ir as ir
 from onward.canon.origin import copy_origin
 from onward.canon.walk import all_nodes
 
+MOST_PARTS = 4096
+"""Parts that a value is split into at most: an input of a few bytes may declare any length."""
+
 Rewrite = Callable[[ir.Node], list[ir.Node] | None]
 
 
@@ -103,7 +106,7 @@ def _part_sizes(given: np.ndarray, length: int) -> list[int] | None:
     if given.ndim == 1:
         return [int(n) for n in given] if int(given.sum()) == length else None
     size = int(given)
-    if size <= 0 or length <= 0:
+    if size <= 0 or length <= 0 or length / size > MOST_PARTS:
         return None
     return [min(size, length - start) for start in range(0, length, size)]
 

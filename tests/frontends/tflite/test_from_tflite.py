@@ -197,3 +197,12 @@ def test_weights_of_uint8(op_type: str) -> None:
     (found,), (wanted,) = on_runtime(flat.bytes(), x), interpreted(flat.bytes(), x, delegates=False)
     assert np.abs(found.astype(int) - wanted).max() <= 1
     assert np.ptp(wanted) > 50
+
+
+def test_strings_that_are_not_there() -> None:
+    from onward.frontends.tflite.read import _strings
+
+    whole = b"".join(number.to_bytes(4, "little") for number in (2, 16, 18, 21)) + b"abcde"
+    assert _strings(whole) == [b"ab", b"cde"]
+    with pytest.raises(InvalidModelError, match="do not hold 4,294,967,295 strings"):
+        _strings(b"\xff\xff\xff\xff" + whole[4:])

@@ -13,6 +13,7 @@ from onward.frontends.tensorflow.signal import transformed
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.borrow import custom_options
 from onward.frontends.tflite.registry import rule
+from onward.gate.bounds import check_room
 
 LIMITS = ("lower_frequency_limit", "upper_frequency_limit")
 FLOOR = 1e-12
@@ -57,9 +58,11 @@ def _mel(frequency: Any) -> Any:
 def _bands(bins: int, rate: int, options: dict[str, Any]) -> npt.NDArray[np.float64]:
     """How much of each frequency goes into each band: triangles on the scale of what is heard, half over each other."""
     count, low, high = (options[name] for name in ("filterbank_channel_count", *LIMITS))
+    check_room("the middles of bands", [count], 8)
     hertz = 0.5 * rate / (bins - 1)
     middles = _mel(low) + (_mel(high) - _mel(low)) / (count + 1) * np.arange(0, count + 2)
     first, last = int(1.5 + low / hertz), int(high / hertz)
+    check_room("the bands of a spectrum", (bins, count), 8)
     bands = np.zeros((bins, count))
     for i in range(first, min(last, bins - 1) + 1):
         mel = _mel(i * hertz)

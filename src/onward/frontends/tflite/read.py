@@ -109,6 +109,8 @@ class Lite:
 
 def _strings(data: bytes) -> list[bytes]:
     count = int.from_bytes(data[:4], "little")
+    if 4 * count + 8 > len(data):
+        raise InvalidModelError(f"it is damaged: {len(data)} bytes do not hold {count:,} strings")
     ends = [int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "little") for i in range(count + 1)]
     return [data[a:b] for a, b in itertools.pairwise(ends)]
 

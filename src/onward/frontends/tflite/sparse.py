@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from onward.gate.bounds import check_room
+
 DENSE = 0
 """The format of a dimension of which all is there; of others, the places are listed."""
 
@@ -20,6 +22,7 @@ def dense(values: npt.NDArray[Any], shape: list[int], sparsity: Any) -> npt.NDAr
     inside = {axis: int(sparsity.dimMetadata[len(shape) + i].denseSize) for i, axis in enumerate(blocks)}
     outer = [n // inside.get(axis, 1) for axis, n in enumerate(shape)]
     sizes = outer + [inside[axis] for axis in blocks]
+    check_room("a sparse constant", sizes, values.itemsize, values.nbytes)
     made = np.zeros([sizes[axis] for axis in order], values.dtype)
     for value, place in zip(values.reshape(-1), _places(sparsity.dimMetadata), strict=False):
         made[place] = value

@@ -16,6 +16,7 @@ from onward.frontends.tensorflow.string import looked_up
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.read import Lite
 from onward.frontends.tflite.registry import rule
+from onward.gate.bounds import check_room
 
 
 @dataclass(eq=False)
@@ -127,6 +128,7 @@ def kept(op: Writer, index: int, sizes: list[int]) -> Variable:
     name = op.operation.inputs[index].name.decode()
     variable: Variable = walk.resources.variable(name)
     if variable.now is None:
+        check_room(f"what {name!r} begins with", sizes, 4)
         variable.changes, variable.initial = True, np.zeros(sizes, np.float32)
         variable.before = variable.now = _state(op, name, variable.initial)
     return variable
