@@ -284,6 +284,21 @@ def test_a_shared_weight_is_one_parameter(to: Callable[[Any], Any]) -> None:
         assert set(made.state_dict()) == {"body.embed.weight", "head.weight"}
 
 
+def test_a_vector_that_two_layers_share_is_one_parameter() -> None:
+    nodes = [helper.make_node("Conv", ["x", "a", "b"], ["p"]), helper.make_node("Conv", ["p", "c", "b"], ["y"])]
+    rng = np.random.default_rng(0)
+    weights = {
+        name: rng.random(shape, np.float32) for name, shape in (("a", (4, 4, 1, 1)), ("b", 4), ("c", (4, 4, 1, 1)))
+    }
+    model, x = built(nodes, weights, [1, 4, 3, 3]), rng.random((1, 4, 3, 3), np.float32)
+    net, module, functional = onward.to_torch(model), onward.to_tensorflow(model), onward.to_keras(model)
+    wanted = net(torch.from_numpy(x)).detach().numpy()
+    np.testing.assert_allclose(np.asarray(module(x)), wanted, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(functional(x)), wanted, rtol=1e-5)
+    found = [net.parameters(), module.trainable_variables, functional.trainable_variables]
+    assert list(map(numbers, found)) == [36, 36, 36]
+
+
 def test_a_new_model_is_initialised(tmp_path: Path) -> None:
     from onward.backends.emit.execute import execute
     from onward.backends.torch.convert import generate

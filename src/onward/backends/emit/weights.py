@@ -273,7 +273,7 @@ class Weights:
         source = _key(part)
         # Exporters merge equal vectors, such as fresh scales and biases: each module gets its own again.
         is_merged = self.is_merged and value is not None and value.shape is not None and len(value.shape) <= 1
-        if source in self._by_source and not is_merged:
+        if source in self._by_source and not is_merged and parameter:
             self.ties[path] = self._by_source[source]
             return
         self._by_source.setdefault(source, path)
@@ -334,9 +334,12 @@ class Weights:
         return (*scope, hint), False
 
     def _is_of_another(self, value: ir.Value | None, scope: Scope) -> bool:
-        """Whether a shared weight has the name of another module that reads it."""
-        owner = () if value is None or not self.is_named(value) else path_of(self._name(value))[:-1]
-        return bool(owner) and owner != scope and any(scope_of(use.node) == owner for use in value.uses())  # type: ignore[union-attr]
+        """Whether a shared weight has the name of another layer that reads it."""
+        if value is None or not self.is_named(value):
+            return False
+        owner = path_of(self._name(value))[:-1]
+        layers = [use.node for use in value.uses() if use.node.op_type != "Gather"]
+        return bool(owner) and owner != scope and any(scope_of(node) == owner for node in layers)
 
     def claim(self, wish: Scope, *, named: bool = False) -> Scope:
         """A free path like `wish`: nothing stands there, no part of it is a tensor or a framework's module.

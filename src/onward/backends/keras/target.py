@@ -109,7 +109,8 @@ def owns(e: Emitter, *weights: Expr | None) -> bool:
             continue
         if not isinstance(weight, Arg) or e.const(weight) is None or e.dtype(weight) not in _TYPED:
             return False
-        if len(e.shape(weight) or ()) > 1 and not all(_is_alike(e.node, use.node) for use in weight._value.uses()):
+        may_be_shared = len(e.shape(weight) or ()) > 1 or not e.weights.is_merged
+        if may_be_shared and not all(_is_alike(e.node, use.node) for use in weight._value.uses()):
             return False
     return True
 
