@@ -299,6 +299,20 @@ def test_a_vector_that_two_layers_share_is_one_parameter() -> None:
     assert list(map(numbers, found)) == [36, 36, 36]
 
 
+def test_statistics_are_never_shared() -> None:
+    """Exporters keep one of equal vectors, be they biases or means."""
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", "ones", "zeros", "zeros", "ones"], ["a"]),
+        helper.make_node("BatchNormalization", ["a", "ones", "zeros", "zeros", "ones"], ["y"]),
+    ]
+    weights = {"ones": np.ones(4, np.float32), "zeros": np.zeros(4, np.float32)}
+    net = onward.to_torch(built(nodes, weights, [2, 4, 3, 3])).train()
+    net(torch.rand(2, 4, 3, 3))
+    means = [buffer for name, buffer in net.named_buffers() if name.endswith("running_mean")]
+    assert len(means) == 2 and not torch.equal(*means)
+    assert all(not parameter.any() for name, parameter in net.named_parameters() if name.endswith("bias"))
+
+
 def test_a_new_model_is_initialised(tmp_path: Path) -> None:
     from onward.backends.emit.execute import execute
     from onward.backends.torch.convert import generate

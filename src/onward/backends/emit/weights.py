@@ -273,10 +273,12 @@ class Weights:
         source = _key(part)
         # Exporters merge equal vectors, such as fresh scales and biases: each module gets its own again.
         is_merged = self.is_merged and value is not None and value.shape is not None and len(value.shape) <= 1
-        if source in self._by_source and not is_merged and parameter:
-            self.ties[path] = self._by_source[source]
+        known = self.tensors.get(self._by_source.get(source, ()))
+        if known is not None and known.parameter and parameter and not is_merged:
+            self.ties[path] = known.path
             return
-        self._by_source.setdefault(source, path)
+        if known is None or (parameter and not known.parameter):
+            self._by_source[source] = path
         self._keep.append(part.source)
         if value is None:
             data = np.asarray(part.source)
