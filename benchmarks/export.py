@@ -67,7 +67,7 @@ def zoo_case(name: str, path: Path) -> Case:
                 break
     except OnwardError:
         pass
-    return Case(name, onward.to_torch(model), sets, dynamic_axes(sets))
+    return Case(name, onward.to_torch(model, check=False), sets, dynamic_axes(sets))
 
 
 def dynamic_axes(sets: list[list[object]]) -> list[dict[int, object]]:
@@ -85,7 +85,7 @@ def network_case(name: str, folder: Path) -> Case:
     path = folder / f"{name}.onnx"
     models.export(name, path)
     sets = [list(models.example_inputs(name, batch).values()) for batch in (2, 5)]
-    return Case(name, onward.to_torch(path), sets, dynamic_axes(sets), "inductor", 6 * LIMIT)
+    return Case(name, onward.to_torch(path, check=False), sets, dynamic_axes(sets), "inductor", 6 * LIMIT)
 
 
 def by_export(case: Case) -> None:

@@ -56,7 +56,7 @@ NETWORKS: dict[str, Callable[[], Any]] = {
 def onward(model: Any, path: str) -> None:
     from onward.frontends.keras.convert import from_keras
 
-    from_keras(model, opset=OPSET).save(path)
+    from_keras(model, opset=OPSET, check=False).save(path)
 
 
 def tf2onnx(model: Any, path: str) -> None:

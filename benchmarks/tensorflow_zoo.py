@@ -38,7 +38,11 @@ class Result:
 
 
 def convert(entry: Entry, out: Path) -> None:
-    made = onward.from_tensorflow(entry.path) if entry.is_folder else onward.from_keras(entry.path)
+    made = (
+        onward.from_tensorflow(entry.path, check=False)
+        if entry.is_folder
+        else onward.from_keras(entry.path, check=False)
+    )
     made.save(out)
 
 

@@ -47,7 +47,7 @@ def alone(net: nn.Module, args: tuple[Tensor, ...]) -> bytes:
 
 
 def ours(net: nn.Module, args: tuple[Tensor, ...]) -> bytes:
-    return bytes(onward.from_torch(net, args, dynamic_batch=False).to_proto().SerializeToString())
+    return bytes(onward.from_torch(net, args, dynamic_batch=False, check=False).to_proto().SerializeToString())
 
 
 def judged(export: Callable[[nn.Module, tuple[Tensor, ...]], bytes], function: Any, args: tuple[Tensor, ...]) -> str:

@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "verification": BASE
     | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"}
     | {"backends.tensorflow", "backends.keras"},
+    "importers": {"model", "verification", "backends.emit", "backends.torch", "backends.tensorflow", "backends.keras"},
     "frontends": BASE | {"hub", "model", "canon", "passes", "layout", "training", "verification"},
     "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "frontends", "training.export"},
     "training.export": BASE | {"hub", "model", "canon", "training", "backends.emit", "backends.torch"},
@@ -58,8 +59,7 @@ MAY_IMPORT = {
     "cli": BASE
     | {"", "hub", "model", "canon", "layout", "report", "scoreboard", "verification", "training", "training.export"}
     | {"frontends", "backends.emit", "backends.torch", "backends.tensorflow", "backends.keras", "backends.coverage"},
-    "": {"errors", "model", "training", "verification", "frontends"}
-    | {"backends.torch", "backends.tensorflow", "backends.keras"},
+    "": {"errors", "model", "training", "verification", "frontends", "importers"},
     "__main__": {"cli"},
 }
 """Which part of the package may import which; every part may import itself."""

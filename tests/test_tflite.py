@@ -16,10 +16,11 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 
 from onward.backends.tensorflow.tflite import convert, generate_for_tflite
 from onward.cli import in_bytes, main
-from onward.cli.convert import verdict, verify
+from onward.cli.convert import told
 from onward.errors import UnsupportedError, VerificationError
 from onward.model import load
 from onward.verification import runners
+from onward.verification.check import compared, verdict
 from onward.verification.runners.onnxruntime import session
 
 if importlib.util.find_spec("tensorflow") is None:
@@ -255,16 +256,16 @@ def test_more_than_a_few_steps_are_a_difference(tmp_path: Path, body: str, steps
     def off(inputs: Any) -> Any:
         return {name: x + np.float32(steps * (grid or x.max() / in_bytes.LEVELS)) for name, x in right(inputs).items()}
 
-    report = verify(model, off, None, 0)
+    report = compared(model, off)
     found = in_bytes.beyond(report, model)
     assert (found == "") == is_rounding
     if is_rounding:
-        assert "not the same, by 8-bit arithmetic" in verdict(report, False, "8-bit arithmetic", found)
+        assert "not the same, by 8-bit arithmetic" in told(verdict(report, "8-bit arithmetic", found), keep=False)
         return
     assert steps != 9 or re.search(r"is off by (9|8\.\d+|9\.\d+) steps of 8 bits", found)
     with pytest.raises(VerificationError, match="nothing was written"):
-        verdict(report, False, "8-bit arithmetic", found)
-    assert "kept as asked" in verdict(report, True, "8-bit arithmetic", found)
+        told(verdict(report, "8-bit arithmetic", found), keep=False)
+    assert "kept as asked" in told(verdict(report, "8-bit arithmetic", found), keep=True)
 
 
 def test_dimensions_are_fixed_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from onward import training
-    from onward.backends.keras.convert import to_keras
-    from onward.backends.tensorflow.convert import to_tensorflow
-    from onward.backends.torch.convert import to_torch
     from onward.errors import OnwardError
     from onward.frontends.boosting.lightgbm import from_lightgbm
     from onward.frontends.boosting.xgboost import from_xgboost
@@ -17,6 +14,7 @@ if TYPE_CHECKING:
     from onward.frontends.tensorflow.convert import from_tensorflow
     from onward.frontends.tflite.convert import from_tflite
     from onward.frontends.torch.convert import from_torch
+    from onward.importers import to_keras, to_tensorflow, to_torch
     from onward.model import Model, load
     from onward.verification.verify import verify
 
@@ -31,9 +29,9 @@ _HOMES = {
     "from_torch": "onward.frontends.torch.convert",
     "from_xgboost": "onward.frontends.boosting.xgboost",
     "load": "onward.model",
-    "to_keras": "onward.backends.keras.convert",
-    "to_tensorflow": "onward.backends.tensorflow.convert",
-    "to_torch": "onward.backends.torch.convert",
+    "to_keras": "onward.importers",
+    "to_tensorflow": "onward.importers",
+    "to_torch": "onward.importers",
     "verify": "onward.verification.verify",
 }
 

@@ -38,3 +38,7 @@ class WritingError(OnwardError):
 
 class RunFailure(OnwardError):
     """A runtime could not run a model: it refused, crashed, took too long or needed too much memory."""
+
+
+class NotVerifiedWarning(UserWarning):
+    """A conversion is done, but not proven: the original could not be run, or differs as the user asked for."""

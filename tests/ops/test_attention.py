@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from harness import check, compare, floats, node_model, source
+from harness import check, compare, floats, node_model, source, to_torch
 from onnx.reference import ReferenceEvaluator
 
 B, HEADS, T, S, D = 2, 4, 3, 5, 8
@@ -111,8 +111,6 @@ def test_export_with_dynamic_sizes():
         value.type.tensor_type.shape.dim[2].dim_param = "t" if value.name == "in0" else "s"
     model.graph.input[3].type.tensor_type.shape.dim[2].dim_param = "t"
     model.graph.input[3].type.tensor_type.shape.dim[3].dim_param = "s"
-    from onward.backends.torch.convert import to_torch
-
     t, s = torch.export.Dim("t", min=2, max=50), torch.export.Dim("s", min=2, max=50)
     shapes = ({2: t}, {2: s}, {2: s}, {2: t, 3: s})
     inputs = tuple(torch.from_numpy(x) for x in feed)

@@ -131,7 +131,7 @@ def weighted(model: onnx.ModelProto, values: Sequence[str], inputs: Arrays, name
 
 def differences(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str], target: str) -> Arrays:
     """Derivatives by central differences."""
-    net = onward.to_torch(model)
+    net = onward.to_torch(model, check=False)
     position = [output.name for output in model.graph.output].index(target)
 
     def value(feeds: Arrays) -> float:
@@ -158,7 +158,7 @@ def differences(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str], ta
 
 def by_autograd(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str]) -> Arrays:
     """PyTorch's derivatives, of those inputs that are tensors to it."""
-    net = onward.to_torch(model)
+    net = onward.to_torch(model, check=False)
     feeds = {name: torch_runner.to_framework(array) for name, array in inputs.items()}
     for name in names:
         feeds[name].requires_grad_()
@@ -169,7 +169,7 @@ def by_autograd(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str]) ->
 
 
 def run_torch(model: onnx.ModelProto, inputs: Arrays) -> Arrays:
-    net = onward.to_torch(model)
+    net = onward.to_torch(model, check=False)
     outputs = [output.name for output in model.graph.output]
     return dict(torch_runner.run_module(net, {v.name: inputs[v.name] for v in model.graph.input}, outputs))
 

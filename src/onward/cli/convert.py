@@ -26,17 +26,15 @@ if TYPE_CHECKING:
     from onward.backends.emit.package import Source
     from onward.cli.sources import Original
     from onward.model import Model
+    from onward.verification.check import Verdict
     from onward.verification.results import Report
-    from onward.verification.runners import Inputs, Outputs, Run
-    from onward.verification.sides import Side
+    from onward.verification.runners import Inputs, Run
 
 STEPS = ("reading", "generating source", "verifying", "writing")
 EXTRAS = {"keras": "tensorflow"}
 """What brings a package, where the extra is not called as it."""
 LONGEST = 1e7
 """Seconds that a step may be given: four months."""
-REFEREES = ("onnxruntime", "reference")
-"""What says how the original behaves: the first that runs it."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -161,7 +159,7 @@ def run(args: argparse.Namespace) -> None:
     model = original.model
     if original.run is not None:
         with step(console, 3):
-            words = judged(model, original.run, args, original.inputs)
+            words = judged(model, original.run, f"{args.model} ({original.kind})", args, original.inputs)
         leg = "" if target is None else f"{original.kind} to ONNX, "
         console.print(f"{leg}{words}", highlight=False, soft_wrap=True)
     if target is None:
@@ -318,28 +316,29 @@ def checked(original: Original, source: Source, run: Run, args: argparse.Namespa
     What is kept for the next call only ONNX shows: there, the original is the ONNX model.
     """
     from onward.cli.in_bytes import beyond
-    from onward.cli.layout import reordered
     from onward.cli.trainable import trainable_lines, weights_of_source
     from onward.frontends.states import states_of
+    from onward.verification.check import Verdict, compared, reordered, source_side, verdict
     from onward.verification.runners import find
 
     run = reordered(run, source.input_orders, source.output_orders)
     if args.verify_on:
         find(args.verify_on)
-    whole = original.run is not None and not args.verify_on and not states_of(original.model)
+    whole = None if args.verify_on or states_of(original.model) else original.run
+    name = f"{args.model} ({original.kind})"
+    given = original.model if whole is None else source_side(original.model, whole, name)
     try:
         with within(args.timeout, "the check", titled(3)):
-            given = original_side(original, args.model) if whole else original.model
-            report = verify(given, run, args.verify_on, args.seed, args.calibrate or original.inputs)
+            report = compared(given, run, on=args.verify_on, seed=args.seed, data=args.calibrate or original.inputs)
     except (UnsupportedError, RunFailure) as error:
-        return f"[yellow]not verified:[/] {escape(str(error))}"
+        return told(Verdict("not verified", str(error)), args.keep)
     report.notes += [f"cast: {phrase}" for phrase in source.casts]
     report.notes += trainable_lines(weights_of_source(source))
     if args.report:
         write_report(report, Path(args.report))
-    leg = f"{original.kind} to {args.to}, " if whole else ""
     too_far = beyond(report, original.model) if source.in_bytes else ""
-    return leg + verdict(report, args.keep, args.quantize or other_numbers(source), too_far)
+    leg = "" if whole is None else f"{original.kind} to {args.to}, "
+    return leg + told(verdict(report, args.quantize or source.excuse, too_far), args.keep)
 
 
 def write_report(report: Report, path: Path) -> None:
@@ -351,84 +350,24 @@ def write_report(report: Report, path: Path) -> None:
         write_page(report, path)
 
 
-def original_side(original: Original, name: str) -> Side:
-    """The original on its own framework, with the graph that it became, and under the names of that."""
-    from onward.verification.pairs import by_names_of
-    from onward.verification.sides import Side
-
-    run = original.run
-    assert run is not None
-    names = [value.name or "" for value in original.model.ir.graph.outputs]
-
-    def under_names(inputs: Inputs) -> Outputs:
-        return by_names_of(names, run(inputs))
-
-    return Side(f"{name} ({original.kind})", under_names, original.model, REFEREES[0])
-
-
-def judged(model: Model, run: Run, args: argparse.Namespace, inputs: Inputs | None = None) -> str:
-    """How the ONNX model on ONNX Runtime and the framework that it comes from compare, in a sentence."""
+def judged(model: Model, run: Run, name: str, args: argparse.Namespace, inputs: Inputs | None = None) -> str:
+    """How the ONNX model, and the framework that it comes from, compare, in a sentence."""
     from onward.frontends.states import without_states
+    from onward.verification.check import compared_with_source
+    from onward.verification.check import judged as judge
 
-    try:
+    def compare() -> Report:
         with within(args.timeout, "the check", titled(3)):
-            report = verify(without_states(model), run, None, args.seed, inputs)
-    except (UnsupportedError, RunFailure) as error:
-        return f"[yellow]not verified:[/] {escape(str(error))}"
-    return verdict(report, args.keep)
+            return compared_with_source(without_states(model), run, name, seed=args.seed, data=inputs)
+
+    return told(judge(compare), args.keep)
 
 
-def other_numbers(source: Source) -> str | None:
-    """Why a result may differ from the original more than rounding explains; None where nothing allows it."""
-    if source.in_bytes:
-        return "8-bit arithmetic"
-    return None if all(source.casts.values()) else "the casts to narrower numbers"
-
-
-def verify(model: Model | Side, run: Run, on: str | None, seed: int, data: str | Inputs | None = None) -> Report:
-    """Run original and result on the same inputs: those given, data from a path, or made up."""
-    from onward.verification.runners import failures
-    from onward.verification.sides import Side
-    from onward.verification.verify import verify as compare
-
-    def guarded(inputs: Inputs) -> Outputs:
-        with failures("the result"):
-            return run(inputs)
-
-    result = Side("the result", guarded)
-    referees = [on] if on else REFEREES
-    for number, referee in enumerate(referees, 1):
-        try:
-            return compare(model, result, source=referee, inputs=data, seed=seed)
-        except OnwardError:
-            if number == len(referees):
-                raise
-    raise AssertionError("unreachable")
-
-
-def verdict(report: Report, keep: bool, quantized: str | None = None, too_far: str = "") -> str:
-    """A sentence on how original and result compare; raises where they differ, but for what quantization does.
-
-    `too_far` says by what they differ more than it does.
-    """
-    worst, side = report.worst, report.sides[0]
-    sets = f"{len(side.trials)} set{'s' if len(side.trials) > 1 else ''} of inputs"
-    if report.status == "same" and worst is not None:
-        return (
-            f"[green]verified:[/] worst error {worst.metrics.worst:.1e}, allowed {worst.tolerance.worst:.1e}"
-            f" ({worst.tolerance.why}), over {sets} against {report.source}"
-        )
-    if report.status == "failed":
-        failure = side.failure or next(trial.failure for trial in side.trials if trial.failure)
-        problem = f"the result does not run: {failure}"
-    elif quantized is not None and worst is not None and worst.kind == "values" and not too_far:
-        return (
-            f"[yellow]not the same, by {quantized}:[/] worst error {worst.metrics.worst:.1e}, overall"
-            f" {worst.metrics.overall:.1e}, over {sets} against {report.source}; check what it means for your data"
-        )
-    else:
-        differs = too_far or (f"{worst.name}: {worst.reason}" if worst else "it differs")
-        problem = f"the result differs from {report.source}: {differs}"
-    if not keep:
-        raise VerificationError(f"{problem}; nothing was written (--keep writes it all the same)")
-    return f"[red]{escape(problem)}[/], kept as asked"
+def told(verdict: Verdict, keep: bool) -> str:
+    """A verdict as it is printed; raises where original and result differ, unless it is to be kept all the same."""
+    if verdict.status == "different" and not keep:
+        raise VerificationError(f"{verdict.words}; nothing was written (--keep writes it all the same)")
+    if verdict.status == "different":
+        return f"[red]{escape(verdict.words)}[/], kept as asked"
+    colour = "green" if verdict.status == "verified" else "yellow"
+    return escape(str(verdict)).replace(verdict.status, f"[{colour}]{verdict.status}[/]", 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from onward.layout.onnx_to_onnx import Relaid
     from onward.model import Model
     from onward.verification.results import Report
-    from onward.verification.runners import Inputs, Outputs, Run
 
 EPILOG = """examples:
   onward layout model.onnx --to nhwc --out nhwc.onnx                       images in and out channels last
@@ -77,6 +75,7 @@ def run(args: argparse.Namespace) -> None:
 
 def compare(model: Model, result: Relaid, seed: int = 0) -> Report:
     """Run both on ONNX Runtime, on the same inputs, each in the layout it takes."""
+    from onward.verification.check import reordered
     from onward.verification.runners import prepare
     from onward.verification.sides import Side
     from onward.verification.verify import verify
@@ -85,21 +84,6 @@ def compare(model: Model, result: Relaid, seed: int = 0) -> Report:
 
     run = reordered(lambda inputs: execute()(inputs), result.moved.inputs, result.moved.outputs)
     return verify(model, Side("the result", run), source="onnxruntime", seed=seed)
-
-
-def reordered(run: Run, inputs: Mapping[str, tuple[int, ...]], outputs: Mapping[str, tuple[int, ...]]) -> Run:
-    """Run on inputs, and to outputs, as the original has them, a model that has the axes of some in another order."""
-    import numpy as np
-
-    def moved(given: Inputs) -> Outputs:
-        fed = {name: np.ascontiguousarray(np.transpose(given[name], order)) for name, order in inputs.items()}
-        found = dict(run({**given, **fed}))
-        for name, order in outputs.items():
-            called = name if name in found or len(found) > 1 else next(iter(found))  # Keras names one after its layer
-            found[called] = np.ascontiguousarray(np.transpose(found[called], np.argsort(order)))
-        return found
-
-    return moved
 
 
 def verdict(report: Report) -> str:

@@ -68,7 +68,7 @@ def _tflite(path: Any, args: argparse.Namespace) -> Model:
 
     if args.signature or args.allow_custom_ops:
         raise OnwardError("--signature and --allow-custom-ops are not for TensorFlow Lite")
-    return from_tflite(path, **({} if args.opset is None else {"opset": args.opset}))
+    return from_tflite(path, check=False, **({} if args.opset is None else {"opset": args.opset}))
 
 
 def _xgboost(model: Any, args: argparse.Namespace) -> Model:
@@ -89,7 +89,7 @@ def _of_trees(convert: Callable[..., Model], model: Any, args: argparse.Namespac
 
     if args.signature or args.allow_custom_ops or args.output:
         raise OnwardError("--signature, --allow-custom-ops and --output are not for boosted trees")
-    options: dict[str, Any] = {} if args.opset is None else {"opset": args.opset}
+    options: dict[str, Any] = {"check": False} | ({} if args.opset is None else {"opset": args.opset})
     given = parsed(args.input)
     if given and given[0].dtype is not None:
         options["dtype"] = given[0].dtype.numpy()
@@ -118,7 +118,7 @@ def _program(model: Any, args: argparse.Namespace) -> Model:
 
     if args.input:
         raise OnwardError("--input is for modules: an exported program says what it takes")
-    return from_torch(model, opset=args.opset)
+    return from_torch(model, opset=args.opset, check=False)
 
 
 def _module(module: Any, args: argparse.Namespace) -> Model:
@@ -142,11 +142,12 @@ def _module(module: Any, args: argparse.Namespace) -> Model:
         },
         input_names=None if kwargs else [one.name for one in declared],
         opset=args.opset,
+        check=False,
     )
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
-    given: dict[str, Any] = {"allow_custom_ops": args.allow_custom_ops}
+    given: dict[str, Any] = {"allow_custom_ops": args.allow_custom_ops, "check": False}
     return given | ({} if args.opset is None else {"opset": args.opset})
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
     from onward.model import Model
-    from onward.verification.runners import Inputs, Outputs, Run
+    from onward.verification.runners import Run
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,9 @@ def _torch(model: Model, args: argparse.Namespace) -> Source:
 
 def _run_torch(model: Model, source: Source) -> Run:
     from onward.backends.torch.load import run as execute
-    from onward.verification.runners.torch import run_module
+    from onward.verification.runners.torch import runner_of
 
-    net = execute(source)
-    names = [value.name or "" for value in model.ir.graph.outputs]
-
-    def run(inputs: Inputs) -> Outputs:
-        return run_module(net, inputs, names)
-
-    return run
+    return runner_of(execute(source), model.ir.graph)
 
 
 def _tensorflow(model: Model, args: argparse.Namespace) -> Source:

@@ -182,6 +182,10 @@ class Report:
     seconds: float = 0.0
     graph: list[dict[str, Any]] = field(default_factory=list)
     """The nodes of the source, for the picture of it: name, op, inputs, outputs."""
+    blank: str = ""
+    """Why agreement says nothing: no output has anything in it that could differ."""
+    drawn: list[str] = field(default_factory=list)
+    """The ops by which the source draws random numbers."""
 
     @property
     def status(self) -> Status:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -90,6 +90,7 @@ def _verified(
         raise error if str(error).startswith(source) else RunFailure(f"{source}: {error}") from error
     report = Report(label(model), truth.side.name, environment=dict(environment()), notes=truth.notes)
     report.data = [sample.data.label for sample in truth.samples]
+    report.blank, report.drawn = _blank(truth.samples), random_ops(truth.side.model)
     if any(sample.data.expected is not None for sample in truth.samples):
         report.sides.append(truth.recorded())
     for other in others:
@@ -253,7 +254,7 @@ class Truth:
 
 def _doubts(model: Model | None, samples: list[Sample]) -> Iterator[str]:
     """Why agreement, or a difference, may say little."""
-    if drawn := _random_ops(model):
+    if drawn := random_ops(model):
         yield f"the source draws random numbers ({', '.join(drawn)}), so that even two runs of it may not agree"
     for name in samples[0].outputs:
         arrays = [sample.outputs[name] for sample in samples]
@@ -282,7 +283,40 @@ def _overshadowed(array: Array) -> bool:
     return bool(np.mean(sizes < allowed) > 0.5)
 
 
-def _random_ops(model: Model | None) -> list[str]:
+def _blank(samples: list[Sample]) -> str:
+    """Why agreement would say nothing at all; '' where there is something that could differ."""
+    outputs = [value for sample in samples for value in sample.outputs.values()]
+    if not outputs:
+        return "the source has no output"
+    if any(map(_tells, outputs)):
+        return ""
+    return (
+        "no output has a finite number in it, for any of the data"
+        if any(map(_holds, outputs))
+        else ("every output is empty, for all of the data")
+    )
+
+
+def _holds(value: Any) -> bool:
+    """Whether there is anything in an output."""
+    return any(array.size for array in _arrays(value))
+
+
+def _tells(value: Any) -> bool:
+    """Whether there is a number in an output, or a text."""
+    return any(array.size and not (is_float(array.dtype) and not np.isfinite(array).any()) for array in _arrays(value))
+
+
+def _arrays(value: Any) -> Iterator[Array]:
+    if isinstance(value, Mapping):
+        yield from (array for item in value.values() for array in _arrays(item))
+    elif isinstance(value, list | tuple):
+        yield from (array for item in value for array in _arrays(item))
+    elif value is not None:
+        yield np.asarray(value)
+
+
+def random_ops(model: Model | None) -> list[str]:
     if model is None:
         return []
     graphs = [model.ir.graph, *(function.graph for function in model.ir.functions.values())]

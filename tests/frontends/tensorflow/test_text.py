@@ -34,7 +34,7 @@ REFUSED = {
 def converted(function: Any, *data: Any) -> None:
     specs = [tf.TensorSpec([None] * x.ndim, tf.string if x.dtype.kind == "U" else x.dtype) for x in data]
     concrete = tf.function(function).get_concrete_function(*specs)
-    for one, other in zip(run(from_tensorflow(concrete), data), expected(concrete, data), strict=True):
+    for one, other in zip(run(from_tensorflow(concrete, check=False), data), expected(concrete, data), strict=True):
         check(one, other)
 
 

@@ -224,6 +224,6 @@ def interpreted(lite: bytes, *arrays: Any, delegates: bool = True) -> list[Any]:
 
 
 def on_runtime(lite: bytes, *arrays: Any, opset: int | None = None) -> list[Any]:
-    made = session(from_tflite(lite, **({} if opset is None else {"opset": opset})))
+    made = session(from_tflite(lite, opset=opset, check=False))
     feeds = {slot.name: np.asarray(array) for slot, array in zip(made.get_inputs(), arrays, strict=True)}
     return list(made.run(None, feeds))

@@ -85,7 +85,7 @@ def ran(model: onward.Model, args: tuple[Tensor, ...]) -> list[np.ndarray[Any, A
 def test_rules_compute_what_pytorch_does(group: str) -> None:
     names = GROUPS[group].split()
     args = tuple(arg for name in names for arg in CASES[name][1])
-    found = ran(onward.from_torch(Calls(names), args, dynamic_batch=False), args)
+    found = ran(onward.from_torch(Calls(names), args, dynamic_batch=False, check=False), args)
     for name in names:
         call, inputs = CASES[name]
         for wanted in pytree.tree_leaves(call(*inputs)):
@@ -109,7 +109,7 @@ def checked(function: Callable[..., Any], *args: Tensor, rtol: float = 1e-9) -> 
         def forward(self, *tensors: Tensor) -> Any:
             return function(*tensors)
 
-    found = ran(onward.from_torch(Call(), args, dynamic_batch=False), args)
+    found = ran(onward.from_torch(Call(), args, dynamic_batch=False, check=False), args)
     for actual, wanted in zip(found, pytree.tree_leaves(function(*args)), strict=True):
         np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=1e-13)
 

@@ -55,6 +55,13 @@ class Source:
     in_bytes: bool = False
     """Whether its numbers are rounded to 8 bits as the original's are."""
 
+    @property
+    def excuse(self) -> str | None:
+        """Why it may differ from the original by more than rounding explains; None where nothing allows it."""
+        if self.in_bytes:
+            return "8-bit arithmetic"
+        return None if all(self.casts.values()) else "the casts to narrower numbers"
+
 
 @cache
 def load_rules(backend: str) -> None:

@@ -32,10 +32,10 @@ from onward.backends.tensorflow.target import TARGET as TENSORFLOW
 from onward.errors import UnsupportedError
 from onward.hub.garbage import no_garbage_collection
 from onward.layout.channels_last import Moved
-from onward.model import Model, load
+from onward.model import Model
 
 if TYPE_CHECKING:
-    import keras
+    pass
 
 Pieces = tuple[Emitter, Function, list[Piece]]
 
@@ -181,23 +181,6 @@ def _source(
 def _var(result: Any) -> Var:
     assert isinstance(result, Ref)
     return result._var
-
-
-def to_keras(
-    source: Any,
-    *,
-    trainable: Trainable = True,
-    inputs_nhwc: Iterable[str] = (),
-    outputs_nhwc: Iterable[str] = (),
-) -> keras.Model:
-    """A functional Keras model that computes what the ONNX model computes: the generated source, run in memory.
-
-    `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the weights that `fit`
-    changes, by patterns such as "head.*"; by default those that the original trains. Several inputs are a list, or a
-    dict by name; several outputs a dict by name. Those named in `inputs_nhwc` and `outputs_nhwc` are handed over
-    channels last, all others as in the file.
-    """
-    return built(load(source), trainable, inputs_nhwc, outputs_nhwc).net
 
 
 def built(

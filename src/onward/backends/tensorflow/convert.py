@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
@@ -24,14 +23,12 @@ from onward.canon.pipeline import canonical
 from onward.hub.garbage import no_garbage_collection
 from onward.layout.channels_last import Moved, to_channels_last
 from onward.layout.roles import DOMAIN, TENSORFLOW
-from onward.model import Model, load
+from onward.model import Model
 
 if TYPE_CHECKING:
-    import tensorflow as tf
+    pass
 
-__all__ = ["Source", "Trainable", "generate", "load_rules", "to_tensorflow", "write_package"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["Source", "Trainable", "generate", "load_rules", "write_package"]
 
 RUNTIME = "onward.backends.tensorflow.runtime"
 
@@ -128,28 +125,3 @@ def _title(name: str, casts: tuple[Cast, ...]) -> list[str]:
         return [f'"""{plain(name)}: a TensorFlow model."""']
     title = f'"""{plain(name)}: a TensorFlow model, in part computed in other dtypes than those of the original.'
     return [title, "", *(f"- {plain(str(cast), 110)}" for cast in casts), '"""']
-
-
-def to_tensorflow(
-    source: Any,
-    *,
-    trainable: Trainable = True,
-    inputs_nhwc: Iterable[str] = (),
-    outputs_nhwc: Iterable[str] = (),
-    cast: str = "none",
-) -> tf.Module:
-    """A `tf.Module` that computes what the ONNX model computes: the generated source, run in memory.
-
-    `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the variables that a
-    fine-tuning step changes, by patterns such as "head.*"; by default those that the original trains. The module is
-    called with the model's inputs, and `training=True` for batch normalisation and dropout as in training. Inputs and
-    outputs named in `inputs_nhwc` and `outputs_nhwc` are handed over channels last, all others as in the file. Ops in
-    dtypes that TensorFlow has no kernels for are refused; with `cast` they are computed in a wider dtype ("up"), in a
-    narrower one ("down"), or in whichever there is ("both"), and each is logged.
-    """
-    from onward.backends.tensorflow.load import run
-
-    made = generate(load(source), trainable, inputs_nhwc, outputs_nhwc, cast=cast)
-    for phrase in made.casts:
-        logger.warning("%s", phrase)
-    return run(made)

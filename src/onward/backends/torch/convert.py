@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
@@ -18,12 +18,12 @@ from onward.backends.torch.module import ModuleWriter
 from onward.backends.torch.target import DTYPES, TARGET
 from onward.canon.pipeline import canonical
 from onward.hub.garbage import no_garbage_collection
-from onward.model import Model, load
+from onward.model import Model
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
-__all__ = ["Source", "Trainable", "generate", "load_rules", "to_torch", "write_package"]
+__all__ = ["Source", "Trainable", "generate", "load_rules", "write_package"]
 
 RUNTIME = "onward.backends.torch.runtime"
 
@@ -113,14 +113,3 @@ class Uninitialized(TorchFunctionMode):
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return None if function is nn.init.normal_ else function(*args, **(kwargs or {}))
 '''
-
-
-def to_torch(source: Any, *, trainable: Trainable = True) -> torch.nn.Module:
-    """An `nn.Module` that computes what the ONNX model computes: the generated source, run in memory.
-
-    `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the parameters that a
-    fine-tuning step changes, by patterns such as "head.*"; by default those that the original trains.
-    """
-    from onward.backends.torch.load import run
-
-    return run(generate(load(source), trainable))

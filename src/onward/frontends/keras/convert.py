@@ -15,6 +15,10 @@ from onward.gate import trusting
 from onward.gate.archive import is_archive
 from onward.model import Model
 from onward.verification.artifacts.keras import has_model, loaded, output_names, recognise, structure_of
+from onward.verification.artifacts.saved_model import to_array
+from onward.verification.check import prove_source
+from onward.verification.runners import Inputs, Outputs, Run
+from onward.verification.undisturbed import variables_kept
 
 if TYPE_CHECKING:
     from onward.training.trainable import Trainable
@@ -32,6 +36,7 @@ def from_keras(
     opset: int = OPSET,
     allow_custom_ops: bool = False,
     trust: bool = False,
+    check: bool = True,
 ) -> Model: ...
 
 
@@ -49,13 +54,15 @@ def from_keras(
     opset: int = OPSET,
     allow_custom_ops: bool = False,
     trust: bool = False,
+    check: bool = True,
     **options: Any,
 ) -> Model | Trainable:
     """A Keras model, or the file of one, as an ONNX model for inference; a compiled one as a trainable model.
 
     `signature` is the `tf.TensorSpec` of each input, which only a subclassed model that was never called needs. With
     `trust` code in a file, and in modules beside it, is executed; without it such files are refused. Of `training`,
-    with its `options`, `onward.training.from_keras` says more.
+    with its `options`, `onward.training.from_keras` says more. Unless `check` is false, the ONNX model is run beside
+    the Keras model, and `VerificationError` is raised if they differ.
     """
     checked_opset(opset)
     load_rules()
@@ -74,7 +81,10 @@ def from_keras(
         raise OnwardError(f"{sorted(options)[0]} is an option of training: give training=True as well")
     function, names = traced(model, signature)
     fixed = {id(variable.value) for variable in model.non_trainable_weights}
-    return translated(function, opset, allow_custom_ops, name, names, batched=True, fixed=fixed)
+    made = translated(function, opset, allow_custom_ops, name, names, batched=True, fixed=fixed)
+    if check:
+        prove_source(made, lambda: _runner(model, made), "Keras")
+    return made
 
 
 def opened(path: pathlib.Path, compiled: bool = False) -> Any:
@@ -119,6 +129,22 @@ def traced(model: Any, signature: Sequence[Any] | None) -> tuple[Any, list[str] 
     with recurrent_layers_whole(), steps_as_batch():
         function = tf.function(call, autograph=False).get_concrete_function(*specs)
     return function, _output_names(model, function)
+
+
+def _runner(model: Any, made: Model) -> Run:
+    """How Keras itself runs the model that `made` was made of, on inputs and to outputs as that has them."""
+    import tensorflow as tf
+
+    taken = [value.name or "" for value in made.ir.graph.inputs]
+    given = [value.name or "" for value in made.ir.graph.outputs]
+
+    def run(inputs: Inputs) -> Outputs:
+        with variables_kept(model.non_trainable_variables):
+            found = model(packed(model, [tf.convert_to_tensor(inputs[name]) for name in taken]), training=False)
+        tensors = tf.nest.flatten(found, expand_composites=True)
+        return dict(zip(given, [to_array(tensor.numpy()) for tensor in tensors], strict=True))
+
+    return run
 
 
 def packed(model: Any, tensors: Sequence[Any]) -> Any:

@@ -26,7 +26,7 @@ def _boosted(op: Writer, model: Any, x: Tensor) -> Outputs:
     from onward.frontends.boosting.xgboost import from_xgboost
 
     convert = from_xgboost if key_of(model).startswith("xgboost") else from_lightgbm
-    options: dict[str, Any] = {"dtype": np.float64, "opset": op.model.opset_imports[""]}
+    options: dict[str, Any] = {"dtype": np.float64, "opset": op.model.opset_imports[""], "check": False}
     graph = convert(model, **options).ir.graph
     named = zip((value.name for value in graph.outputs), _copied(op, graph, x), strict=True)
     found = {OUTPUTS[name or ""]: tensor for name, tensor in named}

@@ -16,6 +16,7 @@ from onward.canon.build import Tensor
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
+from onward.frontends.tensorflow.original import runner
 from onward.frontends.tensorflow.sources import concrete, held, resources
 from onward.frontends.tensorflow.translate import ASSIGNMENTS, Translator, dtype_of
 from onward.frontends.tensorflow.values import Value, Variable
@@ -24,6 +25,7 @@ from onward.model import Model
 from onward.verification.artifacts.checkpoint import Checkpoint
 from onward.verification.artifacts.graph_def import Names
 from onward.verification.artifacts.saved_model import input_names
+from onward.verification.check import prove_source
 
 OPSET = 21
 """What is written unless another opset is asked for: the newest that ONNX Runtime has all kernels for."""
@@ -40,6 +42,7 @@ def from_tensorflow(
     opset: int = OPSET,
     allow_custom_ops: bool = False,
     trust: bool = False,
+    check: bool = True,
 ) -> Model:
     """A TensorFlow function, a SavedModel, or a frozen graph, as an ONNX model.
 
@@ -48,17 +51,23 @@ def from_tensorflow(
     each argument. `inputs` and `outputs` are names of tensors of a graph: its placeholders unless given, and what
     nothing reads; as a dict, `inputs` says their shapes too. Variables of a function, which stays as it is, or of a
     graph have the values of a `checkpoint`, where one is given. `trust` lets a file have ops that do more than compute,
-    such as to write files; without it, such files are refused.
+    such as to write files; without it, such files are refused. Unless `check` is false, the model is run beside
+    TensorFlow, and `VerificationError` is raised if they differ.
     """
     checked_opset(opset)
     load_rules()
     saved = None if checkpoint is None else pathlib.Path(checkpoint)
     with trusting(trust):
         function = concrete(source, signature, inputs, outputs, saved)
+    values, name = None, "model"
     if isinstance(source, str | os.PathLike):
-        return translated(function, opset, allow_custom_ops, pathlib.Path(source).stem)
-    values = None if saved is None else Checkpoint(saved).of(function.graph.variables, source)
-    return translated(function, opset, allow_custom_ops, "model", values=values)
+        name = pathlib.Path(source).stem
+    elif saved is not None:
+        values = Checkpoint(saved).of(function.graph.variables, source)
+    model = translated(function, opset, allow_custom_ops, name, values=values)
+    if check:
+        prove_source(model, lambda: runner(function, values), "TensorFlow")
+    return model
 
 
 def checked_opset(opset: int) -> None:

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
-from onward.frontends.states import SUFFIX, mark
+from onward.frontends.states import SUFFIX, mark, without_states
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.translate import Translator
@@ -20,16 +20,19 @@ from onward.frontends.tflite.registry import RULES
 from onward.frontends.tflite.state import Resources
 from onward.frontends.tflite.translate import GraphWalk
 from onward.model import Model
+from onward.verification.artifacts.tflite import open_content
+from onward.verification.check import prove_source
 
 EIGHT_BITS = 20
 """The last opset before QuantizeLinear got an attribute that ONNX Runtime 1.31 does not keep right: it moves nodes
 about, makes uint8 of int8, and then does not load what it made. 16 bits are not affected, and need the next opset."""
 
 
-def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = None) -> Model:
+def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = None, check: bool = True) -> Model:
     """A model of TensorFlow Lite, by its path or as bytes, as an ONNX model; quantised ones have QDQ pairs.
 
-    The opset is one that ONNX Runtime runs all of the model in, unless it is given.
+    The opset is one that ONNX Runtime runs all of the model in, unless it is given. Unless `check` is false, the model
+    is run beside the interpreter, and `VerificationError` is raised if they differ.
     """
     load_rules()
     load_rules("tflite")
@@ -57,6 +60,8 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = N
     mark(model, [output.name or "" for output in model.ir.graph.outputs[len(graph.outputs) :]])
     if opset > EIGHT_BITS and quantised(lite, ir.DataType.INT8):
         _check_loads(model)
+    if check:
+        prove_source(without_states(model), lambda: open_content(lite.data).run, "TensorFlow Lite")
     return model
 
 

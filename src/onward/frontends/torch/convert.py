@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from onward.errors import OnwardError
 from onward.frontends.torch.export import exported, positional
 from onward.frontends.torch.names import Dynamic
+from onward.frontends.torch.original import Original
 from onward.gate import trusting
 from onward.model import Model
+from onward.verification.check import prove_source
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +39,7 @@ def from_torch(
     opset: int | None = None,
     translations: Mapping[Any, Callable[..., Any]] | None = None,
     trust: bool = False,
+    check: bool = True,
 ) -> Model: ...
 
 
@@ -64,6 +67,7 @@ def from_torch(
     opset: int | None = None,
     translations: Mapping[Any, Callable[..., Any]] | None = None,
     trust: bool = False,
+    check: bool = True,
     **options: Any,
 ) -> Model | Trainable:
     """A PyTorch module as a model for inference; given a loss or an optimizer, as a trainable one.
@@ -76,6 +80,9 @@ def from_torch(
 
     `translations` says how ops are written that neither PyTorch's exporter nor Onward knows: by overload
     (`torch.ops.mylib.op.default`), an onnxscript function, or one that calls `onnxscript` opsets.
+
+    Unless `check` is false, the model is run beside the module, on the inputs given and where dimensions are open on
+    others, and `VerificationError` is raised if they differ.
 
     Of training, `onward.training.from_torch` says more; the loss is `cross_entropy` and the optimizer `adamw` where
     only one of them is given. The module stays as it is.
@@ -93,7 +100,7 @@ def from_torch(
     if isinstance(module, str | os.PathLike):
         with trusting(trust):
             module = opened(Path(module))
-    return exported(
+    model = exported(
         module,
         positional(args),
         dict(kwargs or {}),
@@ -104,6 +111,11 @@ def from_torch(
         opset=opset,
         translations=translations,
     )
+    if check:
+        original = Original(module, positional(args), dict(kwargs or {}), input_names)
+        for data in original.data(model):
+            prove_source(model, original.opened, "PyTorch", data)
+    return model
 
 
 def opened(path: Path) -> torch.export.ExportedProgram:

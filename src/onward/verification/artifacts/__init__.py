@@ -124,7 +124,7 @@ def opened_object(model: Any, inputs: Sequence[Declared] = ()) -> Opened:
 def open_object(model: Any, inputs: Sequence[Declared] = ()) -> Artifact:
     """As `open_artifact`, for an object in memory."""
     kind = kind_of_object(model)
-    return _artifact(type(model).__name__, "" if kind is None else kind.name, opened_object(model, inputs))
+    return as_artifact(type(model).__name__, "" if kind is None else kind.name, opened_object(model, inputs))
 
 
 def is_artifact(path: str | os.PathLike[str]) -> bool:
@@ -151,10 +151,11 @@ def open_artifact(
     else:
         run, facts = _open(kind, path, is_trusted())
         opened = Opened(run, *facts)
-    return _artifact(str(path), kind.name, opened)
+    return as_artifact(str(path), kind.name, opened)
 
 
-def _artifact(name: str, kind: str, opened: Opened) -> Artifact:
+def as_artifact(name: str, kind: str, opened: Opened) -> Artifact:
+    """What was opened, so that it takes inputs under the names of another model."""
     notes = list(opened.notes)
     return Artifact(name, kind, _Matched(opened, notes), declared_slots(opened.inputs), opened.outputs, notes)
 

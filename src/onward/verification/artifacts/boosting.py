@@ -12,7 +12,17 @@ import numpy as np
 from onward.errors import InvalidModelError
 from onward.gate import harmless, opens
 from onward.model import Model
-from onward.verification.artifacts import Kind, Opened, lightgbm_text, register, xgboost_model
+from onward.verification.artifacts import (
+    Artifact,
+    Kind,
+    Opened,
+    as_artifact,
+    lightgbm_text,
+    open_object,
+    opened_object,
+    register,
+    xgboost_model,
+)
 from onward.verification.artifacts.matching import Declared
 from onward.verification.artifacts.sklearn import rounded
 from onward.verification.runners import Inputs, Outputs
@@ -128,6 +138,27 @@ def _opened(features: int, **outputs: Callable[[Any], Any]) -> Opened:
         return {**labels, **rounded(found, inputs)}
 
     return Opened(run, [Declared("x", None, (None, features))], list(outputs))
+
+
+def opened_trees(model: Any, raw: bool = False) -> Artifact:
+    """A booster or an estimator; `raw`: its margins, which are called prediction."""
+    if not raw:
+        return open_object(model)
+    plain = opened_object(model)
+    (declared,) = plain.inputs
+    features = (declared.dims or (None,))[-1]
+    assert isinstance(features, int)
+    return as_artifact(type(model).__name__, "margins", _opened(features, prediction=_margins(model)))
+
+
+def _margins(model: Any) -> Callable[[Any], Any]:
+    if type(model).__module__.startswith("lightgbm"):
+        return lambda x: model.predict(x, raw_score=True)
+    import xgboost
+
+    if isinstance(model, xgboost.Booster):
+        return lambda x: model.predict(xgboost.DMatrix(x), validate_features=False, output_margin=True)
+    return lambda x: model.predict(x, output_margin=True)
 
 
 def rows(model: Model, seed: int) -> Inputs:

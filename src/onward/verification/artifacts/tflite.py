@@ -12,8 +12,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, OnwardError
-from onward.gate import opens
-from onward.verification.artifacts import Kind, Opened, register, tensorflow_ops
+from onward.gate import need_trust, opens
+from onward.verification.artifacts import Artifact, Kind, Opened, as_artifact, register, tensorflow_ops
 from onward.verification.artifacts.matching import Declared
 from onward.verification.artifacts.saved_model import choose, import_tensorflow, to_array
 from onward.verification.runners import Inputs, Outputs
@@ -65,9 +65,17 @@ def open_tflite(path: Path) -> Opened:
     return replace(_opened(path), run=lambda inputs: _opened(path).run(inputs), notes=_casts(path))
 
 
-def _opened(path: Path) -> Opened:
+def open_content(data: bytes) -> Artifact:
+    """A model that is in memory; ops of TensorFlow in it that reach out need trust, as in a file."""
+    for what in (what for node in flex_nodes(data) for what in tensorflow_ops.dangers([node])):
+        need_trust(Path("the model given"), what)
+    opened = replace(_opened(data), run=lambda inputs: _opened(data).run(inputs))
+    return as_artifact("the model given", "TensorFlow Lite model", opened)
+
+
+def _opened(source: Path | bytes) -> Opened:
     """With an interpreter of its own: what a model keeps from call to call is in there."""
-    interpreter = _interpreter(path)
+    interpreter = _interpreter(source)
     signatures = interpreter.get_signature_list()
     return _by_signature(interpreter, choose(signatures)) if signatures else _by_place(interpreter)
 
@@ -81,12 +89,13 @@ def _casts(path: Path) -> list[str]:
     return [f"cast: {phrase}" for phrase in casts_in(path)]
 
 
-def _interpreter(path: Path) -> Any:
+def _interpreter(source: Path | bytes) -> Any:
+    held = {"model_content": source} if isinstance(source, bytes) else {"model_path": str(source)}
     if importlib.util.find_spec(LITERT) is not None:
         from ai_edge_litert.interpreter import Interpreter
 
-        return Interpreter(str(path))
-    return import_tensorflow().lite.Interpreter(str(path))
+        return Interpreter(**held)
+    return import_tensorflow().lite.Interpreter(**held)
 
 
 def _by_signature(interpreter: Any, name: str) -> Opened:

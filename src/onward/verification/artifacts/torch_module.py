@@ -15,6 +15,7 @@ from onward.verification.artifacts.matching import Declared
 from onward.verification.artifacts.pt2 import outputs_of
 from onward.verification.runners import Inputs, Outputs
 from onward.verification.runners.torch import to_framework
+from onward.verification.undisturbed import evaluated
 
 if TYPE_CHECKING:
     import torch
@@ -82,8 +83,6 @@ def arguments(module: torch.nn.Module, values: Mapping[str, Any]) -> tuple[list[
 
 
 def open_module(module: torch.nn.Module, declared: Sequence[Declared]) -> Opened:
-    import torch
-
     inputs = list(declared) or [
         Declared(name)
         for name, parameter in inspect.signature(module.forward).parameters.items()
@@ -92,11 +91,8 @@ def open_module(module: torch.nn.Module, declared: Sequence[Declared]) -> Opened
 
     def run(given: Inputs) -> Outputs:
         args, kwargs = arguments(module, {one.name: to_framework(given[one.name]) for one in inputs})
-        mode = module.training
-        with torch.no_grad():
-            found = module.eval()(*args, **kwargs)
-        module.train(mode)
-        return outputs_of(found)
+        with evaluated(module):
+            return outputs_of(module(*args, **kwargs))
 
     return Opened(run, inputs)
 

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx_ir as ir
+
 from onward.model import Model
-from onward.verification.runners import Run, Runner, register
+from onward.verification.runners import Run, Runner, register, tensorflow
 
 
 def prepare(model: Model, mode: str) -> Run:
-    from onward.backends.keras.convert import to_keras
-    from onward.verification.runners.tensorflow import runner_of
+    from onward.backends.keras.convert import built
 
-    net = to_keras(model)
-    names = [value.name or "" for value in model.ir.graph.outputs]
+    return runner_of(built(model).net, model.ir.graph)
+
+
+def runner_of(net: Any, graph: ir.Graph) -> Run:
+    """Runs a functional model on numpy inputs by name."""
+    names = [value.name or "" for value in graph.outputs]
 
     def call(*tensors: Any) -> Any:
         found = net(list(tensors) if len(tensors) > 1 else tensors[0])
         return tuple(found[name] for name in names) if len(names) > 1 else found
 
-    return runner_of(call, model.ir.graph)
+    return tensorflow.runner_of(call, graph)
 
 
 register(Runner("keras", "Keras, as a functional model made by generated source", "keras", prepare, {}))

@@ -23,11 +23,12 @@ MODES = {
 
 
 def prepare(model: Model, mode: str) -> Run:
-    from onward.backends.tensorflow.convert import to_tensorflow
+    from onward.backends.tensorflow.convert import generate
+    from onward.backends.tensorflow.load import run
 
     if mode in ("savedmodel", "tflite"):
         return written(model, mode)
-    return runner_of(to_tensorflow(model), model.ir.graph, traced=mode == "function")
+    return runner_of(run(generate(model)), model.ir.graph, traced=mode == "function")
 
 
 def written(model: Model, mode: str) -> Run:

@@ -65,15 +65,23 @@ def to_numpy(value: Any) -> Any:
 def prepare(model: Model, mode: str) -> Run:
     import torch
 
-    from onward.backends.torch.convert import to_torch
+    from onward.backends.torch.convert import generate
+    from onward.backends.torch.load import run
 
-    net: Net = to_torch(model)
+    net: Net = run(generate(model))
     if mode == "compile":
         net = torch.compile(net)
     elif mode == "export":
         net = _Exported(net, model.ir)
-    fed = [value.name or "" for value in model.ir.graph.inputs if not value.is_initializer()]
-    outputs = [(value.name or "", dtype_of(value)) for value in model.ir.graph.outputs]
+    return runner_of(net, model.ir.graph)
+
+
+def runner_of(net: Net, graph: ir.Graph) -> Run:
+    """Runs a generated module on numpy inputs by name."""
+    import torch
+
+    fed = [value.name or "" for value in graph.inputs if not value.is_initializer()]
+    outputs = [(value.name or "", dtype_of(value)) for value in graph.outputs]
 
     def run(inputs: Inputs) -> Outputs:
         if replaced := inputs.keys() - set(fed):

@@ -1,0 +1,179 @@
+"""Whether the result of a conversion is still the same model: what every conversion ends with."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from onward.errors import NotVerifiedWarning, OnwardError, RunFailure, UnsupportedError, VerificationError
+from onward.gate.budget import SECONDS, within
+from onward.model import Model
+from onward.verification import runners
+from onward.verification.pairs import by_names_of
+from onward.verification.results import Report
+from onward.verification.runners import Inputs, Outputs, Run, failures
+from onward.verification.sides import Side
+from onward.verification.undisturbed import undisturbed
+from onward.verification.verify import verify
+
+REFEREES = ("onnxruntime", "reference")
+"""What says how an ONNX model behaves: the first that runs it."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison comes to, and why, in a few words."""
+
+    status: Literal["verified", "not verified", "not the same", "different"]
+    """`not the same`: by no more than what the user asked for explains, such as smaller numbers."""
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.status}{',' if self.status == 'not the same' else ':'} {self.words}"
+
+
+def compared(original: Model | Side, run: Run, *, on: str | None = None, seed: int = 0, data: Any = None) -> Report:
+    """What the result of a conversion makes of the same inputs as the original: of those given, or made up.
+
+    An ONNX model is run `on` a runner, the first of those that can unless one is named.
+    """
+    result = Side("the result", _guarded("the result", run))
+    referees = [on] if on else REFEREES
+    for number, referee in enumerate(referees, 1):
+        try:
+            return verify(original, result, source=referee, inputs=data, seed=seed)
+        except OnwardError:
+            if number == len(referees):
+                raise
+    raise AssertionError("unreachable")
+
+
+def compared_with_source(model: Model, run: Run, name: str, *, seed: int = 0, data: Any = None) -> Report:
+    """What an ONNX model makes of the same inputs as the model of a framework that it was made of."""
+    source = source_side(model, run, name)
+    failure: OnwardError | None = None
+    report: Report | None = None
+    for referee in REFEREES:
+        try:
+            result = Side("the ONNX model", runners.prepare(referee, model), model)
+        except (UnsupportedError, RunFailure) as error:
+            failure = failure or error
+            continue
+        report = verify(source, result, inputs=data, seed=seed)
+        if report.status != "failed":
+            return report
+    if report is None:
+        assert failure is not None
+        raise failure
+    return report
+
+
+def source_side(model: Model, run: Run, name: str) -> Side:
+    """The model of a framework, with the graph that it became, and under the names of that.
+
+    It has no runner: the noise of the graph is never told by what the framework makes of it.
+    """
+    names = [value.name or "" for value in model.ir.graph.outputs]
+    guarded = _guarded(name, run)
+    return Side(name, lambda inputs: by_names_of(names, guarded(inputs)), model)
+
+
+def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Verdict:
+    """How original and result compare. By `excuse` values may differ, unless `too_far` says that it explains less."""
+    worst, side = report.worst, report.sides[0]
+    sets = f"{len(side.trials)} set{'s' if len(side.trials) != 1 else ''} of inputs"
+    if report.status == "failed":
+        failure = side.failure or next(trial.failure for trial in side.trials if trial.failure)
+        return Verdict("different", f"{side.name} does not run: {failure}")
+    if report.status == "same" and (report.blank or worst is None):
+        return Verdict("not verified", report.blank or "there is no output to compare")
+    assert worst is not None
+    if report.status == "same":
+        return Verdict(
+            "verified",
+            f"worst error {worst.metrics.worst:.1e}, allowed {worst.tolerance.worst:.1e}"
+            f" ({worst.tolerance.why}), over {sets} against {report.source}",
+        )
+    if worst.kind == "values" and report.drawn:
+        return Verdict(
+            "not verified", f"it draws random numbers ({', '.join(report.drawn)}), which are others each time"
+        )
+    if worst.kind == "values" and excuse is not None and not too_far:
+        return Verdict(
+            "not the same",
+            f"by {excuse}: worst error {worst.metrics.worst:.1e}, overall {worst.metrics.overall:.1e}, over {sets}"
+            f" against {report.source}; check what it means for your data",
+        )
+    return Verdict(
+        "different", f"{side.name} differs from {report.source}: {too_far or f'{worst.name}: {worst.reason}'}"
+    )
+
+
+def judged(compare: Callable[[], Report], excuse: str | None = None) -> Verdict:
+    """The verdict on what a comparison finds, if there can be one."""
+    try:
+        return verdict(compare(), excuse)
+    except (UnsupportedError, RunFailure) as error:
+        return Verdict("not verified", str(error))
+
+
+def prove(model: Model, run: Run, excuse: str | None = None) -> None:
+    """Raise `VerificationError` where a result differs from the ONNX model; warn where that cannot be told.
+
+    For functions that users call, directly: it is to their line that the warning points.
+    """
+
+    def compare() -> Report:
+        with within(SECONDS, "the check"):
+            return compared(model, run)
+
+    with undisturbed():
+        found = judged(compare, excuse)
+    _enforce(found)
+
+
+def prove_source(model: Model, opened: Callable[[], Run], name: str, data: Any = None) -> None:
+    """As `prove`, for an ONNX model and the model of a framework that it was made of, once it is `opened` to be run."""
+
+    def compare() -> Report:
+        with within(SECONDS, "the check"):
+            with failures(name):
+                run = opened()
+            return compared_with_source(model, run, name, data=data)
+
+    with undisturbed():
+        found = judged(compare)
+    _enforce(found)
+
+
+def _enforce(found: Verdict) -> None:
+    if found.status == "different":
+        raise VerificationError(f"{found.words}; check=False hands it over all the same")
+    if found.status != "verified":
+        warnings.warn(str(found), NotVerifiedWarning, stacklevel=4)
+
+
+def reordered(run: Run, inputs: Mapping[str, tuple[int, ...]], outputs: Mapping[str, tuple[int, ...]]) -> Run:
+    """Run on inputs, and to outputs, as the original has them, a model that has the axes of some in another order."""
+
+    def moved(given: Inputs) -> Outputs:
+        fed = {name: np.ascontiguousarray(np.transpose(given[name], order)) for name, order in inputs.items()}
+        found = dict(run({**given, **fed}))
+        for name, order in outputs.items():
+            called = name if name in found or len(found) > 1 else next(iter(found))  # Keras names one after its layer
+            found[called] = np.ascontiguousarray(np.transpose(found[called], np.argsort(order)))
+        return found
+
+    return moved
+
+
+def _guarded(name: str, run: Run) -> Run:
+    def guarded(inputs: Inputs) -> Outputs:
+        with failures(name):
+            return run(inputs)
+
+    return guarded
