@@ -231,10 +231,16 @@ def test_saved_model_by_name_with_any_batch(run: Run, tmp_path: Path) -> None:
         "    np.testing.assert_allclose(found['logits'], data['logits'][:n], rtol=1e-4, atol=1e-4)",
         tmp_path,
     )
-    (tmp_path / "saved/old.txt").write_text("of the last time")
+    (tmp_path / "saved/notes.txt").write_text("mine")
+    (tmp_path / "saved/assets/old.txt").write_text("of the last time")
     assert run(DIGITS, "savedmodel", tmp_path / "saved", "--no-verify")[0] == 0
-    assert not (tmp_path / "saved/old.txt").exists(), "a SavedModel is replaced as a whole"
+    assert (tmp_path / "saved/notes.txt").read_text() == "mine"
+    assert not (tmp_path / "saved/assets/old.txt").exists(), "a SavedModel is replaced as a whole"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data.npz", "saved"], "no scratch folder is left"
+    (tmp_path / "saved/assets.extra").mkdir()
+    (tmp_path / "saved/assets.extra/warmup").write_text("mine")
+    code, errors = run(DIGITS, "savedmodel", tmp_path / "saved", "--no-verify")
+    assert code == 2 and "assets.extra: warmup is not of Onward: move it away" in errors
 
 
 # Names
