@@ -130,6 +130,35 @@ def test_nothing_runs_on_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert Path(MARK).exists()
 
 
+@pytest.mark.parametrize("collection", ["table_initializer", "saved_model_main_op"])
+def test_what_tensorflow_1_runs_on_loading(
+    collection: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever a graph calls the op that writes, or has it save: it is found."""
+    monkeypatch.chdir(tmp_path)
+    v1 = tf.compat.v1
+    for op in ("WriteFile", "SaveV2"):
+        with tf.Graph().as_default(), v1.Session() as session:
+            x = v1.placeholder(tf.float32, [None, 3], name="x")
+            weight = v1.get_variable("weight", initializer=2.0)
+            y = x * weight
+            if op == "WriteFile":
+                made = v1.raw_ops.WriteFile(filename=MARK, contents="1")
+            else:
+                made = v1.raw_ops.SaveV2(prefix=MARK, tensor_names=["x"], shape_and_slices=[""], tensors=[y])
+            v1.add_to_collection(collection, made)
+            session.run(v1.global_variables_initializer())
+            inputs = {"x": v1.saved_model.build_tensor_info(x)}
+            outputs = {"y": v1.saved_model.build_tensor_info(y)}
+            signature = v1.saved_model.build_signature_def(inputs, outputs, "tensorflow/serving/predict")
+            builder = v1.saved_model.Builder(str(tmp_path / op))
+            builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
+            builder.save()
+        with pytest.raises(UntrustedError, match=op):
+            signature_of(tmp_path / op)
+    assert not list(tmp_path.glob(f"{MARK}*"))
+
+
 class Words(tf.Module):  # type: ignore[misc]
     """Variables, and tables of constants and of a file."""
 

@@ -10,10 +10,12 @@ from onward.errors import InvalidModelError
 from onward.verification.artifacts import tensorflow_ops
 from onward.verification.artifacts.tensorflow_ops import SAVERS, TEXT_TABLES, reached
 
+CHUNKED = "saved_model.cpb"
+"""What some versions of TensorFlow split a large model into."""
 ASSETS = "saved_model_assets"
 PARTS = ("variables", "assets", "assets.extra")
-INITIAL = ("saved_model_main_op", "legacy_init_op")
-"""Collections that name what TensorFlow 1 runs when it has loaded a model."""
+LOCAL = "local_variables"
+"""The collection of what TensorFlow 1 initialises when it has loaded a model, beside nodes that others name."""
 
 
 def parsed(path: Path) -> Any:
@@ -36,6 +38,8 @@ def parsed(path: Path) -> Any:
 
 
 def dangers(path: Path) -> Iterator[str]:
+    if (path / CHUNKED).exists():
+        yield f"{CHUNKED} in it is a form of the model that is not looked at"
     yield from _links(path)
     for graph in parsed(path).meta_graphs:
         yield from _assets(graph)
@@ -80,12 +84,8 @@ class _Graph:
         self._nodes = {node.name: node for node in graph.graph_def.node}
 
     def dangers(self) -> Iterator[str]:
-        """Checkpoints may be written and read by what is not run, and tables be filled from the model's own files.
-
-        A graph of TensorFlow 1 may hold all that it was trained with; what of it is not run is left aside.
-        """
-        everything = [node for function in self._library.values() for node in function.node_def]
-        everything += self._nodes.values() if self._objects.nodes else ()
+        """Checkpoints may be written and read by what is not run, and tables be filled from the model's own files."""
+        everything = [*self._graph.graph_def.node, *(n for f in self._library.values() for n in f.node_def)]
         yield from tensorflow_ops.dangers(everything, SAVERS | TEXT_TABLES)
         yield from tensorflow_ops.dangers(self._run(), TEXT_TABLES, self._restoring())
         for function in self._library.values():
@@ -105,11 +105,17 @@ class _Graph:
         return reached(self._needed(self._ends()), self._library)
 
     def _ends(self) -> list[str]:
+        """Results, and whatever loading may run."""
+        from tensorflow.core.framework.variable_pb2 import VariableDef
+
         signatures = self._graph.signature_def.values()
         infos = [info for signature in signatures for info in (*signature.outputs.values(), *signature.inputs.values())]
         names = [info.name for info in infos] + [part.name for info in infos for part in _parts(info)]
-        collections = [self._graph.collection_def[name].node_list.value for name in INITIAL]
-        return [*names, *(name for values in collections for name in values), self._graph.saver_def.restore_op_name]
+        for collection in self._graph.collection_def.values():
+            names += collection.node_list.value
+        for variable in self._graph.collection_def[LOCAL].bytes_list.value:
+            names.append(VariableDef.FromString(variable).initializer_name)
+        return [*names, self._graph.saver_def.restore_op_name]
 
     def _needed(self, ends: Sequence[str]) -> list[Any]:
         waiting, found = [_node(name) for name in ends], dict[str, Any]()
