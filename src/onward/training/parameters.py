@@ -32,7 +32,9 @@ def choose(
     if choice is None:
         usual = [value for value in floats if value in reached and is_trained(value)]
         if not usual:
-            raise OnwardError(f"the loss depends on no weight that is usually trained; it depends on {_some(reached)}")
+            raise OnwardError(
+                f"the loss depends on no weight that is usually trained; it depends on {_some(reached)}: choose by name"
+            )
         return usual
     if callable(choice):
         chosen = [value for value in floats if choice(value.name or "")]
