@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from onward.errors import OnwardError
 from onward.gate import budget
 from onward.gate.bounds import MEMORY
 
@@ -32,6 +33,11 @@ def supervised(work: Callable[[], int]) -> int:
     """The exit code of `work`; 2 where it crashed, was stopped, or took too much of the machine."""
     if sys.platform != "linux":
         return work()
+    try:
+        most = MEMORY.value or _free()
+    except OnwardError as error:
+        print(f"onward: {error}", file=sys.stderr)
+        return 2
     sys.stdout.flush()
     sys.stderr.flush()
     ours, theirs = os.pipe()
@@ -39,7 +45,7 @@ def supervised(work: Callable[[], int]) -> int:
     process = os.fork()
     if process:
         os.close(theirs)
-        return _Watch(process, ours).ended()
+        return _Watch(process, ours, most).ended()
     os.close(ours)
     _end_with(watcher)
     budget.watched_through(theirs)
@@ -60,11 +66,10 @@ def _end_with(watcher: int) -> None:
 class _Watch:
     """Over one process, until it has ended."""
 
-    def __init__(self, process: int, pipe: int) -> None:
-        self._process, self._pipe = process, pipe
+    def __init__(self, process: int, pipe: int, most: int) -> None:
+        self._process, self._pipe, self._most = process, pipe, most
         self._facts: dict[str, Any] = {}
         self._heard = b""
-        self._most = MEMORY.value or _free() + (_taken(process) or 0)
         for number in PASSED_ON:
             signal.signal(number, self._pass_on)
 
