@@ -29,6 +29,11 @@ JPEG_SIZE = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]..\x08(.{4})
 """Where a JPEG says how high and wide it is."""
 PIXEL = 24
 """Bytes of a pixel while an image is resized."""
+FORMATS = re.compile(
+    rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|BM|P[1-6]\s|II\*\0|MM\0\*|RIFF....WEBP|\0\0\0\x0cjP  |\xff\x4f\xff\x51", re.DOTALL
+)
+"""How they begin."""
+NAMES = "JPEG, PNG, BMP, PNM, TIFF, WebP and JPEG 2000"
 CHANNELS = (3, 1, 4)
 """The most usual first."""
 
@@ -77,9 +82,16 @@ def _coloured(pixels: Array, channels: int) -> Array:
     return pixels
 
 
+def check_format(start: bytes, where: str = "") -> None:
+    """Refuse what Pillow takes for an image, and is none: PostScript is a program, which it has executed."""
+    if not FORMATS.match(start):
+        raise InvalidDataError(f"{where}it cannot be read as an image: it is none of {NAMES}")
+
+
 def decode(path: Path) -> Array:
     """The pixels, height x width x RGB, 0 to 255."""
-    ordinary(path, InvalidDataError)
+    with ordinary(path, InvalidDataError).open("rb") as file:
+        check_format(file.read(12), f"{path}: ")
     try:
         _check_size(path)
         if importlib.util.find_spec("PIL"):
