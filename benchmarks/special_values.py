@@ -121,7 +121,7 @@ def nan_at_each_place() -> np.ndarray[Any, Any]:
     return rows
 
 
-def cases() -> list[Case]:
+def cases(only: str) -> list[Case]:
     rows, axis = nan_at_each_place(), np.array([1])
     windows = rows.reshape(LANES, 1, LANES)
     grid = np.zeros((1, 1, 3, 2), np.float32)
@@ -280,7 +280,7 @@ def cases() -> list[Case]:
         ),
         Case(empty, "DFT", "batch 0", "shape 0×8×2", [np.zeros((0, 8, 1), np.float32)], tell=shape),
     ]
-    return table
+    return [case for case in table if re.search(only, case.op)]
 
 
 def told(case: Case, runner: str) -> str:
@@ -307,18 +307,18 @@ def _fixed(case: Case) -> list[int]:
     )
 
 
-def run(runner: str, first: int) -> None:
+def run(runner: str, first: int, only: str) -> None:
     """A line of JSON a case, from one on."""
-    for case in cases()[first:]:
+    for case in cases(only)[first:]:
         print(json.dumps(told(case, runner)), flush=True)
 
 
 def results(runner: str, only: str) -> list[str]:
     """What a runtime makes of each case, in a process of its own."""
-    wanted = len(cases())
+    wanted = len(cases(only))
     found: list[str] = []
     while len(found) < wanted:
-        command = [sys.executable, __file__, "--run", runner, "--first", str(len(found))]
+        command = [sys.executable, __file__, "--run", runner, "--first", str(len(found)), "--only", only]
         lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
         found += [json.loads(line) for line in lines]
         if len(found) < wanted:
@@ -327,14 +327,14 @@ def results(runner: str, only: str) -> list[str]:
 
 
 def page(only: str) -> str:
-    table = cases()
+    table = cases(only)
     columns = [results(runner, only) for runner in RUNNERS]
     parts = [BEGIN]
     for name, (title, words) in SECTIONS.items():
         rows = [
             [f"`{case.op}`", case.what, case.standard, *(column[i] for column in columns)]
             for i, case in enumerate(table)
-            if case.section == name and re.search(only, case.op)
+            if case.section == name
         ]
         parts.append(
             section(title, textwrap.fill(words, 118), ["op", "case", "the standard", *RUNNERS.values()], rows)
@@ -352,7 +352,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.run:
-        run(args.run, args.first)
+        run(args.run, args.first, args.only)
         return
     text = page(args.only)
     print(text)

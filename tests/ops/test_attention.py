@@ -137,3 +137,13 @@ def test_rotary_embedding(interleaved, width, packed, positions):
         **attributes,
     )
     check(model, feed, expected=reference(model, feed))
+
+
+def test_an_empty_batch():
+    q, k = np.zeros((0, T, HEADS * D), np.float32), np.zeros((0, S, HEADS * D), np.float32)
+    packed = {"q_num_heads": HEADS, "kv_num_heads": HEADS}
+    check(*node_model("Attention", [q, k, k], opset=OPSET, **packed), expected=[q])
+    x, angles = np.zeros((0, HEADS, T, D), np.float32), np.zeros((0, T, D // 2), np.float32)
+    for interleaved in (0, 1):
+        model, feed = node_model("RotaryEmbedding", [x, angles, angles], opset=23, interleaved=interleaved)
+        check(model, feed, expected=[x])

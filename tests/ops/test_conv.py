@@ -200,3 +200,14 @@ def test_deform_conv(groups, offset_groups, masked):
         **attributes,
     )
     check(model, feed)
+
+
+def test_other_convolutions_of_an_empty_batch():
+    columns = np.zeros((0, 3 * 8, 27), np.float32)
+    model, inputs = node_model("Col2Im", [columns, np.array([4, 4, 4]), np.array([2, 2, 2])], fixed=(1, 2))
+    check(model, inputs, expected=[np.zeros((0, 3, 4, 4, 4), np.float32)])
+    x, offset = np.zeros((0, 2, 5, 5), np.float32), np.zeros((0, 18, 3, 3), np.float32)
+    model, inputs = node_model("DeformConv", [x, floats(4, 2, 3, 3), offset], fixed=(1,))
+    check(model, inputs, expected=[np.zeros((0, 4, 3, 3), np.float32)])
+    model, inputs = node_model("ConvTranspose", [x, floats(2, 4, 3, 3)], fixed=(1,), strides=[2, 2])
+    check(model, inputs, expected=[np.zeros((0, 4, 11, 11), np.float32)])

@@ -84,3 +84,11 @@ def test_non_max_suppression(center, rounded, most, iou, score):
         inputs = [boxes, scores, *limits]
         check(*node_model("NonMaxSuppression", inputs, fixed=fixed, center_point_box=center))
     check(*node_model("NonMaxSuppression", [boxes, scores, limits[0]], fixed=(2,), center_point_box=center))
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_infinitely_far_outside_are_zeros(mode):
+    x = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 4)
+    grid = np.array([np.inf, -np.inf, 1e30, -1e30, 0.25], np.float32).reshape(1, 5, 1)
+    model, inputs = node_model("GridSample", [x, grid], mode=mode)
+    check(model, inputs, expected=[np.array([[[0, 0, 0, 0, 3]]], np.float32)])

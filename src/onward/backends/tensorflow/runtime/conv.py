@@ -202,6 +202,6 @@ def col2im(
     index = tf.reduce_sum(places * weights[:, None, None], 0)
     index = tf.reshape(tf.where(inside, index, -1), [-1])  # a sum leaves out what has no place
     batch, channels = size(x, 0), size(x, 1) // tf.reduce_prod(block)
-    values = tf.transpose(tf.reshape(x, [batch * channels, -1]))
+    values = tf.transpose(tf.reshape(x, [-1, tf.size(index)]))
     y = tf.transpose(tf.math.unsorted_segment_sum(values, index, tf.reduce_prod(image)))
     return tf.reshape(y, tf.concat([packed([batch, channels], tf.int64), image], 0))

@@ -70,9 +70,9 @@ def grid_sample(
 
 
 def into_range(c: tf.Tensor, length: tf.Tensor, padding: str, align_corners: bool) -> tf.Tensor:
-    """Coordinates outside an axis, moved to its border or reflected there."""
+    """Coordinates outside an axis, moved to its border or reflected there; for zeros, no further than these begin."""
     if padding == "zeros":
-        return c
+        return tf.clip_by_value(c, tf.constant(-2.0, c.dtype), length + 1)
     if padding == "reflection":
         low = tf.constant(0.0 if align_corners else -0.5, c.dtype)
         span = tf.maximum(length - 1, 1) if align_corners else length

@@ -66,9 +66,9 @@ def grid_sample_nd(
 
 
 def into_range(c: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
-    """Coordinates outside an axis, moved to its border or reflected there."""
+    """Coordinates outside an axis, moved to its border or reflected there; for zeros, no further than these begin."""
     if padding == "zeros":
-        return c
+        return c.clamp(-2.0, size + 1.0)
     if padding == "reflection":
         low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
         if span == 0:
