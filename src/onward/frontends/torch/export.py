@@ -134,10 +134,11 @@ def _trained(module: Any, program: Any) -> dict[str, bool]:
     """The module's state dict: whether each of its tensors is trained."""
     import torch
 
-    own: Any = module if isinstance(module, torch.nn.Module) else program.exported_program
-    parameters = own.named_parameters(remove_duplicate=False) if own is module else own.named_parameters()
-    trained = {name: parameter.requires_grad for name, parameter in parameters}
-    return dict.fromkeys(own.state_dict(), False) | trained
+    if isinstance(module, torch.nn.Module):
+        names, parameters = module.state_dict(), module.named_parameters(remove_duplicate=False)
+    else:
+        names, parameters = program.exported_program.state_dict, program.exported_program.named_parameters()
+    return dict.fromkeys(names, False) | {name: parameter.requires_grad for name, parameter in parameters}
 
 
 def _kept(model: ir.Model) -> ir.Model:
