@@ -258,20 +258,17 @@ def test_every_kind_is_opened_through_the_gate(kind: Kind) -> None:
     assert (kind.name in HOSTILE) != (kind.name in HARMLESS)
 
 
-@pytest.mark.parametrize("suffix", ["", ".onnx"])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_in_a_file_is_executed(name: str, suffix: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_in_a_file_is_executed(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever it is called: it is told by its content."""
     marker = here / "ran"
-    path = HOSTILE[name](here, marker)
-    if suffix:
-        path = path.rename(path.with_suffix(suffix) if path.suffix else here / "folder.onnx")
+    path = HOSTILE[name](here, marker).rename(here / "model.onnx")
     for words in (
         ["convert", str(path), "--to", "onnx", "--out", "out.onnx"],
         ["convert", str(path), "--to", "onnx", "--out", "out.onnx", "--no-verify"],
         ["verify", "net.onnx", str(path)],
         ["verify", str(path), "net.onnx"],
-        *([["verify", "net.onnx", str(path), "--isolate"]] if suffix else []),
+        *([["verify", "net.onnx", str(path), "--isolate"]] if name in ("pickle", "Keras model") else []),
     ):
         error = refused(capsys, *words)
         assert "--trust opens it" in error or (words[0] == "convert" and name in NOT_CONVERTED)
