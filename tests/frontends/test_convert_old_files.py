@@ -122,11 +122,14 @@ def test_damaged_saved_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     module.f = tf.function(lambda x: x @ module.weight, input_signature=[tf.TensorSpec([None, 3], name="x")])
     tf.saved_model.save(module, str(tmp_path / "net"), signatures={"serving_default": module.f})
     refused("no signature 'other'; it has serving_default", capsys, tmp_path, tmp_path / "net", "--signature", "other")
-    for name, damage in (("graph", "saved_model.pb"), ("values", "variables/variables.data-00000-of-00001")):
+    for name, damage, words in (
+        ("graph", "saved_model.pb", "the SavedModel is damaged or cut off"),
+        ("values", "variables/variables.data-00000-of-00001", "TensorFlow does not load this SavedModel"),
+    ):
         shutil.copytree(tmp_path / "net", tmp_path / name)
         file = tmp_path / name / damage
         file.write_bytes(file.read_bytes()[:10])
-        refused("TensorFlow does not load this SavedModel", capsys, tmp_path, tmp_path / name)
+        refused(words, capsys, tmp_path, tmp_path / name)
     shutil.copytree(tmp_path / "net", tmp_path / "no_values")
     shutil.rmtree(tmp_path / "no_values" / "variables")
     refused("TensorFlow does not load this SavedModel", capsys, tmp_path, tmp_path / "no_values")
@@ -154,7 +157,7 @@ def test_cut_off_hdf5(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]).save(tmp_path / "net.h5")
     cut = tmp_path / "cut.h5"
     cut.write_bytes((tmp_path / "net.h5").read_bytes()[:3000])
-    refused("there is no Keras model in this HDF5 file", capsys, tmp_path, cut)
+    refused("the HDF5 file is damaged", capsys, tmp_path, cut)
 
 
 def test_a_file_of_keras_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

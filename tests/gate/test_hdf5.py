@@ -57,7 +57,7 @@ def test_a_tree_that_leads_to_itself(is_archived: bool, tmp_path: Path, monkeypa
     content[place + 16 : place + 24] = struct.pack("<Q", place)
     path.write_bytes(content)
     monkeypatch.setattr(hdf5, "SECONDS", 4.0)
-    with pytest.raises(InvalidModelError, match="it is damaged: HDF5 was still reading it after 4 s"):
+    with pytest.raises(InvalidModelError, match="HDF5 file is damaged: HDF5 was still reading it after 4 s"):
         open_artifact(archived(tmp_path / "model.keras", path) if is_archived else path)
 
 
@@ -67,7 +67,7 @@ def test_a_text_of_another_type(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[content.index(b"model_config\0") + 17] = 0xFF
     path.write_bytes(content)
-    with pytest.raises(InvalidModelError, match="it is damaged: "):
+    with pytest.raises(InvalidModelError, match="HDF5 file is damaged: "):
         open_artifact(path)
 
 
@@ -89,5 +89,5 @@ def test_every_cut_is_one_line(tmp_path: Path) -> None:
     for share in (3, 2):
         path = tmp_path / f"cut_{share}.h5"
         path.write_bytes(content[: len(content) // share])
-        with pytest.raises(InvalidModelError, match="it is damaged: "):
+        with pytest.raises(InvalidModelError, match="HDF5 file is damaged: "):
             check_hdf5(path)

@@ -7,7 +7,7 @@ import pytest
 from gradient_checks import (
     TARGET,
     Arrays,
-    autograd,
+    by_autograd,
     check_op,
     close,
     differences,
@@ -88,7 +88,7 @@ def test_scores_given_out() -> None:
     only = with_target(single("Attention", inputs, opset=23), inputs)
     only.graph.node[0].output.extend(["", "", "scores"])
     found = run_torch(gradient(only, TARGET, ["q"]).to_proto(), inputs)
-    close(found["q.grad"], autograd(only, inputs, ["q"])["q"], 1e-9, "q.grad")
+    close(found["q.grad"], by_autograd(only, inputs, ["q"])["q"], 1e-9, "q.grad")
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -132,7 +132,7 @@ def test_definitions_in_single_precision(op: str, inputs: Arrays, options: dict[
     present = {name: array for name, array in inputs.items() if not name.startswith("_")}
     model = with_target(single(op, inputs, **options), present)
     found = run_torch(gradient(model, TARGET, list(present)).to_proto(), present)
-    numeric, traced = differences(model, present, list(present), TARGET), autograd(model, present, list(present))
+    numeric, traced = differences(model, present, list(present), TARGET), by_autograd(model, present, list(present))
     for name in present:
         close(found[f"{name}.grad"], numeric[name], 1e-6, f"{name}.grad against differences")
         close(found[f"{name}.grad"], traced[name], 1e-6, f"{name}.grad against PyTorch")

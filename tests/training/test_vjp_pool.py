@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gradient_checks import (
     TARGET,
-    autograd,
+    by_autograd,
     check_model,
     check_op,
     close,
@@ -103,7 +103,7 @@ def test_the_first_of_equal_elements_gets_the_gradient(op: str, attributes: dict
     inputs = {"x": np.maximum(distinct(2, 2, 6, 6).round(), 0)}
     model = with_target(single(op, inputs, **attributes), inputs)
     derived = gradient(model, TARGET, ["x"]).to_proto()
-    expected = autograd(model, inputs, ["x"])["x"]
+    expected = by_autograd(model, inputs, ["x"])["x"]
     close(run_torch(derived, inputs)["x.grad"], expected, 1e-9, "on PyTorch")
     close(run_onnxruntime(single_precision(derived), inputs)["x.grad"], expected, 1e-6, "on ONNX Runtime")
 

@@ -167,8 +167,10 @@ class _Judge:
 
 
 def is_parameter(value: ir.Value) -> bool:
-    """Whether training usually changes a float that is read as this one is."""
+    """Whether training usually changes a float that is read as this one is, or as what is computed of it alone is."""
     for node, index in value.uses():
+        if _is_constant(node) and not is_parameter(node.outputs[0]):
+            return False
         if _QUANTISED.search(node.op_type) and (node.op_type, index) != ("QuantizeLinear", 0):
             return False
         if node.domain in ("", "ai.onnx"):
@@ -177,6 +179,12 @@ def is_parameter(value: ir.Value) -> bool:
             if node.op_type == "Gather" and index == 0 and value.shape is not None and value.shape.rank() < 2:
                 return False
     return True
+
+
+def _is_constant(node: ir.Node) -> bool:
+    """Whether a node only computes another constant."""
+    given = [value for value in node.inputs if value is not None]
+    return len(node.outputs) == 1 and all(ir.convenience.get_const_tensor(value) is not None for value in given)
 
 
 def _is_of_layer(value: ir.Value) -> bool:

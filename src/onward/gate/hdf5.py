@@ -55,12 +55,14 @@ def _check(path: Path, state: tuple[int, int, int]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
-        raise InvalidModelError(f"{path}: it is damaged: HDF5 was still reading it after {seconds:.0f} s") from None
+        raise InvalidModelError(
+            f"{path}: the HDF5 file is damaged: HDF5 was still reading it after {seconds:.0f} s"
+        ) from None
     if done.returncode < 0:
-        raise InvalidModelError(f"{path}: it is damaged: HDF5 crashes on it")
+        raise InvalidModelError(f"{path}: the HDF5 file is damaged: HDF5 crashes on it")
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise InvalidModelError(f"{path}: it is damaged: {last}")
+        raise InvalidModelError(f"{path}: the HDF5 file is damaged: {last}")
     claimed, most = int(done.stdout), unpacked(state[1])
     if claimed > most:
         raise InvalidModelError(

@@ -93,7 +93,9 @@ def emit(graph: ir.Model, target: Target, flags: Sequence[str] = ()) -> tuple[Em
     emitter.producer = graph.producer_name or ""
     emitter.weights.population = population(graph.graph)
     emitter.weights.signature = signature(graph.graph)
-    emitter.weights.is_merged = emitter.producer == "pytorch" and not emitter.weights.signature
+    named = [name for name, (is_buffer, _) in emitter.weights.signature.items() if not is_buffer]
+    is_complete = bool(named) and all(name in graph.graph.initializers for name in named)
+    emitter.weights.is_merged = emitter.producer == "pytorch" and not is_complete
     emitter.weights.reserve(graph.graph.initializers)
     arguments = []
     for value in graph.graph.inputs:

@@ -136,7 +136,7 @@ class Weights:
         if wish[-1].isdigit() and (name not in self.signature or len(wish) == 1):
             wish = (*wish[:-1], f"p{wish[-1]}")  # a number is no attribute
         if wish[:-1] in self.modules and not self.signature:
-            wish = (*wish[:-2], "_".join(wish[-2:]))  # beside the module that has the other weights
+            wish = _beside(wish)
         return self.claim(wish, named=True)
 
     def _name(self, value: ir.Value) -> str:
@@ -378,6 +378,15 @@ def text(data: Array) -> Array:
     out = np.empty(data.shape, dtype=object)
     out.reshape(-1)[:] = [s.decode() if isinstance(s, bytes) else str(s) for s in data.reshape(-1)]
     return out
+
+
+def _beside(path: Scope) -> Scope:
+    """A place beside the module that has the other weights, and beside the list where that is one of a list."""
+    start = len(path) - 2
+    while start > 0 and path[start].isdigit():
+        start -= 1
+    name = "_".join(path[start:])
+    return (*path[:start], f"p{name}" if name[0].isdigit() else name)
 
 
 def _ir_value(source: Any) -> ir.Value | None:

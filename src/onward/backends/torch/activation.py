@@ -94,8 +94,11 @@ def hard_sigmoid(e: Emitter, x: Expr, *, alpha: float = 0.2, beta: float = 0.5) 
 @rule("HardSwish")
 def hard_swish(e: Emitter, x: Expr) -> Expr:
     """PyTorch's own overflows beyond a sixth of the largest number, as what it exports and what is written out does."""
-    written = e.producer != "pytorch" and origin(e.node).op_type == "HardSwish"
-    return x * F.hardsigmoid(x) if written and e.dtype(x) in _WIDE else F.hardswish(x)
+    if e.producer == "pytorch" or origin(e.node).op_type != "HardSwish" or e.dtype(x) not in _WIDE:
+        return F.hardswish(x)
+    if e.dtype(x) == _D.DOUBLE:  # the gradient of PyTorch's hardsigmoid has a sixth in single precision
+        return x * torch.clamp(x / 6 + 0.5, 0, 1)
+    return x * F.hardsigmoid(x)
 
 
 @rule("Swish")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
+from onward.canon.walk import all_nodes
 from onward.errors import RunFailure, UnsupportedError
 from onward.gate.budget import stopped_by
 from onward.model import Model
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 UNOPTIMIZED = "unoptimized"
 DEFAULT_PROVIDER = "CPUExecutionProvider"
+BY_THREAD = "DynamicQuantizeLSTM"
+"""The op whose results depend on the number of threads."""
 
 
 def prepare(model: Model, mode: str) -> Run:
@@ -74,12 +77,17 @@ def _stoppable() -> Iterator[onnxruntime.RunOptions]:
 
 
 def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.InferenceSession:
-    """A session whose products of bytes are right on every processor; `threads` where results depend on how many."""
+    """A session whose results are the same on every processor; `threads` are as many as there are cores, unless given.
+
+    It has one thread where more give other results: a DynamicQuantizeLSTM quantises its states in as many parts.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = (
+        1 if any(node.op_type == BY_THREAD for node in all_nodes(model.ir.graph)) else threads
+    )
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # the other side needs the cores, too
     if mode == UNOPTIMIZED:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
