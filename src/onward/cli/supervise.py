@@ -22,6 +22,7 @@ from typing import Any
 from onward.errors import OnwardError
 from onward.gate import budget
 from onward.gate.bounds import MEMORY
+from onward.gate.memory import taken
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 INTERVAL = 0.25
@@ -100,7 +101,7 @@ class _Watch:
                 f"took longer than {self._facts['seconds']:g} s and could not be interrupted;"
                 " --timeout SECONDS gives it more time"
             )
-        if (_taken(self._process) or 0) > self._most and "until" in self._facts:
+        if (taken(self._process) or 0) > self._most and "until" in self._facts:
             return (
                 f"needs more than the {self._most / 1e9:.1f} GB of memory that are free;"
                 f" {MEMORY.variable}=BYTES sets another bound"
@@ -138,15 +139,6 @@ class _Watch:
                 return
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process, number)
-
-
-def _taken(process: int) -> int | None:
-    """Bytes that a process has for itself: what it maps from files does not count, as it can be read again."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return None
-    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
 
 
 def _free() -> int:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from onward.errors import OnwardError, RunFailure, UnsupportedError
+from onward.gate.memory import taken
 from onward.model import Model, load
 from onward.verification.files import own_file
 from onward.verification.runners import RUNNERS, Inputs, Outputs, Run, Runner, brief, find, prepare
@@ -72,7 +73,7 @@ class Isolated:
         """`owns` is kept for as long as the process may be started anew: the folder of a temporary file."""
         if os.name != "posix":
             raise UnsupportedError("a process of its own for a runtime needs Linux or macOS")
-        if memory is not None and _memory(os.getpid()) is None:
+        if memory is not None and taken(os.getpid()) is None:
             raise UnsupportedError("a limit of memory needs Linux")
         self._make, self._seconds, self._limit, self._owns = make, seconds, memory, owns
         self._process: _Process | None = None
@@ -138,7 +139,7 @@ class _Process:
             while not self._connection.poll(INTERVAL):
                 if end is not None and time.monotonic() > end:
                     raise RunFailure(f"took longer than {seconds:g} s")
-                if memory is not None and (_memory(self._process.pid) or 0) > memory:
+                if memory is not None and (taken(self._process.pid) or 0) > memory:
                     raise RunFailure(f"needs more than {_size(memory)}")
             answer: tuple[bool, Any] = self._connection.recv()
         except (EOFError, OSError) as error:
@@ -167,16 +168,6 @@ class _Process:
         lines = self._errors.read().decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f": {last[:200]}" if last else ""
-
-
-def _memory(process: int) -> int | None:
-    """Bytes that a process has for itself: what it maps from files does not count, as it can be read again."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return None
-    kilobytes = [int(line.split()[1]) for line in lines if line.startswith(("RssAnon:", "RssShmem:"))]
-    return 1024 * sum(kilobytes) if kilobytes else None
 
 
 def _size(count: int) -> str:
