@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.walk import all_graphs
-from onward.canon.weight_names import Signature, is_automatic, signature
+from onward.canon.weight_names import Signature, holds_parameters, is_automatic, signature
 from onward.hub.types import FLOATING
 
 RECORD = "onward.trained"
@@ -128,9 +128,8 @@ class _Judge:
         held = {name: value for graph in all_graphs(model.graph) for name, value in graph.initializers.items()}
         self._record = recorded(model)
         self._state: Signature = signature(model.graph)
-        parameters = [name for name, (is_buffer, _) in self._state.items() if not is_buffer]
-        self._is_complete = bool(parameters) and all(name in held for name in parameters)
-        """Whether every parameter is there under its name: then all other constants are something else."""
+        self._is_complete = holds_parameters(self._state, held)
+        """Whether all other constants are something else."""
         self._is_torch = model.producer_name == "pytorch"
         self._has_initializers = any(value.dtype in FLOATING for value in held.values())
 

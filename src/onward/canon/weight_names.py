@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import lru_cache
 
 import onnx_ir as ir
@@ -44,3 +45,9 @@ def is_named(value: ir.Value, state: Signature) -> bool:
     if state:
         return name in state or "." in name
     return "." in name or value.shape is None or len(value.shape) > 0
+
+
+def holds_parameters(state: Signature, held: Container[str]) -> bool:
+    """Whether every parameter that an exporter wrote down is there under its name; not where it wrote none down."""
+    parameters = [name for name, (is_buffer, _) in state.items() if not is_buffer]
+    return bool(parameters) and all(name in held for name in parameters)

@@ -27,7 +27,7 @@ from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function
 from onward.backends.emit.weights import Tensor, Weights
 from onward.canon.walk import all_nodes
-from onward.canon.weight_names import signature
+from onward.canon.weight_names import holds_parameters, signature
 from onward.errors import ConversionError, OnwardError
 from onward.gate import remember
 from onward.writing import new_folder
@@ -93,8 +93,7 @@ def emit(graph: ir.Model, target: Target, flags: Sequence[str] = ()) -> tuple[Em
     emitter.producer = graph.producer_name or ""
     emitter.weights.population = population(graph.graph)
     emitter.weights.signature = signature(graph.graph)
-    named = [name for name, (is_buffer, _) in emitter.weights.signature.items() if not is_buffer]
-    is_complete = bool(named) and all(name in graph.graph.initializers for name in named)
+    is_complete = holds_parameters(emitter.weights.signature, graph.graph.initializers)
     emitter.weights.is_merged = emitter.producer == "pytorch" and not is_complete
     emitter.weights.reserve(graph.graph.initializers)
     arguments = []
