@@ -4,7 +4,7 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint coverage setup clean
+.PHONY: demo test lint coverage docs setup clean
 
 setup: $(VENV)/ready
 
@@ -23,8 +23,11 @@ demo: setup
 	cat build/digits/model.py
 
 coverage: setup
-	$(BIN)/python -m onward.report.coverage docs/coverage.md
-	$(BIN)/python -m onward.report.gradients docs/gradients.md
+	$(BIN)/python -m onward.report.coverage docs/reference/coverage.md
+	$(BIN)/python -m onward.report.gradients docs/reference/gradients.md
+
+docs: setup
+	$(BIN)/mkdocs build --quiet --strict --site-dir build/site
 
 lint: setup
 	$(BIN)/ruff check .

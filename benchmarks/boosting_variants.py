@@ -1,6 +1,6 @@
 """Small models of XGBoost and LightGBM, one for each thing that their predictions depend on, and rows for them.
 
-The tests and the table of docs/from_boosting.md are made of these.
+The tests and the table of docs/measured/boosting.md are made of these.
 """
 
 from __future__ import annotations

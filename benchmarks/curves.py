@@ -1,6 +1,6 @@
 """Loss curves of 200 steps on ONNX Runtime beside PyTorch's, and how far rounding alone takes PyTorch from itself.
 
-    python benchmarks/curves.py                      every network, SGD and AdamW; writes the table to docs/training.md
+    python benchmarks/curves.py                      all networks; writes to docs/measured/curves.md
     python benchmarks/curves.py mlp --results f.json some of them; the table has all rows that the file of results keeps
 
 Every contestant starts from the same weights and sees the same batches, each of them once. Compared are Onward in
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from onward import training
 from training import OPTIMIZERS, Step, export, torch_step
 
-PAGE = Path(__file__).parent.parent / "docs" / "training.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/curves.md"
 BEGIN, END = "<!-- curves: written by benchmarks/curves.py -->", "<!-- end of curves -->"
 STEPS, FIRST, HELD_OUT = 200, 50, 16
 """Steps of a curve, steps that are compared one by one, and batches that accuracy is measured on."""

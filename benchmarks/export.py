@@ -1,6 +1,6 @@
 """Do converted models go through torch.export with a dynamic batch, and through torch.compile?
 
-python benchmarks/export.py              the five networks and the pretrained models; writes docs/export.md
+python benchmarks/export.py              networks and pretrained models; writes docs/measured/torch-export.md
 python benchmarks/export.py silero       only models with `silero` in their name; writes nothing
 python benchmarks/export.py --keep FILE  notes each result in FILE, and takes what is noted there from it
 """
@@ -28,7 +28,7 @@ from onward.errors import OnwardError
 from onward.verification.data import Inputs, input_sets
 from onward.verification.runners.torch import to_framework
 
-PAGE = Path(__file__).parent.parent / "docs" / "export.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/torch-export.md"
 LIMIT = 100
 """Seconds of processor time for one attempt with a pretrained model."""
 

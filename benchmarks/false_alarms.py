@@ -1,6 +1,6 @@
 """False alarms on untouched models, and small defects found, by the tolerance that follows noise and by fixed ones.
 
-python benchmarks/false_alarms.py                  1,000 runs and the defects; writes docs/verify_noise.md
+python benchmarks/false_alarms.py                  1,000 runs and the defects; writes docs/measured/verify-noise.md
 python benchmarks/false_alarms.py --only silero    only the models with `silero` in their name; writes nothing
 python benchmarks/false_alarms.py --share 0.2      a fifth of the runs; writes nothing
 
@@ -47,7 +47,7 @@ from onward.verification.noise import Noise, measure_noise
 from onward.verification.pairs import pairs
 from onward.verification.runners import Inputs, Outputs, Run, prepare
 
-PAGE = Path(__file__).parent.parent / "docs" / "verify_noise.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/verify-noise.md"
 NETWORKS = Path(__file__).parent.parent / "build" / "networks"
 SETS = {"suite": 5, "network": 5, "slow": 5, "real": 29}
 """Sets of inputs for each model of a kind; each is judged twice: (9 + 5 + 6) * 5 * 2 + 14 * 29 * 2 = 1,012 runs."""

@@ -1,4 +1,4 @@
-"""Every variant of XGBoost and LightGBM as ONNX, by Onward and by onnxmltools; writes tables to docs/from_boosting.md.
+"""Every variant of XGBoost and LightGBM as ONNX, by Onward and by onnxmltools; writes docs/measured/boosting.md.
 
 python benchmarks/from_boosting.py                  all of them
 python benchmarks/from_boosting.py --only dart      those whose names have the word; writes nothing
@@ -31,7 +31,7 @@ from machine import describe
 import onward
 from onward.errors import OnwardError
 
-PAGE = Path(__file__).parent.parent / "docs" / "from_boosting.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/boosting.md"
 BEGIN, END = "<!-- written by benchmarks/from_boosting.py -->", "<!-- end of what is written -->"
 CLOSE = 1e-5
 """Of the largest number: what float32 allows."""

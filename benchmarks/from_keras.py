@@ -1,6 +1,6 @@
 """Keras to ONNX, beside tf2onnx: time to convert, and speed of the file in ONNX Runtime.
 
-python benchmarks/from_keras.py --tf2onnx ENV/bin/python    all networks; writes docs/from_tensorflow_speed.md
+python benchmarks/from_keras.py --tf2onnx ENV/bin/python    all networks; writes docs/measured/speed-from-keras.md
 python benchmarks/from_keras.py --only GRU …                those whose names have the pattern; writes nothing
 
 tf2onnx runs in an environment of its own that has TensorFlow and Keras too. Each conversion is a process, the two sides
@@ -28,7 +28,7 @@ import onnxruntime
 from from_keras_worker import NETWORKS, OPSET
 from tf_models import Call, Row, compare, section
 
-PAGE = Path(__file__).parent.parent / "docs" / "from_tensorflow_speed.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/speed-from-keras.md"
 WORKER = Path(__file__).parent / "from_keras_worker.py"
 WHO = ("onward", "tf2onnx")
 TIMED = ("ResNet50", "NASNetMobile")

@@ -1,4 +1,4 @@
-"""Every model of `keras.applications` as ONNX, beside Keras; writes docs/keras_applications.md.
+"""Every model of `keras.applications` as ONNX, beside Keras; writes docs/measured/keras-applications.md.
 
 python benchmarks/keras_applications.py                  all of them, each in a process of its own
 python benchmarks/keras_applications.py --only NASNet    those whose names have the pattern; writes nothing
@@ -29,7 +29,7 @@ import onward
 from onward.frontends.keras.convert import from_keras
 from onward.verification.sides import Side
 
-PAGE = Path(__file__).parent.parent / "docs" / "keras_applications.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/keras-applications.md"
 WORDS = """# The models of `keras.applications` as ONNX
 
 Random weights; the statistics of batch normalisation are those of a batch of blots, since with the statistics that

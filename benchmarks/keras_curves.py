@@ -1,6 +1,6 @@
 """Loss curves of Keras models on ONNX Runtime beside Keras's own, and how far rounding alone takes Keras from itself.
 
-    python benchmarks/keras_curves.py                 every network, SGD and AdamW; writes the table to docs/training.md
+    python benchmarks/keras_curves.py                 all networks; writes to docs/measured/curves.md
     python benchmarks/keras_curves.py mlp lstm        some of them; only shown
 
 A model is compiled, captured by `onward.from_keras(model, training=True)`, and makes the same steps on the same
@@ -23,7 +23,7 @@ import tensorflow as tf
 import onward
 from onward.training import Trainer
 
-PAGE = Path(__file__).parent.parent / "docs" / "training.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/curves.md"
 BEGIN, END = "<!-- keras curves: written by benchmarks/keras_curves.py -->", "<!-- end of keras curves -->"
 STEPS, BATCH, CLASSES = 50, 32, 10
 SIGNAL = 0.3

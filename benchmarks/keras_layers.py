@@ -1,4 +1,4 @@
-"""Every layer class of Keras, with its main options, as ONNX beside Keras; writes docs/keras_layers.md.
+"""Every layer class of Keras, with its main options, as ONNX beside Keras; writes docs/measured/keras-layers.md.
 
 python benchmarks/keras_layers.py                   all of them
 python benchmarks/keras_layers.py --only Conv2D     those whose names have the pattern; writes nothing
@@ -27,7 +27,7 @@ from tf_models import section  # noqa: E402
 from onward.errors import UnsupportedError  # noqa: E402
 from onward.frontends.keras.convert import from_keras  # noqa: E402
 
-PAGE = ROOT / "docs" / "keras_layers.md"
+PAGE = ROOT / "docs/measured/keras-layers.md"
 WORDS = """# Layers of Keras to ONNX
 
 Each case is a small model with random weights, run in Keras and, converted, in ONNX Runtime: verified means the same

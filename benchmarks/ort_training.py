@@ -1,7 +1,7 @@
 """Training beside onnxruntime-training 1.19.2, the one tool that trained from ONNX files, in an environment of its own.
 
     python -m venv ort && ort/bin/pip install onnxruntime-training-cpu==1.19.2 onnx==1.16.2 "numpy<2" torch
-    python benchmarks/ort_training.py --python ort/bin/python             everything; writes docs/training_rival.md
+    python benchmarks/ort_training.py --python ort/bin/python   everything; writes docs/measured/speed-training.md
     python benchmarks/ort_training.py --python ort/bin/python --only steps mlp cnn --results rival.json    some rows
 
 It needs other versions than Onward, so both are compared by their ratio to PyTorch, which runs in turns with each in
@@ -37,7 +37,7 @@ from onward.errors import OnwardError
 from onward.model import Model
 from training import OPTIMIZERS, measured
 
-PAGE = Path(__file__).parent.parent / "docs" / "training_rival.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/speed-training.md"
 WORKER = Path(__file__).with_name("ort_worker.py")
 TIMEOUT = 1200
 ROUNDS = 3

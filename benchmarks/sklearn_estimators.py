@@ -1,7 +1,7 @@
 """Every estimator of scikit-learn as ONNX, by Onward and by skl2onnx.
 
 An estimator is verified if the results of its methods, on data that it was not fitted on, are those of scikit-learn,
-in float64 and in float32. `--write` puts the table into docs/from_sklearn.md; names of estimators limit it.
+in float64 and in float32. `--write` puts the table into docs/measured/sklearn.md; names of estimators limit it.
 """
 
 import sys
@@ -29,7 +29,7 @@ from onward.verification.artifacts.sklearn import asked
 from onward.verification.compare import compare, differences
 from onward.verification.tables import feeds, is_frame, shortened
 
-PAGE = Path(__file__).parent.parent / "docs/from_sklearn.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/sklearn.md"
 START, END = "<!-- estimators: written by benchmarks/sklearn_estimators.py -->", "<!-- end of estimators -->"
 VERIFIED, DIFFERS, FAILS, MISSING = "verified", "**differs**", "fails", "no converter"
 

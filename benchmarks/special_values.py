@@ -1,4 +1,4 @@
-"""NaN, infinities, subnormals, overflow and empty tensors on every runtime; writes docs/special_values.md.
+"""NaN, infinities, subnormals, overflow and empty tensors on every runtime; writes docs/measured/special-values.md.
 
 python benchmarks/special_values.py                 all of them
 python benchmarks/special_values.py --only MaxPool  those whose ops have the pattern; writes nothing
@@ -34,7 +34,7 @@ from tf_models import section  # noqa: E402
 
 from onward.verification.suite import prepare  # noqa: E402
 
-PAGE = ROOT / "docs" / "special_values.md"
+PAGE = ROOT / "docs/measured/special-values.md"
 RUNNERS = {
     "onnxruntime": "ONNX Runtime",
     "reference": "onnx reference",

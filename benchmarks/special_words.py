@@ -1,4 +1,4 @@
-"""What docs/special_values.md says around its tables."""
+"""What docs/measured/special-values.md says around its tables."""
 
 BEGIN = """# Special values
 

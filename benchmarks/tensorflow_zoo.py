@@ -1,6 +1,6 @@
 """Real SavedModels and Keras files, of many versions, converted to ONNX and compared with their own framework.
 
-python benchmarks/tensorflow_zoo.py                   those of tensorflow_zoo.csv; writes docs/from_tensorflow_zoo.md
+python benchmarks/tensorflow_zoo.py                   all of the .csv; writes docs/measured/zoo-from-tensorflow.md
 python benchmarks/tensorflow_zoo.py --only fer        only those with `fer` in their name; writes nothing
 python benchmarks/tensorflow_zoo.py --peer PYTHON     with tf2onnx beside, which this other Python has
 """
@@ -24,7 +24,7 @@ from onward.errors import OnwardError
 from onward.verification.artifacts.saved_model import import_tensorflow
 
 LIST = Path(__file__).with_name("tensorflow_zoo.csv")
-PAGE = Path(__file__).parent.parent / "docs" / "from_tensorflow_zoo.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/zoo-from-tensorflow.md"
 OPSET = 18
 """The newest that tf2onnx writes."""
 

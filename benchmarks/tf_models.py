@@ -1,6 +1,6 @@
 """SavedModel and TensorFlow Lite, beside onnx2tf and Keras: transposes left, speed, time of conversion, errors.
 
-python benchmarks/tf_models.py --onnx2tf ENV/bin/python   all networks; writes docs/tensorflow_speed.md
+python benchmarks/tf_models.py --onnx2tf ENV/bin/python   all networks; writes docs/measured/speed-tensorflow.md
 python benchmarks/tf_models.py --only U-Net               one of them, without onnx2tf; writes nothing
 
 onnx2tf pins its own versions of everything, so it runs in an environment of its own: `pip install onnx2tf` in a fresh
@@ -32,7 +32,7 @@ from onward.verification.artifacts import open_artifact
 from onward.verification.runners import Inputs, Outputs
 from onward.verification.sides import Side
 
-PAGE = Path(__file__).parent.parent / "docs" / "tensorflow_speed.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/speed-tensorflow.md"
 WORKER = Path(__file__).parent / "tf_peer_worker.py"
 NAMES = ("ResNet-50", "MobileNetV2", "EfficientNet-B0", "U-Net", "YOLO-like", "ConvNeXt", "ViT")
 WHO = ("onward", "onnx2tf")

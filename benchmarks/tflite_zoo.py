@@ -1,6 +1,6 @@
 """Real TensorFlow Lite models, converted to ONNX and compared with the interpreter, beside tf2onnx.
 
-python benchmarks/tflite_zoo.py --tf2onnx ENV/bin/python    all models of tflite_zoo.csv; writes docs/zoo_tflite.md
+python benchmarks/tflite_zoo.py --tf2onnx ENV/bin/python    all of the .csv; writes docs/measured/zoo-tflite.md
 python benchmarks/tflite_zoo.py --only palm …               those with `palm` in their names; writes nothing
 
 tf2onnx runs in an environment of its own that has TensorFlow too.
@@ -34,7 +34,7 @@ import onward
 from onward.verification.compare import Error, Outputs, compare, differences, measure
 
 LIST = Path(__file__).with_name("tflite_zoo.csv")
-PAGE = Path(__file__).parent.parent / "docs" / "zoo_tflite.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/zoo-tflite.md"
 SETS = 3
 SIDE = 256
 """Of an image whose size is open."""

@@ -1,6 +1,6 @@
 """Ops of PyTorch to ONNX: `torch.onnx.export` alone, and `onward.from_torch`, each checked on ONNX Runtime.
 
-python benchmarks/torch_ops.py [NAME]... [--page docs/from_torch_ops.md]
+python benchmarks/torch_ops.py [NAME]... [--page docs/measured/torch-ops.md]
 
 The calls are those of tests/frontends/torch/op_cases.py. With --page, the table is written as Markdown.
 """
@@ -72,7 +72,7 @@ def same(found: Array, wanted: Array) -> bool:
 
 
 def page(rows: dict[str, dict[str, tuple[str, str]]]) -> str:
-    lines = ["# Ops of PyTorch", "", "Written by `python benchmarks/torch_ops.py --page docs/from_torch_ops.md`.", ""]
+    lines = ["# Ops of PyTorch", "", "Written by `benchmarks/torch_ops.py --page docs/measured/torch-ops.md`.", ""]
     for title, found in rows.items():
         lines += [
             f"## {title}",

@@ -1,6 +1,6 @@
 """How many transposes are left when every convolution, pool, normalisation and resize runs channels last?
 
-python benchmarks/transposes.py           the networks and the pretrained models; writes the table of docs/layout.md
+python benchmarks/transposes.py           networks and pretrained models; writes docs/measured/transposes.md
 python benchmarks/transposes.py ResNet    only those with `ResNet` in their name; writes nothing
 """
 
@@ -23,7 +23,7 @@ from onward.layout.standard import to_standard
 from onward.model import Model, load
 from onward.verification.verify import verify
 
-PAGE = Path(__file__).parent.parent / "docs" / "layout.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/transposes.md"
 MARKS = "<!-- transposes -->", "<!-- /transposes -->"
 HEADER = "| model | images in and out | ops that run channels last | transposes before | after | worst error |"
 

@@ -1,10 +1,10 @@
 """Real pretrained models, converted to PyTorch, TensorFlow or Keras and compared with ONNX Runtime.
 
 python benchmarks/zoo.py                 fetch the models of zoo.csv
-python benchmarks/zoo.py --run           and convert, run and compare each; writes docs/zoo.md
+python benchmarks/zoo.py --run           and convert, run and compare each; writes docs/measured/zoo.md
 python benchmarks/zoo.py --run silero    only those with `silero` in their name; writes nothing
 python benchmarks/zoo.py --run --peers   with onnx2torch and onnx2pytorch on the same inputs
-python benchmarks/zoo.py --run --backend tensorflow   for TensorFlow, eagerly and traced; writes docs/zoo_tensorflow.md
+python benchmarks/zoo.py --run --backend tensorflow   for TensorFlow; writes docs/measured/zoo-tensorflow.md
 python benchmarks/zoo.py --run --backend keras   for Keras; writes nothing
 """
 
@@ -39,7 +39,7 @@ from onward.verification.noise import jittered
 from onward.verification.runners import Run, prepare
 from onward.verification.runners.torch import to_framework, to_numpy
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parent.parent / "docs/measured"
 SETS = 2
 """How many sets of inputs, of different sizes where the model has dynamic ones, each model is tried on."""
 JITTERS = 2
@@ -122,7 +122,7 @@ PEERS = {"onnx2torch": module(peers.onnx2torch), "onnx2pytorch": module(peers.on
 TRACED = {"onward, traced": runner("tensorflow:function")}
 PAGES = {
     "torch": ("PyTorch", "zoo.md", "--run --peers", ("torch", "onnxruntime", "onnx2torch", "onnx2pytorch")),
-    "tensorflow": ("TensorFlow", "zoo_tensorflow.md", "--run --backend tensorflow", ("tensorflow-cpu", "onnxruntime")),
+    "tensorflow": ("TensorFlow", "zoo-tensorflow.md", "--run --backend tensorflow", ("tensorflow-cpu", "onnxruntime")),
 }
 """By backend: its name, the page, what writes it, and the packages that it depends on."""
 

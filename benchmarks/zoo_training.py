@@ -1,6 +1,6 @@
 """Real pretrained models made trainable, one step of each on ONNX Runtime, and ten steps of some.
 
-    python benchmarks/zoo_training.py             every model of zoo.csv; writes docs/training_zoo.md
+    python benchmarks/zoo_training.py             every model of zoo.csv; writes docs/measured/zoo-training.md
     python benchmarks/zoo_training.py silero      only those with `silero` in their name; writes nothing
 
 The loss is chosen by what the output comes from: cross entropy of what goes into a Softmax (random classes), binary
@@ -31,7 +31,7 @@ from onward.errors import OnwardError
 from onward.model import Model
 from onward.verification.data import Inputs, make_inputs
 
-PAGE = Path(__file__).parent.parent / "docs" / "training_zoo.md"
+PAGE = Path(__file__).parent.parent / "docs/measured/zoo-training.md"
 STEPS = 10
 RATE = 1e-4
 TUNED = (

@@ -118,7 +118,7 @@ def test_a_traced_depthwise_convolution_with_padding_and_bias() -> None:
 
 
 def test_the_page_shows_real_code() -> None:
-    blocks = re.findall(r"```python\n(class .*?)```", (ROOT / "docs/tensorflow.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(class .*?)```", (ROOT / "docs/guide/to-tensorflow.md").read_text(), re.DOTALL)
     classes = [text.strip() for block in blocks for text in block.split("\n\n\n")]
     made = generate(load(DIGITS)).model
     assert len(classes) == 2 and all(text in made for text in classes)

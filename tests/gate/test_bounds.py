@@ -10,7 +10,7 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.gate import bounds, budget
 from onward.gate.bounds import FOLDED, UNPACKED, Bound, check_room, unpacked
 
-PAGE = (Path(__file__).parents[2] / "docs/security.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/guide/security.md").read_text()
 
 
 def test_the_page_tells_all_of_them() -> None:

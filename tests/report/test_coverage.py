@@ -11,7 +11,7 @@ from onward.errors import UnsupportedError
 from onward.model import load
 from onward.report.coverage import ops, page, versions
 
-PAGE = Path(__file__).parents[2] / "docs/coverage.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/coverage.md"
 
 
 def model(op: str, dtype: int = TensorProto.FLOAT, domain: str = "") -> onnx.ModelProto:

@@ -188,7 +188,7 @@ def test_the_page_of_the_documentation() -> None:
 
 
 def test_the_documentation_is_written_by_this_code() -> None:
-    text = (Path(__file__).parents[2] / "docs/scoreboard.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/measured/scoreboard.md").read_text()
     own = markdown(samples.board())
     assert own[own.index("## How it is counted") :] == text[text.index("## How it is counted") :]
 

@@ -11,7 +11,7 @@ from onward.training.coverage import gradient_status, is_defined, is_marked
 from onward.training.limits import MISSING, PARTIAL
 from onward.training.vjp import NO_GRADIENT, RULES, load_rules
 
-PAGE = Path(__file__).parents[2] / "docs/gradients.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/gradients.md"
 UNMARKED = ["LayerNormalization", "RMSNormalization", "Attention", "RotaryEmbedding", "If", "Loop", "Scan"]
 UNMARKED += ["RoiAlign", "DeformConv"]
 MARKED = [op for op in ops() if is_marked(op)]

@@ -1,4 +1,4 @@
-"""The coverage page, every op against every backend: `python -m onward.report.coverage docs/coverage.md`."""
+"""The coverage page, every op against every backend: `python -m onward.report.coverage docs/reference/coverage.md`."""
 
 from __future__ import annotations
 

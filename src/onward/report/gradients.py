@@ -1,4 +1,4 @@
-"""The page of gradients, every op of the standard: `python -m onward.report.gradients docs/gradients.md`."""
+"""The page of gradients, every op of the standard: `python -m onward.report.gradients docs/reference/gradients.md`."""
 
 from __future__ import annotations
 

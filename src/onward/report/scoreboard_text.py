@@ -20,7 +20,7 @@ OURS = {"torch": "PyTorch", "tensorflow": "TensorFlow"}
 def markdown(board: Board) -> str:
     """The page, from a run."""
     lines = ["# Scoreboard: ONNX's own backend suite", ""]
-    lines += ["Written by `onward scoreboard --markdown docs/scoreboard.md`.", "", _machine(board), ""]
+    lines += ["Written by `onward scoreboard --markdown docs/measured/scoreboard.md`.", "", _machine(board), ""]
     lines += _totals(board)
     if board["tests"]:
         lines += ["", "## By family", "", *_families(board)]

@@ -1,4 +1,4 @@
-"""A run as plain data that others can read: `scoreboard.json`. Its fields are described in docs/scoreboard.md."""
+"""A run as plain data: `scoreboard.json`. Its fields are described in docs/measured/scoreboard.md."""
 
 from __future__ import annotations
 
