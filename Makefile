@@ -25,6 +25,7 @@ demo: setup
 coverage: setup
 	$(BIN)/python -m onward.report.coverage docs/reference/coverage.md
 	$(BIN)/python -m onward.report.gradients docs/reference/gradients.md
+	$(BIN)/python docs/reference/pages.py
 
 docs: setup
 	$(BIN)/mkdocs build --quiet --strict --site-dir build/site

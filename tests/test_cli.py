@@ -291,7 +291,7 @@ KEYS = [
 
 def test_inspect_as_json(run: Run) -> None:
     found = inspected(run, DIGITS)
-    page = (ROOT / "docs/guide/command-line.md").read_text()
+    page = (ROOT / "docs/reference/inspect.md").read_text()
     assert list(found) == KEYS and [key for key in [*KEYS, "weights"] if f"`{key}`" not in page] == []
     assert found["inputs"] == [
         {"name": "image", "type": "tensor(float)", "dtype": "float", "shape": ["batch", 1, 8, 8]}

@@ -14,7 +14,7 @@ from onward.model import Model
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Everything about the model but its weights one by one; the keys are documented in docs/guide/command-line.md."""
+    """Everything about the model but its weights one by one; the keys are documented in docs/reference/inspect.md."""
     graph = model.ir.graph
     tensors = list(_tensors(model.ir))
     inputs = [value for value in graph.inputs if not value.is_initializer()]
