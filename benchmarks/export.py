@@ -25,8 +25,8 @@ from zoo_fetch import entries, fetch
 
 import onward
 from onward.errors import OnwardError
-from onward.verification.data import Inputs, input_sets
-from onward.verification.runners.torch import to_framework
+from onward.runners.torch import to_framework
+from onward.verification.data.sets import Inputs, input_sets
 
 PAGE = Path(__file__).parent.parent / "docs/measured/torch-export.md"
 LIMIT = 100

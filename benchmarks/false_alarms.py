@@ -39,13 +39,13 @@ from rich.table import Table
 from zoo_fetch import entries, fetch
 
 from onward.model import Model, load
-from onward.verification import suite
+from onward.runners import Inputs, Outputs, Run, prepare
+from onward.scoreboard import suite
 from onward.verification.compare import compare, measure
-from onward.verification.data import data_sets
+from onward.verification.data.sets import data_sets
 from onward.verification.metrics import Error, is_float, is_text
-from onward.verification.noise import Noise, measure_noise
+from onward.verification.noise.spread import Noise, measure_noise
 from onward.verification.pairs import pairs
-from onward.verification.runners import Inputs, Outputs, Run, prepare
 
 PAGE = Path(__file__).parent.parent / "docs/measured/verify-noise.md"
 NETWORKS = Path(__file__).parent.parent / "build" / "networks"

@@ -20,10 +20,10 @@ import torch
 import torch.nn.functional as F
 from onnx_ir.passes import common
 
-from onward.canon.build import Builder
 from onward.canon.defaults import fill_defaults
-from onward.canon.infer import infer
-from onward.training.autodiff import several_gradients
+from onward.graph.build import Builder
+from onward.graph.infer import infer
+from onward.training.autodiff.reverse import several_gradients
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 Torch = Callable[..., torch.Tensor]

@@ -13,9 +13,9 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.utils import all_estimators
 
 from onward.errors import OnwardError
+from onward.formats.sklearn import METHODS, available
+from onward.formats.tables import shortened
 from onward.frontends.sklearn.convert import differing, expected_of, from_sklearn
-from onward.verification.artifacts.sklearn import METHODS, available
-from onward.verification.tables import shortened
 
 Array = Any
 LOGISTIC = linear_model.LogisticRegression()

@@ -23,11 +23,11 @@ from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
+from onward.formats.sklearn import asked
+from onward.formats.tables import feeds, is_frame, shortened
 from onward.frontends.sklearn.borrow import REFUSED
 from onward.frontends.sklearn.convert import expected_of, from_sklearn
-from onward.verification.artifacts.sklearn import asked
 from onward.verification.compare import compare, differences
-from onward.verification.tables import feeds, is_frame, shortened
 
 PAGE = Path(__file__).parent.parent / "docs/measured/sklearn.md"
 START, END = "<!-- estimators: written by benchmarks/sklearn_estimators.py -->", "<!-- end of estimators -->"

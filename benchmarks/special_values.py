@@ -32,7 +32,7 @@ from harness import node_model  # noqa: E402
 from special_words import BEGIN, SECTIONS  # noqa: E402
 from tf_models import section  # noqa: E402
 
-from onward.verification.suite import prepare  # noqa: E402
+from onward.scoreboard.suite import prepare  # noqa: E402
 
 PAGE = ROOT / "docs/measured/special-values.md"
 RUNNERS = {

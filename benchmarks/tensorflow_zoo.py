@@ -21,7 +21,7 @@ from zoo_fetch import Entry, entries, fetch
 
 import onward
 from onward.errors import OnwardError
-from onward.verification.artifacts.saved_model import import_tensorflow
+from onward.formats.saved_model import import_tensorflow
 
 LIST = Path(__file__).with_name("tensorflow_zoo.csv")
 PAGE = Path(__file__).parent.parent / "docs/measured/zoo-from-tensorflow.md"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from from_keras_worker import tf2onnx
 
-from onward.verification.artifacts.keras import loaded
+from onward.formats.keras import loaded
 
 if __name__ == "__main__":
     tf2onnx(loaded(Path(sys.argv[1])), sys.argv[2])

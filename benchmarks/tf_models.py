@@ -28,8 +28,8 @@ import tensorflow as tf
 import vision
 
 import onward
-from onward.verification.artifacts import open_artifact
-from onward.verification.runners import Inputs, Outputs
+from onward.formats import open_artifact
+from onward.runners import Inputs, Outputs
 from onward.verification.sides import Side
 
 PAGE = Path(__file__).parent.parent / "docs/measured/speed-tensorflow.md"

@@ -35,11 +35,11 @@ from onward.backends.tensorflow.saved_model import signature_names, write_saved_
 from onward.backends.tensorflow.target import DTYPES
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import Model, load
-from onward.verification import suite
-from onward.verification.exceptions import EXCEPTIONS, RANDOM
-from onward.verification.feeds import conform
-from onward.verification.runners.narrow import dtype_of
-from onward.verification.runners.tensorflow import to_tensor
+from onward.runners.feeds import conform
+from onward.runners.narrow import dtype_of
+from onward.runners.tensorflow import to_tensor
+from onward.scoreboard import suite
+from onward.scoreboard.exceptions import EXCEPTIONS, RANDOM
 
 WORKER = Path(__file__).with_name("tf_worker.py")
 KINDS = ("package", "function", "savedmodel", "keras")

@@ -14,13 +14,13 @@ import machine
 import vision
 from zoo_fetch import entries, is_valid
 
-from onward.canon.pipeline import canonical
 from onward.errors import OnwardError
 from onward.layout.channels_last import to_channels_last
 from onward.layout.onnx_to_onnx import prepared, transposes
 from onward.layout.roles import DOMAIN, TENSORFLOW
 from onward.layout.standard import to_standard
 from onward.model import Model, load
+from onward.passes.pipelines import canonical
 from onward.verification.verify import verify
 
 PAGE = Path(__file__).parent.parent / "docs/measured/transposes.md"

@@ -26,9 +26,9 @@ from rich.console import Console
 from rich.table import Table
 
 from onward.cli import main as onward
+from onward.graph.slots import slots
 from onward.model import Model, load
-from onward.verification.data import make_inputs
-from onward.verification.sizes import slots
+from onward.verification.data.sets import make_inputs
 
 
 def seconds(actions: list[Callable[[], object]], rounds: int) -> list[list[float]]:

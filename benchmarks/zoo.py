@@ -33,11 +33,11 @@ from rich.table import Table
 from zoo_fetch import Entry, entries, fetch
 
 import onward
+from onward.runners import Run, prepare
+from onward.runners.torch import to_framework, to_numpy
 from onward.verification.compare import Error, Outputs, compare, differences, floor, measure
-from onward.verification.data import Inputs, input_sets
-from onward.verification.noise import jittered
-from onward.verification.runners import Run, prepare
-from onward.verification.runners.torch import to_framework, to_numpy
+from onward.verification.data.sets import Inputs, input_sets
+from onward.verification.noise.spread import jittered
 
 DOCS = Path(__file__).parent.parent / "docs/measured"
 SETS = 2

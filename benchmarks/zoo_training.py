@@ -29,7 +29,7 @@ import onward
 from onward import training
 from onward.errors import OnwardError
 from onward.model import Model
-from onward.verification.data import Inputs, make_inputs
+from onward.verification.data.sets import Inputs, make_inputs
 
 PAGE = Path(__file__).parent.parent / "docs/measured/zoo-training.md"
 STEPS = 10

@@ -14,18 +14,18 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onward
 from onward.backends.emit.package import Source
-from onward.backends.tensorflow.casts import ANY, DOWN, POLICIES, UP, Kernels
 from onward.backends.tensorflow.convert import generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
+from onward.backends.tensorflow.missing_kernels import ANY, DOWN, POLICIES, UP, Kernels
 from onward.cli import main
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import load
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 from onward.backends.tensorflow.load import run as execute
-from onward.verification.runners.tensorflow import runner_of
+from onward.runners.tensorflow import runner_of
 
 Array = np.ndarray[Any, Any]
 Convert = Callable[..., tuple[int, str]]

@@ -19,8 +19,8 @@ from onward.backends.torch.convert import Source, generate, write_package
 from onward.backends.torch.load import run as execute
 from onward.errors import UnsupportedError
 from onward.model import load
-from onward.verification.runners.torch import run_module
-from onward.verification.suite import cases, prepare
+from onward.runners.torch import run_module
+from onward.scoreboard.suite import cases, prepare
 
 onnxruntime.set_default_logger_severity(4)
 ROOT = Path(__file__).parent.parent

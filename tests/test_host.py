@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent / "ops"))
 from harness import check, floats, source, text_model, to_torch
 
 from onward.errors import RunFailure
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 HEADER = '<ir_version: 9, opset_import: ["": 20]>\n'
 SHAPE = "g (float[n, m, 4] x) => (float[a, b, c] y)"

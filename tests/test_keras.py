@@ -30,7 +30,7 @@ import keras
 
 from onward.backends.keras.convert import generate
 from onward.backends.keras.module import OWN
-from onward.verification.artifacts import open_artifact
+from onward.formats import open_artifact
 
 ROOT = Path(__file__).parent.parent
 DIGITS = ROOT / "examples/digits/digits.onnx"

@@ -14,14 +14,14 @@ import pytest
 from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
+from onward import runners
 from onward.backends.tensorflow.tflite import convert, generate_for_tflite
 from onward.cli import in_bytes, main
 from onward.cli.convert import told
 from onward.errors import UnsupportedError, VerificationError
 from onward.model import load
-from onward.verification import runners
+from onward.runners.onnxruntime import session
 from onward.verification.check import compared, verdict
-from onward.verification.runners.onnxruntime import session
 
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)

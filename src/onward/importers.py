@@ -27,7 +27,7 @@ def to_torch(source: Any, *, trainable: Trainable = True, check: bool = True) ->
     """
     from onward.backends.torch.convert import generate
     from onward.backends.torch.load import run
-    from onward.verification.runners.torch import runner_of
+    from onward.runners.torch import runner_of
 
     model = load(source)
     net = run(generate(model, trainable))
@@ -57,7 +57,7 @@ def to_tensorflow(
     """
     from onward.backends.tensorflow.convert import generate
     from onward.backends.tensorflow.load import run
-    from onward.verification.runners.tensorflow import runner_of
+    from onward.runners.tensorflow import runner_of
 
     model = load(source)
     made = generate(model, trainable, inputs_nhwc, outputs_nhwc, cast=cast)
@@ -87,7 +87,7 @@ def to_keras(
     `VerificationError` is raised if they differ.
     """
     from onward.backends.keras.convert import built
-    from onward.verification.runners.keras import runner_of
+    from onward.runners.keras import runner_of
 
     model = load(source)
     made = built(model, trainable, inputs_nhwc, outputs_nhwc)

@@ -12,9 +12,9 @@ from google.protobuf.message import EncodeError
 
 from onward.errors import InvalidModelError, OnwardError
 from onward.hub import structure
+from onward.hub.collector import no_garbage_collection
 from onward.hub.files import opened, parse
-from onward.hub.garbage import no_garbage_collection
-from onward.hub.held import Held, Holder, held_by, held_in
+from onward.hub.large_tensors import Held, Holder, held_by, held_in
 from onward.hub.read import Reader
 from onward.hub.save import save_with_data
 from onward.hub.stored import Source

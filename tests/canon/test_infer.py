@@ -6,7 +6,7 @@ import onnx_ir as ir
 import pytest
 from onnx import parser
 
-from onward.canon.infer import infer
+from onward.graph.infer import infer
 from onward.model import load
 
 IR = 'ir_version: 10, opset_import: ["" : 23, "com.example" : 1]'

@@ -10,9 +10,9 @@ from old_files import on_runtime
 from onnx import TensorProto, helper
 
 from onward.canon.inline import inline
-from onward.canon.origin import Origin, origin
 from onward.canon.upgrade import upgrade
 from onward.errors import InvalidModelError
+from onward.graph.origin import Origin, origin
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -10,10 +10,10 @@ from onnx.backend.test.runner import Runner
 from onnx.reference import ReferenceEvaluator
 
 from onward.canon.lower import lower
-from onward.canon.origin import origin
-from onward.canon.pipeline import canonical
+from onward.graph.origin import origin
 from onward.model import Model, load
-from onward.verification.suite import cases, data_sets, forget_shapes
+from onward.passes.pipelines import canonical
+from onward.scoreboard.suite import cases, data_sets, forget_shapes
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

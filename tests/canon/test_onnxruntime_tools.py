@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from onward import to_torch
 from onward.model import load
-from onward.verification.runners.onnxruntime import UNOPTIMIZED, session
+from onward.runners.onnxruntime import UNOPTIMIZED, session
 
 onnxruntime.set_default_logger_severity(4)
 logging.disable(logging.WARNING)

@@ -4,10 +4,10 @@ import onnx_ir as ir
 import pytest
 from onnx import parser
 
-from onward.canon.pipeline import canonical
 from onward.canon.upgrade import has_outdated
-from onward.canon.walk import all_nodes
+from onward.graph.walk import all_nodes
 from onward.model import Model, load
+from onward.passes.pipelines import canonical
 
 GRAPHS = {
     "nothing to do": (20, "(float[N, 4] x) => (float[N, 4] y) { a = Relu (x)  y = Add (a, x) }"),

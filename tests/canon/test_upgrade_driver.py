@@ -9,10 +9,10 @@ import pytest
 from old_files import on_runtime, upgraded
 from onnx import TensorProto, helper
 
-from onward.canon.origin import Origin, origin
 from onward.canon.upgrade import upgrade
 from onward.canon.upgrade.registry import ENTRIES
 from onward.errors import ConversionError, InvalidModelError, UnsupportedError
+from onward.graph.origin import Origin, origin
 
 NEWEST = onnx.defs.onnx_opset_version()
 

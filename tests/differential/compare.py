@@ -14,7 +14,7 @@ from differential import index, layers, patterns  # noqa: F401  (they register t
 from differential.builder import FLOATS, Graph, Value
 from differential.flow import grow
 from differential.tangled import tangled_graph
-from onward.verification.suite import forget_shapes, prepare
+from onward.scoreboard.suite import forget_shapes, prepare
 
 SCOPES = [
     "",

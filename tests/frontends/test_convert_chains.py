@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from onward.cli import main  # noqa: E402
-from onward.verification.artifacts import kind_of, kinds  # noqa: E402
+from onward.formats import kind_of, kinds  # noqa: E402
 
 
 def network() -> nn.Module:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from onward.errors import InvalidDataError, InvalidModelError
+from onward.formats import kind_of
 from onward.gate.archive import archive, check_archive, is_archive, names_in
 from onward.gate.arrays import read_npy, read_npz
-from onward.verification.artifacts import kind_of
 
 MEGABYTE = 1 << 20
 

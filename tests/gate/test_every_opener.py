@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 
 from onward.cli import main
 from onward.errors import InvalidModelError
-from onward.verification.artifacts import Kind, kind_of, kinds
+from onward.formats import Kind, kind_of, kinds
 
 SOURCE = Path(__file__).parents[2] / "src" / "onward"
 SECONDS = 120

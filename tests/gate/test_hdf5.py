@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from onward.errors import InvalidModelError
+from onward.formats import open_artifact
 from onward.gate import hdf5
 from onward.gate.hdf5 import check_hdf5
-from onward.verification.artifacts import open_artifact
 
 h5py = pytest.importorskip("h5py")
 

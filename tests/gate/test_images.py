@@ -7,9 +7,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import onward
+from onward import runners
 from onward.errors import InvalidDataError
-from onward.verification import runners
-from onward.verification.images import decode
+from onward.verification.data.images import decode
 
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n(ran) (w) file closefile\n"
 DOT = b"P6 1 1 255\n\x01\x02\x03"

@@ -22,8 +22,8 @@ h5py = pytest.importorskip("h5py")
 import onward  # noqa: E402
 from onward.cli import main  # noqa: E402
 from onward.errors import UntrustedError  # noqa: E402
-from onward.verification.artifacts import keras_parts  # noqa: E402
-from onward.verification.artifacts.keras_dangers import dangers  # noqa: E402
+from onward.formats import keras_parts  # noqa: E402
+from onward.formats.keras_dangers import dangers  # noqa: E402
 
 DENSE = 1
 """Which of the layers is changed."""

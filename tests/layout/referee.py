@@ -7,12 +7,12 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 
-from onward.canon.infer import infer
-from onward.canon.pipeline import canonical
+from onward.graph.infer import infer
 from onward.layout.channels_last import Moved, to_channels_last
 from onward.layout.roles import DOMAIN, TENSORFLOW, Roles
 from onward.layout.standard import to_standard
 from onward.model import Model, load
+from onward.passes.pipelines import canonical
 
 onnxruntime.set_default_logger_severity(4)
 Arrays = dict[str, np.ndarray]

@@ -9,7 +9,7 @@ import pytest
 from onnx import numpy_helper
 from referee import check
 
-from onward.canon.walk import all_nodes
+from onward.graph.walk import all_nodes
 from onward.layout.roles import DOMAIN
 
 HEADER = '<ir_version: 10, opset_import: ["" : 20]>'

@@ -77,7 +77,7 @@ def test_transposes_of_tensorflow_go_away() -> None:
 
 
 def test_weights_keep_their_names_and_nodes_their_origin() -> None:
-    from onward.canon.origin import origin
+    from onward.graph.origin import origin
 
     made = check(from_tensorflow(1), {"x": np.ones((1, 8, 8, 4), np.float32)}, roles=ONNX)
     assert {"w", "bias"} <= set(made.graph.initializers)

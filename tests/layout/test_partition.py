@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from referee import transposes
 
-from onward.canon.infer import infer
+from onward.graph.infer import infer
 from onward.layout.channels_last import to_channels_last
 from onward.layout.maxflow import SINK, SOURCE, Network
 from onward.layout.orders import Layout

@@ -15,7 +15,7 @@ import onward
 from onward.backends.torch.convert import generate
 from onward.errors import UnsupportedError
 from onward.model import load
-from onward.verification.suite import forget_shapes, prepare
+from onward.scoreboard.suite import forget_shapes, prepare
 
 to_torch = partial(onward.to_torch, check=False)
 """What is compared with it is for each test to say."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 from harness import BACKENDS, check, floats, literal, merged, node_model, reference, source, to_torch
 
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
     "Relu": [{}],

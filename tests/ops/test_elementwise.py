@@ -12,7 +12,7 @@ import pytest
 import torch
 from harness import check, literal, merged, node_model, source, to_torch
 
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 SIGNED = [np.int8, np.int16, np.int32, np.int64]
 UNSIGNED = [np.uint8, np.uint16, np.uint32, np.uint64]

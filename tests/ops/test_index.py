@@ -6,7 +6,7 @@ import pytest
 from harness import check, floats, node_model, source
 from test_shape import ALL, forward, ints, some
 
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 DTYPES = [*ALL, "str"]
 

@@ -7,7 +7,7 @@ import pytest
 from harness import check, floats, node_model
 from test_microsoft_quantize import integers, quantum, zero
 
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 MS = "com.microsoft"
 BATCH, QUERIES, HEADS, SIZE = 2, 5, 3, 4

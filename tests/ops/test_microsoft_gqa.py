@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import check, floats, node_model
 
-from onward.verification.suite import forget_shapes, prepare
+from onward.scoreboard.suite import forget_shapes, prepare
 
 MS = "com.microsoft"
 HEADS, SHARED, SIZE, LONGEST = 4, 2, 16, 32

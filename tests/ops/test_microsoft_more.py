@@ -8,8 +8,8 @@ from harness import check, floats, node_model
 from test_microsoft_quantize import integers, quantum, zero
 
 from onward.model import load
-from onward.verification.runners.onnxruntime import session
-from onward.verification.suite import prepare
+from onward.runners.onnxruntime import session
+from onward.scoreboard.suite import prepare
 
 MS = "com.microsoft"
 SQUARE = floats(3, 4, 4) + 3 * np.eye(4, dtype=np.float32)

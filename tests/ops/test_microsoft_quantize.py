@@ -8,7 +8,7 @@ import onnx
 import pytest
 from harness import floats, node_model
 
-from onward.verification.suite import forget_shapes, prepare
+from onward.scoreboard.suite import forget_shapes, prepare
 
 MS = "com.microsoft"
 TYPES = [np.uint8, np.int8]

@@ -10,7 +10,7 @@ from ml_models import ml_model
 from onnx import TensorProto, numpy_helper
 
 from onward.errors import RunFailure
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 NAN = float("nan")
 WORDS = np.array([["a", "b", "x"], ["c", "", "a"]], object)

@@ -11,8 +11,8 @@ from ml_models import ml_model
 from onnx import numpy_helper
 
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.scoreboard.suite import prepare
 from onward.spec.ml_trees import forest_of_nodes
-from onward.verification.suite import prepare
 
 FEATURES = 5
 

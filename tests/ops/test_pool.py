@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from harness import check, floats, node_model, source
 
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 SIZES = {1: (11,), 2: (9, 8), 3: (6, 7, 5)}
 WINDOWS = [

@@ -6,7 +6,7 @@ import pytest
 from harness import compare
 from programs import Program
 
-from onward.verification.suite import forget_shapes, prepare
+from onward.scoreboard.suite import forget_shapes, prepare
 
 
 def referee(model):

@@ -10,8 +10,8 @@ import torch
 from harness import node_model, reference, to_torch
 from onnx import TensorProto
 
-from onward.canon.pipeline import canonical
 from onward.model import load
+from onward.passes.pipelines import canonical
 
 SIZE = 20_000
 

@@ -8,7 +8,7 @@ from harness import check, finish, floats, node_model, source
 from onnx import helper
 
 from onward.errors import RunFailure
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 COORDINATES = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"]
 ROUNDINGS = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]

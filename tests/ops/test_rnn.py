@@ -129,7 +129,7 @@ def test_numbers_go_to_the_activations_that_take_them():
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("fixed", [False, True])
 def test_batch_first_is_the_same_layer_transposed(kind, direction, fixed):
-    from onward.verification.suite import prepare
+    from onward.scoreboard.suite import prepare
 
     given = inputs(kind, DIRECTIONS[direction])
     outputs = 3 if kind == "LSTM" else 2
@@ -153,7 +153,7 @@ def test_double_precision_and_no_bias():
     given = [a.astype(np.float64) for a in (x, w, r)]
     model, feed = node_model("LSTM", given, 3, hidden_size=H, fixed=(1, 2))
     single, _ = node_model("LSTM", [x, w, r], 3, hidden_size=H, fixed=(1, 2))
-    from onward.verification.suite import prepare
+    from onward.scoreboard.suite import prepare
 
     wanted = [a.astype(np.float64) for a in prepare("onnxruntime", single)([x])]
     check(model, feed, expected=wanted, rtol=1e-4, atol=1e-5)

@@ -5,7 +5,7 @@ import pytest
 from harness import compare, floats, text_model
 
 from onward.errors import RunFailure
-from onward.verification.suite import forget_shapes, prepare
+from onward.scoreboard.suite import forget_shapes, prepare
 
 pytest.importorskip("tensorflow")
 HEADER = '<ir_version: 9, opset_import: ["": 20]>\n'

@@ -6,7 +6,7 @@ import pytest
 from harness import check, finish, floats, node_model, source, text_model
 from onnx import helper, numpy_helper
 
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 ALL = [
     "float32",

@@ -6,7 +6,7 @@ from harness import check, floats, node_model
 from test_shape import forward, ints, some
 
 from onward.errors import InvalidModelError, RunFailure
-from onward.verification.suite import prepare
+from onward.scoreboard.suite import prepare
 
 END, BEGIN = 2**63 - 1, -(2**63)
 RANGES = [

@@ -12,8 +12,8 @@ from harness import text_model
 from onnx import helper, numpy_helper
 
 import onward
-from onward.canon.pipeline import canonical
 from onward.errors import OnwardError
+from onward.passes.pipelines import canonical
 
 HEADER = '<ir_version: 10, opset_import: ["" : 20, "ai.onnx.ml" : 3]>\n'
 MANY = 1 << 28

@@ -12,10 +12,10 @@ import sys
 import time
 from typing import Any
 
+from onward import runners
 from onward.cli import main
 from onward.model import Model
-from onward.verification import runners
-from onward.verification.runners.reference import prepare as prepare_reference
+from onward.runners.reference import prepare as prepare_reference
 
 
 def prepare(model: Model, mode: str) -> runners.Run:

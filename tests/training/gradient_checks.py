@@ -11,9 +11,9 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 import onward
-from onward.training.derivatives import gradient
-from onward.verification.runners import torch as torch_runner
-from onward.verification.suite import forget_shapes
+from onward.runners import torch as torch_runner
+from onward.scoreboard.suite import forget_shapes
+from onward.training.autodiff.derivatives import gradient
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 STEP = 1e-5

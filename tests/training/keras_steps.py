@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from onward.training.capture_keras import from_keras
+from onward.training.capture.keras import from_keras
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable
-from onward.training.trainer import Trainer
 
 Arrays = list[np.ndarray[Any, np.dtype[Any]]]
 DRAWS = np.random.default_rng(0)

@@ -13,15 +13,15 @@ import pytest
 import torch
 from networks import batches, network, onnx_of
 
-from onward.training.checkpoint import load as load_checkpoint
-from onward.training.checkpoint import save as save_checkpoint
 from onward.training.export import to_torch_package
-from onward.training.groups import Group
-from onward.training.info import load
-from onward.training.optimizers import SGD, AdamW
-from onward.training.schedules import Steps
+from onward.training.info.training_info import load
+from onward.training.recipe.groups import Group
+from onward.training.recipe.optimizers import SGD, AdamW
+from onward.training.recipe.schedules import Steps
+from onward.training.runtime.checkpoint import load as load_checkpoint
+from onward.training.runtime.checkpoint import save as save_checkpoint
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable, prepare
-from onward.training.trainer import Trainer
 
 MANY, SIZE, STEPS = 4, 8, 6
 LARGE = [{"x": x.numpy(), "labels": y.numpy()} for x, y in batches("mlp", STEPS, MANY * SIZE)]

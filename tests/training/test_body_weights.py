@@ -11,10 +11,10 @@ import pytest
 from onnx import parser
 
 from onward import load
-from onward.training import info
-from onward.training.optimizers import AdamW
+from onward.training.info import training_info as info
+from onward.training.recipe.optimizers import AdamW
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import prepare
-from onward.training.trainer import Trainer
 
 W = "float[3,3] w = {0.5, -0.2, 0.1, 0.3, 0.4, -0.6, 0.2, 0.1, 0.7}"
 C = "w = Constant <value = float[3,3] {0.5, -0.2, 0.1, 0.3, 0.4, -0.6, 0.2, 0.1, 0.7}> ()"

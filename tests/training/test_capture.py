@@ -16,11 +16,11 @@ from networks import batches, network
 from torch import Tensor, nn, optim
 
 from onward.errors import UnsupportedError
-from onward.training.capture import from_torch
+from onward.training.capture.torch import from_torch
 from onward.training.export import to_torch_package
-from onward.training.losses import CrossEntropy
-from onward.training.optimizers import SGD
-from onward.training.trainer import Trainer
+from onward.training.recipe.losses import CrossEntropy
+from onward.training.recipe.optimizers import SGD
+from onward.training.runtime.trainer import Trainer
 
 STEPS = 20
 Optimizers = Callable[[Iterable[nn.Parameter]], optim.Optimizer]

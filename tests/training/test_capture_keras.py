@@ -20,8 +20,8 @@ import onward  # noqa: E402
 from onward.cli import main  # noqa: E402
 from onward.errors import OnwardError, UnsupportedError  # noqa: E402
 from onward.training import load, to_torch_package  # noqa: E402
-from onward.training.losses import CrossEntropy, Huber, MeanSquaredError, Term  # noqa: E402
-from onward.training.trainer import Trainer  # noqa: E402
+from onward.training.recipe.losses import CrossEntropy, Huber, MeanSquaredError, Term  # noqa: E402
+from onward.training.runtime.trainer import Trainer  # noqa: E402
 
 L = keras.layers
 Input, Sequential = keras.Input, keras.Sequential

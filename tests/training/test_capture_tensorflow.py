@@ -17,7 +17,7 @@ from keras_steps import BATCH, CLASSES, DRAWS, STEPS, classes, floats  # noqa: E
 import onward  # noqa: E402
 from onward.errors import OnwardError, UnsupportedError  # noqa: E402
 from onward.training import from_tensorflow, load  # noqa: E402
-from onward.training.trainer import Trainer  # noqa: E402
+from onward.training.runtime.trainer import Trainer  # noqa: E402
 
 L = keras.layers
 X = tf.TensorSpec([None, 5], name="x")

@@ -17,11 +17,11 @@ import safetensors.numpy
 import torch
 from networks import batches, network, onnx_of
 
-from onward.training import checkpoint
-from onward.training.checkpoint import CheckpointError
-from onward.training.optimizers import SGD, AdamW
+from onward.training.recipe.optimizers import SGD, AdamW
+from onward.training.runtime import checkpoint
+from onward.training.runtime.checkpoint import CheckpointError
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import prepare
-from onward.training.trainer import Trainer
 from onward.writing import clear_leftovers
 
 PARTS = {name: batches(name, 6, size=16) for name in ("mlp", "cnn", "dropout")}
@@ -82,10 +82,10 @@ WRITER = """
     import sys
     import numpy as np
     from networks import batches, network, onnx_of
-    from onward.training import checkpoint
-    from onward.training.optimizers import AdamW
+    from onward.training.runtime import checkpoint
+    from onward.training.recipe.optimizers import AdamW
     from onward.training.trainable import prepare
-    from onward.training.trainer import Trainer
+    from onward.training.runtime.trainer import Trainer
     parts = batches("mlp", 6, size=16)
     trainer = Trainer(prepare(onnx_of(network("mlp"), parts[0][0]), optimizer=AdamW(lr=1e-2)), threads=1)
     ballast = np.zeros(4_000_000)

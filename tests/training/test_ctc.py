@@ -21,16 +21,16 @@ from torch import nn
 from onward.cli import main
 from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.model import Model
-from onward.training.capture import from_torch
-from onward.training.ctc import CTC
-from onward.training.derivatives import gradient
-from onward.training.divergence import DivergedError
+from onward.training.autodiff.derivatives import gradient
+from onward.training.capture.torch import from_torch
 from onward.training.export import to_torch_package
 from onward.training.export.words import loss_call
-from onward.training.info import load
-from onward.training.optimizers import AdamW
+from onward.training.info.training_info import load
+from onward.training.recipe.ctc import CTC
+from onward.training.recipe.optimizers import AdamW
+from onward.training.runtime.divergence import DivergedError
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import LOSS, Trainable, keep_outputs, prepare
-from onward.training.trainer import Trainer
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]

@@ -14,8 +14,8 @@ from onnx import numpy_helper
 from torch import Tensor, nn
 
 import onward
+from onward.graph.held_weights import with_weights
 from onward.training import SGD, AdamW, Trainer, prepare
-from onward.training.weights import with_weights
 
 FOLDER = Path(__file__).parents[2] / "examples/digits"
 STEPS, FIRST, BATCH = 200, 50, 64

@@ -23,13 +23,13 @@ from torch import Tensor, nn
 import onward
 from onward.cli import main
 from onward.errors import UnsupportedError
-from onward.training import checkpoint
-from onward.training.adapters import lora
 from onward.training.export import to_torch_package
 from onward.training.export.recognise import recognise
-from onward.training.groups import Group
-from onward.training.info import load
-from onward.training.losses import (
+from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.info.training_info import load
+from onward.training.recipe.adapters import lora
+from onward.training.recipe.groups import Group
+from onward.training.recipe.losses import (
     L1,
     BinaryCrossEntropy,
     CrossEntropy,
@@ -40,11 +40,11 @@ from onward.training.losses import (
     Penalty,
     Term,
 )
-from onward.training.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
-from onward.training.schedules import Cosine, Linear, Steps, Warmup
-from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
+from onward.training.recipe.schedules import Cosine, Linear, Steps, Warmup
+from onward.training.runtime import checkpoint
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import LOSS, Trainable, prepare
-from onward.training.trainer import Trainer
 
 STEPS = 20
 

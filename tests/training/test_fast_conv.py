@@ -10,12 +10,12 @@ import torch
 from networks import onnx_of
 from torch import nn
 
-from onward.canon.build import Builder
+from onward.graph.build import Builder
 from onward.model import Model
-from onward.training import fast_conv
-from onward.training.optimizers import SGD
+from onward.training.recipe.optimizers import SGD
+from onward.training.runtime.trainer import Trainer
+from onward.training.speed import fast_conv
 from onward.training.trainable import prepare
-from onward.training.trainer import Trainer
 
 Shape = tuple[int, ...]
 

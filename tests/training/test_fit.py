@@ -18,11 +18,11 @@ from networks import batches, network, onnx_of
 from torch.utils.data import DataLoader, TensorDataset
 
 from onward.errors import InvalidDataError, OnwardError
-from onward.training.curve import drawn, png, smoothed
-from onward.training.fit import History
-from onward.training.optimizers import SGD, AdamW, Optimizer
+from onward.training.recipe.optimizers import SGD, AdamW, Optimizer
+from onward.training.runtime.curve import drawn, png, smoothed
+from onward.training.runtime.epochs import History
+from onward.training.runtime.trainer import DivergedError, Trainer
 from onward.training.trainable import prepare
-from onward.training.trainer import DivergedError, Trainer
 
 PARTS = batches("mlp", 6, size=16)
 X, Y = (torch.cat(parts).numpy() for parts in zip(*PARTS, strict=True))

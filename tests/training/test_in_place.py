@@ -16,13 +16,14 @@ from test_scattered import batches as words
 
 from onward.errors import OnwardError
 from onward.model import Model
-from onward.training import Group, Trainer, checkpoint, prepare
-from onward.training import trainer as trainers
-from onward.training.divergence import DivergedError
-from onward.training.kernels import compiler
-from onward.training.kernels.in_place import with_updates
-from onward.training.lifetimes import UPDATE, is_update, order_nodes
-from onward.training.optimizers import LAMB, SGD, Adam, AdamW, Optimizer
+from onward.training import Group, Trainer, prepare
+from onward.training.native import compiler
+from onward.training.native.in_place import with_updates
+from onward.training.recipe.optimizers import LAMB, SGD, Adam, AdamW, Optimizer
+from onward.training.runtime import checkpoint
+from onward.training.runtime import trainer as trainers
+from onward.training.runtime.divergence import DivergedError
+from onward.training.speed.lifetimes import UPDATE, is_update, order_nodes
 from onward.training.trainable import Trainable
 
 pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="there is no C compiler")

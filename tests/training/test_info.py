@@ -15,13 +15,13 @@ from stepping import steps
 from test_prepare import BATCHES, model, optimizer_model
 
 from onward.errors import InvalidModelError, OnwardError
-from onward.training.adapters import lora
-from onward.training.groups import Group
-from onward.training.info import check, load, to_model
-from onward.training.losses import CrossEntropy, KLDivergence, Penalty, Term
-from onward.training.optimizers import SGD, Adagrad, AdamW
-from onward.training.schedules import Cosine, Warmup
-from onward.training.standard import TRAINING, OnnxAdam
+from onward.training.info.preview_ops import TRAINING, OnnxAdam
+from onward.training.info.training_info import check, load, to_model
+from onward.training.recipe.adapters import lora
+from onward.training.recipe.groups import Group
+from onward.training.recipe.losses import CrossEntropy, KLDivergence, Penalty, Term
+from onward.training.recipe.optimizers import SGD, Adagrad, AdamW
+from onward.training.recipe.schedules import Cosine, Warmup
 from onward.training.trainable import Trainable, prepare
 
 Array = np.ndarray[Any, Any]

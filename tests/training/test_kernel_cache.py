@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from onward.training.kernels import compiler
+from onward.training.native import compiler
 
 SOURCE = "int answer(void) { return 42; }\n"
 pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="there is no C compiler")

@@ -13,22 +13,22 @@ import onnxruntime
 import pytest
 from networks import batches, network, onnx_of
 
-from onward.canon.build import Builder
-from onward.canon.infer import infer
+from onward.graph.build import Builder
+from onward.graph.infer import infer
 from onward.model import Model
-from onward.training.embed import OnnxOptimizer
-from onward.training.flat import Flat
-from onward.training.groups import Group
-from onward.training.kernels import compiler
-from onward.training.kernels.compiler import library, loaded, wanted
-from onward.training.kernels.driver import DOMAIN
-from onward.training.kernels.expressions import PRELUDE
-from onward.training.kernels.optimizer import Kernel
-from onward.training.kernels.selftest import with_kernels
-from onward.training.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Averaged, Clipped, Optimizer, RMSprop
+from onward.training.native import compiler
+from onward.training.native.compiler import library, loaded, wanted
+from onward.training.native.driver import DOMAIN
+from onward.training.native.expressions import PRELUDE
+from onward.training.native.optimizer import Kernel
+from onward.training.native.selftest import with_kernels
+from onward.training.recipe.groups import Group
+from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Averaged, Clipped, Optimizer, RMSprop
+from onward.training.recipe.user_models import OnnxOptimizer
+from onward.training.runtime.buffers import Flat
+from onward.training.runtime.trainer import Trainer
+from onward.training.runtime.update import Update, stepping
 from onward.training.trainable import Trainable, prepare
-from onward.training.trainer import Trainer
-from onward.training.update import Update, stepping
 
 Array = np.ndarray[Any, Any]
 needs_compiler = pytest.mark.skipif(compiler.compiler() is None, reason="there is no C compiler")

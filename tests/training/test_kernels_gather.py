@@ -8,10 +8,10 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 
-from onward.canon.build import Builder
+from onward.graph.build import Builder
 from onward.model import Model
-from onward.training.kernels.compiler import compiler
-from onward.training.kernels.fusion import fused
+from onward.training.native.compiler import compiler
+from onward.training.native.fusion import fused
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 

@@ -14,12 +14,12 @@ import torch
 from networks import onnx_of
 from torch import nn
 
-from onward.canon.build import Builder, Tensor
+from onward.graph.build import Builder, Tensor
+from onward.graph.scan import scan
 from onward.model import Model
-from onward.training.kernels.compiler import compiler
-from onward.training.kernels.driver import DOMAIN
-from onward.training.kernels.fusion import fused
-from onward.training.scan import scan
+from onward.training.native.compiler import compiler
+from onward.training.native.driver import DOMAIN
+from onward.training.native.fusion import fused
 from onward.training.trainable import prepare
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")

@@ -12,9 +12,9 @@ from gradient_checks import run_onnxruntime, run_torch
 from onnx import TensorProto, helper, numpy_helper
 
 from onward.errors import OnwardError, UnsupportedError
-from onward.training.derivatives import gradient
+from onward.training.autodiff.derivatives import gradient
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import prepare
-from onward.training.trainer import Trainer
 
 SCALE = 0.25
 SHAPE = (1, 4, 4, 4)

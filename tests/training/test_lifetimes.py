@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from onward.training.lifetimes import order_nodes, reads
+from onward.training.speed.lifetimes import order_nodes, reads
 
 FLOATS = TensorProto.FLOAT
 

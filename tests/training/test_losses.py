@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from onnx import TensorProto, helper, numpy_helper
 
 from onward.errors import OnwardError
-from onward.training.losses import (
+from onward.training.recipe.losses import (
     L1,
     BinaryCrossEntropy,
     CrossEntropy,

@@ -11,7 +11,7 @@ import torch
 
 from onward.errors import OnwardError
 from onward.model import Model
-from onward.training.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, optimizer_named
+from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, optimizer_named
 from onward.training.trainable import LEARNING_RATE, STEP, updates
 
 Array = np.ndarray[Any, Any]

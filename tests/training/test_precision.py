@@ -12,9 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 from test_prepare import model
 
 from onward.errors import OnwardError, UnsupportedError
-from onward.training.precision import HEAVY, half_kernels
+from onward.training.recipe.precision import HEAVY, half_kernels
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import prepare
-from onward.training.trainer import Trainer
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -16,14 +16,14 @@ from stepping import run, session, steps
 
 import onward
 from onward.errors import OnwardError
-from onward.training.adapters import lora
-from onward.training.embed import OnnxLoss, OnnxOptimizer
-from onward.training.groups import Group, Rule
-from onward.training.losses import CrossEntropy, MeanSquaredError, Penalty, Term
-from onward.training.optimizers import SGD, Adam, AdamW
-from onward.training.schedules import Cosine, Linear, Steps, Warmup, schedule_named
+from onward.training.recipe.adapters import lora
+from onward.training.recipe.groups import Group, Rule
+from onward.training.recipe.losses import CrossEntropy, MeanSquaredError, Penalty, Term
+from onward.training.recipe.optimizers import SGD, Adam, AdamW
+from onward.training.recipe.schedules import Cosine, Linear, Steps, Warmup, schedule_named
+from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable, prepare
-from onward.training.trainer import Trainer
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(9)

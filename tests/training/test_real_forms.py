@@ -11,10 +11,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from onward.errors import InvalidDataError
-from onward.training.info import load
-from onward.training.optimizers import SGD
+from onward.training.info.training_info import load
+from onward.training.recipe.optimizers import SGD
+from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import prepare
-from onward.training.trainer import Trainer
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(4)

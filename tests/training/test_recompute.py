@@ -8,8 +8,8 @@ import onnx.helper as oh
 import onnxruntime
 from test_lifetimes import FLOATS, most_alive
 
-from onward.training.lifetimes import UPDATE, order_nodes
-from onward.training.recompute import FAR, recompute
+from onward.training.speed.lifetimes import UPDATE, order_nodes
+from onward.training.speed.recompute import FAR, recompute
 
 LAYERS = FAR
 

@@ -8,7 +8,7 @@ from stepping import run, session, steps
 
 from onward.errors import RunFailure
 from onward.training import SGD, Trainer, prepare
-from onward.training.scattered import scatter_in_place
+from onward.training.speed.scattered import scatter_in_place
 from onward.training.trainable import Trainable
 
 WORDS, WIDTH, CLASSES = 30, 6, 3

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from onward.model import Model, load
-from onward.training.standard import TRAINING, expand, uses_training_ops
-from onward.verification.suite import cases, data_sets
+from onward.scoreboard.suite import cases, data_sets
+from onward.training.info.preview_ops import TRAINING, expand, uses_training_ops
 
 SUITE = [
     "test_gradient_of_add",

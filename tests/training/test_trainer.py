@@ -16,11 +16,11 @@ from torch import nn
 
 from onward.errors import InvalidDataError, OnwardError
 from onward.model import load
-from onward.training.losses import CrossEntropy
-from onward.training.optimizers import LAMB, SGD, AdamW, Optimizer
+from onward.training.recipe.losses import CrossEntropy
+from onward.training.recipe.optimizers import LAMB, SGD, AdamW, Optimizer
+from onward.training.runtime.trainer import DivergedError, Trainer
+from onward.training.runtime.update import written_in_place
 from onward.training.trainable import prepare
-from onward.training.trainer import DivergedError, Trainer
-from onward.training.update import written_in_place
 from onward.verification.verify import verify
 
 STEPS = 50

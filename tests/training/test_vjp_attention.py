@@ -18,8 +18,8 @@ from gradient_checks import (
     with_target,
 )
 
-from onward.training.autodiff import MissingGradient
-from onward.training.derivatives import gradient
+from onward.training.autodiff.derivatives import gradient
+from onward.training.autodiff.reverse import MissingGradient
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:

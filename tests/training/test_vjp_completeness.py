@@ -7,9 +7,9 @@ import pytest
 
 from onward.report.coverage import versions
 from onward.report.gradients import ops, page
-from onward.training.coverage import gradient_status, is_defined, is_marked
-from onward.training.limits import MISSING, PARTIAL
-from onward.training.vjp import NO_GRADIENT, RULES, load_rules
+from onward.training.autodiff.coverage import gradient_status, is_defined, is_marked
+from onward.training.autodiff.limits import MISSING, PARTIAL
+from onward.training.autodiff.vjp import NO_GRADIENT, RULES, load_rules
 
 PAGE = Path(__file__).parents[2] / "docs/reference/gradients.md"
 UNMARKED = ["LayerNormalization", "RMSNormalization", "Attention", "RotaryEmbedding", "If", "Loop", "Scan"]

@@ -6,7 +6,7 @@ import pytest
 from gradient_checks import check_model, run_onnxruntime, single_precision
 from onnx import TensorProto, helper, numpy_helper, parser
 
-from onward.training.derivatives import gradient
+from onward.training.autodiff.derivatives import gradient
 
 
 def model(text: str, opset: int = 21) -> onnx.ModelProto:

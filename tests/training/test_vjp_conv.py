@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gradient_checks import check_op
 
-from onward.training import convolution
+from onward.training.autodiff.reverse import convolution
 
 Shape = tuple[int, ...]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gradient_checks import TARGET, check_op, close, differences, run_torch, single, with_target
 
-from onward.training.derivatives import gradient
+from onward.training.autodiff.derivatives import gradient
 
 
 def normal(*shape: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from gradient_checks import (
     with_target,
 )
 
-from onward.training.derivatives import gradient
+from onward.training.autodiff.derivatives import gradient
 
 Shape = tuple[int, ...]
 

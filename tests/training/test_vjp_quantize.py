@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from gradient_checks import run_onnxruntime, run_torch
 from onnx import TensorProto, helper, numpy_helper
 
-from onward.training.derivatives import gradient
+from onward.training.autodiff.derivatives import gradient
 
 X = np.asarray([[-9.0, -3.1, 0.2, 3.3], [0.0, 1.26, 9.0, -2.0]], np.float32)
 

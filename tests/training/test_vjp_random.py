@@ -9,8 +9,8 @@ from gradient_checks import run_onnxruntime, run_torch
 from onnx import TensorProto, helper, numpy_helper
 
 from onward.errors import OnwardError
-from onward.training.derivatives import gradient
-from onward.verification.suite import forget_shapes
+from onward.scoreboard.suite import forget_shapes
+from onward.training.autodiff.derivatives import gradient
 
 X = np.random.default_rng(2).uniform(1, 2, (8, 9)).astype(np.float32)
 

@@ -30,7 +30,7 @@ def test_ties_share_the_gradient() -> None:
     x = np.asarray([[1.0, 2.0, 2.0], [3.0, 1.0, 2.0]])
     from gradient_checks import TARGET, by_autograd, close, run_torch, single, with_target
 
-    from onward.training.derivatives import gradient
+    from onward.training.autodiff.derivatives import gradient
 
     model = with_target(single("ReduceMax", {"x": x, "axes": np.asarray([1])}), {"x": x, "axes": np.asarray([1])})
     feeds = {"x": x, "axes": np.asarray([1])}

@@ -8,8 +8,8 @@ import pytest
 from gradient_checks import TARGET, Arrays, check_model, run_onnxruntime, single_precision, with_target
 from onnx import TensorProto, helper, numpy_helper
 
-from onward.training.derivatives import gradient
-from onward.verification.suite import forget_shapes
+from onward.scoreboard.suite import forget_shapes
+from onward.training.autodiff.derivatives import gradient
 
 Shape = tuple[int, ...]
 

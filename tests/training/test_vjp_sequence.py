@@ -5,9 +5,9 @@ import pytest
 from gradient_checks import TARGET, check_model, check_op, close, differences, run_torch, with_target
 from onnx import parser
 
-from onward.training.autodiff import MissingGradient
-from onward.training.derivatives import gradient
-from onward.verification.suite import forget_shapes
+from onward.scoreboard.suite import forget_shapes
+from onward.training.autodiff.derivatives import gradient
+from onward.training.autodiff.reverse import MissingGradient
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from gradient_checks import check_op, single
 
-from onward.training.autodiff import MissingGradient
-from onward.training.derivatives import gradient
+from onward.training.autodiff.derivatives import gradient
+from onward.training.autodiff.reverse import MissingGradient
 
 
 def normal(*shape: int) -> np.ndarray:

@@ -14,9 +14,9 @@ import pytest
 
 import onward
 from onward.errors import InvalidModelError, OnwardError, RunFailure, UnsupportedError, UntrustedError
+from onward.formats import is_artifact, open_artifact
+from onward.formats.matching import Declared, Pairing
 from onward.gate import trusting
-from onward.verification.artifacts import is_artifact, open_artifact
-from onward.verification.artifacts.matching import Declared, Pairing
 
 FLOAT, INT32, INT64, STRING = ir.DataType.FLOAT, ir.DataType.INT32, ir.DataType.INT64, ir.DataType.STRING
 
@@ -246,7 +246,7 @@ def test_nothing_in_an_exported_program_is_executed(tmp_path: Path) -> None:
 
 def test_recognising_a_kind_imports_no_framework(tmp_path: Path) -> None:
     code = (
-        "import sys; from onward.verification.artifacts import is_artifact; is_artifact(sys.argv[1]);"
+        "import sys; from onward.formats import is_artifact; is_artifact(sys.argv[1]);"
         "print([n for n in ('torch', 'tensorflow', 'keras') if n in sys.modules])"
     )
     (tmp_path / "model").write_bytes(b"\x1c\0\0\0TFL3")

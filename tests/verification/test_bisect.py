@@ -9,12 +9,13 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
+from onward import runners
 from onward.errors import RunFailure
 from onward.model import Model, load
-from onward.verification import profile, runners
-from onward.verification.bisect import Bisection, Subject, bisect
-from onward.verification.cut import Cutter
-from onward.verification.runners import Inputs, Outputs, Run
+from onward.runners import Inputs, Outputs, Run
+from onward.verification.locate import profile
+from onward.verification.locate.bisect import Bisection, Subject, bisect
+from onward.verification.locate.cut import Cutter
 from verification import nets
 from verification.defects import DEFECTS, Defect
 
@@ -150,7 +151,7 @@ def wrong_slope(model: ir.Model) -> None:
 
 
 def test_a_rule_that_is_wrong_in_torch_is_found(monkeypatch):
-    from onward.verification.runners import torch
+    from onward.runners import torch
 
     def prepare(model: Model, mode: str) -> Run:
         copy = model.ir.clone()

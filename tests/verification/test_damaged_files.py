@@ -17,7 +17,7 @@ import pytest
 
 from onward.cli import main
 from onward.errors import InvalidModelError, OnwardError
-from onward.verification.artifacts.pt2 import read_program
+from onward.formats.pt2 import read_program
 
 COUNT = 24
 """Damaged files of each format."""

@@ -7,11 +7,12 @@ import pytest
 from graphs import model, weight
 from onnx import TensorProto, helper
 
+from onward import runners
 from onward.errors import InvalidDataError, UnsupportedError
+from onward.graph.slots import slots
 from onward.model import load
-from onward.verification import runners
-from onward.verification.data import data_sets, input_sets, make_inputs
-from onward.verification.sizes import fit, slots
+from onward.verification.data.sets import data_sets, input_sets, make_inputs
+from onward.verification.data.sizes import fit
 
 
 def test_static_shapes_and_dtypes_need_no_runtime() -> None:
@@ -265,8 +266,8 @@ def test_data_does_not_depend_on_the_order_of_hashes() -> None:
     script = """
 import hashlib, numpy as np
 from graphs import model
-from onward.verification import runners
-from onward.verification.data import data_sets
+from onward import runners
+from onward.verification.data.sets import data_sets
 net = model('g (float[N,T] x, int64[N,M] i, string[N] s, bool[M,T] b) => (y) { y = Abs(x) }')
 digest = hashlib.sha256()
 for made in data_sets(net, hard=True):

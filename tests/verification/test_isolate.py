@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 import pytest
 
+from onward import runners
 from onward.errors import RunFailure, UnsupportedError
 from onward.model import Model, load
-from onward.verification import runners
-from onward.verification.isolate import Isolated, isolated
-from onward.verification.runners import Inputs, Outputs, Run, Runner
+from onward.runners import Inputs, Outputs, Run, Runner
+from onward.runners.isolate import Isolated, isolated
 
 TEXT = "<ir_version: 9, opset_import: ['': 18]> agraph (float[N, 2] x) => (float[N, 2] y) { y = Add(x, x) }"
 
@@ -161,7 +161,7 @@ def test_nothing_is_left_behind() -> None:
 
 SCRIPT = """
 import numpy as np, onward
-from onward.verification.isolate import isolated
+from onward.runners.isolate import isolated
 run = isolated("onnxruntime", onward.load("model.onnx"))
 print(run({"x": np.ones((1, 2), np.float32)})["y"].tolist())
 """

@@ -4,10 +4,11 @@ import pytest
 
 from onward.errors import UnsupportedError
 from onward.model import Model, load
+from onward.runners import prepare
 from onward.verification.compare import compare, measure
-from onward.verification.double import in_double
-from onward.verification.jitter import jittered
-from onward.verification.noise import (
+from onward.verification.noise.in_double import in_double
+from onward.verification.noise.jitter import jittered
+from onward.verification.noise.spread import (
     DOUBLE,
     JITTER,
     JITTERS,
@@ -17,7 +18,6 @@ from onward.verification.noise import (
     measure_noise,
     quantized_outputs,
 )
-from onward.verification.runners import prepare
 
 RNG = np.random.default_rng(0)
 

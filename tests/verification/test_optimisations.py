@@ -6,7 +6,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import onward
-from onward.frontends.kernels import keep_pads
+from onward.frontends.runtime_kernels import keep_pads
 
 IMAGE = -np.random.default_rng(0).uniform(1, 2, (1, 2, 8, 8)).astype(np.float32)
 

@@ -15,9 +15,9 @@ import pytest
 
 from onward.cli import main
 from onward.errors import UntrustedError
+from onward.formats.pt2 import open_pt2, read_program
+from onward.formats.pt2_expressions import NotASize, checked
 from onward.gate import trusting
-from onward.verification.artifacts.pt2 import open_pt2, read_program
-from onward.verification.artifacts.pt2_expressions import NotASize, checked
 
 torch = pytest.importorskip("torch")
 MARK = "executed"

@@ -7,13 +7,13 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 
+from onward import runners
 from onward.errors import UnsupportedError
 from onward.model import Model, load
-from onward.verification import reduce as module
-from onward.verification import runners
-from onward.verification.bisect import Subject, bisect
-from onward.verification.reduce import reduce
-from onward.verification.runners import Run
+from onward.runners import Run
+from onward.verification.locate import reduce as module
+from onward.verification.locate.bisect import Subject, bisect
+from onward.verification.locate.reduce import reduce
 from verification import nets
 from verification.defects import DEFECTS, Defect
 

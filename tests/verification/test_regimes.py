@@ -7,10 +7,10 @@ import pytest
 from graphs import model, weight
 
 from onward.errors import InvalidDataError
-from onward.verification.clues import Clues
-from onward.verification.data import EDGE_REGIMES, DataSet, data_sets
-from onward.verification.regimes import HARD, Field, changed
-from onward.verification.sizes import slots
+from onward.graph.slots import slots
+from onward.verification.data.clues import Clues
+from onward.verification.data.regimes import HARD, Field, changed
+from onward.verification.data.sets import EDGE_REGIMES, DataSet, data_sets
 
 IMAGES = "g (float[N,3,H,W] x) => (y) { y = Conv(x, w) }"
 

@@ -13,13 +13,13 @@ import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
 
+from onward import runners
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.model import Model, load
-from onward.verification import runners
-from onward.verification.files import own_file
-from onward.verification.runners import Runner, narrow
-from onward.verification.runners.openvino import _fed, _places
-from onward.verification.suite import prepare
+from onward.runners import Runner, narrow
+from onward.runners.files import own_file
+from onward.runners.openvino import _fed, _places
+from onward.scoreboard.suite import prepare
 
 ALL = ["onnxruntime", "onnxruntime:unoptimized", "onnxruntime:CPU", "reference", "torch", "openvino", "openvino:AUTO"]
 SLOW = ["torch:compile", "torch:export"]
@@ -183,7 +183,7 @@ def test_what_cannot_be_run_is_one_line(name: str) -> None:
 FORKED = """
 import os, sys, onnx
 from onward.model import load
-from onward.verification import runners
+from onward import runners
 model = load(onnx.parser.parse_model(sys.argv[1]))
 runners.start("onnxruntime", model)()
 child = os.fork()

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from onward.errors import InvalidModelError
-from onward.verification.artifacts.sklearn import loaded
-from onward.verification.artifacts.sklearn_parts import CHECKS, _parts, check_parts
+from onward.formats.sklearn import loaded
+from onward.formats.sklearn_parts import CHECKS, _parts, check_parts
 
 pytest.importorskip("sklearn")
 skops = pytest.importorskip("skops.io")

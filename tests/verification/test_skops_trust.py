@@ -12,8 +12,8 @@ import pytest
 
 from onward.cli import main
 from onward.errors import UntrustedError
+from onward.formats.sklearn import loaded
 from onward.gate import trusting
-from onward.verification.artifacts.sklearn import loaded
 
 skops = pytest.importorskip("skops.io")
 pytest.importorskip("sklearn")

@@ -13,8 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onward.backends.torch.runtime.image import decode_rgb
 from onward.errors import InvalidDataError
 from onward.model import Model, load
-from onward.verification import images
-from onward.verification.data import DataSet, data_sets
+from onward.verification.data.sets import DataSet, data_sets, images
 
 TWO = "g (float[N,3] x, int64[N] i) => (float[N,3] y) { y = Identity(x) }"
 ONE = "g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }"

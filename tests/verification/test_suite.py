@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from onward.verification import suite
-from onward.verification.exceptions import EXCEPTIONS, RANDOM, ROUNDING, SOMETIMES, UNKNOWN_SHAPES
+from onward.scoreboard import suite
+from onward.scoreboard.exceptions import EXCEPTIONS, RANDOM, ROUNDING, SOMETIMES, UNKNOWN_SHAPES
 
 SHARDS = 16
 DRAWS = sorted(name for name, reason in EXCEPTIONS["torch"].items() if reason == RANDOM)

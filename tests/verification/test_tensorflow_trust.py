@@ -13,12 +13,12 @@ tf = pytest.importorskip("tensorflow")
 
 from onward.cli import main  # noqa: E402
 from onward.errors import UntrustedError  # noqa: E402
+from onward.formats import open_artifact  # noqa: E402
+from onward.formats.graph_def import graph_function  # noqa: E402
+from onward.formats.saved_model import signature_of  # noqa: E402
+from onward.formats.tensorflow_ops import reaches_out  # noqa: E402
+from onward.formats.tflite import flex_nodes, open_tflite  # noqa: E402
 from onward.gate import trusting  # noqa: E402
-from onward.verification.artifacts import open_artifact  # noqa: E402
-from onward.verification.artifacts.graph_def import graph_function  # noqa: E402
-from onward.verification.artifacts.saved_model import signature_of  # noqa: E402
-from onward.verification.artifacts.tensorflow_ops import reaches_out  # noqa: E402
-from onward.verification.artifacts.tflite import flex_nodes, open_tflite  # noqa: E402
 
 MARK = "executed"
 

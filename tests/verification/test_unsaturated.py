@@ -8,11 +8,11 @@ import onnx_ir as ir
 import pytest
 from onnx import helper, numpy_helper
 
-from onward.canon.infer import infer
-from onward.canon.walk import all_nodes
+from onward.graph.infer import infer
+from onward.graph.walk import all_nodes
 from onward.model import Model, load
-from onward.verification.runners.onnxruntime import UNOPTIMIZED, session
-from onward.verification.runners.unsaturated import PRODUCTS, unsaturated
+from onward.runners.onnxruntime import UNOPTIMIZED, session
+from onward.runners.unsaturated import PRODUCTS, unsaturated
 
 RNG = np.random.default_rng(0)
 

@@ -8,7 +8,7 @@ from graphs import model
 
 from onward.errors import UnsupportedError
 from onward.model import Model
-from onward.verification.runners import Run, prepare
+from onward.runners import Run, prepare
 from onward.verification.verify import verify
 
 SCALED = "t (float[N,4] x) => (float[N,4] y) { y = Mul(x, w) }"

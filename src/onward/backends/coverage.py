@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from onward.canon.lower import LOWERINGS, key_of, load_lowerings
 from onward.canon.upgrade.registry import ENTRIES
-from onward.canon.walk import all_nodes
+from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.registry import Registry
 

@@ -6,7 +6,7 @@ from functools import cache
 import onnx
 import onnx_ir as ir
 
-from onward.canon.walk import all_nodes
+from onward.graph.walk import all_nodes
 
 
 @cache

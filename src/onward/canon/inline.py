@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import onnx_ir as ir
 
-from onward.canon.names import Names
-from onward.canon.origin import Origin, mark_origin, origin, set_origin
-from onward.canon.walk import all_nodes
 from onward.errors import InvalidModelError
 from onward.gate.bounds import NODES
+from onward.graph.names import Names
+from onward.graph.origin import Origin, mark_origin, origin, set_origin
+from onward.graph.walk import all_nodes
 from onward.hub.functions import check_functions
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import onnx
 import onnx_ir as ir
 
-from onward.canon.origin import origin
-from onward.canon.walk import all_nodes
 from onward.errors import InvalidModelError
+from onward.graph.origin import origin
+from onward.graph.walk import all_nodes
 
 
 class Signature(NamedTuple):

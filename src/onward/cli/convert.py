@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from onward.backends.emit.package import Source
     from onward.cli.sources import Original
     from onward.model import Model
+    from onward.runners import Inputs, Run
     from onward.verification.check import Verdict
     from onward.verification.results import Report
-    from onward.verification.runners import Inputs, Run
 
 STEPS = ("reading", "generating source", "verifying", "writing")
 EXTRAS = {"keras": "tensorflow"}
@@ -206,7 +206,7 @@ def written_first(
     console: Console, target: Target, original: Original, source: Source, args: argparse.Namespace
 ) -> None:
     """What is written is run beside the original, and takes its place only then."""
-    from onward.verification.artifacts import open_artifact
+    from onward.formats import open_artifact
 
     model, out = original.model, Path(args.out)
     with ExitStack() as writing:
@@ -318,8 +318,8 @@ def checked(original: Original, source: Source, run: Run, args: argparse.Namespa
     from onward.cli.in_bytes import beyond
     from onward.cli.trainable import trainable_lines, weights_of_source
     from onward.frontends.states import states_of
+    from onward.runners import find
     from onward.verification.check import Verdict, compared, reordered, source_side, verdict
-    from onward.verification.runners import find
 
     run = reordered(run, source.input_orders, source.output_orders)
     if args.verify_on:

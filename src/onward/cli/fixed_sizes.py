@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import onnx_ir as ir
 
-from onward.canon.walk import all_graphs
 from onward.errors import OnwardError
+from onward.graph.walk import all_graphs
 from onward.model import Model
 
 

@@ -11,7 +11,7 @@ from onward.errors import OnwardError
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-    from onward.verification.artifacts.matching import Declared
+    from onward.formats.matching import Declared
 
 FORM = re.compile(r"\s*(?P<name>[^:\[\]]+?)\s*:\s*(?P<dtype>\w+)\s*(\[(?P<dims>[^\[\]]*)\])?\s*")
 
@@ -26,7 +26,7 @@ def parsed(texts: Sequence[str]) -> list[Declared]:
 
 
 def _parsed(text: str) -> Declared:
-    from onward.verification.artifacts.matching import Declared
+    from onward.formats.matching import Declared
 
     match = FORM.fullmatch(text)
     if match is None:

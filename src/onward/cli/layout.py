@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> None:
 
 def compare(model: Model, result: Relaid, seed: int = 0) -> Report:
     """Run both on ONNX Runtime, on the same inputs, each in the layout it takes."""
+    from onward.runners import prepare
     from onward.verification.check import reordered
-    from onward.verification.runners import prepare
     from onward.verification.sides import Side
     from onward.verification.verify import verify
 

@@ -26,7 +26,7 @@ def is_name(text: str) -> bool:
 
 def built(name: str) -> Any:
     """The object: a model, or what a function or a class without arguments makes."""
-    from onward.verification.artifacts import class_name, kind_of_object
+    from onward.formats import class_name, kind_of_object
 
     module, _, attributes = name.partition(":")
     here = str(Path.cwd())

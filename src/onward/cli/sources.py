@@ -12,7 +12,7 @@ from onward.errors import InvalidModelError, OnwardError
 
 if TYPE_CHECKING:
     from onward.model import Model
-    from onward.verification.runners import Inputs, Run
+    from onward.runners import Inputs, Run
 
 
 LONGEST = 300
@@ -103,9 +103,9 @@ def _of_trees(convert: Callable[..., Model], model: Any, args: argparse.Namespac
 
 
 def _sklearn(model: Any, args: argparse.Namespace) -> Model:
+    from onward.formats.sklearn import SAMPLE, loaded
+    from onward.formats.tables import given_to, read_table
     from onward.frontends.sklearn.convert import from_sklearn
-    from onward.verification.artifacts.sklearn import SAMPLE, loaded
-    from onward.verification.tables import given_to, read_table
 
     estimator = loaded(model) if isinstance(model, Path) else model
     SAMPLE.set(given_to(estimator, read_table(Path(args.sample))) if args.sample else None)
@@ -124,8 +124,8 @@ def _program(model: Any, args: argparse.Namespace) -> Model:
 def _module(module: Any, args: argparse.Namespace) -> Model:
     """A module, exported with made-up inputs of the shapes that the user gives."""
     from onward.cli.inputs import examples, parsed
+    from onward.formats.torch_module import arguments
     from onward.frontends.torch.convert import from_torch
-    from onward.verification.artifacts.torch_module import arguments
 
     declared = parsed(args.input)
     if not declared:
@@ -166,19 +166,19 @@ FRONTENDS: dict[str, Callable[[Any, argparse.Namespace], Model]] = {
 
 
 def _unpickled(path: Path) -> Any:
-    from onward.verification.artifacts.pickled import unpickled
+    from onward.formats.pickled import unpickled
 
     return unpickled(path)
 
 
 def _saved_module(path: Path) -> Any:
-    from onward.verification.artifacts.torch_module import read_module
+    from onward.formats.torch_module import read_module
 
     return read_module(path)
 
 
 def _package(path: Path) -> Any:
-    from onward.verification.artifacts.package import load_package
+    from onward.formats.package import load_package
 
     return load_package(path)
 
@@ -212,7 +212,7 @@ def read(args: argparse.Namespace) -> Original:
 def _read(args: argparse.Namespace) -> Original:
     from onward.cli.inputs import parsed
     from onward.cli.objects import built, is_name
-    from onward.verification.artifacts import kind_of, kind_of_object, open_artifact, open_object
+    from onward.formats import kind_of, kind_of_object, open_artifact, open_object
 
     path = Path(args.model)
     subject: Any = path
@@ -248,14 +248,14 @@ def _inputs(kind: str, model: Model, args: argparse.Namespace) -> Inputs | None:
         return _sample()
     if FRONTENDS[kind] not in (_xgboost, _lightgbm):
         return None
-    from onward.verification.artifacts.boosting import rows
+    from onward.formats.boosting import rows
 
     return rows(model, args.seed)
 
 
 def _sample() -> Inputs:
-    from onward.verification.artifacts.sklearn import SAMPLE
-    from onward.verification.tables import feeds, shortened
+    from onward.formats.sklearn import SAMPLE
+    from onward.formats.tables import feeds, shortened
 
     return feeds(shortened(SAMPLE.get()))
 
@@ -279,7 +279,7 @@ def _onnx(path: Path, args: argparse.Namespace) -> Original:
 
 def recognised() -> str:
     """What can be converted, and how it is told."""
-    from onward.verification.artifacts import kinds
+    from onward.formats import kinds
 
     known = [f"{kind.name} ({kind.sign})" for kind in kinds() if kind.name in {*FRONTENDS, *OPENED}]
     return f"recognised are: {', '.join(['ONNX (its protobuf)', *known])}, and package.module:callable"

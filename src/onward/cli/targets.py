@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
     from onward.model import Model
-    from onward.verification.runners import Run
+    from onward.runners import Run
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def _torch(model: Model, args: argparse.Namespace) -> Source:
 
 def _run_torch(model: Model, source: Source) -> Run:
     from onward.backends.torch.load import run as execute
-    from onward.verification.runners.torch import runner_of
+    from onward.runners.torch import runner_of
 
     return runner_of(execute(source), model.ir.graph)
 
@@ -60,7 +60,7 @@ def _for_tflite(model: Model, args: argparse.Namespace) -> Source:
 
 def _run_tensorflow(model: Model, source: Source) -> Run:
     from onward.backends.tensorflow.load import run as execute
-    from onward.verification.runners.tensorflow import runner_of
+    from onward.runners.tensorflow import runner_of
 
     return runner_of(execute(source), model.ir.graph)
 
@@ -79,7 +79,7 @@ def _saved_model(model: Model, source: Source, folder: Path, args: argparse.Name
 
 def _tflite(model: Model, source: Source, path: Path, args: argparse.Namespace) -> Path:
     from onward.backends.tensorflow.tflite import write_tflite
-    from onward.verification.data import data_sets
+    from onward.verification.data.sets import data_sets
 
     samples = None if args.calibrate is None else [data.inputs for data in data_sets(model, inputs=args.calibrate)]
     return write_tflite(source, model.ir.graph, path, args.quantize, samples, args.select_tf_ops)

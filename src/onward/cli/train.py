@@ -15,7 +15,7 @@ from onward.errors import OnwardError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from onward.training.fit import History
+    from onward.training.runtime.epochs import History
     from onward.training.trainable import Trainable
 
 Commands = Any
@@ -141,7 +141,7 @@ OWN = frozenset(
 
 
 def prepare(args: argparse.Namespace) -> int:
-    from onward.verification.artifacts.keras import recognise
+    from onward.formats.keras import recognise
 
     _check_out(args.out)
     trainable = _of_keras(args) if recognise(Path(args.model)) else _of_onnx(args)
@@ -168,9 +168,9 @@ def _of_keras(args: argparse.Namespace) -> Trainable:
 
 
 def _of_onnx(args: argparse.Namespace) -> Trainable:
-    from onward.training.adapters import lora
-    from onward.training.losses import loss_named
-    from onward.training.optimizers import optimizer_named
+    from onward.training.recipe.adapters import lora
+    from onward.training.recipe.losses import loss_named
+    from onward.training.recipe.optimizers import optimizer_named
     from onward.training.trainable import prepare as made
 
     how = options(args.set, "--set") | ({} if args.lr is None else {"lr": args.lr})
@@ -225,7 +225,7 @@ def options(pairs: list[str], where: str) -> dict[str, Any]:
 
 
 def schedule(text: str) -> Any:
-    from onward.training.schedules import schedule_named
+    from onward.training.recipe.schedules import schedule_named
 
     name, _, rest = text.partition(":")
     return schedule_named(name, **options(rest.split(",") if rest else [], "--schedule"))
@@ -278,8 +278,8 @@ def _add_run(actions: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from onward.training.info import load
-    from onward.training.trainer import Trainer, npz
+    from onward.training.info.training_info import load
+    from onward.training.runtime.trainer import Trainer, npz
 
     out = Path(args.out)
     for path in filter(None, (args.out, args.save_trainable, args.checkpoint)):
@@ -357,10 +357,10 @@ def inspect(args: argparse.Namespace) -> int:
 def described(path: str) -> dict[str, Any]:
     """A trainable file, or a model as it is, in plain words and numbers."""
     from onward.canon.lower import key_of
-    from onward.canon.walk import all_nodes
+    from onward.graph.walk import all_nodes
     from onward.model import load
-    from onward.training.coverage import gradient_status
-    from onward.training.info import load as load_trainable
+    from onward.training.autodiff.coverage import gradient_status
+    from onward.training.info.training_info import load as load_trainable
 
     model = load(path)
     ops = {key_of(node) for node in all_nodes(model.ir.graph)} - {"Constant"}
@@ -401,9 +401,9 @@ def described(path: str) -> dict[str, Any]:
 
 def loss_of(trainable: Trainable) -> str:
     """The loss in words, or, if it is known as a graph only, the ops that were put behind the model."""
-    from onward.training.derivatives import named
-    from onward.training.divergence import before
-    from onward.training.recipe import loss_words, penalty_words
+    from onward.training.autodiff.derivatives import named
+    from onward.training.recipe.described import loss_words, penalty_words
+    from onward.training.runtime.divergence import before
     from onward.training.trainable import LOSS
 
     if trainable.loss is not None:

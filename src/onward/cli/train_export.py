@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable
-    from onward.training.trainer import Trainer
 
 EXAMPLES = """examples:
   onward train export trainable.onnx --to torch --out net/ && python -m net.train data.npz
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
 
     from onward.cli.convert import check_output, require
     from onward.training.export import to_torch_package
-    from onward.training.info import load
+    from onward.training.info.training_info import load
 
     check_output(Path(args.out))
     require("torch")
@@ -51,8 +51,8 @@ def _continued(trainable: Trainable, path: str | None) -> Trainable | Trainer:
     """As it is in a checkpoint, if there is one."""
     if path is None:
         return trainable
-    from onward.training import checkpoint
-    from onward.training.trainer import Trainer
+    from onward.training.runtime import checkpoint
+    from onward.training.runtime.trainer import Trainer
 
     trainer = Trainer(trainable)
     checkpoint.load(path, trainer)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
-from onward.canon.trained import is_trained, mark_weights
+from onward.graph.trained import is_trained, mark_weights
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source

@@ -121,7 +121,7 @@ class List(argparse.Action):
         from rich.console import Console
         from rich.table import Table
 
-        from onward.verification import runners
+        from onward import runners
 
         runners.load_all()
         table = Table("runner", "installed", "what it is", "modes")

@@ -15,7 +15,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError
-from onward.hub.held import SMALLEST, hold, location_of
+from onward.hub.large_tensors import SMALLEST, hold, location_of
 from onward.hub.tensors import embed, read_sparse, read_tensor, tensors_in
 from onward.hub.types import read_type
 from onward.hub.weights import Weights

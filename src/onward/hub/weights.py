@@ -11,7 +11,7 @@ import numpy.typing as npt
 import onnx
 
 from onward.errors import InvalidModelError
-from onward.hub.held import Held, raw
+from onward.hub.large_tensors import Held, raw
 from onward.hub.stored import Source
 from onward.hub.wire import EMBEDDED
 from onward.hub.wording import quote, string_map

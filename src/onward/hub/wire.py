@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from onward.hub.held import MARK, SMALLEST, location_of, raw
+from onward.hub.large_tensors import MARK, SMALLEST, location_of, raw
 
 EMBEDDED = "\0"
 """The location given to weights that stay in the model's own file: no path can be this."""

@@ -9,7 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.errors import ConversionError
-from onward.hub.held import Held, held_by, held_in
+from onward.hub.large_tensors import Held, held_by, held_in
 from onward.hub.tensors import SparseTensor, Store, write_tensor
 from onward.hub.types import write_type
 from onward.hub.wording import quote, write_map

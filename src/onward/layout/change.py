@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.known import Dim, Known, dims_of
+from onward.graph.known import Dim, Known, dims_of
 from onward.layout.orders import Layout, Order, identity
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from onward.canon.names import Names
-from onward.canon.walk import all_graphs, inner_graphs
 from onward.errors import OnwardError, UnsupportedError
+from onward.graph.names import Names
+from onward.graph.walk import all_graphs, inner_graphs
 from onward.layout.change import is_plain
 from onward.layout.mark import Marked
 from onward.layout.orders import RANKS, Layout, Order

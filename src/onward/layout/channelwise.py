@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.names import Names
-from onward.canon.origin import copy_origin
-from onward.canon.walk import all_nodes
+from onward.graph.names import Names
+from onward.graph.origin import copy_origin
+from onward.graph.walk import all_nodes
 from onward.layout.change import constant
 from onward.layout.constants import Constants
 from onward.layout.orders import RANKS, to_first

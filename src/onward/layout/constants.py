@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.names import Names
-from onward.canon.trained import inherit
+from onward.graph.names import Names
+from onward.graph.trained import inherit
 from onward.layout.change import Array, constant
 from onward.layout.orders import Order
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import onnx_ir as ir
 
-from onward.canon.known import Known
+from onward.graph.known import Known
 from onward.layout.change import Aligned, Change, constant, is_plain
 from onward.layout.meanings import Meanings, change_of, has_layout, main_tensor, permutation
 from onward.layout.orders import Layout, Order, between

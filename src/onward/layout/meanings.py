@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import onnx_ir as ir
 
-from onward.canon.known import Known, dims_of
+from onward.graph.known import Known, dims_of
 from onward.layout.change import Case, Change, Fixed, constant
 from onward.layout.orders import MOVABLE, Layout, Order, identity, order_of, to_first, to_last
 from onward.layout.reshapes import split_order

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from onward.canon.constants import plain_constants
-from onward.canon.infer import infer
 from onward.canon.inline import inline
-from onward.canon.known import Known
-from onward.canon.origin import KEY as ORIGIN
-from onward.canon.trained import record, recorded
 from onward.canon.upgrade import upgrade
-from onward.canon.walk import all_nodes
 from onward.errors import UnsupportedError
+from onward.graph.constants import plain_constants
+from onward.graph.infer import infer
+from onward.graph.known import Known
+from onward.graph.origin import KEY as ORIGIN
+from onward.graph.trained import record, recorded
+from onward.graph.walk import all_nodes
 from onward.layout.channels_last import Moved, drop_defaults, relayout
 from onward.layout.channelwise import lift, lower
 from onward.layout.constants import KEY

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import onnx_ir as ir
 
-from onward.canon.known import dims_of
+from onward.graph.known import dims_of
 from onward.layout.maxflow import SINK, SOURCE, Network
 from onward.layout.orders import Layout, Order, moves_nothing
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.known import Dim, dims_of
-from onward.canon.names import Names
-from onward.canon.origin import copy_origin, mark_origin
 from onward.errors import UnsupportedError
+from onward.graph.known import Dim, dims_of
+from onward.graph.names import Names
+from onward.graph.origin import copy_origin, mark_origin
 from onward.layout.change import Aligned, Array, Change, Picked, constant, is_plain
 from onward.layout.constants import Constants
 from onward.layout.mark import Mark, Marked, aligned_order, stored_permutation

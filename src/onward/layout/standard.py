@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onward.canon.names import Names
-from onward.canon.origin import copy_origin
-from onward.canon.walk import all_nodes
+from onward.graph.names import Names
+from onward.graph.origin import copy_origin
+from onward.graph.walk import all_nodes
 from onward.layout.orders import arranged, to_first, to_last
 from onward.layout.roles import DOMAIN, IMAGE_OPS
 

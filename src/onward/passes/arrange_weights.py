@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.trained import inherit, reads_weight, role
-from onward.canon.walk import all_graphs
+from onward.graph.replace import constant, is_op, only_user
+from onward.graph.trained import inherit, reads_weight, role
+from onward.graph.walk import all_graphs
 from onward.passes.fold_constants import EVALUATE, Array, stand_in
-from onward.passes.rewrite import constant, is_op, only_user
 
 REARRANGEMENTS = ("Reshape", "Transpose", "Unsqueeze", "Squeeze")
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.trained import MARK, role
-from onward.canon.walk import all_graphs
-from onward.canon.weight_names import is_automatic
+from onward.graph.trained import MARK, role
+from onward.graph.walk import all_graphs
+from onward.graph.weight_names import is_automatic
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LIMIT = 4096

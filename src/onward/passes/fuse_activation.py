@@ -7,9 +7,9 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.passes.facts import Facts, Number
+from onward.graph.facts import Facts, Number
+from onward.graph.replace import graphs, is_op, made_by, new_node, take_over
 from onward.passes.products import factors, is_close, scalar, without_factors
-from onward.passes.rewrite import graphs, is_op, made_by, new_node, take_over
 
 _TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 

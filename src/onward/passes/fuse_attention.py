@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from onward.passes.facts import Facts, Number, Term, multiply, root
-from onward.passes.masks import hides, is_causal, is_causal_bias, is_finite
-from onward.passes.products import scalar, without_factors
-from onward.passes.rewrite import (
+from onward.graph.facts import Facts, Number, Term, multiply, root
+from onward.graph.replace import (
     DOMAIN,
     graphs,
     is_op,
@@ -25,6 +23,8 @@ from onward.passes.rewrite import (
     shape_of,
     take_over,
 )
+from onward.passes.masks import hides, is_causal, is_causal_bias, is_finite
+from onward.passes.products import scalar, without_factors
 
 _FLOATS = {ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
 

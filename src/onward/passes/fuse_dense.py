@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onward.canon.known import dims_of
-from onward.passes.rewrite import graphs, made_by, new_node, only_user, take_over
+from onward.graph.known import dims_of
+from onward.graph.replace import graphs, made_by, new_node, only_user, take_over
 
 
 def fuse_dense(model: ir.Model) -> int:

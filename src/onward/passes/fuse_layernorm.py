@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onward.passes.facts import Facts
+from onward.graph.facts import Facts
+from onward.graph.replace import constant, graphs, is_op, made_by, new_node, only_user, shape_of, take_over
 from onward.passes.products import scalar
-from onward.passes.rewrite import constant, graphs, is_op, made_by, new_node, only_user, shape_of, take_over
 
 
 def fuse_layernorm(model: ir.Model) -> int:

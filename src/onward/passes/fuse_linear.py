@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onward.passes.rewrite import (
+from onward.graph.replace import (
     DOMAIN,
     constant,
     graphs,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from onward.passes.rewrite import constant, graphs, made_by, new_node, only_user, shape_of, take_over
+from onward.graph.replace import constant, graphs, made_by, new_node, only_user, shape_of, take_over
 
 LAYER_NORM_SINCE = 17
 

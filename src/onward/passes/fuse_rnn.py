@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.origin import origin
-from onward.canon.trained import is_trained
 from onward.errors import InvalidModelError
-from onward.passes.facts import Facts
-from onward.passes.rewrite import (
+from onward.graph.facts import Facts
+from onward.graph.origin import origin
+from onward.graph.replace import (
     DOMAIN,
     constant,
     graphs,
@@ -30,6 +29,7 @@ from onward.passes.rewrite import (
     remove_unread,
     take_over,
 )
+from onward.graph.trained import is_trained
 from onward.passes.rows import Rows, as_value, cut, reordered, row_count, stacked_rows, stacked_value
 from onward.spec.rnn import GATES, recurrence
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onward.canon.origin import origin
-from onward.canon.walk import all_nodes, inner_graphs
 from onward.errors import InvalidModelError, UnsupportedError
-from onward.passes.rewrite import DOMAIN, graphs, new_node, take_over
+from onward.graph.origin import origin
+from onward.graph.replace import DOMAIN, graphs, new_node, take_over
+from onward.graph.walk import all_nodes, inner_graphs
 
 
 def enclose_gradients(model: ir.Model) -> int:

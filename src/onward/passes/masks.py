@@ -7,8 +7,8 @@ import math
 import numpy as np
 import onnx_ir as ir
 
-from onward.passes.facts import Facts, Number
-from onward.passes.rewrite import constant, made_by
+from onward.graph.facts import Facts, Number
+from onward.graph.replace import constant, made_by
 
 LARGEST = 1 << 22
 """The most elements of a constant mask that are looked at."""

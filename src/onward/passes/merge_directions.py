@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from onward.passes.rewrite import constant, graphs, ints, is_op, made_by, new_node, only_user, permutation, take_over
+from onward.graph.replace import constant, graphs, ints, is_op, made_by, new_node, only_user, permutation, take_over
 from onward.spec.rnn import GATES
 
 

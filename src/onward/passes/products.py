@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onward.passes.facts import Facts, Number, multiply
-from onward.passes.rewrite import made_by, only_user, shape_of
+from onward.graph.facts import Facts, Number, multiply
+from onward.graph.replace import made_by, only_user, shape_of
 
 DEPTH = 4
 

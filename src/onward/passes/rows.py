@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.trained import inherit, role
-from onward.passes.facts import Facts
-from onward.passes.rewrite import constant, made_by
+from onward.graph.facts import Facts
+from onward.graph.replace import constant, made_by
+from onward.graph.trained import inherit, role
 
 DEPTH = 12
 Array = np.ndarray[Any, Any]

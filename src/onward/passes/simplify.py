@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.origin import copy_origin
-from onward.canon.walk import all_nodes
+from onward.graph.origin import copy_origin
+from onward.graph.walk import all_nodes
 
 MOST_PARTS = 4096
 """Parts that a value is split into at most: an input of a few bytes may declare any length."""

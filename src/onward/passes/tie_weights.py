@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.trained import is_trained
-from onward.passes.rewrite import constant, graphs, is_op, new_node
+from onward.graph.replace import constant, graphs, is_op, new_node
+from onward.graph.trained import is_trained
 
 ROWS = 4096
 """Rows that are compared at a time."""

@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.coverage import BACKENDS, coverage, split
-from onward.canon.walk import all_nodes
+from onward.graph.walk import all_nodes
 from onward.hub.tensors import SparseTensor
 from onward.model import Model
 

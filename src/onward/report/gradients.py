@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 
 from onward.report.coverage import versions
-from onward.training.coverage import WORDS, gradient_status, is_marked
+from onward.training.autodiff.coverage import WORDS, gradient_status, is_marked
 from onward.writing import write_text
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from onward.errors import OnwardError
+from onward.runners import find
 from onward.scoreboard.catalog import FAMILIES
+from onward.scoreboard.exceptions import EXCEPTIONS
 from onward.scoreboard.run import Run
 from onward.scoreboard.store import STATUSES, Result
 from onward.scoreboard.types import leaf
-from onward.verification.exceptions import EXCEPTIONS
-from onward.verification.runners import find
 from onward.writing import write_text
 
 FORMAT = 1

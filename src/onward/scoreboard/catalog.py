@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from onward.verification import suite
-from onward.verification.exceptions import EXCEPTIONS, RANDOM
+from onward.scoreboard import suite
+from onward.scoreboard.exceptions import EXCEPTIONS, RANDOM
 
 FAMILIES = {
     "node": "one op of ai.onnx each",

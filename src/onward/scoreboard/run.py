@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onward.errors import OnwardError
+from onward.runners import RUNNERS, find, load_all
 from onward.scoreboard import dtypes, pool, work
 from onward.scoreboard.catalog import Test, tests
 from onward.scoreboard.dtypes import Cell
 from onward.scoreboard.store import Result, Status, Store, What, versions
-from onward.verification.runners import RUNNERS, find, load_all
 
 RESULTS = "results.jsonl"
 MAKING_SECONDS = 120.0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import onward
-from onward.verification.runners import find
+from onward.runners import find
 
 What = Literal["suite", "unknown", "dtypes"]
 WHAT: tuple[What, ...] = get_args(What)

@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TypeProto, ValueInfoProto, helper
 
+from onward.scoreboard import suite
 from onward.scoreboard.types import COMMON, kind_of, leaf
-from onward.verification import suite
 
 FLOAT = onnx.TensorProto.FLOAT
 LARGEST = 20_000

@@ -14,14 +14,13 @@ import numpy as np
 import onnx
 
 from onward.errors import OnwardError
-from onward.scoreboard import dtypes
+from onward.runners import find
+from onward.scoreboard import dtypes, suite
 from onward.scoreboard.dtypes import Cell
 from onward.scoreboard.pool import Work
 from onward.scoreboard.store import Status, What
 from onward.scoreboard.types import leaf
-from onward.verification import suite
 from onward.verification.compare import compare, differences
-from onward.verification.runners import find
 
 DOUBLE = ("double", "complex128")
 LONGEST = 300

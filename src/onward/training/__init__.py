@@ -3,18 +3,18 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onward.training.adapters import lora
-    from onward.training.capture import from_torch
-    from onward.training.capture_keras import from_keras
-    from onward.training.capture_tensorflow import from_tensorflow
-    from onward.training.ctc import CTC
-    from onward.training.derivatives import gradient
-    from onward.training.embed import OnnxLoss, OnnxOptimizer
+    from onward.training.autodiff.derivatives import gradient
+    from onward.training.capture.keras import from_keras
+    from onward.training.capture.tensorflow import from_tensorflow
+    from onward.training.capture.torch import from_torch
     from onward.training.export import to_torch_package
-    from onward.training.groups import Group
-    from onward.training.info import load
-    from onward.training.info_check import check
-    from onward.training.losses import (
+    from onward.training.info.check import check
+    from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
+    from onward.training.info.training_info import load
+    from onward.training.recipe.adapters import lora
+    from onward.training.recipe.ctc import CTC
+    from onward.training.recipe.groups import Group
+    from onward.training.recipe.losses import (
         L1,
         BinaryCrossEntropy,
         CrossEntropy,
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
         Penalty,
         Term,
     )
-    from onward.training.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
-    from onward.training.schedules import Constant, Cosine, Linear, Steps, Warmup
-    from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum
+    from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
+    from onward.training.recipe.schedules import Constant, Cosine, Linear, Steps, Warmup
+    from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
+    from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable, prepare
-    from onward.training.trainer import Trainer
 
 _HOMES = {
-    "adapters": ("lora",),
-    "capture": ("from_torch",),
-    "capture_keras": ("from_keras",),
-    "capture_tensorflow": ("from_tensorflow",),
-    "ctc": ("CTC",),
-    "derivatives": ("gradient",),
-    "embed": ("OnnxLoss", "OnnxOptimizer"),
+    "recipe.adapters": ("lora",),
+    "capture.torch": ("from_torch",),
+    "capture.keras": ("from_keras",),
+    "capture.tensorflow": ("from_tensorflow",),
+    "recipe.ctc": ("CTC",),
+    "autodiff.derivatives": ("gradient",),
+    "recipe.user_models": ("OnnxLoss", "OnnxOptimizer"),
     "export": ("to_torch_package",),
-    "groups": ("Group",),
-    "info": ("load",),
-    "info_check": ("check",),
-    "losses": (
+    "recipe.groups": ("Group",),
+    "info.training_info": ("load",),
+    "info.check": ("check",),
+    "recipe.losses": (
         "BinaryCrossEntropy",
         "CrossEntropy",
         "Huber",
@@ -54,11 +54,11 @@ _HOMES = {
         "Penalty",
         "Term",
     ),
-    "optimizers": ("LAMB", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"),
-    "schedules": ("Constant", "Cosine", "Linear", "Steps", "Warmup"),
-    "standard": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
+    "recipe.optimizers": ("LAMB", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"),
+    "recipe.schedules": ("Constant", "Cosine", "Linear", "Steps", "Warmup"),
+    "info.preview_ops": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
     "trainable": ("Trainable", "prepare"),
-    "trainer": ("Trainer",),
+    "runtime.trainer": ("Trainer",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

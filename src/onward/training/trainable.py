@@ -13,23 +13,23 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from onward.canon.build import Builder, Tensor
-from onward.canon.trained import is_trained
 from onward.errors import OnwardError
+from onward.graph.build import Builder, Tensor
+from onward.graph.held_weights import lift_constants
+from onward.graph.trained import is_trained
 from onward.model import Model, load
-from onward.training.adapters import Adapter, LoRA, add_adapters
-from onward.training.autodiff import gradients
-from onward.training.derivatives import named
-from onward.training.embed import OnnxLoss, OnnxOptimizer
-from onward.training.groups import Group, NoDecay, Rule, matches, rules
-from onward.training.losses import LOSSES, Dims, Loss, Penalty, Term, loss_named
-from onward.training.modes import training_mode
-from onward.training.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, initial, optimizer_named
-from onward.training.parameters import Choice, choose
-from onward.training.precision import refuse_mixed_precision
-from onward.training.prepare_graph import constant_weights, differentiable, lower_for_gradients
-from onward.training.schedules import Schedule
-from onward.training.weights import lift_constants
+from onward.training.autodiff.derivatives import named
+from onward.training.autodiff.prepare_graph import constant_weights, differentiable, lower_for_gradients
+from onward.training.autodiff.reverse import gradients
+from onward.training.recipe.adapters import Adapter, LoRA, add_adapters
+from onward.training.recipe.groups import Group, NoDecay, Rule, matches, rules
+from onward.training.recipe.losses import LOSSES, Dims, Loss, Penalty, Term, loss_named
+from onward.training.recipe.modes import training_mode
+from onward.training.recipe.optimizers import AVERAGE, Averaged, Clipped, Moment, Optimizer, initial, optimizer_named
+from onward.training.recipe.parameters import Choice, choose
+from onward.training.recipe.precision import refuse_mixed_precision
+from onward.training.recipe.schedules import Schedule
+from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
 
 LOSS = "onward.loss"
 LEARNING_RATE = "onward.lr"
@@ -126,7 +126,7 @@ class Trainable:
         gives parameters random numbers. `external_data`: weights and state go to a file beside it, as they do if they
         are too large for one file.
         """
-        from onward.training.info import save
+        from onward.training.info.training_info import save
 
         save(self, path, symbolic=symbolic, scratch=scratch, external_data=external_data)
 

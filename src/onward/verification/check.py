@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from onward import runners
 from onward.errors import NotVerifiedWarning, OnwardError, RunFailure, UnsupportedError, VerificationError
 from onward.gate.budget import SECONDS, within
 from onward.model import Model
-from onward.verification import runners
+from onward.runners import Inputs, Outputs, Run, failures
+from onward.runners.undisturbed import undisturbed
 from onward.verification.pairs import by_names_of
 from onward.verification.results import Report
-from onward.verification.runners import Inputs, Outputs, Run, failures
 from onward.verification.sides import Side
-from onward.verification.undisturbed import undisturbed
 from onward.verification.verify import verify
 
 REFEREES = ("onnxruntime", "reference")

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from onward.verification.layout import layout_difference, plausible
+from onward.runners import Outputs
+from onward.verification.axis_order import layout_difference, plausible
 from onward.verification.metrics import (
     INCOMPARABLE,
     Array,
@@ -24,7 +25,6 @@ from onward.verification.metrics import (
 )
 from onward.verification.pairs import By, Pair, anywhere, pairs
 from onward.verification.results import Kind, Metrics, OutputResult, Tolerance
-from onward.verification.runners import Outputs
 
 __all__ = ["Array", "Error", "Outputs", "compare", "differences", "floor", "measure"]
 

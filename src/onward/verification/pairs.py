@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from onward.runners import Outputs
 from onward.verification.metrics import Array
 from onward.verification.results import Kind
-from onward.verification.runners import Outputs
 
 By = Literal["name", "position"]
 

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 
 import onnx
 
+from onward import runners
 from onward.errors import OnwardError
+from onward.formats import is_artifact, open_artifact
 from onward.model import Model, load
-from onward.verification import runners
-from onward.verification.artifacts import is_artifact, open_artifact
-from onward.verification.files import load_to_run
-from onward.verification.isolate import isolated
-from onward.verification.runners import Inputs, Outputs, Run
+from onward.runners import Inputs, Outputs, Run
+from onward.runners.files import load_to_run
+from onward.runners.isolate import isolated
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Model
 

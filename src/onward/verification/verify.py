@@ -13,20 +13,20 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import onnx
 
-from onward.canon.walk import all_nodes
+from onward import runners
 from onward.errors import OnwardError, RunFailure, UnsupportedError, UntrustedError
 from onward.gate import trusting
+from onward.graph.walk import all_nodes
 from onward.model import Model
-from onward.verification import bisect as search
-from onward.verification import runners
+from onward.runners import RUNNERS, Inputs, Outputs, Run
 from onward.verification.compare import compare, tolerance
-from onward.verification.data import DataSet, accepts, data_sets
+from onward.verification.data.sets import DataSet, accepts, data_sets
 from onward.verification.environment import environment
+from onward.verification.locate import bisect as search
+from onward.verification.locate.reduce import reduce
 from onward.verification.metrics import FILL, Array, Error, is_float, rms
-from onward.verification.noise import Noise, measure_noise, quantized_outputs
-from onward.verification.reduce import reduce
+from onward.verification.noise.spread import Noise, measure_noise, quantized_outputs
 from onward.verification.results import OutputResult, Report, SideResult, Trial
-from onward.verification.runners import RUNNERS, Inputs, Outputs, Run
 from onward.verification.sides import Options, Side, Source, label, open_side, read
 
 Progress = Callable[[str], None]

@@ -159,7 +159,7 @@ def test_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_objects_are_verified_by_what_they_predict() -> None:
     """A classifier gives labels and probabilities, on both sides."""
-    from onward.verification.artifacts import open_object
+    from onward.formats import open_object
     from onward.verification.sides import Side
 
     for model, convert in (

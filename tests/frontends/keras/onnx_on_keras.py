@@ -7,8 +7,8 @@ import numpy as np
 import onnxruntime
 
 from any_processor import computed
+from onward.formats.keras import structure_of
 from onward.frontends.keras.convert import from_keras
-from onward.verification.artifacts.keras import structure_of
 
 
 def check(model: Any, *inputs: Any, rtol: float = 2e-5) -> list[str]:

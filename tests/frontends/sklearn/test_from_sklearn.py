@@ -30,11 +30,11 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 import onward
 from onward.errors import InvalidDataError, InvalidModelError, OnwardError, UnsupportedError, VerificationError
+from onward.formats.sklearn import available
+from onward.formats.tables import feeds, shortened
 from onward.frontends.sklearn.convert import differing, expected_of, from_sklearn
 from onward.frontends.sklearn.registry import RULES
-from onward.verification.artifacts.sklearn import available
-from onward.verification.runners.onnxruntime import prepare
-from onward.verification.tables import feeds, shortened
+from onward.runners.onnxruntime import prepare
 
 RNG = np.random.default_rng(7)
 X, LABELS = battery.matrix(RNG, 120)
@@ -216,7 +216,7 @@ ON_TO_TORCH = [
 @pytest.mark.parametrize("name", ON_TO_TORCH)
 def test_pytorch_says_the_same(name: str, float32: bool) -> None:
     pytest.importorskip("torch")
-    from onward.verification.runners.torch import prepare as in_torch
+    from onward.runners.torch import prepare as in_torch
 
     case = battery.case(name, float32=float32)
     methods = available(case.estimator)
@@ -233,7 +233,7 @@ def test_pytorch_says_the_same(name: str, float32: bool) -> None:
 
 def test_strings_go_on_to_pytorch() -> None:
     pytest.importorskip("torch")
-    from onward.verification.runners.torch import prepare as in_torch
+    from onward.runners.torch import prepare as in_torch
 
     table, fresh = frame(120, 0), frame(40, 1)
     estimator = mixed().fit(table, WORDS[LABELS])

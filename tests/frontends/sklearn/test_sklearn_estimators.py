@@ -3,7 +3,7 @@
 import pytest
 import sklearn_battery as battery
 
-from onward.frontends.sklearn.borrow import REFUSED
+from onward.frontends.sklearn.from_skl2onnx import REFUSED
 
 
 @pytest.mark.parametrize("name", battery.names())

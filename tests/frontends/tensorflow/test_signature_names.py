@@ -15,8 +15,8 @@ import onward
 from onward.backends.tensorflow.convert import generate
 from onward.backends.tensorflow.saved_model import signature_names, write_saved_model
 from onward.backends.tensorflow.tflite import generate_for_tflite, write_tflite
-from onward.verification.artifacts import open_artifact
-from onward.verification.artifacts.saved_model import open_function
+from onward.formats import open_artifact
+from onward.formats.saved_model import open_function
 
 NAMES = [("CDR1", "HLA"), ("HLA", "CDR3.b"), ("z/A", "a-B"), ("1st", ".B")]
 X, Y = np.full((2, 3), 1.0, np.float32), np.full((2, 3), 5.0, np.float32)

@@ -13,7 +13,7 @@ from tensorflow.lite.python import schema_py_generated as schema
 
 from onward.frontends.tflite.convert import from_tflite
 from onward.frontends.tflite.read import DTYPES
-from onward.verification.runners.onnxruntime import session
+from onward.runners.onnxruntime import session
 
 NUMBERS = {str(dtype.numpy()): number for number, dtype in DTYPES.items()} | {"object": 5}
 """The schema's number of a dtype."""

@@ -9,8 +9,8 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
-from onward.canon.infer import DECLARED
-from onward.canon.weight_names import is_automatic
+from onward.graph.infer import DECLARED
+from onward.graph.weight_names import is_automatic
 
 LONGEST = 40
 """Characters of a name of the file that becomes a variable."""

@@ -21,10 +21,10 @@ from onward.backends.emit.names import has_scope, path_of, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Define, Do, Group, Keyword, Scope, Statement
 from onward.backends.emit.target import Target
 from onward.backends.emit.weights import Part, Weights, text
-from onward.canon.origin import origin
-from onward.canon.trained import role
-from onward.canon.weight_names import is_automatic
 from onward.errors import ConversionError, OnwardError, UnsupportedError
+from onward.graph.origin import origin
+from onward.graph.trained import role
+from onward.graph.weight_names import is_automatic
 from onward.hub.stored import in_place
 
 Array = np.ndarray[Any, Any]

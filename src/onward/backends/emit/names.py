@@ -11,7 +11,7 @@ from functools import lru_cache
 import onnx_ir as ir
 
 from onward.backends.emit.statements import Scope
-from onward.canon.walk import all_nodes
+from onward.graph.walk import all_nodes
 
 MAX_DEPTH = 16
 """Deeper module paths are flattened: no person nests modules like that."""

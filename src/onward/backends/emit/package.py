@@ -26,10 +26,10 @@ from onward.backends.emit.statements import Scope
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function
 from onward.backends.emit.weights import Tensor, Weights
-from onward.canon.walk import all_nodes
-from onward.canon.weight_names import holds_parameters, signature
 from onward.errors import ConversionError, OnwardError
 from onward.gate import remember
+from onward.graph.walk import all_nodes
+from onward.graph.weight_names import holds_parameters, signature
 from onward.writing import new_folder
 
 Trainable = bool | str | Iterable[str]
@@ -66,10 +66,9 @@ class Source:
 @cache
 def load_rules(backend: str) -> None:
     """Import every family of a backend, so that its rules are registered; none of them needs the framework itself."""
-    package = importlib.import_module(f"onward.backends.{backend}")
+    package = importlib.import_module(f"onward.backends.{backend}.rules")
     for info in pkgutil.iter_modules(package.__path__):
-        if not info.ispkg and info.name != "load":
-            importlib.import_module(f"onward.backends.{backend}.{info.name}")
+        importlib.import_module(f"{package.__name__}.{info.name}")
 
 
 @contextmanager

@@ -15,8 +15,8 @@ import onnx_ir as ir
 from onward.backends.emit.expr import Expr, Weight, render
 from onward.backends.emit.names import path_of, scope_of
 from onward.backends.emit.statements import Scope
-from onward.canon.trained import role
-from onward.canon.weight_names import Signature, is_automatic, is_named
+from onward.graph.trained import role
+from onward.graph.weight_names import Signature, is_automatic, is_named
 from onward.hub.stored import in_place
 from onward.hub.types import FLOATING
 

@@ -22,15 +22,15 @@ from onward.backends.emit.weights import Tensor
 from onward.backends.keras.module import Builder, LayerWriter, Names
 from onward.backends.keras.parts import Piece, Tangled, absorbed, cut
 from onward.backends.keras.target import KerasTarget
-from onward.backends.tensorflow.casts import checked, compute_elsewhere
 from onward.backends.tensorflow.convert import RUNTIME, channels_last
 from onward.backends.tensorflow.convert import load_rules as load_tensorflow
 from onward.backends.tensorflow.kernels import TENSORFLOW as TENSORFLOW_KERNELS
+from onward.backends.tensorflow.missing_kernels import checked, compute_elsewhere
 from onward.backends.tensorflow.saved_model import argument_names
 from onward.backends.tensorflow.target import DTYPES, tf
 from onward.backends.tensorflow.target import TARGET as TENSORFLOW
 from onward.errors import UnsupportedError
-from onward.hub.garbage import no_garbage_collection
+from onward.hub.collector import no_garbage_collection
 from onward.layout.channels_last import Moved
 from onward.model import Model
 

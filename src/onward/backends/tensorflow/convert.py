@@ -15,15 +15,15 @@ from onward.backends.emit.regions import split
 from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Weights
-from onward.backends.tensorflow.casts import Cast, Kernels, checked, compute_elsewhere
 from onward.backends.tensorflow.kernels import TENSORFLOW as TENSORFLOW_KERNELS
+from onward.backends.tensorflow.missing_kernels import Cast, Kernels, checked, compute_elsewhere
 from onward.backends.tensorflow.module import ModuleWriter
 from onward.backends.tensorflow.target import DTYPES, TARGET
-from onward.canon.pipeline import canonical
-from onward.hub.garbage import no_garbage_collection
+from onward.hub.collector import no_garbage_collection
 from onward.layout.channels_last import Moved, to_channels_last
 from onward.layout.roles import DOMAIN, TENSORFLOW
 from onward.model import Model
+from onward.passes.pipelines import canonical
 
 if TYPE_CHECKING:
     pass

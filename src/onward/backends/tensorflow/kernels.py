@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onward.backends.tensorflow.casts import Kernels
+from onward.backends.tensorflow.missing_kernels import Kernels
 
 _D = ir.DataType
 _EVERY = frozenset(_D) - {_D.UNDEFINED}

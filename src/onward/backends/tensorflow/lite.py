@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.tensorflow.owned import GRID, LARGEST
-from onward.canon.names import Names
+from onward.backends.tensorflow.layer_weights import GRID, LARGEST
+from onward.graph.names import Names
+from onward.graph.replace import DOMAIN, constant, graphs, is_op, made_by, new_node, remove_unread, shape_of, take_over
 from onward.passes.fold_constants import fold_constants
 from onward.passes.pipelines import idioms
-from onward.passes.rewrite import DOMAIN, constant, graphs, is_op, made_by, new_node, remove_unread, shape_of, take_over
 from onward.spec.cast import INTEGER_RANGES
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 
 from onward.backends.tensorflow.target import DTYPES
-from onward.canon.infer import infer
 from onward.errors import OnwardError, UnsupportedError
+from onward.graph.infer import infer
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source

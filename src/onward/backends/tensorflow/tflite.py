@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.tensorflow.casts import advice
 from onward.backends.tensorflow.convert import Trainable, generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
 from onward.backends.tensorflow.lite import carry_grids, pad_pools
+from onward.backends.tensorflow.missing_kernels import advice
 from onward.backends.tensorflow.saved_model import SIGNATURE, signature_names, traced
 from onward.errors import OnwardError, UnsupportedError
 

@@ -16,9 +16,9 @@ from onward.backends.emit.weights import Weights
 from onward.backends.torch.as_module import as_module
 from onward.backends.torch.module import ModuleWriter
 from onward.backends.torch.target import DTYPES, TARGET
-from onward.canon.pipeline import canonical
-from onward.hub.garbage import no_garbage_collection
+from onward.hub.collector import no_garbage_collection
 from onward.model import Model
+from onward.passes.pipelines import canonical
 
 if TYPE_CHECKING:
     pass

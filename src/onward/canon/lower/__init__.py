@@ -13,14 +13,14 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.canon.defaults import fill_nodes
-from onward.canon.infer import Answers, Inference
 from onward.canon.inline import Inliner
 from onward.canon.lower.bodies import Definition, body_of, captured_by, definition, nodes_in
 from onward.canon.lower.registry import DIALECT, LOWERINGS
-from onward.canon.origin import mark_origin
 from onward.canon.upgrade import ML, upgrade_node
-from onward.canon.upgrade.rewrite import Rewriter
-from onward.canon.walk import all_nodes, inner_graphs
+from onward.graph.infer import Answers, Inference
+from onward.graph.origin import mark_origin
+from onward.graph.rewriter import Rewriter
+from onward.graph.walk import all_nodes, inner_graphs
 
 __all__ = ["LOWERINGS", "has_foreign", "has_unruled", "key_of", "load_lowerings", "lower", "lower_foreign"]
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import onnx
 import onnx_ir as ir
 
-from onward.canon.infer_bodies import kind_of
-from onward.canon.walk import all_nodes, inner_graphs
+from onward.graph.infer_bodies import kind_of
+from onward.graph.walk import all_nodes, inner_graphs
 from onward.hub.types import write_type
 
 RANKS = range(7)

@@ -7,8 +7,8 @@ import onnx_ir as ir
 from onward.canon.lower.microsoft_fused import MS, added
 from onward.canon.lower.microsoft_matmul import worth
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, dims, input_of, is_used, needed, rank, require, take
 from onward.errors import UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, dims, input_of, is_used, needed, rank, require, take
 
 FILTER = -10000.0
 """What is added to the scores of masked places, unless the node says otherwise."""

@@ -5,8 +5,8 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, input_of, needed, rank, take
 from onward.errors import UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, input_of, needed, rank, take
 
 MS = "com.microsoft"
 

@@ -7,8 +7,8 @@ import onnx_ir as ir
 from onward.canon.lower.microsoft_attention import length, refuse
 from onward.canon.lower.microsoft_fused import MS
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, dims, input_of, is_used, needed, rank, require, take
 from onward.errors import UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, dims, input_of, is_used, needed, rank, require, take
 
 _D = ir.DataType
 TO_THE_END = 2**31 - 1

@@ -5,8 +5,8 @@ import onnx_ir as ir
 from onward.canon.lower.microsoft_fused import MS, added
 from onward.canon.lower.microsoft_matmul import worth
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, input_of, needed, require, take
 from onward.errors import UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, input_of, needed, require, take
 
 _D = ir.DataType
 

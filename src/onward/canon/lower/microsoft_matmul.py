@@ -10,9 +10,9 @@ import onnx_ir as ir
 from onward.canon.lower.microsoft_fused import MS, added
 from onward.canon.lower.quantize import as_float, requantized, rows
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, dims, input_of, needed, rank, require, take
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.gate.bounds import check_room
+from onward.graph.rewriter import Rewriter, describe, dims, input_of, needed, rank, require, take
 
 Array = npt.NDArray[Any]
 

@@ -5,7 +5,7 @@ import onnx_ir as ir
 
 from onward.canon.lower.microsoft_fused import MS, added
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, input_of, is_used, needed, take
+from onward.graph.rewriter import Rewriter, input_of, is_used, needed, take
 
 EPSILON = 1e-12
 """What the joined ops add to the variance by default."""

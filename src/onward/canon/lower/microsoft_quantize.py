@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from onward.canon.lower.microsoft_fused import MS, channels_first, channels_last
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, input_of, needed, rank, take
+from onward.graph.rewriter import Rewriter, input_of, needed, rank, take
 
 Fn = Callable[[ir.Value], ir.Value]
 

@@ -4,7 +4,7 @@ import onnx_ir as ir
 
 from onward.canon.lower.microsoft_fused import MS, added
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, input_of, needed, rank, take
+from onward.graph.rewriter import Rewriter, input_of, needed, rank, take
 
 
 @lowering(f"{MS}::Trilu")

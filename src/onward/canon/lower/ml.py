@@ -11,8 +11,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, dims, needed, rank, require, take
 from onward.errors import UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, dims, needed, rank, require, take
 
 _D = ir.DataType
 

@@ -12,9 +12,9 @@ import onnx_ir as ir
 
 from onward.canon.lower.ml import as_float, as_rows, kernel, transformed, weight
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, needed, require, take
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.gate.bounds import check_room
+from onward.graph.rewriter import Rewriter, describe, needed, require, take
 
 Floats = npt.NDArray[np.float32]
 Names = Sequence[int] | Sequence[str]

@@ -4,8 +4,8 @@ import onnx_ir as ir
 
 from onward.canon.lower.microsoft_fused import CONV, MS, channels_first, channels_last
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, describe, dims, input_of, needed, rank, take
 from onward.errors import UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, dims, input_of, needed, rank, take
 
 
 def as_float(x: ir.Value, op: Rewriter) -> ir.Value:

@@ -3,7 +3,7 @@
 import onnx_ir as ir
 
 from onward.canon.lower.registry import lowering
-from onward.canon.upgrade.rewrite import Rewriter, needed, take
+from onward.graph.rewriter import Rewriter, needed, take
 
 
 @lowering("Bernoulli")

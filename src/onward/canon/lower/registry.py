@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from onward.canon.upgrade.rewrite import Rewriter
+from onward.graph.rewriter import Rewriter
 from onward.registry import Registry
 
 Lowering = Callable[[ir.Node, Rewriter], None]

@@ -11,7 +11,6 @@ from functools import cache
 import onnx
 import onnx_ir as ir
 
-from onward.canon.origin import mark_origin
 from onward.canon.upgrade import (
     activation,
     control_flow,
@@ -28,10 +27,11 @@ from onward.canon.upgrade import (
     signal,
 )
 from onward.canon.upgrade.registry import ENTRIES, Entry
-from onward.canon.upgrade.rewrite import DIALECT, Rewriter, describe
-from onward.canon.upgrade.types import infer_types
-from onward.canon.walk import all_nodes
 from onward.errors import ConversionError, InvalidModelError, OnwardError, UnsupportedError
+from onward.graph.infer_types import infer_types
+from onward.graph.origin import mark_origin
+from onward.graph.rewriter import DIALECT, Rewriter, describe
+from onward.graph.walk import all_nodes
 
 __all__ = ["ML", "has_outdated", "newest", "upgrade", "upgrade_node"]
 

@@ -4,8 +4,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, describe, dims, is_used, needed, put, set_inputs, take
 from onward.errors import InvalidModelError
+from onward.graph.rewriter import Rewriter, describe, dims, is_used, needed, put, set_inputs, take
 
 
 @upgrade("Softmax", "LogSoftmax", "Hardmax", since=13)

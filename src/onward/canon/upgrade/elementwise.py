@@ -3,8 +3,8 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, describe, dims, needed, put, rank, set_inputs, take
 from onward.errors import InvalidModelError
+from onward.graph.rewriter import Rewriter, describe, dims, needed, put, rank, set_inputs, take
 
 FLOAT_MAX = 3.4028234663852886e38
 

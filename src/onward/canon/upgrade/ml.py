@@ -6,8 +6,8 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, describe, needed, put, require, take
 from onward.errors import UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, needed, put, require, take
 
 ML = "ai.onnx.ml"
 

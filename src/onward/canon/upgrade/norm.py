@@ -3,8 +3,8 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, describe, dims, is_used, needed, put, rank, require, take
 from onward.errors import UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, dims, is_used, needed, put, rank, require, take
 
 
 @upgrade("BatchNormalization", since=7)

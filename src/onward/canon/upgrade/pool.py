@@ -3,8 +3,8 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, describe, put, take
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, put, take
 
 
 @upgrade("GlobalLpPool", "LpPool", since=2)

@@ -3,7 +3,7 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, input_of, rank
+from onward.graph.rewriter import Rewriter, input_of, rank
 
 
 @upgrade("QuantizeLinear", "DequantizeLinear", since=13)

@@ -3,7 +3,7 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, needed, set_inputs, take
+from onward.graph.rewriter import Rewriter, needed, set_inputs, take
 
 
 @upgrade("ReduceSum", since=13)

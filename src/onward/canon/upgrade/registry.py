@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from onward.canon.upgrade.rewrite import Rewriter
+from onward.graph.rewriter import Rewriter
 
 Entry = Callable[[ir.Node, Rewriter], None]
 

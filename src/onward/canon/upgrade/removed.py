@@ -4,7 +4,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import (
+from onward.errors import InvalidModelError
+from onward.graph.rewriter import (
     Rewriter,
     describe,
     input_of,
@@ -14,7 +15,6 @@ from onward.canon.upgrade.rewrite import (
     set_inputs,
     take,
 )
-from onward.errors import InvalidModelError
 
 TO_THE_END = 2**31 - 1
 

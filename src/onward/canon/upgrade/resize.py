@@ -4,7 +4,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import (
+from onward.errors import UnsupportedError
+from onward.graph.rewriter import (
     Rewriter,
     describe,
     dims,
@@ -15,7 +16,6 @@ from onward.canon.upgrade.rewrite import (
     set_inputs,
     take,
 )
-from onward.errors import UnsupportedError
 
 
 @upgrade("Upsample", since=7)

@@ -3,7 +3,7 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, put, take
+from onward.graph.rewriter import Rewriter, put, take
 
 
 @upgrade("GRU", since=3)

@@ -3,7 +3,8 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import (
+from onward.errors import InvalidModelError
+from onward.graph.rewriter import (
     Rewriter,
     describe,
     input_of,
@@ -13,7 +14,6 @@ from onward.canon.upgrade.rewrite import (
     set_inputs,
     take,
 )
-from onward.errors import InvalidModelError
 
 
 @upgrade("Reshape", since=5)

@@ -3,7 +3,7 @@
 import onnx_ir as ir
 
 from onward.canon.upgrade.registry import upgrade
-from onward.canon.upgrade.rewrite import Rewriter, input_of, set_inputs, take
+from onward.graph.rewriter import Rewriter, input_of, set_inputs, take
 
 
 @upgrade("DFT", since=20)

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.boosting.trees import ML
 from onward.frontends.tensorflow.convert import checked_opset
+from onward.graph.build import Builder, Tensor
 from onward.model import Model
 
 ML_OPSET = 5

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.formats.boosting import lightgbm_file, opened_trees, rows
 from onward.frontends.boosting.graph import begun, both, finished, flat, labelled
 from onward.frontends.boosting.lightgbm_text import ZERO, Forest, Linear, read
 from onward.frontends.boosting.trees import AT_MOST, Array, changed, reached, scores
 from onward.frontends.decompose.special import log1p
 from onward.frontends.tensorflow.convert import OPSET
+from onward.graph.build import Builder, Tensor
 from onward.model import Model
-from onward.verification.artifacts.boosting import lightgbm_file, opened_trees, rows
 from onward.verification.check import prove_source
 
 Link = Callable[[Builder, Tensor, Mapping[str, str]], Tensor]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.formats.lightgbm_text import CATEGORICAL, parsed
 from onward.frontends.boosting.trees import Array, Tree
-from onward.verification.artifacts.lightgbm_text import CATEGORICAL, parsed
 
 DEFAULT_LEFT = 2
 """A bit of what a node decides by; those above say what is missing to it."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
+from onward.graph.build import Builder, Tensor
 
 Array = npt.NDArray[Any]
 ML = "ai.onnx.ml"

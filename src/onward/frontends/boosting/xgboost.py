@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.formats.boosting import opened_trees, rows, xgboost_file
+from onward.formats.xgboost_model import parsed, reached
 from onward.frontends.boosting.graph import begun, both, finished, flat
 from onward.frontends.boosting.trees import BELOW, Array, Tree, changed, gathered, scores
 from onward.frontends.tensorflow.convert import OPSET
+from onward.graph.build import Builder, Tensor
 from onward.model import Model
-from onward.verification.artifacts.boosting import opened_trees, rows, xgboost_file
-from onward.verification.artifacts.xgboost_model import parsed, reached
 from onward.verification.check import prove_source
 
 

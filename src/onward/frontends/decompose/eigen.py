@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from onward.canon.build import Builder, Tensor
 from onward.frontends.decompose.matrix import grid, orthogonal_columns, side, turned, wide
+from onward.graph.build import Builder, Tensor
 
 
 def singular(op: Builder, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
 from onward.frontends.decompose.loops import loop
 from onward.frontends.decompose.special import BERNOULLI, SHIFT, lgamma, wide
+from onward.graph.build import Builder, Tensor
 
 EPSILON = 1e-15
 TINY = 1e-300

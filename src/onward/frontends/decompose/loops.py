@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
-from onward.training.scan import give
+from onward.graph.build import Builder, Tensor
+from onward.graph.scan import give
 
 Round = Callable[[Tensor, Sequence[Tensor]], Sequence[Tensor]]
 """Of the number of the round and the states: the states that follow."""

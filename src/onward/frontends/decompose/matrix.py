@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.decompose.loops import loop
+from onward.graph.build import Builder, Tensor
 
 MOST_STEPS = 64
 MOST_COLUMNS = 16

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
 from onward.frontends.decompose.loops import loop
+from onward.graph.build import Builder, Tensor
 
 LANCZOS = (
     0.99999999999980993227684700473478,

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.formats.keras import has_model, loaded, output_names, recognise, structure_of
+from onward.formats.saved_model import to_array
 from onward.frontends.keras.recurrent import recurrent_layers_whole
 from onward.frontends.keras.time_distributed import steps_as_batch
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules, translated
 from onward.gate import trusting
 from onward.gate.archive import is_archive
 from onward.model import Model
-from onward.verification.artifacts.keras import has_model, loaded, output_names, recognise, structure_of
-from onward.verification.artifacts.saved_model import to_array
+from onward.runners import Inputs, Outputs, Run
+from onward.runners.undisturbed import variables_kept
 from onward.verification.check import prove_source
-from onward.verification.runners import Inputs, Outputs, Run
-from onward.verification.undisturbed import variables_kept
 
 if TYPE_CHECKING:
     from onward.training.trainable import Trainable
@@ -72,7 +72,7 @@ def from_keras(
         with trusting(trust):
             model = opened(pathlib.Path(model), compiled=training)
     if training:
-        from onward.training.capture_keras import from_keras as captured
+        from onward.training.capture.keras import from_keras as captured
 
         if opset != OPSET or allow_custom_ops:
             raise OnwardError("a model that is trained has the opset that gradients are written in, and no custom ops")

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from onward.canon.build import Tensor
 from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
+from onward.graph.build import Tensor
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from onward.canon.build import Tensor
 from onward.frontends.tensorflow.composite import COMPOSITES
-from onward.frontends.tensorflow.rnn import Activation, Layer, Series
+from onward.frontends.tensorflow.rules.rnn import Activation, Layer, Series
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
+from onward.graph.build import Tensor
 
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "SimpleRNN": (0,)}
 """Where each gate of ONNX's order stands in Keras' order."""

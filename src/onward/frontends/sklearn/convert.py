@@ -12,19 +12,19 @@ import numpy as np
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
-from onward.canon.build import Tensor
 from onward.errors import InvalidDataError, InvalidModelError, OnwardError, UnsupportedError, VerificationError
-from onward.frontends.kernels import make_runnable
-from onward.frontends.sklearn.borrow import refuse
+from onward.formats.sklearn import asked, available, in_float32, responses, rounded
+from onward.formats.tables import derived, feeds, is_frame, shortened
+from onward.frontends.runtime_kernels import make_runnable
+from onward.frontends.sklearn.from_skl2onnx import refuse
 from onward.frontends.sklearn.writer import ML, Data, Table, Writer
 from onward.frontends.tensorflow.convert import NEWEST, OPSET, load_rules
 from onward.gate import trusting
+from onward.graph.build import Tensor
 from onward.model import Model
-from onward.verification.artifacts.sklearn import asked, available, in_float32, responses, rounded
+from onward.runners import Outputs
+from onward.runners.onnxruntime import prepare
 from onward.verification.compare import compare, differences, measure
-from onward.verification.runners import Outputs
-from onward.verification.runners.onnxruntime import prepare
-from onward.verification.tables import derived, feeds, is_frame, shortened
 
 OLDEST = 18
 """The first opset in which all that is written has one form."""
@@ -57,7 +57,7 @@ def from_sklearn(
     load_rules("sklearn")
     name = "model"
     if isinstance(estimator, str | os.PathLike):
-        from onward.verification.artifacts.sklearn import loaded
+        from onward.formats.sklearn import loaded
 
         name = pathlib.Path(estimator).stem
         with trusting(trust):

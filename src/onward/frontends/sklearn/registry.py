@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from onward.canon.build import Tensor
+from onward.graph.build import Tensor
 from onward.registry import Registry
 
 if TYPE_CHECKING:

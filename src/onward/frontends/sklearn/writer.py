@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.sklearn.registry import RULES, Outputs, key_of
+from onward.graph.build import Builder, Tensor
 
 ML = "ai.onnx.ml"
 Array = npt.NDArray[Any]
@@ -50,7 +50,7 @@ class Writer(Builder):
     def _written(self, estimator: Any, x: Data) -> Outputs:
         rule = RULES.get(key_of(estimator))
         if rule is None:
-            from onward.frontends.sklearn.borrow import borrowed
+            from onward.frontends.sklearn.from_skl2onnx import borrowed
 
             return borrowed(self, estimator, x)
         outer, self.scope = self.scope, f"{self.scope}{type(estimator).__name__}/"

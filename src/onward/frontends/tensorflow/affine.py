@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.frontends.tensorflow.writer import Writer
+from onward.graph.build import Tensor
 
 Array = npt.NDArray[Any]
 

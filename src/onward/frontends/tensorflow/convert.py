@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from onward.canon.build import Tensor
 from onward.errors import OnwardError, UnsupportedError
+from onward.formats.checkpoint import Checkpoint
+from onward.formats.graph_def import Names
+from onward.formats.saved_model import input_names
 from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.original import runner
@@ -21,10 +23,8 @@ from onward.frontends.tensorflow.sources import concrete, held, resources
 from onward.frontends.tensorflow.translate import ASSIGNMENTS, Translator, dtype_of
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.gate import trusting
+from onward.graph.build import Tensor
 from onward.model import Model
-from onward.verification.artifacts.checkpoint import Checkpoint
-from onward.verification.artifacts.graph_def import Names
-from onward.verification.artifacts.saved_model import input_names
 from onward.verification.check import prove_source
 
 OPSET = 21
@@ -165,6 +165,6 @@ def _dims(name: str, tensor: Any, batched: bool) -> list[int | str | None] | Non
 @cache
 def load_rules(frontend: str = "tensorflow") -> None:
     """Import the file of every family of a frontend."""
-    package = importlib.import_module(f"onward.frontends.{frontend}")
+    package = importlib.import_module(f"onward.frontends.{frontend}.rules")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")

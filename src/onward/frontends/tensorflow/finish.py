@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir.passes.common as passes
 
-from onward.canon.trained import record
-from onward.frontends.kernels import make_runnable
+from onward.frontends.runtime_kernels import make_runnable
 from onward.frontends.tensorflow.translate import Translator
+from onward.graph.trained import record
 from onward.layout.constants import rename
 from onward.layout.onnx_to_onnx import relaid
 from onward.model import Model

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onward.canon.build import Tensor
 from onward.frontends.tensorflow.values import Value
+from onward.graph.build import Tensor
 
 if TYPE_CHECKING:
     from onward.frontends.tensorflow.writer import Writer

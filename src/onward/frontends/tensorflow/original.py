@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onward.formats import open_object
 from onward.frontends.tensorflow.translate import ASSIGNMENTS
-from onward.verification.artifacts import open_object
-from onward.verification.runners import Inputs, Outputs, Run
-from onward.verification.undisturbed import variables_kept
+from onward.runners import Inputs, Outputs, Run
+from onward.runners.undisturbed import variables_kept
 
 
 def runner(function: Any, values: Mapping[int, Any] | None) -> Run:

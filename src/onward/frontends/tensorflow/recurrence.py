@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.frontends.tensorflow.affine import Affine, Reader, Unread, source
-from onward.frontends.tensorflow.rnn import Activation, Layer, Series
+from onward.frontends.tensorflow.rules.rnn import Activation, Layer, Series
 from onward.frontends.tensorflow.writer import FAR, Writer
+from onward.graph.build import Tensor
 
 ACTIVATIONS = {"Sigmoid", "Tanh", "Relu", "Softsign", "Softplus"}
 SPREADING = {"Tile", "Expand", "Identity"}

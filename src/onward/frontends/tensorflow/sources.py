@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from onward.errors import OnwardError
+from onward.formats import graph_def, saved_model
 from onward.frontends.tensorflow.values import Table, Value, Variable
-from onward.verification.artifacts import graph_def, saved_model
 
 TABLES = {"HashTableV2", "MutableHashTableV2", "MutableDenseHashTableV2"}
 

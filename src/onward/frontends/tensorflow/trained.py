@@ -11,7 +11,6 @@ import numpy.typing as npt
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.convert import OPSET, load_rules, written
 from onward.frontends.tensorflow.finish import finished
@@ -19,6 +18,7 @@ from onward.frontends.tensorflow.fold import Folder
 from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tensorflow.values import Variable
 from onward.frontends.tensorflow.writer import Writer
+from onward.graph.build import Tensor
 from onward.model import Model
 
 Array = npt.NDArray[Any]

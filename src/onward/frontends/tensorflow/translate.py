@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.tensorflow.attributes import attributes
 from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.dtypes import onnx_dtype
 from onward.frontends.tensorflow.fold import LIMIT, Folder
-from onward.frontends.tensorflow.old_control_flow import Flow, Part
 from onward.frontends.tensorflow.registry import RULES, Rule
+from onward.frontends.tensorflow.rules.old_control_flow import Flow, Part
 from onward.frontends.tensorflow.values import Complex, Value, Variable
 from onward.frontends.tensorflow.writer import Writer
 from onward.gate.bounds import NODES
+from onward.graph.build import Tensor
 from onward.hub.functions import GROWTH
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ class Translator:
     def _result(self, operation: Any, rule: Rule, inputs: Sequence[Value]) -> Value | Sequence[Value]:
         options = attributes(operation.node_def, rule.attributes)
         if operation.type not in CALLS and any(isinstance(value, Complex) for value in inputs):
-            from onward.frontends.tensorflow.complex_numbers import applied
+            from onward.frontends.tensorflow.rules.complex_numbers import applied
 
             return applied(self.op, operation.type, rule, inputs, options)  # type: ignore[no-any-return]
         return rule.function(self.op, *inputs, **options)

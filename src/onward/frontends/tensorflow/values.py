@@ -8,8 +8,8 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.graph.build import Tensor
 
 
 @dataclass(eq=False)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
-from onward.canon.trained import HALF
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.values import Complex
+from onward.graph.build import Builder, Tensor
+from onward.graph.trained import HALF
 
 if TYPE_CHECKING:
     from onward.frontends.tensorflow.translate import Translator

@@ -9,18 +9,18 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
+from onward.formats.tflite import open_content
 from onward.frontends.states import SUFFIX, mark, without_states
 from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tflite.read import DTYPES, Lite, dtype_of, name_of, read, scale_of
 from onward.frontends.tflite.registry import RULES
-from onward.frontends.tflite.state import Resources
+from onward.frontends.tflite.rules.state import Resources
 from onward.frontends.tflite.translate import GraphWalk
+from onward.graph.build import Tensor
 from onward.model import Model
-from onward.verification.artifacts.tflite import open_content
 from onward.verification.check import prove_source
 
 EIGHT_BITS = 20

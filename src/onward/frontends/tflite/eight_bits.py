@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.errors import UnsupportedError
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.read import Scale
+from onward.graph.build import Tensor
 
 SIGNED = {
     "BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "CONV_2D", "EMBEDDING_LOOKUP", "FULLY_CONNECTED",

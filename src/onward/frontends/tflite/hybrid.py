@@ -7,10 +7,10 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.read import dtype_of
 from onward.frontends.tflite.translate import turned
+from onward.graph.build import Tensor
 
 
 def is_hybrid(op: Writer, weight: Tensor | None) -> bool:

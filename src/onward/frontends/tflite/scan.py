@@ -7,8 +7,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.frontends.tensorflow.writer import Writer
+from onward.graph.build import Tensor
 
 Step = Callable[..., tuple[Sequence[Tensor], Sequence[Tensor]]]
 """Takes a row and the states; gives the states that follow, and what is kept of each step."""

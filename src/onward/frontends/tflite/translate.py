@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.build import Tensor
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tensorflow.values import Complex
@@ -18,7 +17,8 @@ from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.eight_bits import as_read
 from onward.frontends.tflite.read import Lite, Scale, dtype_of, name_of, scale_of
 from onward.frontends.tflite.registry import RULES
-from onward.frontends.tflite.state import Resources
+from onward.frontends.tflite.rules.state import Resources
+from onward.graph.build import Tensor
 
 AS_THEY_ARE = {
     "ASSIGN_VARIABLE", "BITCAST", "CALL_ONCE", "CAST", "DENSIFY", "DEQUANTIZE", "IF", "MATRIX_DIAG", "MATRIX_SET_DIAG",

@@ -88,7 +88,7 @@ def from_torch(
     only one of them is given. The module stays as it is.
     """
     if loss is not None or optimizer is not None:
-        from onward.training.capture import from_torch as captured
+        from onward.training.capture.torch import from_torch as captured
 
         if kwargs or dynamic is not None or opset is not None or translations:
             raise OnwardError("kwargs, dynamic, opset and translations are for inference, not for training")
@@ -120,7 +120,7 @@ def from_torch(
 
 def opened(path: Path) -> torch.export.ExportedProgram:
     """The program in a file."""
-    from onward.verification.artifacts.pt2 import read_program, recognise
+    from onward.formats.pt2 import read_program, recognise
 
     if not path.exists():
         raise OnwardError(f"{path}: there is no such file")

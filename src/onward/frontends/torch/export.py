@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.trained import record
 from onward.errors import OnwardError, UnsupportedError
-from onward.frontends.kernels import keep_pads
+from onward.frontends.runtime_kernels import keep_pads
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
-from onward.frontends.torch.translations import expand, own_translations
+from onward.frontends.torch.rules import expand, own_translations
+from onward.graph.trained import record
 from onward.model import Model
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onward.formats import open_object
+from onward.formats.pt2 import outputs_of
 from onward.frontends.torch.names import called
 from onward.model import Model
-from onward.verification.artifacts import open_object
-from onward.verification.artifacts.pt2 import outputs_of
-from onward.verification.runners import Inputs, Outputs, Run
-from onward.verification.runners.torch import to_framework, to_numpy
-from onward.verification.undisturbed import evaluated
+from onward.runners import Inputs, Outputs, Run
+from onward.runners.torch import to_framework, to_numpy
+from onward.runners.undisturbed import evaluated
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onward.training.optimizers import LAMB
-from onward.training.standard import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.recipe.optimizers import LAMB
 
 STEP = """
     def __init__(self, params: Iterable[Any], lr: float, weight_decay: float) -> None:

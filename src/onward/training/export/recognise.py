@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.build import Builder, Tensor
 from onward.errors import UnsupportedError
-from onward.training.losses import (
+from onward.graph.build import Builder, Tensor
+from onward.training.recipe.losses import (
     L1,
     BinaryCrossEntropy,
     CrossEntropy,

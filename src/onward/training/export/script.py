@@ -9,9 +9,9 @@ from typing import Any
 from onward.backends.emit.printer import wrap
 from onward.training.export.classes import LOW_RANK, OWN
 from onward.training.export.words import factor, loss_call, optimizer_call, penalty_call
-from onward.training.groups import Rule
-from onward.training.losses import Penalty, Term
-from onward.training.schedules import Constant, Schedule
+from onward.training.recipe.groups import Rule
+from onward.training.recipe.losses import Penalty, Term
+from onward.training.recipe.schedules import Constant, Schedule
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 
 from onward.backends.torch.convert import Source, generate
 from onward.errors import UnsupportedError
+from onward.graph.held_weights import with_weights
 from onward.model import Model
 from onward.training.trainable import Trainable
-from onward.training.weights import with_weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}

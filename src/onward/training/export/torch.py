@@ -14,20 +14,20 @@ import onnx_ir as ir
 
 from onward.backends.torch.convert import Source, write_package
 from onward.errors import OnwardError, UnsupportedError
+from onward.graph.held_weights import with_weights
 from onward.model import Model
-from onward.training import checkpoint
 from onward.training.export.recognise import recognise
 from onward.training.export.script import Script
 from onward.training.export.state import Place, package, with_adapters
 from onward.training.export.words import has_step, unwrapped
-from onward.training.groups import Rule, matches
-from onward.training.losses import Penalty, Term
-from onward.training.modes import inference_mode
+from onward.training.recipe.groups import Rule, matches
+from onward.training.recipe.losses import Penalty, Term
+from onward.training.recipe.modes import inference_mode
+from onward.training.runtime import checkpoint
 from onward.training.trainable import LOSS, Trainable
-from onward.training.weights import with_weights
 
 if TYPE_CHECKING:
-    from onward.training.trainer import Trainer
+    from onward.training.runtime.trainer import Trainer
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Files = Mapping[str, Mapping[str, Array]]

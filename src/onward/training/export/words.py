@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from onward.errors import UnsupportedError
-from onward.training.ctc import CTC
 from onward.training.export.classes import OWN
-from onward.training.losses import (
+from onward.training.recipe.ctc import CTC
+from onward.training.recipe.losses import (
     L1,
     BinaryCrossEntropy,
     CrossEntropy,
@@ -19,8 +19,8 @@ from onward.training.losses import (
     NegativeLogLikelihood,
     Penalty,
 )
-from onward.training.optimizers import SGD, Adagrad, Adam, AdamW, Averaged, Clipped, RMSprop
-from onward.training.schedules import Constant, Cosine, Linear, Schedule, Steps, Warmup
+from onward.training.recipe.optimizers import SGD, Adagrad, Adam, AdamW, Averaged, Clipped, RMSprop
+from onward.training.recipe.schedules import Constant, Cosine, Linear, Schedule, Steps, Warmup
 
 IGNORED = -100
 """The class that PyTorch ignores unless it is told another one."""

@@ -1,0 +1,115 @@
+"""Pools over images that are channels last, and means over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onward.backends.emit.emitter import Arg, Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.keras.target import applied, made, rule
+from onward.backends.keras.window import zero_padded
+from onward.backends.tensorflow.rules.pool import pool_padding, pool_window
+from onward.backends.tensorflow.window import short
+from onward.spec.window import Window
+
+Ints = Sequence[int]
+
+NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "Softmax", "Softplus", "HardSigmoid", "Exp", "Abs"})
+"""Ops whose results are not below the zeros that a layer pads with."""
+
+
+@rule("onward.nhwc::MaxPool")
+def max_pool(
+    e: Emitter,
+    x: Expr,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    storage_order: int = 0,
+    strides: Ints | None = None,
+) -> Expr | None:
+    win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
+    padding = pool_padding(win, auto_pad, ceil_mode)
+    if e.used(1) or not _has_layer(win, padding):
+        return None
+    if isinstance(padding, str):
+        return applied(e, _layer(e, x, "Max", win, padding), x)
+    assert isinstance(x, Arg) and win.begin is not None and win.end is not None
+    producer = x._value.producer()
+    inside = all(max(b, a) < k for b, a, k in zip(win.begin, win.end, win.kernel, strict=True))
+    if producer is None or producer.op_type not in NEVER_NEGATIVE or producer.domain or not inside:
+        return None
+    return applied(e, _layer(e, x, "Max", win, "VALID"), zero_padded(e, x, x, win.begin, win.end))
+
+
+@rule("onward.nhwc::AveragePool")
+def avg_pool(
+    e: Emitter,
+    x: Expr,
+    *,
+    kernel_shape: Ints,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Ints | None = None,
+    pads: Ints | None = None,
+    strides: Ints | None = None,
+) -> Expr | None:
+    win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
+    padding = pool_padding(win, auto_pad, ceil_mode)
+    if not _has_layer(win, padding):
+        return None
+    if padding == "VALID" or (padding == "SAME" and not count_include_pad):
+        return applied(e, _layer(e, x, "Average", win, padding), x)
+    if not count_include_pad or win.begin is None or win.end is None:
+        return None
+    return applied(e, _layer(e, x, "Average", win, "VALID"), zero_padded(e, x, x, win.begin, win.end))
+
+
+def _has_layer(win: Window, padding: Any) -> bool:
+    return padding is not None and set(win.dilations) == {1} and len(win.kernel) <= 3
+
+
+def _layer(e: Emitter, x: Expr, kind: str, win: Window, padding: str) -> Expr:
+    options: dict[str, Any] = {} if win.strides == win.kernel else {"strides": short(win.strides)}
+    options |= {} if padding == "VALID" else {"padding": "same"}
+    return made(e, x, f"{kind}Pooling{len(win.kernel)}D", short(win.kernel), **options)
+
+
+def _over_images(e: Emitter, x: Expr, kind: str, keepdims: bool) -> Expr | None:
+    """Keras refuses the maximum of an empty batch: it is used where there is none, and for what TensorFlow wrote."""
+    rank, shape = (e.rank(x) or 0) - 2, e.shape(x) or (None,)
+    if not 1 <= rank <= 3 or (kind == "Max" and not shape[0] and e.producer != "onward"):
+        return None
+    kept = {"keepdims": True} if keepdims else {}
+    return applied(e, made(e, x, f"Global{kind}Pooling{rank}D", **kept), x)
+
+
+@rule("onward.nhwc::GlobalAveragePool")
+def global_average_pool(e: Emitter, x: Expr) -> Expr | None:
+    return _over_images(e, x, "Average", True)
+
+
+@rule("onward.nhwc::GlobalMaxPool")
+def global_max_pool(e: Emitter, x: Expr) -> Expr | None:
+    return _over_images(e, x, "Max", True)
+
+
+def _reduction(op: str, kind: str) -> None:
+    @rule(op)
+    def reduce(
+        e: Emitter, x: Expr, axes: Expr | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
+    ) -> Expr | None:
+        """Over all axes between the first and the last."""
+        rank, over = e.rank(x) or 0, e.static_ints(axes)
+        if over is None or sorted(a % rank for a in over) != list(range(1, rank - 1)):
+            return None
+        return _over_images(e, x, kind, bool(keepdims))
+
+
+_reduction("ReduceMean", "Average")
+_reduction("ReduceMax", "Max")

@@ -1,0 +1,307 @@
+"""Ops that rearrange elements: reshaping, transposing, broadcasting, joining; and tensors made of a shape alone."""
+
+from __future__ import annotations
+
+import math as pymath
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.emitter import Arg, Emitter, Hosted, Unpack
+from onward.backends.emit.expr import Expr, Ref
+from onward.backends.emit.host import array, is_nonnegative
+from onward.backends.tensorflow.dtypes import dtype_of, scalar
+from onward.backends.tensorflow.target import dtype as typename
+from onward.backends.tensorflow.target import ops, rule, tf
+from onward.graph.facts import Facts, vanishes_with
+
+_D = ir.DataType
+RANGES = {_D.INT32, _D.INT64}
+"""Integers that `tf.range` makes."""
+
+
+def axis_of(e: Emitter, x: Expr, axis: int) -> int:
+    """The axis counted from the front where the rank is known."""
+    rank = e.rank(x)
+    return axis + rank if axis < 0 and rank is not None else axis
+
+
+def along(axis: int, default: int = 0) -> dict[str, int]:
+    """`axis=…`, where it is not the one that TensorFlow takes by itself."""
+    return {} if axis == default else {"axis": axis}
+
+
+def integers(e: Emitter, x: Expr, hint: str = "n") -> Any:
+    """The numbers of a one-dimensional input: a list where their count is known, else the tensor."""
+    numbers = e.numbers(x)
+    shape = e.shape(x)
+    if not isinstance(numbers, Expr) or shape is None or len(shape) > 1:
+        return numbers
+    count = pymath.prod(d for d in shape if d is not None) if None not in shape else None
+    wide = numbers if e.dtype(x) == _D.INT64 else tf.cast(numbers, tf.int64)
+    if count == 1:
+        return [e.let_host(wide[0] if len(shape) else wide, hint)]
+    return wide if count is None or not 0 < count <= 8 else e.unpack(tf.unstack(wide, count), count, hint, "host")
+
+
+def dims(items: Any) -> Any:
+    """A list of host numbers, or a tensor of them, for a function that takes a shape."""
+    return items if isinstance(items, Expr) else list(items)
+
+
+def subscript(x: Expr, items: dict[int, Any], rank: int | None) -> Expr | None:
+    """`x[:, items[1]]`; None where axes are counted from both ends and the rank is unknown."""
+    if rank is not None:
+        items = {a + rank if a < 0 else a: item for a, item in items.items()}
+    if all(a >= 0 for a in items):
+        return x[tuple(items.get(a, slice(None)) for a in range(max(items, default=-1) + 1))]
+    if all(a < 0 for a in items):
+        return x[(..., *(items.get(a, slice(None)) for a in range(min(items), 0)))]
+    return None
+
+
+@rule("Identity")
+def identity(e: Emitter, x: Expr) -> Expr:
+    return x
+
+
+@rule("Reshape")
+def reshape(e: Emitter, x: Expr, shape: Expr, *, allowzero: int = 0) -> Expr:
+    wanted = e.numbers(shape)
+    if isinstance(wanted, Expr):
+        return tf.reshape(x, wanted) if allowzero else ops.reshape(x, wanted)
+    if not allowzero:
+        if _may_copy(e, x, shape, wanted):
+            return ops.reshape(x, ops.packed(wanted, tf.int64))
+        wanted = [e.dim(x, i) if is_number(n, 0) else n for i, n in enumerate(wanted)]
+    return tf.reshape(x, wanted)
+
+
+def _may_copy(e: Emitter, x: Expr, shape: Expr, wanted: list[Any]) -> bool:
+    """Whether a number known only at run time may turn out as 0 and stand for a dimension of `x` that is not 0.
+
+    To PyTorch, which may have exported the file, a 0 is just that; and TensorFlow infers no -1 if `x` is empty.
+    """
+    assert isinstance(x, Arg) and isinstance(shape, Arg)
+    if e.producer == "pytorch":
+        return False
+    rank, facts = e.rank(x), Facts()
+    elements = facts.elements(shape._value, len(wanted))
+    for i, n in enumerate(wanted if rank is None else wanted[:rank]):
+        if isinstance(n, Expr) and not is_same(n, e.dim(x, i)):
+            if rank is None:
+                return True
+            inferring = any(is_number(other, -1) for other in wanted)
+            if not vanishes_with(elements[i], facts.size(x._value) if inferring else facts.dim(x._value, i)):
+                return True
+    return False
+
+
+def is_number(item: Any, number: int) -> bool:
+    return not isinstance(item, Expr) and item == number
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two host numbers are the same variable."""
+    return isinstance(a, Ref) and isinstance(b, Ref) and a._var is b._var
+
+
+@rule("Flatten")
+def flatten(e: Emitter, x: Expr, *, axis: int = 1) -> Expr:
+    rank, axis = e.rank(x), axis_of(e, x, axis)
+    known = e.shape(x)
+    if axis == 0:
+        return tf.reshape(x, [1, -1])
+    if rank is None or (axis > 1 and (known is None or None in known)):
+        return ops.flatten_to_matrix(x, axis)
+    rows = e.dim(x, 0) if axis == 1 else pymath.prod(n or 0 for n in (known or ())[:axis])
+    if axis == rank:
+        return tf.reshape(x, [-1, 1])
+    if known is not None and None not in known[axis:]:
+        return tf.reshape(x, [rows, pymath.prod(n or 0 for n in known[axis:])])
+    if not is_number(rows, 0) and known is not None and known[0]:
+        return tf.reshape(x, [rows, -1])
+    return ops.flatten_to_matrix(x, axis)
+
+
+@rule("Squeeze")
+def squeeze(e: Emitter, x: Expr, axes: Expr | None = None) -> Expr:
+    if axes is None:
+        known = e.shape(x)
+        if known is None or None in known:
+            return tf.squeeze(x)
+        return tf.squeeze(x, [i for i, n in enumerate(known) if n == 1]) if 1 in known else x
+    wanted = e.static_ints(axes)
+    if wanted is None:
+        return ops.squeeze(x, axes)
+    return tf.squeeze(x, wanted[0] if len(wanted) == 1 else wanted) if wanted else x
+
+
+@rule("Unsqueeze")
+def unsqueeze(e: Emitter, x: Expr, axes: Expr) -> Expr:
+    new, rank = e.static_ints(axes), e.rank(x)
+    if new is not None:
+        if len(new) == 1:
+            return tf.expand_dims(x, new[0])
+        found = subscript(x, dict.fromkeys(new, tf.newaxis), None if rank is None else rank + len(new))
+        if found is not None:
+            return found
+    return ops.unsqueeze(x, e.numbers(axes))
+
+
+@rule("Transpose")
+def transpose(e: Emitter, x: Expr, *, perm: list[int] | None = None) -> Expr:
+    if perm is None:
+        return x if e.rank(x) in (0, 1) else tf.transpose(x)
+    return x if list(perm) == list(range(len(perm))) else tf.transpose(x, list(perm))
+
+
+@rule("Expand")
+def expand(e: Emitter, x: Expr, shape: Expr) -> Expr:
+    wanted = e.numbers(shape)
+    target = None if isinstance(wanted, Expr) else _expanded(e, x, list(wanted))
+    if target is None:
+        return ops.expand(x, wanted if isinstance(wanted, Expr) else ops.packed(wanted, tf.int64))
+    return tf.broadcast_to(x, target) if target else x
+
+
+def _expanded(e: Emitter, x: Expr, wanted: list[Any]) -> list[Any] | None:
+    """What `tf.broadcast_to` takes; None where that depends on run-time numbers.
+
+    ONNX broadcasts both ways: a 1 in the wanted shape leaves the dimension of `x` as it is.
+    """
+    known = e.shape(x)
+    if known is None:
+        return None
+    missing = len(known) - len(wanted)
+    target: list[Any] = [e.dim(x, i) for i in range(missing)] + wanted
+    for i, size in enumerate(known):
+        place = i - min(missing, 0)
+        if is_number(target[place], 1):
+            target[place] = e.dim(x, i)
+        elif size != 1 and isinstance(target[place], Expr) and not is_same(target[place], e.dim(x, i)):
+            return None
+    return target
+
+
+@rule("Tile")
+def tile(e: Emitter, x: Expr, repeats: Expr) -> Expr:
+    counts = e.numbers(repeats)
+    if e.dtype(x) == _D.UINT16:
+        return tf.bitcast(tf.tile(tf.bitcast(x, tf.int16), counts), tf.uint16)
+    return tf.tile(x, counts) if isinstance(counts, Expr) or counts else x
+
+
+@rule("Concat")
+def concat(e: Emitter, *parts: Expr, axis: int) -> Expr:
+    if len(parts) == 1:
+        return parts[0]
+    axis = axis_of(e, parts[0], axis)
+    rows = [_unsqueezed(e, part, axis) for part in parts]
+    return tf.concat(list(parts), axis) if None in rows else tf.stack(rows, **along(axis))
+
+
+def _unsqueezed(e: Emitter, part: Expr, axis: int) -> Expr | None:
+    """What an input was before a dimension was inserted at `axis`, or None: joining such inputs is stacking."""
+    node = part._value.producer() if isinstance(part, Arg) else None
+    if node is None or node.op_type != "Unsqueeze" or node.domain or e.host(part) is not None:
+        return None
+    axes = e.static_ints(e.arg(node.inputs[1]))
+    return e.arg(node.inputs[0]) if axes is not None and [axis_of(e, part, a) for a in axes] == [axis] else None
+
+
+@rule("Split")
+def split(e: Emitter, x: Expr, sizes: Expr | None = None, *, axis: int = 0, num_outputs: int | None = None) -> Any:
+    count, axis = len(e.node.outputs), axis_of(e, x, axis)
+    if count == 1:
+        return x
+    known = e.shape(x)
+    size = None if known is None else known[axis]
+    lengths = None if sizes is None else e.numbers(sizes)
+    if isinstance(lengths, Expr):
+        return Unpack(tf.split(x, lengths, axis, count))
+    if lengths is None:
+        if size is None:
+            return Unpack(ops.split_evenly(x, count, axis))
+        lengths = [max(min(-(-size // count), size - i * -(-size // count)), 0) for i in range(count)]
+    if size and all(is_number(n, lengths[0]) for n in lengths) and not isinstance(lengths[0], Expr):
+        return Unpack(tf.split(x, count, **along(axis)))
+    return Unpack(tf.split(x, lengths, **along(axis)))
+
+
+@rule("Shape")
+def shape(e: Emitter, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
+    whole = tf.shape(x, tf.int64)
+    return whole if not start and end is None else whole[start or None : end]
+
+
+@rule("Size")
+def size(e: Emitter, x: Expr) -> Hosted:
+    return Hosted(array([e.let_host(tf.size(x, tf.int64), "n", nonnegative=True)], ()))
+
+
+@rule("Range")
+def range_(e: Emitter, start: Expr, limit: Expr, delta: Expr, *, stash_type: int = 1) -> Expr:
+    of = dtype_of(e, start)
+    if of.is_floating_point():
+        wide = _D.DOUBLE if of == _D.DOUBLE else _D.FLOAT
+        return ops.float_range(*(scalar(e, v, wide) for v in (start, limit, delta)), typename(of))
+    first, last, step = (scalar(e, v) for v in (start, limit, delta))
+    if isinstance(step, Expr):
+        found = ops.integer_range(first, last, step)
+    else:
+        if isinstance(first, Expr) or isinstance(last, Expr):
+            if not (is_number(first, 0) and step > 0 and is_nonnegative(e, last)):
+                last = (ops.greatest if step > 0 else ops.least)(first, last)
+        elif (last - first) * step < 0:
+            last = first
+        bounds = [last] if is_number(first, 0) and step == 1 else [first, last] if step == 1 else [first, last, step]
+        if of in RANGES and not any(isinstance(bound, Expr) for bound in bounds):
+            return tf.range(*bounds, dtype=typename(of))
+        found = tf.range(*bounds, dtype=tf.int64)
+    return found if of == _D.INT64 else tf.cast(found, typename(of))
+
+
+@rule("ConstantOfShape")
+def constant_of_shape(e: Emitter, shape: Expr, *, value: ir.TensorProtocol | None = None) -> Expr:
+    wanted = dims(e.numbers(shape))
+    of = _D.FLOAT if value is None else value.dtype
+    fill = 0 if value is None else value.numpy().reshape(-1)[0].item()
+    if fill == 0 and pymath.copysign(1, fill) > 0:
+        return tf.zeros(wanted, typename(of))
+    return tf.ones(wanted, typename(of)) if fill == 1 else tf.fill(wanted, tf.constant(fill, typename(of)))
+
+
+@rule("EyeLike")
+def eye_like(e: Emitter, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
+    of = _D(dtype) if dtype is not None else dtype_of(e, x)
+    rows, columns = e.dim(x, 0), e.dim(x, 1)
+    return ops.shifted_eye(rows, columns, k, typename(of)) if k else tf.eye(rows, columns, dtype=typename(of))
+
+
+@rule("Trilu")
+def trilu(e: Emitter, x: Expr, k: Expr | None = None, *, upper: int = 1) -> Expr:
+    shift = 0 if k is None else scalar(e, k)
+    if is_number(shift, 0):
+        return tf.linalg.band_part(x, 0, -1) if upper else tf.linalg.band_part(x, -1, 0)
+    return ops.triangle(x, shift, **({} if upper else {"upper": False}))
+
+
+@rule("DepthToSpace")
+def depth_to_space(e: Emitter, x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
+    return ops.depth_to_space_first(x, blocksize, mode)
+
+
+@rule("SpaceToDepth")
+def space_to_depth(e: Emitter, x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
+    return ops.space_to_depth_first(x, blocksize, mode)
+
+
+@rule("onward.nhwc::DepthToSpace")
+def depth_to_space_last(e: Emitter, x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
+    return ops.pixel_shuffle(x, blocksize) if mode == "CRD" else tf.nn.depth_to_space(x, blocksize)
+
+
+@rule("onward.nhwc::SpaceToDepth")
+def space_to_depth_last(e: Emitter, x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
+    return ops.pixel_unshuffle(x, blocksize) if mode == "CRD" else tf.nn.space_to_depth(x, blocksize)

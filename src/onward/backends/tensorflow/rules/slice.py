@@ -1,0 +1,85 @@
+"""Parts of a tensor and tensors with a border: Slice, Pad, CenterCropPad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr
+from onward.backends.tensorflow.dtypes import is_string
+from onward.backends.tensorflow.rules.shape import integers, subscript
+from onward.backends.tensorflow.target import ops, rule, tf
+from onward.spec.slice import FAR, from_the_start, pad_sides, to_the_end
+
+
+@rule("Slice")
+def slice_(e: Emitter, x: Expr, starts: Expr, ends: Expr, axes: Expr | None = None, steps: Expr | None = None) -> Expr:
+    first, last = integers(e, starts, "start"), integers(e, ends, "end")
+    if not isinstance(first, Expr) and not isinstance(last, Expr):
+        along = list(range(len(first))) if axes is None else e.static_ints(axes)
+        by = [1] * len(first) if steps is None else e.static_ints(steps)
+        if along is not None and by is not None:
+            found = _sliced(e, x, first, last, along, by)
+            if found is not None:
+                return found
+    bounds = [None if v is None else e.numbers(v) for v in (starts, ends, axes, steps)]
+    while bounds[-1] is None:
+        bounds.pop()
+    return ops.slice_tensor(x, *bounds)
+
+
+def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[int], steps: list[int]) -> Expr | None:
+    """As Python writes it; None where ONNX, which begins a slice backwards within the axis, means another."""
+    items: dict[int, Any] = {}
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step > 0:
+            if from_the_start(start) and to_the_end(end) and step == 1:
+                continue
+            stop = None if to_the_end(end) else end
+            items[axis] = slice(None if from_the_start(start) else start, stop, None if step == 1 else step)
+            continue
+        if not isinstance(start, int) or start < -1:
+            return None
+        first = None if start == -1 or start >= FAR else start
+        items[axis] = slice(first, None if isinstance(end, int) and end <= -FAR else end, step)
+    return subscript(x, items, e.rank(x)) if items else x
+
+
+@rule("Pad")
+def pad(
+    e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr | None = None, *, mode: str = "constant"
+) -> Expr:
+    widths, rank = e.numbers(pads), e.rank(x)
+    chosen = None if axes is None else e.static_ints(axes)
+    if not isinstance(widths, Expr) and (axes is None or chosen is not None) and rank is not None:
+        sides = pad_sides(widths, chosen, rank)
+        if all(isinstance(n, int) and n == 0 for pair in sides.values() for n in pair):
+            return x
+        each = [list(sides.get(axis, (0, 0))) for axis in range(rank)]
+        if _tf_can(e, x, mode, each):
+            fill = {} if value is None or mode != "constant" else _fill(e, x, value)
+            return tf.pad(x, each, **({} if mode == "constant" else {"mode": "REFLECT"}), **fill)
+    options = {} if axes is None else {"axes": e.numbers(axes)}
+    fill = {} if value is None or mode != "constant" else {"value": value}
+    return ops.pad(x, widths, **({} if mode == "constant" else {"mode": mode}), **fill, **options)
+
+
+def _fill(e: Emitter, x: Expr, value: Expr) -> dict[str, Any]:
+    number = None if is_string(e, x) else e.scalar(value, 1)
+    if number is None or isinstance(number, Expr):
+        return {"constant_values": value if e.rank(value) == 0 else tf.reshape(value, [])}
+    return {"constant_values": number} if number else {}
+
+
+def _tf_can(e: Emitter, x: Expr, mode: str, each: list[list[Any]]) -> bool:
+    """Whether `tf.pad` takes this: it cuts nothing off, and reflects less than there is of at most five axes."""
+    if any(not isinstance(n, int) or n < 0 for pair in each for n in pair):
+        return False
+    shape = e.shape(x) or ()
+    inside = all(not max(pair) or (size or 0) > max(pair) for pair, size in zip(each, shape, strict=True))
+    return mode == "constant" or (mode == "reflect" and inside and len(each) <= 5)
+
+
+@rule("CenterCropPad")
+def center_crop_pad(e: Emitter, x: Expr, shape: Expr, *, axes: list[int] | None = None) -> Expr:
+    return ops.center_crop_pad(x, e.numbers(shape), *([] if axes is None else [list(axes)]))

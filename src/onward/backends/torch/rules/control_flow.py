@@ -1,0 +1,335 @@
+"""If, Loop, Scan and SequenceMap as Python's own `if`, `for` and `while`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.bodies import (
+    ENDLESS,
+    condition_of,
+    counters,
+    give_types,
+    hint_of,
+    kind_of,
+    passed,
+    row_shape,
+)
+from onward.backends.emit.emitter import Arg, Emitter, Hosted
+from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var, lift, variables
+from onward.backends.emit.host import array
+from onward.backends.emit.statements import Block, read
+from onward.backends.torch.rules.shape import integer, is_string, subscript
+from onward.backends.torch.target import dtype, ops, rule, torch
+from onward.errors import UnsupportedError
+from onward.graph.infer_bodies import TAKEN
+
+DEEPEST = 20
+
+
+def variable(e: Emitter, *values: ir.Value) -> Var:
+    """A variable to be assigned in branches or loops, named after the first value that has a name of its own."""
+    return e.fresh(hint_of(*values), kind_of(values[0]))
+
+
+# If
+
+
+@rule("If")
+def if_(e: Emitter, condition: Expr, *, then_branch: ir.Graph, else_branch: ir.Graph) -> Any:
+    test = e.node.meta.get(TAKEN)
+    test = condition_of(e, condition) if test is None else test
+    if not isinstance(test, Expr):
+        return tuple(e.graph(then_branch if test else else_branch))
+    used = [i for i in range(len(e.node.outputs)) if e.used(i)]
+    blocks, results = [], []
+    for branch in (then_branch, else_branch):
+        with e.nested() as block:
+            outputs = e.graph(branch)
+            blocks.append(block)
+            results.append(outputs)
+    merged: list[Any] = [None] * len(e.node.outputs)
+    for i in used:
+        merged[i] = _merge(e, blocks, [outputs[i] for outputs in results], e.node.outputs[i])
+    clauses: list[tuple[str, Any, Block]] = [("if", test, blocks[0])]
+    if blocks[1].body:
+        clauses.append(("else", None, blocks[1]))
+    e.compound(*clauses)
+    return merged
+
+
+def _merge(e: Emitter, blocks: list[Block], outputs: list[Arg], target: ir.Value) -> Any:
+    """One output of both branches: Python numbers if it is that in both, otherwise a variable assigned in each."""
+    yes, no = (e.host(output) for output in outputs)
+    if yes is not None and no is not None and yes.shape == no.shape and yes.size <= 8:
+        items = []
+        for pair in zip(yes.reshape(-1), no.reshape(-1), strict=True):
+            if not any(isinstance(n, Expr) for n in pair) and pair[0] == pair[1]:
+                items.append(pair[0])
+                continue
+            var = e.fresh("n", "host")
+            for block, number in zip(blocks, pair, strict=True):
+                _assign_in(e, block, var, number)
+            items.append(Ref(var))
+        return Hosted(array(items, yes.shape))
+    var = variable(e, target, *(o._value for o in outputs))
+    for block, output in zip(blocks, outputs, strict=True):
+        _assign_in(e, block, var, output)
+    return Ref(var)
+
+
+def _assign_in(e: Emitter, block: Block, var: Var, value: Any) -> None:
+    outer, e.block = e.block, block
+    e.assign(var, value)
+    e.block = outer
+
+
+# Loops
+
+
+def assign_together(e: Emitter, following: dict[Var, Any]) -> None:
+    """Assign the next state: line by line, or at once what needs each other's old state."""
+    pending = {target: _plain(value) for target, value in following.items()}
+    pending = {t: v for t, v in pending.items() if not (isinstance(v, Ref) and v._var is t)}
+    reads = {target: set(variables(value)) for target, value in pending.items()}
+    while pending:
+        free = next((t for t in pending if not any(t in reads[other] for other in pending if other is not t)), None)
+        if free is None:
+            e.assign(list(pending), tuple(pending.values()))
+            return
+        e.assign(free, pending.pop(free))
+
+
+def _plain(value: Any) -> Expr:
+    return value._force() if isinstance(value, Arg) else lift(value)
+
+
+def stacked(
+    e: Emitter, items: Var, like: ir.Value, *, axis: int = 0, reverse: bool = False, never_empty: bool = False
+) -> Expr:
+    """The tensors that a loop collected as one tensor with a new axis, which has its shape even if there are none."""
+    elements: Expr = Ref(items)[::-1] if reverse else Ref(items)
+    options: dict[str, Any] = {"dim": axis} if axis else {}
+    if like.dtype == ir.DataType.STRING:
+        return ops.stack_strings(elements, _empty_shape(like, axis), axis)
+    if never_empty:
+        return torch.stack(elements, **options)
+    of = dtype(like.dtype or ir.DataType.FLOAT)
+    return ops.stack(elements, _empty_shape(like, axis), **options, dtype=of, device=e.device)
+
+
+def _empty_shape(like: ir.Value, axis: int) -> tuple[int, ...]:
+    """The shape of what a loop that never runs has collected: a dimension nobody knows is 0."""
+    known = [d or 0 for d in row_shape(like) or ()]
+    known.insert(axis if axis >= 0 else axis + len(known) + 1, 0)
+    return tuple(known)
+
+
+def refuse_depth(e: Emitter) -> None:
+    """Python itself refuses to compile loops inside more than 20 others."""
+    depth, block = 0, e.block
+    while block.parent is not None:
+        depth, block = depth + 1, block.parent
+    if depth >= DEEPEST:
+        raise UnsupportedError(f"{e.node.op_type}: it is nested in {depth} others, and Python allows {DEEPEST} at most")
+
+
+def carry(
+    e: Emitter,
+    formals: Sequence[ir.Value],
+    initial: Sequence[Arg],
+    results: Sequence[ir.Value],
+    counted: Container[int] = (),
+) -> dict[int, Var]:
+    """Bind the state of a loop: a variable for each part that changes, by number, but for those `counted`."""
+    give_types(formals, [a._value for a in initial])
+    states: dict[int, Var] = {}
+    for i, (formal, start) in enumerate(zip(formals, initial, strict=True)):
+        if i in counted:
+            continue
+        if results[i] is formal:
+            e.bind_same(formal, start._value)
+            continue
+        states[i] = variable(e, formal, results[i], *e.node.outputs[i : i + 1])
+        e.assign(states[i], start)
+        e.bind(formal, states[i])
+    return states
+
+
+def collect(e: Emitter, count: int, results: Sequence[ir.Value]) -> dict[int, Var]:
+    """An empty list for each output of the current node from `count` on that is read, by number."""
+    found = {}
+    for i, result in enumerate(results, count):
+        if e.used(i):
+            found[i] = e.fresh(f"{hint_of(result, e.node.outputs[i]) or 'item'}_list", "object")
+            e.assign(found[i], [])
+    return found
+
+
+@rule("Loop")
+def loop(
+    e: Emitter, trip_count: Expr | None = None, condition: Expr | None = None, *initial: Arg, body: ir.Graph
+) -> Any:
+    with e.together():
+        return _loop(e, trip_count, condition, initial, body)
+
+
+def _loop(
+    e: Emitter, trip_count: Expr | None, condition: Expr | None, initial: Sequence[Arg], body: ir.Graph
+) -> list[Any]:
+    refuse_depth(e)
+    count, results = len(initial), body.outputs[1:]
+    counted = counters(e, body.inputs[2:], initial, results)
+    states = carry(e, body.inputs[2:], initial, results, counted)
+    lists = collect(e, count, results[count:])
+    limit = None if trip_count is None else integer(e, trip_count, "count")
+    if not isinstance(limit, Expr) and limit is not None and limit >= ENDLESS:
+        limit = None
+    start = condition_of(e, condition)
+    index = e.fresh("i", "host")
+    e.nonnegative.add(index)
+    e.bind_host(body.inputs[0], array([Ref(index)], ()))
+    for i, first in counted.items():
+        e.bind_host(body.inputs[2 + i], array([Ref(index) + first if first else Ref(index)], ()))
+    e.bind_host(body.inputs[1], array([True], ()))  # the body runs only while this holds
+    running = e.fresh("running", "host")
+    with e.nested() as block:
+        proceed, *outputs = e.graph(body)
+        test = condition_of(e, proceed)
+        for i, items in lists.items():
+            e.do(Ref(items).append(outputs[i]))
+        following: dict[Var, Any] = {var: outputs[i] for i, var in states.items()}
+        if limit is None:
+            if _is_read(index, block, outputs):
+                following[index] = Ref(index) + 1
+            if test is not True:
+                following[running] = test
+        elif isinstance(test, Expr):
+            test = e.let(test, "running", "host")
+        assign_together(e, following)
+        if limit is not None and test is not True:
+            _leave_unless(e, test)
+    if limit is None:
+        for var, first in ((index, 0), (running, start)):
+            if var in following:
+                e.assign(var, first)
+        e.compound(("while", start if test is True else Ref(running), block))
+    else:
+        trips = limit if start is True else 0 if start is False else Conditional(start, limit, 0)
+        e.compound(("for", Name("range")(trips), block), target=index)
+    never_empty = start is True and not isinstance(limit, Expr) and (limit is None or limit > 0)
+    finals: list[Any] = [Ref(states[i]) if i in states else initial[i] for i in range(count)]
+    return finals + [
+        stacked(e, lists[i], results[i], never_empty=never_empty) if i in lists else None
+        for i in range(count, len(results))
+    ]
+
+
+def _is_read(var: Var, block: Block, outputs: Sequence[Arg]) -> bool:
+    mentions = (v for statement in block.body for v in read(statement))
+    return var in mentions or any(var in variables(output) for output in outputs)
+
+
+def _leave_unless(e: Emitter, test: Any) -> None:
+    if not isinstance(test, Expr):
+        e.keyword("break")
+        return
+    with e.nested() as leave:
+        e.keyword("break")
+    e.compound(("if", Unary("not", test), leave))
+
+
+@rule("Scan")
+def scan(
+    e: Emitter,
+    *operands: Arg,
+    body: ir.Graph,
+    num_scan_inputs: int,
+    scan_input_axes: Sequence[int] = (),
+    scan_input_directions: Sequence[int] = (),
+    scan_output_axes: Sequence[int] = (),
+    scan_output_directions: Sequence[int] = (),
+) -> Any:
+    count = len(operands) - num_scan_inputs
+    scanned = operands[count:]
+    axes = list(scan_input_axes) or [0] * num_scan_inputs
+    backward = [bool(d) for d in scan_input_directions] or [False] * num_scan_inputs
+
+    def item(x: Expr, i: int, place: Expr) -> Expr:
+        found = subscript(x, {axes[i]: -1 - place if backward[i] else place}, e.rank(x))
+        assert found is not None
+        return found
+
+    whole: Expr | None = None
+    if num_scan_inputs == 1 and not is_string(e, scanned[0]):
+        whole = scanned[0].unbind(axes[0])
+        whole = Name("reversed")(whole) if backward[0] else whole
+    size = e.dim(scanned[0], axes[0])
+    with e.together():
+        states = carry(e, body.inputs[:count], operands[:count], body.outputs)
+        lists = collect(e, count, body.outputs[count:])
+        each(e, body, body.inputs[count:], whole, scanned, item, size, states, lists)
+    shape = e.shape(scanned[0])
+    never_empty = shape is not None and bool(shape[axes[0]])
+    finals: list[Any] = [Ref(states[i]) if i in states else operands[i] for i in range(count)]
+    for i in range(count, len(body.outputs)):
+        axis = scan_output_axes[i - count] if scan_output_axes else 0
+        reverse = bool(scan_output_directions and scan_output_directions[i - count])
+        finals.append(
+            stacked(e, lists[i], body.outputs[i], axis=axis, reverse=reverse, never_empty=never_empty)
+            if i in lists
+            else None
+        )
+    return finals
+
+
+@rule("SequenceMap")
+def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
+    sequences, items = [], []
+    for operand, formal in zip(operands, body.inputs, strict=True):
+        if isinstance(e.type(operand), ir.SequenceType):
+            sequences.append(operand)
+            items.append(formal)
+        else:
+            e.bind_same(formal, operand._value)
+    unchanged = {i: sequences[items.index(v)] for i, v in enumerate(map(passed, body.outputs)) if v in items}
+    if len(unchanged) == len(body.outputs):
+        return [unchanged[i] for i in range(len(body.outputs))]
+    whole = sequences[0] if len(sequences) == 1 else None
+    size = Name("len")(sequences[0])
+    with e.together():
+        lists = collect(e, 0, body.outputs)
+        each(e, body, items, whole, sequences, lambda x, i, place: x[place], size, {}, lists)
+    return [Ref(lists[i]) if i in lists else None for i in range(len(body.outputs))]
+
+
+def each(
+    e: Emitter,
+    body: ir.Graph,
+    formals: Sequence[ir.Value],
+    whole: Expr | None,
+    operands: Sequence[Arg],
+    item: Callable[[Expr, int, Expr], Expr],
+    size: Any,
+    states: dict[int, Var],
+    lists: dict[int, Var],
+) -> None:
+    """A `for` over the elements of operands: over `whole` itself, or over an index where there are several operands."""
+    refuse_depth(e)
+    target = e.fresh("i", "host")
+    with e.nested() as block:
+        if whole is not None:
+            target = variable(e, formals[0])
+            e.bind(formals[0], target)
+        else:
+            for i, (formal, operand) in enumerate(zip(formals, operands, strict=True)):
+                var = Var(hint_of(formal), kind_of(formal))
+                e.assign(var, item(operand, i, Ref(target)))
+                e.bind(formal, var)
+        outputs = e.graph(body)
+        for i, items in lists.items():
+            e.do(Ref(items).append(outputs[i]))
+        assign_together(e, {var: outputs[i] for i, var in states.items()})
+    e.compound(("for", whole if whole is not None else Name("range")(size), block), target=target)

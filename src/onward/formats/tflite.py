@@ -1,0 +1,136 @@
+"""A TensorFlow Lite (LiteRT) model."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import InvalidModelError, OnwardError
+from onward.formats import Artifact, Kind, Opened, as_artifact, register, tensorflow_ops
+from onward.formats.matching import Declared
+from onward.formats.saved_model import choose, import_tensorflow, to_array
+from onward.gate import need_trust, opens
+from onward.runners import Inputs, Outputs
+
+IDENTIFIER = b"TFL3"
+FLEX = b"Flex"
+"""How ops of TensorFlow are called that its interpreter runs."""
+LITERT = "ai_edge_litert"
+"""The package that has the interpreter without the rest of TensorFlow."""
+
+
+def recognise(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(8)[4:] == IDENTIFIER
+
+
+def dangers(path: Path) -> Iterator[str]:
+    """Ops of TensorFlow in it that reach out; other ops that are not builtin no interpreter here has."""
+    try:
+        for node in flex_nodes(path.read_bytes()):
+            yield from tensorflow_ops.dangers([node])
+    except OnwardError:
+        raise
+    except Exception as error:
+        raise InvalidModelError(f"{path}: this TensorFlow Lite model is damaged or cut short") from error
+
+
+def flex_nodes(data: bytes) -> Iterator[Any]:
+    """The nodes of TensorFlow in a model: each is in the options of an op that is not builtin."""
+    if FLEX not in data:
+        return
+    from flatbuffers import flexbuffers
+    from tensorflow.core.framework import node_def_pb2
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    model = schema.ModelT.InitFromPackedBuf(data, 0)
+    flex = {i for i, code in enumerate(model.operatorCodes) if (code.customCode or b"").startswith(FLEX)}
+    for graph in model.subgraphs:
+        for operator in graph.operators or ():
+            if operator.opcodeIndex in flex:
+                options = flexbuffers.GetRoot(bytearray(operator.customOptions)).AsVector
+                yield node_def_pb2.NodeDef.FromString(bytes(options[1].AsStringBytes))
+
+
+@opens(dangers)
+def open_tflite(path: Path) -> Opened:
+    return replace(_opened(path), run=lambda inputs: _opened(path).run(inputs), notes=_casts(path))
+
+
+def open_content(data: bytes) -> Artifact:
+    """A model that is in memory; ops of TensorFlow in it that reach out need trust, as in a file."""
+    for what in (what for node in flex_nodes(data) for what in tensorflow_ops.dangers([node])):
+        need_trust(Path("the model given"), what)
+    opened = replace(_opened(data), run=lambda inputs: _opened(data).run(inputs))
+    return as_artifact("the model given", "TensorFlow Lite model", opened)
+
+
+def _opened(source: Path | bytes) -> Opened:
+    """With an interpreter of its own: what a model keeps from call to call is in there."""
+    interpreter = _interpreter(source)
+    signatures = interpreter.get_signature_list()
+    return _by_signature(interpreter, choose(signatures)) if signatures else _by_place(interpreter)
+
+
+def _casts(path: Path) -> list[str]:
+    """Which ops are computed in other dtypes than those of the original, as far as TensorFlow is there to read it."""
+    if importlib.util.find_spec("tensorflow") is None:
+        return []
+    from onward.backends.tensorflow.tflite import casts_in
+
+    return [f"cast: {phrase}" for phrase in casts_in(path)]
+
+
+def _interpreter(source: Path | bytes) -> Any:
+    held = {"model_content": source} if isinstance(source, bytes) else {"model_path": str(source)}
+    if importlib.util.find_spec(LITERT) is not None:
+        from ai_edge_litert.interpreter import Interpreter
+
+        return Interpreter(**held)
+    return import_tensorflow().lite.Interpreter(**held)
+
+
+def _by_signature(interpreter: Any, name: str) -> Opened:
+    signature = interpreter.get_signature_runner(name)
+    order = interpreter.get_signature_list()[name]
+    details = signature.get_input_details()
+
+    def run(inputs: Inputs) -> Outputs:
+        found = signature(**{name: inputs[name] for name in order["inputs"]})
+        return {name: to_array(found[name]) for name in order["outputs"]}
+
+    return Opened(run, [_declare(name, details[name]) for name in order["inputs"]], order["outputs"])
+
+
+def _by_place(interpreter: Any) -> Opened:
+    fed, given = interpreter.get_input_details(), interpreter.get_output_details()
+    names = [detail["name"] for detail in given]
+
+    def run(inputs: Inputs) -> Outputs:
+        for detail in fed:
+            interpreter.resize_tensor_input(detail["index"], inputs[detail["name"]].shape)
+        interpreter.allocate_tensors()
+        for detail in fed:
+            interpreter.set_tensor(detail["index"], inputs[detail["name"]])
+        interpreter.invoke()
+        return {detail["name"]: to_array(interpreter.get_tensor(detail["index"])) for detail in given}
+
+    return Opened(run, [_declare(detail["name"], detail) for detail in fed], names)
+
+
+def _declare(name: str, detail: Any) -> Declared:
+    dtype = np.dtype(detail["dtype"])
+    dims = detail["shape_signature"] if len(detail["shape_signature"]) else detail["shape"]
+    kind = ir.DataType.STRING if dtype.kind in "OSU" else ir.DataType.from_numpy(dtype)
+    return Declared(name, kind, tuple(None if dim < 0 else int(dim) for dim in dims))
+
+
+register(Kind("TensorFlow Lite model", (LITERT, "tensorflow"), recognise, open_tflite, "TFL3 at byte 4"))

@@ -1,0 +1,183 @@
+"""What ONNX Runtime has kernels for: nodes of other dtypes are computed in a wider one that holds the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.graph.walk import all_nodes
+
+WIDER = {
+    ir.DataType.BOOL: (ir.DataType.UINT8, ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.INT8: (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.UINT8: (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.INT16: (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.UINT16: (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
+    ir.DataType.INT32: (ir.DataType.INT64, ir.DataType.DOUBLE),
+    ir.DataType.UINT32: (ir.DataType.INT64, ir.DataType.DOUBLE),
+    ir.DataType.UINT64: (ir.DataType.INT64,),
+    ir.DataType.FLOAT16: (ir.DataType.FLOAT,),
+    ir.DataType.BFLOAT16: (ir.DataType.FLOAT,),
+    ir.DataType.FLOAT: (ir.DataType.DOUBLE,),
+}
+"""Dtypes to compute in, the nearest first."""
+
+
+@cache
+def _kernels() -> dict[str, list[tuple[int, int, dict[str, frozenset[str]]]]]:
+    """By op: the first and the last version, and the dtypes of each type variable."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+
+    found: dict[str, list[tuple[int, int, dict[str, frozenset[str]]]]] = {}
+    for kernel in runtime.get_all_opkernel_def():
+        if kernel.provider == "CPUExecutionProvider" and not kernel.domain:
+            kinds = {variable: frozenset(types) for variable, types in kernel.type_constraints.items()}
+            found.setdefault(kernel.op_name, []).append((*kernel.version_range, kinds))
+    return found
+
+
+def make_runnable(model: ir.Model) -> None:
+    """Give every node dtypes that ONNX Runtime has a kernel for, in place; raises where none does."""
+    for node in list(all_nodes(model.graph)):
+        if node.domain in ("", "ai.onnx"):
+            if node.op_type == "Gather" and node.outputs[0].dtype == ir.DataType.STRING:
+                _gather_strings(node)
+            _make_runnable(node, model.opset_imports[""])
+    keep_pads(model)
+
+
+def keep_pads(model: ir.Model) -> None:
+    """Keep ONNX Runtime from joining what is padded with other than the lowest number with the MaxPool that follows.
+
+    It would pad with the lowest number then, which is wrong wherever all of a window is below the padding. A Pad whose
+    axes are named it leaves alone, and before opset 18, where they cannot be, one that is reshaped to what it is.
+    """
+    for node in list(all_nodes(model.graph)):
+        if node.op_type != "MaxPool" or node.domain or node.inputs[0] is None:
+            continue
+        pad = node.inputs[0].producer()
+        while pad is not None and pad.op_type == "Identity" and pad.inputs[0] is not None:
+            pad = pad.inputs[0].producer()
+        if pad is None or pad.op_type != "Pad" or len(pad.inputs) > 3 or pad.graph is None:
+            continue
+        rank = len(node.attributes["kernel_shape"].as_ints()) + 2
+        if model.opset_imports[""] >= 18:
+            axes = _ints(f"{pad.name}/axes", range(rank))
+            pad.graph.insert_before(pad, axes)
+            pad.resize_inputs(4)
+            pad.replace_input_with(3, axes.outputs[0])
+        else:
+            shape = _ints(f"{pad.name}/shape", [0] * rank)
+            same = ir.Node("", "Reshape", [pad.outputs[0], shape.outputs[0]], num_outputs=1, name=f"{pad.name}/same")
+            same.outputs[0].name = f"{pad.name}/same"
+            same.outputs[0].type, same.outputs[0].shape = pad.outputs[0].type, pad.outputs[0].shape
+            pad.graph.insert_after(pad, [shape, same])
+            node.replace_input_with(0, same.outputs[0])
+
+
+def _ints(name: str, numbers: Sequence[int]) -> ir.Node:
+    """A constant vector as a node."""
+    node = ir.Node("", "Constant", [], [ir.AttrInt64s("value_ints", list(numbers))], num_outputs=1, name=name)
+    node.outputs[0].name = name
+    node.outputs[0].type, node.outputs[0].shape = ir.TensorType(ir.DataType.INT64), ir.Shape([len(numbers)])
+    return node
+
+
+def _gather_strings(node: ir.Node) -> None:
+    """Of several strings that stand at an index, ONNX Runtime's Gather gives the first only; its GatherND gives all."""
+    data, indices = node.inputs
+    axis = node.attributes.get_int("axis", 0)
+    assert data is not None and indices is not None and node.graph is not None
+    rank = None if data.shape is None else len(data.shape)
+    if rank is not None and axis in (-1, rank - 1):
+        return
+    if axis != 0:
+        raise UnsupportedError(f"{node.name!r}: ONNX Runtime loses strings that are gathered along an axis inside")
+    last = _ints(f"{node.name}/last", [-1])
+    places = _cast(indices, ir.DataType.INT64, f"{node.name}/places")
+    shape = None if indices.shape is None else ir.Shape([*indices.shape, 1])
+    each = ir.Value(name=f"{node.name}/each", type=ir.TensorType(ir.DataType.INT64), shape=shape)
+    spread = ir.Node("", "Unsqueeze", [places.outputs[0], last.outputs[0]], outputs=[each], name=f"{node.name}/each")
+    gathered = ir.Node("", "GatherND", [data, each], num_outputs=1, name=node.name)
+    old, new = node.outputs[0], gathered.outputs[0]
+    new.type, new.shape = old.type, old.shape
+    node.graph.insert_before(node, [last, places, spread, gathered])
+    old.replace_all_uses_with(new, replace_graph_outputs=True)
+    new.name = old.name
+    node.graph.remove(node, safe=True)
+
+
+def _make_runnable(node: ir.Node, opset: int) -> None:
+    schema = onnx.defs.get_schema(node.op_type, opset)
+    if schema.has_function or schema.has_context_dependent_function:
+        return
+    kinds = _variables(node, schema)
+    if _runs(node.op_type, schema.since_version, kinds):
+        return
+    for variable, dtype in kinds.items():
+        for wider in WIDER.get(dtype, ()):
+            if _runs(node.op_type, schema.since_version, kinds | {variable: wider}):
+                _widen(node, schema, variable, dtype, wider)
+                return
+    named = ", ".join(sorted({dtype.name.lower() for dtype in kinds.values()}))
+    raise UnsupportedError(f"{node.name!r}: ONNX Runtime has no kernel of {node.op_type} for {named}")
+
+
+def _slots(declared: Any, count: int) -> list[str]:
+    """The type variable of each input or output; the last stands for the rest where an op takes any number."""
+    names = [slot.type_str for slot in declared]
+    return [names[min(i, len(names) - 1)] for i in range(count)]
+
+
+def _variables(node: ir.Node, schema: Any) -> dict[str, ir.DataType]:
+    free = {constraint.type_param_str for constraint in schema.type_constraints}
+    pairs = [*zip(_slots(schema.inputs, len(node.inputs)), node.inputs, strict=True)] if node.inputs else []
+    pairs += zip(_slots(schema.outputs, len(node.outputs)), node.outputs, strict=True)
+    return {
+        name: value.dtype for name, value in pairs if value is not None and value.dtype is not None and name in free
+    }
+
+
+def _runs(op_type: str, version: int, kinds: dict[str, ir.DataType]) -> bool:
+    for first, last, allowed in _kernels().get(op_type, ()):
+        if first <= version <= last and all(
+            _is_allowed(allowed[name], dtype) for name, dtype in kinds.items() if name in allowed
+        ):
+            return True
+    return False
+
+
+_NAMES = {ir.DataType.FLOAT: "float", ir.DataType.DOUBLE: "double"}
+
+
+def _is_allowed(types: frozenset[str], dtype: ir.DataType) -> bool:
+    return f"tensor({_NAMES.get(dtype, dtype.name.lower())})" in types
+
+
+def _widen(node: ir.Node, schema: Any, variable: str, dtype: ir.DataType, wider: ir.DataType) -> None:
+    graph = node.graph
+    assert graph is not None
+    for i, name in enumerate(_slots(schema.inputs, len(node.inputs))):
+        value = node.inputs[i]
+        if name == variable and value is not None:
+            cast = _cast(value, wider, f"{node.name}/wider{i}")
+            graph.insert_before(node, cast)
+            node.replace_input_with(i, cast.outputs[0])
+    for output, name in zip(node.outputs, _slots(schema.outputs, len(node.outputs)), strict=True):
+        if name == variable:
+            back = _cast(output, dtype, f"{node.name}/back")
+            output.replace_all_uses_with(back.outputs[0], replace_graph_outputs=True)
+            back.replace_input_with(0, output)
+            back.outputs[0].name, output.name = output.name, f"{output.name}/wider"
+            output.type = ir.TensorType(wider)
+            graph.insert_after(node, back)
+
+
+def _cast(value: ir.Value, dtype: ir.DataType, name: str) -> ir.Node:
+    output = ir.Value(name=name, type=ir.TensorType(dtype), shape=value.shape)
+    return ir.Node("", "Cast", [value], [ir.AttrInt64("to", int(dtype))], outputs=[output], name=name)

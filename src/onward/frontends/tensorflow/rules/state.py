@@ -1,0 +1,59 @@
+"""Constants, arguments, variables, and calls of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from onward.frontends.tensorflow.composite import COMPOSITES
+from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.values import Value, Variable
+from onward.frontends.tensorflow.writer import Writer
+from onward.graph.build import Tensor
+
+
+@rule("Const")
+def const(op: Writer, *, value: npt.NDArray[Any]) -> Value:
+    """In a frozen graph, what was a variable is told by the name of the op that reads it."""
+    name = op.operation.name
+    readers = {reader.name for reader in op.operation.outputs[0].consumers() if reader.type == "Identity"}
+    if f"{name}/read" in readers or any(reader.endswith("/ReadVariableOp") for reader in readers):
+        return op.translator.weight(Variable(name, value, trainable=True))
+    return op.array(value)
+
+
+@rule("ReadVariableOp", "VariableV2")
+def read_variable(op: Writer, variable: Variable) -> Tensor:
+    return op.translator.weight(variable)
+
+
+@rule("PartitionedCall", "StatefulPartitionedCall")
+def call(op: Writer, *arguments: Value, f: str) -> Sequence[Value]:
+    whole = COMPOSITES.get(f)
+    return whole(op, *arguments) if whole is not None else op.translator.call(f, op.operation.graph, arguments)
+
+
+@rule(
+    "Identity",
+    "PreventGradient",
+    "StopGradient",
+    "Snapshot",
+    "EnsureShape",
+    "CheckNumerics",
+    "DebugGradientIdentity",
+    "PlaceholderWithDefault",
+)
+def itself(op: Writer, value: Value) -> Value:
+    return value
+
+
+@rule("IdentityN")
+def identity_n(op: Writer, *values: Value) -> Sequence[Value]:
+    return values
+
+
+@rule("NoOp", "Assert")
+def nothing(op: Writer, *values: Value) -> Sequence[Value]:
+    return []

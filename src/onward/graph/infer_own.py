@@ -1,0 +1,66 @@
+"""Shapes by rules of our own: where a schema's inference function is wrong, and for the ops that Onward adds."""
+
+from collections.abc import Callable
+
+import onnx_ir as ir
+
+from onward.graph.infer_bodies import UNKNOWN, Dims, Kind, kind_of
+
+Dim = int | str | None
+
+
+def _attention(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    """ONNX's function counts a dimension that is not known as 0."""
+    q, v = (kind_of(node.inputs[i]).dims for i in (0, 2))
+    kinds = [Kind(k.type, k.dims and (None,) * len(k.dims)) for k in given]
+    if q is None or len(q) not in (3, 4):
+        return kinds
+    width: Dim = v[-1] if v is not None and len(v) == len(q) else None
+    if len(q) == 3:
+        heads, shared = (node.attributes.get_int(f"{name}_num_heads", 0) for name in ("q", "kv"))
+        width = width // shared * heads if isinstance(width, int) and shared else None
+    kinds[0] = Kind(kinds[0].type, (*q[:-1], width))
+    return kinds
+
+
+def _layer_norm(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    """ONNX leaves out the statistics."""
+    x, first = kind_of(node.inputs[0]), node.attributes.get_int("axis", -1)
+    if x.dims is None:
+        return given
+    first %= len(x.dims) or 1
+    dims = (*x.dims[:first], *[1] * (len(x.dims) - first))
+    stash = ir.TensorType(ir.DataType(node.attributes.get_int("stash_type", 1)))
+    return [given[0] if given[0].dims is not None else x, *[Kind(stash, dims)] * (len(given) - 1)]
+
+
+def _like_input(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    return [kind_of(node.inputs[0]), *given[1:]]
+
+
+def _linear(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    x, weight = kind_of(node.inputs[0]), kind_of(node.inputs[1]).dims
+    out = 1 if node.attributes.get_int("transposed", 0) else 0
+    dims: Dims | None = None if x.dims is None else (*x.dims[:-1], None if weight is None else weight[out])
+    return [Kind(x.type, dims)]
+
+
+def _sdpa(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    q, v = kind_of(node.inputs[0]), kind_of(node.inputs[2]).dims
+    return [Kind(q.type, None if q.dims is None else (*q.dims[:-1], None if v is None else v[-1]))]
+
+
+CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
+    "Attention": _attention,
+    "LayerNormalization": _layer_norm,
+    "GroupNormalization": _like_input,
+}
+"""By standard op: what to make of the kinds that its schema gives, unless all sizes are known and it gives them all."""
+
+ADDED: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {"Linear": _linear, "SDPA": _sdpa}
+"""By op of the domain `onward`, for nodes whose outputs have no type yet."""
+
+
+def added_kinds(node: ir.Node) -> list[Kind]:
+    rule = ADDED.get(node.op_type) if node.domain == "onward" else None
+    return [UNKNOWN] * len(node.outputs) if rule is None else rule(node, [])

@@ -1,0 +1,49 @@
+"""Writes a Scan as a function of one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import onnx_ir as ir
+
+from onward.graph.build import Builder, Tensor
+
+Step = Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Sequence[Tensor], Sequence[Tensor]]]
+"""Of the states and a slice of each row: the new states, and a slice of each result."""
+
+
+def scan(
+    op: Builder, step: Step, states: Sequence[Tensor], rows: Sequence[Tensor], *, backwards: bool = False
+) -> list[Tensor]:
+    """The final states and the results, all along axis 0; from the last slice to the first with `backwards`."""
+    graph = ir.Graph([], [], nodes=[], name=op.names.node(f"{op.scope}step"))
+    graph.inputs.extend([op.input_like(state.value) for state in states])
+    for row in rows:
+        value = op.input_like(row.value)
+        value.shape = None if row.value.shape is None else ir.Shape(row.value.shape[1:])
+        graph.inputs.append(value)
+    with op.inside(graph):
+        given = [op.tensor(value) for value in graph.inputs]
+        new, made = step(given[: len(states)], given[len(states) :])
+        give(op, graph, [*new, *made])
+    way = int(backwards)
+    return op.many(
+        "Scan",
+        len(graph.outputs),
+        *states,
+        *rows,
+        body=graph,
+        num_scan_inputs=len(rows),
+        scan_input_directions=[way] * len(rows),
+        scan_output_directions=[way] * len(made) or None,
+    )
+
+
+def give(op: Builder, graph: ir.Graph, results: Sequence[Tensor]) -> None:
+    """Make tensors the outputs of a body: each has to be a value of its own, made inside."""
+    given: list[ir.Value] = []
+    for tensor in results:
+        node = tensor.value.producer()
+        is_own = node is not None and node.graph is graph and tensor.value not in given
+        given.append(tensor.value if is_own else op.Identity(tensor).value)
+    graph.outputs[:] = given

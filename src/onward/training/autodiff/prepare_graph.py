@@ -1,0 +1,81 @@
+"""A model in the form that is differentiated: no functions, one opset that ONNX Runtime runs, types known."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from onward.canon.defaults import fill_defaults
+from onward.canon.inline import inline
+from onward.canon.lower import LOWERINGS, key_of, load_lowerings, lower
+from onward.canon.lower.registry import DIALECT
+from onward.canon.signature import check_signatures
+from onward.canon.upgrade import upgrade
+from onward.graph.constants import plain_constants
+from onward.graph.held_weights import lift_from_bodies
+from onward.graph.infer import infer
+from onward.graph.trained import mark_weights
+from onward.graph.walk import all_nodes, inner_graphs
+from onward.model import Model
+from onward.training.autodiff.reverse import Values, on_the_way
+from onward.training.autodiff.sequences import unpack_sequences
+from onward.training.autodiff.vjp import has_rule
+
+OLDEST = 21
+"""The opset of trainable models, unless their ops ask for a newer one."""
+
+
+def differentiable(model: Model) -> ir.Model:
+    """A copy of the graph; weights are shared, not copied."""
+    graph = model.ir.clone()
+    lift_from_bodies(graph)
+    inline(graph)
+    plain_constants(graph)
+    mark_weights(graph)
+    check_signatures(graph)
+    infer(graph)
+    upgrade(graph, max(DIALECT if _is_written_out(graph) else OLDEST, graph.opset_imports.get("", OLDEST)))
+    fill_defaults(graph)
+    infer(graph)
+    return graph
+
+
+def _is_written_out(model: ir.Model) -> bool:
+    """Whether an op has no gradient rule, but a definition of ours, which is in the words of a newer opset."""
+    load_lowerings()
+    keys = {key_of(node) for node in all_nodes(model.graph)}
+    return any(key in LOWERINGS and not has_rule(key) for key in keys)
+
+
+def constant_weights(graph: ir.Graph) -> None:
+    """Weights that are inputs as well, which a caller may give, as files of old have them, are no inputs any more."""
+    for value in list(graph.inputs):
+        if value.name in graph.initializers:
+            graph.inputs.remove(value)
+
+
+def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> tuple[ir.Value, list[ir.Value]]:
+    """Replace ops between `wrt` and `y` that have no gradient rule by their definitions, as long as they have one.
+
+    Gives `y` and `wrt` as they are afterwards: one that such an op made is another value of the same name.
+    """
+    holder = ir.Node("onward", "Held", [y, *wrt], num_outputs=0)
+    model.graph.append(holder)
+    unpack_sequences(model)
+    while missing := _missing(model.graph, *_held(holder)):
+        if not lower(model, lambda key, missing=missing: key not in missing):  # type: ignore[misc]
+            break
+    held = _held(holder)
+    model.graph.remove(holder, safe=True)
+    return held
+
+
+def _held(holder: ir.Node) -> tuple[ir.Value, list[ir.Value]]:
+    y, *wrt = (value for value in holder.inputs if value is not None)
+    return y, wrt
+
+
+def _missing(graph: ir.Graph, y: ir.Value, wrt: Values) -> set[str]:
+    """The ops between `wrt` and `y` that have no rule, and those in bodies there."""
+    way = on_the_way(graph, [y], wrt)
+    inside = [node for outer in way for body in inner_graphs(outer) for node in all_nodes(body)]
+    return {key for key in map(key_of, [*way, *inside]) if not has_rule(key)}

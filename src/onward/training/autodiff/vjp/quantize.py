@@ -1,0 +1,199 @@
+"""Gradients of quantisation, straight through: rounding counts as doing nothing, clipping as what it is.
+
+The gradient of an integer is that of the formula in which it is a real number (see `levels`). Scales and zero points
+get none: they are settings, not weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx_ir as ir
+
+from onward.graph.build import Tensor
+from onward.training.autodiff.reverse import Context
+from onward.training.autodiff.vjp import Gradients, vjp
+from onward.training.autodiff.vjp.conv import conv
+from onward.training.autodiff.vjp.elementwise import constant_of
+from onward.training.autodiff.vjp.linear import matmul
+
+
+@vjp("QuantizeLinear", of_levels=True)
+def quantize(
+    c: Context,
+    g: Tensor,
+    x: Tensor,
+    scale: Tensor,
+    zero_point: Tensor | None = None,
+    *,
+    axis: int,
+    block_size: int = 0,
+    **_: object,
+) -> Gradients:
+    """The gradient of what lies between the least and the greatest number that can be stood for."""
+    op = c.op
+    low, high = (_number(c, x, scale, zero_point, end, axis, block_size) for end in _range(c.y.dtype))
+    inside = op.And(op.GreaterOrEqual(x, low), op.LessOrEqual(x, high))
+    return op.where(inside, _over(g, _step(c, x, scale, c.y.dtype, axis, block_size)).cast(x.dtype), 0)
+
+
+@vjp("DequantizeLinear", of_levels=True)
+def dequantize(
+    c: Context, g: Tensor, x: Tensor, scale: Tensor, *_: object, axis: int, block_size: int = 0, **__: object
+) -> Gradients:
+    return _times(g, _step(c, x, scale, x.dtype, axis, block_size)) if c.wants(x.value) else None
+
+
+@vjp("DynamicQuantizeLinear", of_levels=True)
+def dynamic_quantize(c: Context, g: Tensor | None, x: Tensor) -> Gradients:
+    """The range is that of the input: nothing is clipped."""
+    return None if g is None else _over(g, c.output(1)).cast(x.dtype)
+
+
+def _range(dtype: ir.DataType) -> tuple[float, float]:
+    kind = dtype.numpy()
+    limits = ml_dtypes.finfo(kind) if dtype.is_floating_point() else ml_dtypes.iinfo(kind)
+    return float(limits.min), float(limits.max)
+
+
+def _number(
+    c: Context, x: Tensor, scale: Tensor, zero_point: Tensor | None, level: float, axis: int, block_size: int
+) -> Tensor:
+    """What a level stands for, in a shape that broadcasts to `x`."""
+    if block_size:
+        return _of_blocks(x, level, c.y.dtype, scale, zero_point, axis, block_size).cast(x.dtype)
+    factor = scale.cast(x.dtype)
+    number = factor * level if zero_point is None else (c.op.like(level, x) - zero_point.cast(x.dtype)) * factor
+    return _along(c, number, x, axis)
+
+
+def _of_blocks(
+    x: Tensor, level: float, dtype: ir.DataType, scale: Tensor, zero: Tensor | None, axis: int, block_size: int
+) -> Tensor:
+    """What a level stands for at each place of `x`."""
+    op = x.op
+    quantised = op.constant(np.asarray(level).astype(dtype.numpy()), dtype)
+    full = op.Expand(quantised.cast(ir.DataType.FLOAT), x.shape).cast(dtype)
+    return op.DequantizeLinear(full, scale, zero, axis=axis, block_size=block_size)
+
+
+def _along(c: Context, numbers: Tensor, x: Tensor, axis: int) -> Tensor:
+    """One number, or one for each index of an axis, in a shape that broadcasts to `x`."""
+    if numbers.rank == 0:
+        return numbers
+    if x.rank is None:
+        raise c.refuse("the rank of the input is not known")
+    shape = [-1, *[1] * (x.rank - 1 - axis % x.rank)]
+    known = constant_of(numbers)
+    return c.op.Reshape(numbers, c.op.ints(shape)) if known is None else c.op.constant(known.reshape(shape))
+
+
+def _step(c: Context, x: Tensor, scale: Tensor, dtype: ir.DataType, axis: int, block_size: int = 0) -> Tensor:
+    """What a step from one integer to the next stands for, in a shape that broadcasts to `x`."""
+    if block_size:
+        return _of_blocks(x, 1, dtype, scale, None, axis, block_size)
+    return _along(c, scale, x, axis)
+
+
+def _times(g: Tensor, step: Tensor) -> Tensor:
+    return g * step.cast(g.dtype)
+
+
+def _over(g: Tensor, step: Tensor) -> Tensor:
+    """`g / step`; what was only just multiplied by it is taken as it was."""
+    made = g.value.producer()
+    if made is not None and made.op_type == "Mul" and made.inputs[0] is not None and made.inputs[1] is step.value:
+        return g.op.tensor(made.inputs[0])
+    return g / step.cast(g.dtype)
+
+
+def _levels(x: Tensor, zero: Tensor | None, trailing: int) -> Tensor:
+    """How far a tensor of integers is from its zero point, which has one number or one for each index of an axis."""
+    op, levels = x.op, x.cast(ir.DataType.FLOAT)
+    if zero is None:
+        return levels
+    if zero.rank == 1 and trailing and zero.dims != [1]:
+        zero = op.Reshape(zero, op.ints([-1, *[1] * trailing]))
+    return levels - zero.cast(ir.DataType.FLOAT)
+
+
+@vjp("MatMulInteger", of_levels=True)
+def matmul_integer(
+    c: Context, g: Tensor, a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
+) -> Gradients:
+    return matmul(c, g, _levels(a, a_zero, 1), _levels(b, b_zero, 0))
+
+
+@vjp("ConvInteger", of_levels=True)
+def conv_integer(
+    c: Context,
+    g: Tensor,
+    x: Tensor,
+    w: Tensor,
+    x_zero: Tensor | None = None,
+    w_zero: Tensor | None = None,
+    **attributes: Any,
+) -> Gradients:
+    trailing = (w.rank or 1) - 1
+    return conv(c, g, _levels(x, x_zero, 0), _levels(w, w_zero, trailing), **attributes)
+
+
+def _unclipped(c: Context, g: Tensor) -> Tensor:
+    """The gradient of results that are not at an end of the range."""
+    low, high = (c.op.constant(np.asarray(end, c.y.dtype.numpy())) for end in _range(c.y.dtype))
+    return c.op.where(c.op.And(c.op.Greater(c.y, low), c.op.Less(c.y, high)), g, 0)
+
+
+def _stands_for(x: Tensor, scale: Tensor, zero: Tensor, axis: int) -> Tensor:
+    return x.op.DequantizeLinear(x, scale, zero, axis=axis)
+
+
+def _of_both(c: Context, found: Gradients, *factors: tuple[Tensor, Tensor, int]) -> Gradients:
+    """The gradients of integers from those of what they stand for: each with its scale, and the axis of that."""
+    assert isinstance(found, Sequence)
+    pairs = zip(found, factors, strict=False)
+    slopes = [
+        _times(g, _step(c, x, scale, x.dtype, axis)) if g is not None and c.wants(x.value) else None
+        for g, (x, scale, axis) in pairs
+    ]
+    return [slopes[0], None, None, *slopes[1:]]
+
+
+@vjp("QLinearMatMul", of_levels=True)
+def qlinear_matmul(
+    c: Context,
+    g: Tensor,
+    a: Tensor,
+    a_scale: Tensor,
+    a_zero: Tensor,
+    b: Tensor,
+    b_scale: Tensor,
+    b_zero: Tensor,
+    y_scale: Tensor,
+    *_: Tensor,
+) -> Gradients:
+    first, second = _stands_for(a, a_scale, a_zero, -2), _stands_for(b, b_scale, b_zero, -1)
+    found = matmul(c, _over(_unclipped(c, g), _step(c, c.y, y_scale, c.y.dtype, -2)), first, second)
+    return _of_both(c, found, (a, a_scale, -2), (b, b_scale, -1))
+
+
+@vjp("QLinearConv", of_levels=True)
+def qlinear_conv(
+    c: Context,
+    g: Tensor,
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero: Tensor,
+    w: Tensor,
+    w_scale: Tensor,
+    w_zero: Tensor,
+    y_scale: Tensor,
+    *_: Tensor,
+    **attributes: Any,
+) -> Gradients:
+    image, kernel = _stands_for(x, x_scale, x_zero, 1), _stands_for(w, w_scale, w_zero, 0)
+    found = conv(c, _over(_unclipped(c, g), _step(c, c.y, y_scale, c.y.dtype, 1)), image, kernel, **attributes)
+    return _of_both(c, found, (x, x_scale, 1), (w, w_scale, 0))

@@ -1,0 +1,89 @@
+"""Training comes from Keras: a compiled model, as it is, becomes a trainable ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from onward.canon.lower import key_of
+from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.keras.training import Captured, captured, tensor_name
+from onward.graph.walk import all_nodes
+from onward.training.autodiff.prepare_graph import differentiable
+from onward.training.capture.keras_losses import terms
+from onward.training.capture.keras_optimizers import Taken, adds_up, taken
+from onward.training.recipe.groups import exactly
+from onward.training.recipe.modes import training_mode
+from onward.training.recipe.parameters import choose
+from onward.training.trainable import LOSS, Trainable, assembled
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def from_keras(
+    model: Any,
+    signature: Sequence[Any] | None = None,
+    *,
+    labels: Sequence[Any] | None = None,
+    dense_gradients: bool = False,
+) -> Trainable:
+    """A compiled Keras model as a trainable model whose next steps are those that `fit` would make.
+
+    Loss, regularisation, optimizer with its state, and which weights are trained are the model's. `labels` are the
+    `tf.TensorSpec` of what each output is compared with, for losses that do not tell. Of the gradient of an embedding,
+    most optimizers of Keras square each row by itself, and add up then: such a model is refused, unless
+    `dense_gradients` asks for the gradient to be added up first, as PyTorch and JAX have it.
+    """
+    found = captured(model, signature, labels)
+    variables = {tensor_name(variable.value): variable for variable in model.trainable_variables}
+    how = taken(model.optimizer, list(variables.values()))
+    rows = [name for name, kind in found.gradients.items() if kind == "rows"]
+    if rows and not dense_gradients and not adds_up(model.optimizer):
+        raise UnsupportedError(
+            f"{rows[0]!r}: Keras squares or clips the gradient of each row that a batch looks up by itself, and adds "
+            "up then; dense_gradients=True adds up first, as PyTorch and JAX do"
+        )
+    made = _assembled(model, found, how, list(variables))
+    for name in found.gradients:
+        if name not in made.parameters:
+            raise UnsupportedError(f"no gradient of the loss reaches {name!r}, though it does in TensorFlow")
+    state = dict(made.state)
+    for name, states in zip(variables, how.state, strict=True):
+        if name in made.parameters:
+            state |= {f"{name}.{slot}": found.storage.stored(name, array) for slot, array in states.items()}
+    return replace(made, state=state, step=how.step)
+
+
+def _assembled(model: Any, found: Captured, how: Taken, names: list[str]) -> Trainable:
+    graph = differentiable(found.loss)
+    loss = graph.graph.outputs[0]
+    loss.name = LOSS
+    buffers = training_mode(graph, found.statistics, biased=True)
+    for name, layer in found.statistics.items():
+        if name not in buffers:
+            raise UnsupportedError(
+                f"the running statistics of {layer!r} would not follow the training: is it used twice?"
+            )
+    if any(key_of(node) == "Dropout" for node in all_nodes(graph.graph) if node.graph is not graph.graph):
+        raise UnsupportedError("dropout inside a branch or a loop is not drawn")
+    wanted = set(names)
+    if not wanted:
+        raise OnwardError("the model has no weights that are trained")
+    chosen = choose(graph.graph, loss, lambda name: name in wanted)
+    return assembled(
+        found.inference,
+        graph,
+        loss,
+        chosen,
+        how.optimizer,
+        buffers,
+        no_decay=[exactly(names[i]) for i in how.no_decay if names[i] in found.gradients],
+        labels=[name for name in found.labels if any(value.name == name for value in graph.graph.inputs)],
+        clip_norm=how.clip_norm,
+        clip_epsilon=0.0,
+        accumulate=how.accumulate,
+        loss=terms(model, found),
+    )

@@ -1,0 +1,216 @@
+"""What a training file says in words: the optimizer, the schedule, what a parameter is called there."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar
+
+from onward.errors import InvalidModelError, OnwardError
+from onward.graph.build import Builder, Tensor
+from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.recipe.adapters import Adapter
+from onward.training.recipe.groups import Rule
+from onward.training.recipe.losses import LOSSES, Penalty, Term
+from onward.training.recipe.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Optimizer, State, Update
+from onward.training.recipe.schedules import SCHEDULES, Schedule, Warmup
+from onward.training.recipe.user_models import OnnxOptimizer
+from onward.training.trainable import CLIP_EPSILON
+
+KEY = "onward.training."
+"""Of the model's metadata, followed by the number of the training info."""
+KINDS: Mapping[str, type[Any]] = {**OPTIMIZERS, **{kind.name: kind for kind in (OnnxAdam, OnnxAdagrad, OnnxMomentum)}}
+WRAPPERS: Mapping[str, type[Clipped]] = {kind.name: kind for kind in (Clipped, Averaged)}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An optimizer of which nothing is known but its graph in a file."""
+
+    name: ClassVar[str] = "stored"
+    lr: float = 1e-3
+    states: tuple[str, ...] = ()
+    weight_decay: float = 0.0
+    by_element: bool = False
+
+    def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
+        raise OnwardError("this optimizer is known as a graph of a file only, for the parameters of that file")
+
+
+@dataclass
+class Recipe:
+    """What the graphs of a training info do not say by themselves."""
+
+    loss: str
+    parameters: dict[str, str]
+    """Each with the value that is its gradient."""
+    optimizer: dict[str, Any]
+    step: str
+    """The initializer that counts steps."""
+    state: dict[str, str] = field(default_factory=dict)
+    """`<parameter>.<slot>` with the initializer that it is."""
+    buffers: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    rules: dict[str, Any] = field(default_factory=dict)
+    clip_norm: float | None = None
+    accumulate: int = 1
+    schedule: dict[str, Any] | None = None
+    adapters: dict[str, Any] = field(default_factory=dict)
+    terms: list[dict[str, Any]] | None = None
+    """The loss in words, if it can be said so."""
+    penalties: list[dict[str, Any]] = field(default_factory=list)
+    clip_epsilon: float = CLIP_EPSILON
+
+    def dumps(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def loads(cls, text: str) -> Recipe:
+        try:
+            found = cls(**json.loads(text))
+            _ = found.parameters.keys(), found.state.keys(), found.adapters.keys(), found.optimizer["name"]
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InvalidModelError(f"the metadata {KEY}… is not what Onward writes: {error}") from error
+        return found
+
+    def read_rules(self) -> dict[str, Rule]:
+        return {name: Rule(**rule) for name, rule in self.rules.items()}
+
+    def read_adapters(self) -> dict[str, Adapter]:
+        return {name: Adapter(**adapter) for name, adapter in self.adapters.items()}
+
+    def read_penalties(self) -> list[Penalty]:
+        return [Penalty(**penalty) for penalty in self.penalties]
+
+
+def recipes(metadata: Mapping[str, str]) -> dict[int, Recipe]:
+    """By the number of the training info, in order."""
+    found = {key.removeprefix(KEY): text for key, text in metadata.items() if key.startswith(KEY)}
+    return {int(number): Recipe.loads(found[number]) for number in sorted(filter(str.isdecimal, found), key=int)}
+
+
+def without(metadata: dict[str, str], index: int) -> None:
+    """Remove the recipe of a training info that is removed, in place; those behind it move up."""
+    known = recipes(metadata)
+    for number in known:
+        del metadata[f"{KEY}{number}"]
+    for number, recipe in known.items():
+        if number != index:
+            metadata[f"{KEY}{number - (number > index)}"] = recipe.dumps()
+
+
+def write_optimizer(optimizer: Optimizer) -> dict[str, Any]:
+    """An optimizer as JSON."""
+    if isinstance(optimizer, Clipped):
+        return {"name": optimizer.name, "value": optimizer.value, "inner": write_optimizer(optimizer.inner)}
+    if isinstance(optimizer, OnnxOptimizer):
+        model = optimizer.part.model.to_proto().SerializeToString()
+        options: dict[str, Any] = {
+            "lr": optimizer.lr,
+            "weight_decay": optimizer.weight_decay,
+            "by_element": optimizer.by_element,
+        }
+        options["initial"] = dict(optimizer.initial)
+        return {"name": optimizer.name, **options, "model": base64.b64encode(model).decode()}
+    if KINDS.get(optimizer.name) is type(optimizer):
+        return {"name": optimizer.name, **asdict(optimizer)}  # type: ignore[call-overload]
+    return {"name": Stored.name, "lr": optimizer.lr, "states": list(optimizer.states)}
+
+
+def read_optimizer(given: Mapping[str, Any]) -> Optimizer:
+    """What `write_optimizer` wrote."""
+    options = dict(given)
+    name = options.pop("name")
+    made: Optimizer
+    if name in WRAPPERS:
+        made = WRAPPERS[name](read_optimizer(options["inner"]), options["value"])
+    elif name == OnnxOptimizer.name:
+        made = OnnxOptimizer(base64.b64decode(options.pop("model")), **options)
+    elif name == Stored.name:
+        made = Stored(options["lr"], tuple(options["states"]))
+    elif name in KINDS:
+        known = {f.name for f in fields(KINDS[name])}
+        made = KINDS[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k in known})
+    else:
+        raise InvalidModelError(f"the file is trained by {name!r}, an optimizer that this version does not know")
+    return made
+
+
+def write_loss(terms: Sequence[Term] | None) -> list[dict[str, Any]] | None:
+    """A loss as JSON, if it is known in words."""
+    if terms is None:
+        return None
+    return [
+        {"name": loss_name(term), "options": asdict(_own(term)), "weight": term.weight, "output": term.output}
+        for term in terms
+    ]
+
+
+def read_loss(given: Sequence[Mapping[str, Any]] | None) -> list[Term] | None:
+    """What `write_loss` wrote; a loss of another version, which is not known here, is one that is known as a graph."""
+    try:
+        return None if given is None else [_read_term(term) for term in given]
+    except (KeyError, TypeError):
+        return None
+
+
+def _read_term(given: Mapping[str, Any]) -> Term:
+    options = {k: tuple(v) if isinstance(v, list) else v for k, v in given["options"].items()}
+    return Term(LOSSES[given["name"]](**options), given["weight"], given["output"])
+
+
+def _own(term: Term) -> Any:
+    return term.loss
+
+
+def loss_name(term: Term) -> str:
+    return next(name for name, kind in LOSSES.items() if type(term.loss) is kind)
+
+
+def loss_words(term: Term) -> str:
+    """A term as a person would say it: `0.5 × cross_entropy(label_smoothing=0.1) of y`."""
+    own = _own(term)
+    options = [f"{f.name}={value!r}" for f in fields(own) if (value := getattr(own, f.name)) != f.default]
+    weight = "" if term.weight == 1 else f"{term.weight:g} × "
+    how = f"({', '.join(options)})" if options else ""
+    return f"{weight}{loss_name(term)}{how} of {term.output}"
+
+
+def penalty_words(penalty: Penalty) -> str:
+    """A regularisation term as a person would say it: `0.0001 × L1 of head.*`."""
+    patterns = [penalty.patterns] if isinstance(penalty.patterns, str) else penalty.patterns
+    return f"{penalty.factor:g} × L{penalty.power} of {', '.join(patterns)}"
+
+
+def is_stored(optimizer: Optimizer) -> bool:
+    """Whether the update is known as a graph only."""
+    while isinstance(optimizer, Clipped):
+        optimizer = optimizer.inner
+    return isinstance(optimizer, Stored)
+
+
+def write_schedule(schedule: Schedule | None) -> dict[str, Any] | None:
+    """A schedule as JSON."""
+    if schedule is None:
+        return None
+    name = next((name for name, kind in SCHEDULES.items() if type(schedule) is kind), None)
+    if name is None:
+        raise OnwardError("a schedule that is a function of the user's cannot be saved; those of Onward can")
+    own: Any = schedule
+    options = {f.name: getattr(own, f.name) for f in fields(own)}
+    if isinstance(schedule, Warmup):
+        options["then"] = write_schedule(schedule.then)
+    return {"name": name, **options}
+
+
+def read_schedule(given: Mapping[str, Any] | None) -> Schedule | None:
+    """What `write_schedule` wrote."""
+    if given is None:
+        return None
+    options = dict(given)
+    if "then" in options:
+        options["then"] = read_schedule(options["then"])
+    made: Schedule = SCHEDULES[options.pop("name")](**options)
+    return made

@@ -1,0 +1,101 @@
+"""Learning rates that change from step to step: functions of the number of the step, which is 1 at first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onward.errors import OnwardError
+from onward.training.recipe.by_name import by_name
+
+Schedule = Callable[[int], float]
+"""The number of a step to the factor that the learning rate is multiplied by."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The rate as it is."""
+
+    def __call__(self, step: int) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Multiplied by `factor` after every so many steps."""
+
+    every: int
+    factor: float = 0.1
+
+    def __post_init__(self) -> None:
+        _at_least_one(self, self.every)
+
+    def __call__(self, step: int) -> float:
+        return float(self.factor ** ((step - 1) // self.every))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Down to `floor` in a straight line, over so many steps."""
+
+    steps: int
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        _at_least_one(self, self.steps)
+
+    def __call__(self, step: int) -> float:
+        return 1 - (1 - self.floor) * min((step - 1) / self.steps, 1)
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """Down to `floor` along half a cosine, over so many steps."""
+
+    steps: int
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        _at_least_one(self, self.steps)
+
+    def __call__(self, step: int) -> float:
+        return self.floor + (1 - self.floor) * (1 + math.cos(math.pi * min((step - 1) / self.steps, 1))) / 2
+
+
+@dataclass(frozen=True)
+class Warmup:
+    """Up in a straight line over the first steps, then another schedule from its beginning."""
+
+    steps: int
+    then: Schedule = Constant()
+
+    def __post_init__(self) -> None:
+        _at_least_one(self, self.steps)
+
+    def __call__(self, step: int) -> float:
+        return step / self.steps if step < self.steps else self.then(step - self.steps + 1)
+
+
+SCHEDULES: Mapping[str, type[Any]] = {
+    "constant": Constant,
+    "steps": Steps,
+    "linear": Linear,
+    "cosine": Cosine,
+    "warmup": Warmup,
+}
+
+
+def schedule_named(name: str, **options: Any) -> Schedule:
+    """A schedule by its name, with options by name; `warmup` in front of another one is its option."""
+    first = options.pop("warmup", 0)
+    made: Schedule = by_name("schedule", SCHEDULES, name, options)
+    if first and not isinstance(first, int):
+        raise OnwardError(f"the schedule {name}: warmup is {first!r}, which is no whole number")
+    return Warmup(first, made) if first else made
+
+
+def _at_least_one(schedule: Any, steps: int) -> None:
+    if steps < 1:
+        raise OnwardError(f"{schedule}: the number of steps is at least 1")

@@ -1,0 +1,265 @@
+"""Training over epochs: order of the data, evaluation, early stopping, checkpoints, a progress bar, and Ctrl-C."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from onward.errors import InvalidDataError, OnwardError, RunFailure
+from onward.training.runtime import checkpoint as checkpoints
+from onward.training.runtime.curve import write_csv, write_png
+from onward.training.runtime.data import arrays_of, batches_in, epoch_of, rows
+from onward.writing import clear_leftovers
+
+if TYPE_CHECKING:
+    from onward.training.runtime.trainer import Trainer
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Told = Callable[["History"], None]
+Stopped = Literal["finished", "early", "interrupted"]
+
+
+@dataclass
+class History:
+    """The curve of a training run."""
+
+    losses: list[float] = field(default_factory=list)
+    """Of each batch, in the order of training."""
+    epochs: list[int] = field(default_factory=list)
+    """The epoch of each batch, 1 at first."""
+    evaluations: list[dict[str, float]] = field(default_factory=list)
+    """After each epoch: `batch` (how many came before), `epoch`, `loss` and, for class labels, `accuracy`."""
+    stopped: Stopped = "finished"
+
+    def csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the curve as text: batch, epoch, loss, and what was evaluated after that batch."""
+        write_csv(Path(path), self.epochs, self.losses, self.evaluations)
+
+    def png(self, path: str | os.PathLike[str]) -> None:
+        """Draw the curve."""
+        write_png(Path(path), self.losses, [(int(e["batch"]), e["loss"]) for e in self.evaluations])
+
+
+@dataclass
+class _Run:
+    """How far a training run is."""
+
+    history: History = field(default_factory=History)
+    epoch: int = 0
+    """Epochs that are complete."""
+    batch: int = 0
+    """Batches of the epoch begun that are done."""
+    best: float = math.inf
+    waited: int = 0
+    """Evaluations since the best one."""
+    kept: dict[str, Array] = field(default_factory=dict)
+    """The weights of the best evaluation."""
+
+    def save(self, path: Path, trainer: Trainer) -> None:
+        """A checkpoint; the one before stays if the weights are ruined."""
+        trainer.check_finite()
+        progress = {
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "best": self.best if math.isfinite(self.best) else None,
+            "waited": self.waited,
+            "evaluations": self.history.evaluations,
+        }
+        more = {f"best/{name}": array for name, array in self.kept.items()}
+        more["losses"] = np.asarray(self.history.losses, np.float64)
+        more["epochs"] = np.asarray(self.history.epochs, np.int64)
+        checkpoints.save(path, trainer, progress, more)
+
+    def load(self, path: Path, trainer: Trainer) -> None:
+        progress, more = checkpoints.load(path, trainer)
+        try:
+            self.epoch, self.batch, self.waited = (int(progress[key]) for key in ("epoch", "batch", "waited"))
+            self.best = math.inf if progress["best"] is None else float(progress["best"])
+            losses, epochs = more["losses"].tolist(), more["epochs"].tolist()
+            self.history = History(losses, epochs, progress["evaluations"])
+        except KeyError as error:
+            raise checkpoints.CheckpointError(f"{path}: it was not written by fit: it has no {error}") from error
+        self.kept = {name.removeprefix("best/"): array for name, array in more.items() if name.startswith("best/")}
+
+
+def fit(
+    trainer: Trainer,
+    data: Any,
+    epochs: int = 1,
+    batch: int = 32,
+    *,
+    val: Any = None,
+    seed: int = 0,
+    shuffle: bool = True,
+    drop_last: bool = False,
+    patience: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+    tell: Told | None = None,
+) -> History:
+    """Train until so many epochs are done, counted from the beginning; gives the curve.
+
+    `data` and `val` are arrays by input name, a tuple of arrays in the order of the inputs, or an iterable of batches
+    (dicts or tuples) such as a PyTorch DataLoader. Arrays are shuffled anew for each epoch, by the seed;
+    with `drop_last` a smaller batch at the end is left out, as batch normalisation wants it.
+
+    After each epoch the model is evaluated on `val`; with `patience`, training ends after so many evaluations without
+    a lower loss, and goes back to the best weights. A `checkpoint` is written after each epoch, and after `every` so
+    many batches if given; with `resume` training goes on from there, if there is one, as if it had not been
+    interrupted. Ctrl-C ends training after the current batch, with a checkpoint. `tell` is called after each epoch.
+    """
+    _check(epochs, batch, val, patience, every, checkpoint, resume)
+    run, path = _Run(), None if checkpoint is None else Path(checkpoint)
+    if path is not None:
+        clear_leftovers(path)
+        if resume and path.exists():
+            run.load(path, trainer)
+    for part in (data, val):
+        if (arrays := arrays_of(part, trainer.inputs)) is not None:
+            rows(arrays)
+            trainer.check(arrays, batch)
+    saved, each = len(run.history.losses), batches_in(data, trainer.inputs, batch, drop_last)
+    with _kept(run, path, trainer), _interrupts() as interrupted, _bar(progress, each, epochs, run) as shown:
+        while run.epoch < epochs and run.history.stopped == "finished":
+            if patience is not None and run.waited >= patience:
+                run.history.stopped = "early"
+                break
+            seen = 0
+            for part in epoch_of(data, trainer.inputs, batch, [seed, run.epoch] if shuffle else None, drop_last):
+                seen += 1
+                if seen <= run.batch:  # done before the checkpoint
+                    continue
+                loss = trainer.step(part)
+                run.batch = seen
+                run.history.losses.append(loss)
+                run.history.epochs.append(run.epoch + 1)
+                shown(loss)
+                if interrupted():
+                    run.history.stopped = "interrupted"
+                    break
+                if path is not None and every and len(run.history.losses) % every == 0:
+                    run.save(path, trainer)
+                    saved = len(run.history.losses)
+            if run.history.stopped == "interrupted":
+                break
+            _check_epoch(seen, run)
+            run.epoch, run.batch = run.epoch + 1, 0
+            if val is not None:
+                _evaluate(trainer, val, batch, run, keep=patience is not None)
+            if tell is not None:
+                tell(run.history)
+            if path is not None:
+                run.save(path, trainer)
+                saved = len(run.history.losses)
+        if path is not None and saved != len(run.history.losses):
+            run.save(path, trainer)
+    trainer.check_finite()
+    if run.kept and run.history.stopped != "interrupted":
+        for name, view in (trainer.parameters | trainer.buffers).items():
+            view[...] = run.kept[name]
+    return run.history
+
+
+def _check(
+    epochs: int, batch: int, val: Any, patience: int | None, every: int | None, checkpoint: Any, resume: bool
+) -> None:
+    for name, number in (("epochs", epochs), ("batch", batch), ("patience", patience), ("every", every)):
+        if number is not None and number < 1:
+            raise OnwardError(f"{name} is {number}: it is at least 1")
+    if patience is not None and val is None:
+        raise OnwardError("patience needs data to evaluate on: give val")
+    if checkpoint is None and (every or resume):
+        raise OnwardError("there is no checkpoint: give the path of one")
+
+
+def _check_epoch(seen: int, run: _Run) -> None:
+    if not seen:
+        again = "; an iterator gives its batches only once: give a list or a DataLoader" if run.epoch else ""
+        raise InvalidDataError(f"the data gave no batch in epoch {run.epoch + 1}{again}")
+    if seen < run.batch:
+        raise InvalidDataError(f"the data gave {seen} batches, but the checkpoint was written after {run.batch}")
+
+
+def _evaluate(trainer: Trainer, val: Any, batch: int, run: _Run, keep: bool) -> None:
+    found = trainer.evaluate(val, max(batch, 64))
+    run.history.evaluations.append({"batch": len(run.history.losses), "epoch": run.epoch, **found})
+    run.waited += 1
+    if found["loss"] < run.best:
+        run.best, run.waited = found["loss"], 0
+        if keep:
+            run.kept = {name: array.copy() for name, array in (trainer.parameters | trainer.buffers).items()}
+
+
+@contextmanager
+def _kept(run: _Run, path: Path | None, trainer: Trainer) -> Iterator[None]:
+    """What was learnt before a batch that cannot be trained on goes into the checkpoint."""
+    try:
+        yield
+    except (InvalidDataError, RunFailure):
+        if path is not None and run.history.losses:
+            run.save(path, trainer)
+        raise
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed; a second one is not waited for. A step is never cut in two."""
+    pressed = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _bar(wanted: bool | None, each: int | None, epochs: int, run: _Run) -> Iterator[Callable[[float], None]]:
+    """Shows progress on the terminal, if there is one."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield lambda loss: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("epoch {task.fields[epoch]}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]}"),
+        TextColumn("{task.fields[val]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(
+            "", total=each and each * epochs, completed=len(run.history.losses), epoch="", loss="", val=""
+        )
+
+        def shown(loss: float) -> None:
+            last = run.history.evaluations[-1:]
+            parts = [f"val {key} {value:.4g}" for e in last for key, value in e.items() if key in ("loss", "accuracy")]
+            bar.update(task, advance=1, epoch=f"{run.epoch + 1}/{epochs}", loss=f"{loss:.4g}", val=", ".join(parts))
+
+        yield shown

@@ -1,0 +1,69 @@
+"""The two ways through a training graph: with all gradients kept, or with each used up as soon as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onward.training.native.compiler import chosen, wanted
+from onward.training.native.expressions import UnprintableError
+from onward.training.native.in_place import with_updates
+from onward.training.runtime.buffers import Flat
+from onward.training.runtime.session import bind_input, bind_output, open_changing, open_session
+from onward.training.speed.scattered import Rows, scatter_in_place
+from onward.training.trainable import LEARNING_RATE, STEP, Trainable
+
+
+class Kept:
+    """Writes gradients into a buffer."""
+
+    def __init__(self, trainable: Trainable, weights: Flat, threads: int | None, kernels: bool | None) -> None:
+        graph, scattered = scatter_in_place(trainable.gradients)
+        self.session: Any = open_session(graph, threads, lean=True, kernels=chosen(kernels))
+        self.own = {each.start for each in scattered}
+        """The inputs that are bound here."""
+        self.binding = self.session.io_binding()
+        self.gradients = weights.like()
+        outputs = {f"{name}.grad": view for name, view in self.gradients.views.items()}
+        shapes = {value.name: value.shape for value in self.session.get_outputs()}
+        for name, view in outputs.items():
+            known = all(isinstance(size, int) for size in shapes[name])
+            bind_output(self.binding, name, view.reshape(shapes[name]) if known else view)
+        self.rows = Rows(scattered, outputs, self.binding)
+
+
+class Used:
+    """Makes steps of the optimizer as well: a gradient is gone as soon as its weight has followed it."""
+
+    def __init__(self, session: Any, weights: Flat, state: Mapping[str, Flat]) -> None:
+        self.session = session
+        self.binding = session.io_binding()
+        self._rate, self._step = np.zeros((), np.float32), np.zeros((), np.int64)
+        views = {f"{name}.{slot}": view for slot, flat in state.items() for name, view in flat.views.items()}
+        self.own = {LEARNING_RATE, STEP, *views}
+        """The inputs that are bound here."""
+        bind_input(self.binding, LEARNING_RATE, self._rate)
+        bind_input(self.binding, STEP, self._step)
+        for name, view in views.items():
+            bind_input(self.binding, name, view)
+        for name, view in {**weights.views, **views}.items():
+            bind_output(self.binding, f"{name}.next", view)
+
+    def prepare(self, rate: float, step: int) -> None:
+        """The learning rate and the number of the step that a run makes."""
+        self._rate[...], self._step[...] = rate, step
+
+
+def used(
+    trainable: Trainable, weights: Flat, state: Mapping[str, Flat], threads: int | None, kernels: bool | None
+) -> Used | None:
+    """Such steps where they can be had: with a compiler, and an optimizer that takes gradients one by one."""
+    if not wanted(kernels):
+        return None
+    try:
+        session = open_changing(*with_updates(trainable), threads)
+    except UnprintableError:
+        return None
+    return None if session is None else Used(session, weights, state)

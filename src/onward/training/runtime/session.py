@@ -1,0 +1,218 @@
+"""ONNX Runtime sessions for training: arrays bound by their addresses, inputs checked before a run."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from onward.errors import InvalidDataError, RunFailure
+from onward.graph.slots import NAMELESS
+from onward.model import Model
+from onward.runners import failures
+from onward.training.native.selftest import with_kernels
+from onward.training.speed.fast_conv import fast_convolutions
+from onward.training.speed.lifetimes import order_nodes
+from onward.training.speed.recompute import recompute
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Batch = Mapping[str, Any]
+CPU = ("cpu", 0)
+PROVIDERS = ["CPUExecutionProvider"]
+WRONG = ["EliminateDropout"]
+"""Optimizations that change results: this one takes a Dropout away, told to train or not, if nothing reads its mask."""
+LARGEST_ORDERED = 1 << 28
+"""Bytes of a model, with the weights that it holds as constants, whose nodes are sorted: it goes through a file."""
+LARGEST_FOLDED = 1 << 20
+"""Bytes of a constant that ONNX Runtime may compute beforehand, and then holds."""
+
+
+def open_session(
+    graph: ir.Model, threads: int | None = None, *, lean: bool = False, kernels: bool = False
+) -> onnxruntime.InferenceSession:
+    """`lean`: with nodes in an order that holds little at a time. It takes two sessions to open one.
+
+    `kernels`: with convolutions in their fastest forms, and compiled kernels where they can be had.
+    """
+    if kernels:
+        fast = fast_convolutions(graph)
+        for model, library in (with_kernels(fast) or (fast, None), (fast, None)):
+            with contextlib.suppress(RunFailure):
+                return _opened(model, threads, lean, library)
+    return _opened(graph, threads, lean, None)
+
+
+def open_changing(
+    graph: ir.Model, sources: Mapping[str, str], threads: int | None
+) -> onnxruntime.InferenceSession | None:
+    """A session of a graph that changes weights where they are, by kernels whose C is given; None where it cannot be.
+
+    Only in our own order is a weight changed after everything that reads it. The graph itself is changed.
+    """
+    found = with_kernels(fast_convolutions(graph, in_place=True), sources)
+    if found is None:
+        return None
+    with contextlib.suppress(RunFailure):
+        return _opened(found[0], threads, True, found[1], in_order=True)
+    return None
+
+
+def _opened(
+    graph: ir.Model, threads: int | None, lean: bool, library: Path | None, *, in_order: bool = False
+) -> onnxruntime.InferenceSession:
+    import onnxruntime
+
+    with failures("onnxruntime"):
+        model = Model(graph).to_proto().SerializeToString()
+        options = _options(threads, library)
+        ordered = _ordered(model, library) if lean and len(model) < LARGEST_ORDERED else None
+        if ordered is None and in_order:
+            raise RunFailure("the nodes of the graph cannot be put in order")
+        if ordered is not None:
+            model = ordered
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
+        if lean:
+            options.enable_mem_pattern = False
+        return onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
+
+
+def _options(threads: int | None, library: Path | None) -> onnxruntime.SessionOptions:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.add_session_config_entry("session.disable_quant_qdq", "1")  # its fused kernels round otherwise, some fail
+    if threads:
+        options.intra_op_num_threads = threads
+    if library is not None:
+        options.register_custom_ops_library(str(library))
+    return options
+
+
+def _ordered(model: bytes, library: Path | None) -> bytes | None:
+    """As ONNX Runtime optimizes it on this machine, its nodes in our order; None if there is no room for a file."""
+    import onnxruntime
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="onward-") as folder:
+            path = Path(folder) / "optimized.onnx"
+            options = _options(1, library)
+            options.optimized_model_filepath = str(path)
+            options.add_session_config_entry(
+                "optimization.constant_folding_max_output_size_in_bytes", str(LARGEST_FOLDED)
+            )
+            onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
+            optimized = onnx.load(path)
+    except Exception:  # if it is the model and not the file, opening the model says so
+        return None
+    order_nodes(optimized.graph)
+    recompute(optimized.graph)
+    return bytes(optimized.SerializeToString())
+
+
+def bind_input(binding: Any, name: str, array: Array) -> None:
+    """Read an array where it is; the caller keeps it alive."""
+    binding.bind_input(name, *CPU, array.dtype.type, array.shape, array.ctypes.data)
+
+
+def bind_output(binding: Any, name: str, array: Array) -> None:
+    """Write into an array; the caller keeps it alive."""
+    binding.bind_output(name, *CPU, array.dtype.type, array.shape, array.ctypes.data)
+
+
+class Feeds:
+    """What a session wants besides weights: data and labels."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, graph: ir.Graph, own: Collection[str]) -> None:
+        """`graph` is that of the session, which does not tell a scalar from a tensor of unknown rank."""
+        self._declared = {value.name: value.type for value in session.get_inputs() if value.name not in own}
+        self._dims = {value.name: _dims(value) for value in graph.inputs}
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._declared)
+
+    def checked(self, batch: Batch) -> dict[str, Array]:
+        """A batch as arrays that the session takes; an error says what is wrong with it."""
+        wanted = ", ".join(map(repr, self._declared))
+        if missing := [name for name in self._declared if name not in batch]:
+            raise InvalidDataError(f"the batch has no {missing[0]!r}; a step takes {wanted}")
+        if unknown := [name for name in batch if name not in self._declared]:
+            raise InvalidDataError(f"a step takes no {unknown[0]!r}; it takes {wanted}")
+        sizes: dict[str, tuple[str, int]] = {}
+        found = {}
+        for name, kind in self._declared.items():
+            array = _cast(name, batch[name], kind)
+            _check_shape(name, array, self._dims[name], sizes)
+            found[name] = array
+        return found
+
+
+def _cast(name: str, given: Any, kind: str) -> Array:
+    """As the dtype asked for, without a change of values other than rounding to another float."""
+    dtype = _NUMPY.get(kind)
+    if dtype is None:
+        raise InvalidDataError(f"{name!r} is a {kind}, which cannot be fed in training")
+    if hasattr(given, "detach"):
+        given = given.detach().cpu().numpy()
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise InvalidDataError(f"{name!r} is no array: {error}") from error
+    if array.dtype == dtype:
+        return np.ascontiguousarray(array).reshape(array.shape)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise InvalidDataError(f"{name!r} is of {array.dtype}, but a step takes {np.dtype(dtype)}")
+    cast: Array = np.ascontiguousarray(array, dtype).reshape(array.shape)
+    if cast.dtype.kind in "iu" and not (cast == array).all():
+        raise InvalidDataError(f"{name!r} has numbers that are too large for {np.dtype(dtype)}")
+    return cast
+
+
+def _dims(value: ir.Value) -> list[int | str | None] | None:
+    if value.shape is None:
+        return None
+    dims = [d if isinstance(d, int) else d.value for d in value.shape]
+    return [None if d in NAMELESS else d for d in dims]
+
+
+def _check_shape(
+    name: str, array: Array, dims: list[int | str | None] | None, sizes: dict[str, tuple[str, int]]
+) -> None:
+    """By what is declared; dimensions of one name are of one size, also in other inputs, which `sizes` remembers."""
+    if not array.size:
+        raise InvalidDataError(f"{name!r} is of shape {list(array.shape)}: it is empty")
+    if dims is None:
+        return
+    shown = [d if d is not None else "any" for d in dims]
+    if len(dims) != array.ndim or any(isinstance(d, int) and d != n for d, n in zip(dims, array.shape, strict=True)):
+        raise InvalidDataError(f"{name!r} is of shape {list(array.shape)}, but a step takes {shown}")
+    for dim, size in zip(dims, array.shape, strict=True):
+        if isinstance(dim, str):
+            first, known = sizes.setdefault(dim, (name, size))
+            if known != size:
+                raise InvalidDataError(f"{dim!r} is {known} in {first!r}, but {size} in {name!r}")
+
+
+_NUMPY = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(int16)": np.int16,
+    "tensor(int8)": np.int8,
+    "tensor(uint8)": np.uint8,
+    "tensor(bool)": np.bool_,
+}

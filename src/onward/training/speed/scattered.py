@@ -1,0 +1,114 @@
+"""Gradients of embeddings, in place: only the rows that a batch reads are cleared and written, not the whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.training.runtime.session import bind_input
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """A gradient that is a sum of rows: its output, the input that it starts from, the output of the rows' numbers."""
+
+    output: str
+    start: str
+    rows: str
+
+
+def scatter_in_place(model: ir.Model) -> tuple[ir.Model, list[Scattered]]:
+    """A copy in which such gradients start from inputs instead of zeros of their own."""
+    copy = model.clone()
+    graph = copy.graph
+    found = []
+    for output in list(graph.outputs):
+        node = _maker(output)
+        if node is None or not _is_sum_of_rows(node):
+            continue
+        data, indices = node.inputs[0], node.inputs[1]
+        assert data is not None and indices is not None
+        names = Scattered(output.name or "", f"{output.name}.start", f"{output.name}.rows")
+        start = ir.Value(name=names.start, type=data.type, shape=output.shape)
+        graph.inputs.append(start)
+        node.replace_input_with(0, start)
+        rows = ir.Node("", "Identity", [indices], num_outputs=1)
+        rows.outputs[0].name, rows.outputs[0].type, rows.outputs[0].shape = names.rows, indices.type, indices.shape
+        graph.append(rows)
+        graph.outputs.append(rows.outputs[0])
+        found.append(names)
+    return copy, found
+
+
+def sum_of_rows(gradient: ir.Value) -> tuple[ir.Value, ir.Value] | None:
+    """The rows that a gradient is the sum of, [..., row], and their numbers, [..., 1]; None where it is no such sum."""
+    node = _maker(gradient)
+    if node is None or not _is_sum_of_rows(node):
+        return None
+    _, numbers, rows = node.inputs
+    assert numbers is not None and rows is not None
+    return None if rows.shape is None or numbers.dtype != ir.DataType.INT64 else (rows, numbers)
+
+
+def _maker(value: ir.Value) -> ir.Node | None:
+    node = value.producer()
+    while node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
+        node = node.inputs[0].producer()
+    return node
+
+
+def _is_sum_of_rows(node: ir.Node) -> bool:
+    """Whether rows are added to zeros, and one number says which."""
+    if node.op_type != "ScatterND" or node.domain:
+        return False
+    data, indices = node.inputs[0], node.inputs[1]
+    how = node.attributes.get("reduction")
+    if data is None or indices is None or how is None or how.as_string() != "add":
+        return False
+    if indices.shape is None or not indices.shape.rank() or indices.shape[-1] != 1:
+        return False
+    zeros = data.producer()
+    if zeros is None or zeros.op_type != "Expand" or zeros.inputs[0] is None or data.is_graph_output():
+        return False
+    number = zeros.inputs[0].const_value
+    return number is not None and number.size == 1 and not number.numpy().any()
+
+
+class Rows:
+    """Keeps the starts of such gradients zero: before a run, what the run before has written is cleared."""
+
+    def __init__(self, found: Sequence[Scattered], gradients: Mapping[str, Array], binding: Any) -> None:
+        """Of `gradients`, by the names of their outputs, all are zero at first. No other outputs are bound later."""
+        self._binding = binding
+        self._names = [each.rows for each in found]
+        self._gradients = [gradients[each.output] for each in found]
+        self._written: list[Array] | None = []
+        for each, gradient in zip(found, self._gradients, strict=True):
+            bind_input(binding, each.start, gradient)
+
+    def clear(self) -> None:
+        if self._written is None:
+            for gradient in self._gradients:
+                gradient[...] = 0
+        else:
+            for gradient, rows in zip(self._gradients, self._written, strict=False):
+                gradient[rows] = 0
+        self.forget()
+        for name in self._names:
+            self._binding.bind_output(name)
+
+    def forget(self) -> None:
+        """Any row may be written now."""
+        self._written = None
+
+    def remember(self) -> None:
+        """What a run has written."""
+        if self._gradients:
+            values = self._binding.get_outputs()[-len(self._gradients) :]
+            self._written = [value.numpy()[..., 0].copy() for value in values]

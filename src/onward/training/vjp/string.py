@@ -1,9 +1,0 @@
-"""Strings, and what is made from them, has no gradient."""
-
-from __future__ import annotations
-
-from onward.training.vjp import no_gradient
-
-no_gradient("strings", "StringConcat", "StringSplit", "StringNormalizer", "RegexFullMatch")
-no_gradient("counts of strings or integers", "TfIdfVectorizer")
-no_gradient("its input is the bytes of a file", "ImageDecoder")

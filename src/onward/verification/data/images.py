@@ -1,0 +1,141 @@
+"""Image files as inputs of a model.
+
+An image is resized (bilinear, averaging when it gets smaller) to the height and width of the input; where those are
+dynamic, to the sizes given by name, or else it keeps its own. The input is channels-first or channels-last, whichever
+its shape says: the axis of 1, 3 or 4. The values are RGB (or grey, or RGB and an opaque alpha), 0 to 1 in a float
+input, 0 to 255 in an integer one. No mean is subtracted: what a model expects beyond this has to be given as arrays.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import InvalidDataError, UnsupportedError
+from onward.gate import ordinary
+from onward.gate.bounds import UNPACKED, unpacked
+from onward.graph.slots import Slot
+from onward.hub.wording import quote
+from onward.verification.data.linked_sizes import Array
+
+EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm", ".tif", ".tiff", ".webp", ".jp2", ".j2k")
+JPEG_SIZE = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]..\x08(.{4})", re.DOTALL)
+"""Where a JPEG says how high and wide it is."""
+PIXEL = 24
+"""Bytes of a pixel while an image is resized."""
+FORMATS = re.compile(
+    rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|BM|P[1-6]\s|II\*\0|MM\0\*|RIFF....WEBP|\0\0\0\x0cjP  |\xff\x4f\xff\x51", re.DOTALL
+)
+"""How they begin."""
+NAMES = "JPEG, PNG, BMP, PNM, TIFF, WebP and JPEG 2000"
+CHANNELS = (3, 1, 4)
+"""The most usual first."""
+
+
+def image_input(slots: Sequence[Slot], path: Path) -> Slot:
+    """The only input, which has to be an image."""
+    if len(slots) != 1:
+        raise InvalidDataError(f"{path}: an image was found, but the model has {len(slots)} inputs: give them as npz")
+    slot = slots[0]
+    if slot.containers or len(slot.dims) not in (3, 4) or slot.dtype in (ir.DataType.STRING, ir.DataType.BOOL):
+        raise InvalidDataError(f"{path}: an image was found, but the input {quote(slot.name)} is {slot.spelled}")
+    return slot
+
+
+def read_image(path: Path, slot: Slot, dims: Mapping[str, int] | None = None) -> Array:
+    """The image as the input takes it."""
+    batched = len(slot.dims) == 4
+    sizes = [(dims or {}).get(dim) if isinstance(dim, str) else dim for dim in slot.dims]
+    batch, space = (sizes[0] or 1, sizes[1:]) if batched else (1, sizes)
+    channel_axis = _channel_axis(slot, space)
+    channels = space[channel_axis] or 3
+    height, width = (size for axis, size in enumerate(space) if axis != channel_axis)
+    pixels = decode(path)
+    pixels = resized(pixels, height or pixels.shape[0], width or pixels.shape[1])
+    coloured = _coloured(pixels, channels)
+    made = np.moveaxis(coloured, 2, 0) if channel_axis == 0 else coloured
+    made = made / 255 if slot.dtype.is_floating_point() else made.round()
+    made = np.broadcast_to(made, (batch, *made.shape)) if batched else made
+    return np.ascontiguousarray(made).astype(slot.dtype.numpy())
+
+
+def _channel_axis(slot: Slot, space: Sequence[int | None]) -> int:
+    for channels in (*CHANNELS, None):
+        for axis in (0, 2):
+            if space[axis] == channels:
+                return axis
+    raise InvalidDataError(f"an image has 1, 3 or 4 channels, but the input {quote(slot.name)} is {slot.spelled}")
+
+
+def _coloured(pixels: Array, channels: int) -> Array:
+    """RGB with the number of channels asked for."""
+    if channels == 1:
+        return np.asarray(pixels @ np.array([0.299, 0.587, 0.114]))[:, :, None]
+    if channels == 4:
+        return np.concatenate([pixels, np.full((*pixels.shape[:2], 1), 255.0)], axis=2)
+    return pixels
+
+
+def check_format(start: bytes, where: str = "") -> None:
+    """Refuse what Pillow takes for an image, and is none: PostScript is a program, which it has executed."""
+    if not FORMATS.match(start):
+        raise InvalidDataError(f"{where}it cannot be read as an image: it is none of {NAMES}")
+
+
+def decode(path: Path) -> Array:
+    """The pixels, height x width x RGB, 0 to 255."""
+    with ordinary(path, InvalidDataError).open("rb") as file:
+        check_format(file.read(12), f"{path}: ")
+    try:
+        _check_size(path)
+        if importlib.util.find_spec("PIL"):
+            from PIL import Image
+
+            with Image.open(path) as image:
+                return np.asarray(image.convert("RGB"), np.float64)
+        if importlib.util.find_spec("torch"):
+            from onward.backends.torch.runtime.image import decode_rgb
+
+            return np.asarray(decode_rgb(path.read_bytes()), np.float64)
+    except InvalidDataError:
+        raise
+    except Exception as error:  # decoders raise whatever a damaged file makes them
+        raise InvalidDataError(f"{path}: it cannot be read as an image: {error}") from error
+    raise UnsupportedError(f"{path}: to read images, install Pillow (pip install pillow), or give arrays as npz")
+
+
+def _check_size(path: Path) -> None:
+    """Refuse an image before it is unpacked, if its file hardly accounts for it; other formats shrink less."""
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    if head.startswith(b"\x89PNG"):
+        width, height = struct.unpack(">II", head[16:24].ljust(8, b"\0"))
+    elif head.startswith(b"\xff\xd8") and (found := JPEG_SIZE.search(head)):
+        height, width = struct.unpack(">HH", found.group(1))
+    else:
+        return
+    needed, most = width * height * PIXEL, unpacked(path.stat().st_size)
+    if needed > most:
+        pixels = f"{width:,} x {height:,} pixels"
+        raise InvalidDataError(f"{path}: its {pixels} would take {needed:,} bytes; {UNPACKED.hint}")
+
+
+def resized(pixels: Array, height: int, width: int) -> Array:
+    """Bilinear; a pixel of a smaller image is the weighted mean of all that it covers."""
+    rows, columns = _weights(pixels.shape[0], height), _weights(pixels.shape[1], width)
+    return np.asarray(np.einsum("hy,yxc,wx->hwc", rows, pixels, columns, optimize=True))
+
+
+def _weights(old: int, new: int) -> Array:
+    """The share of each old pixel in each new one: a triangle around its centre."""
+    scale = old / new
+    reach = max(scale, 1.0)
+    centres = (np.arange(new) + 0.5) * scale - 0.5
+    weights = np.maximum(0, 1 - np.abs(np.arange(old) - centres[:, None]) / reach)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
