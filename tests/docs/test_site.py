@@ -14,7 +14,7 @@ from mkdocs.exceptions import Abort
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "mkdocs.yml"
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-OUTSIDE = [ROOT / name for name in ("README.md", "CHANGELOG.md")]
+OUTSIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 """Pages that the site does not have, with links into it."""
 
 
