@@ -17,6 +17,7 @@ import machine
 import numpy as np
 import onnxruntime
 import sklearn_battery as battery
+from onward.frontends.sklearn.borrow import REFUSED
 from skl2onnx import convert_sklearn, to_onnx
 from skl2onnx.common.data_types import StringTensorType
 from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
@@ -25,7 +26,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 from onward.formats.sklearn import asked
 from onward.formats.tables import feeds, is_frame, shortened
-from onward.frontends.sklearn.borrow import REFUSED
 from onward.frontends.sklearn.convert import expected_of, from_sklearn
 from onward.verification.compare import compare, differences
 

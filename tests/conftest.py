@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from browser import Browser, find
+
 from onward.scoreboard.store import package_version
 
 FRAMEWORKS = ("torch", "tensorflow", "keras", "onnx", "onnxruntime")

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import board_samples as samples
 import pytest
-
 from browser import Browser
+
 from onward.report.badge import COLOURS, badge
 from onward.report.scoreboard_page import page
 from onward.report.scoreboard_site import badge_name, write

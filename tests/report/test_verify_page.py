@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import report_samples as samples
-
 from browser import Browser
+
 from onward.report.html import document, json_script
 from onward.report.layered import layered
 from onward.report.plots import LogScale

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import numpy as np
 import onnxruntime
-
 from any_processor import computed
+
 from onward.formats.keras import structure_of
 from onward.frontends.keras.convert import from_keras
 

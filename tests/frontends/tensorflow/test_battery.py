@@ -18,10 +18,10 @@ import battery_nets  # noqa: E402
 import battery_numbers  # noqa: E402
 import battery_sparse  # noqa: E402
 import battery_strings  # noqa: E402
+from any_processor import computed  # noqa: E402
 from battery import Case  # noqa: E402
 from refused import REFUSED  # noqa: E402
 
-from any_processor import computed  # noqa: E402
 from onward.errors import UnsupportedError  # noqa: E402
 from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
 from onward.model import Model  # noqa: E402

@@ -1,0 +1,134 @@
+"""`import onward` is quick and loads no framework; every module can be imported by itself."""
+
+import importlib.util
+import itertools
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onward
+
+EXTRAS = (
+    "torch",
+    "openvino",
+    "tensorflow",
+    "keras",
+    "jax",
+    "sklearn",
+    "xgboost",
+    "lightgbm",
+    "pandas",
+    "polars",
+    "narwhals",
+    "scipy",
+)
+FRAMEWORKS = (*EXTRAS, "onnxruntime")
+DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
+LIMIT = 0.3
+"""Seconds of processor time, which other programs on a busy machine do not add to."""
+
+FRAMEWORKS = ("torch", "tensorflow", "keras")
+NEED = {name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.") for name in FRAMEWORKS}
+"""What runs PyTorch code, or is PyTorch code; everything else does without."""
+
+
+def python(code: str, *arguments: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_is_quick() -> None:
+    code = "import time; t = time.process_time(); import onward; print(time.process_time() - t)"
+    assert min(float(python(code)) for _ in range(5)) < LIMIT
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import onward",
+        "import onward; onward.load, onward.Model, onward.OnwardError, onward.to_torch",
+        "from onward.cli import parser; parser()",
+        f"from onward.report.describe import describe; import onward; describe(onward.load({str(DIGITS)!r}))",
+    ],
+)
+def test_no_framework_is_loaded(code: str) -> None:
+    probe = f"import sys; {code}; print([name for name in {FRAMEWORKS} if name in sys.modules])"
+    assert python(probe).strip() == "[]"
+
+
+EMBEDDING = """
+import sys, numpy, onnx, onward
+from pathlib import Path
+from onward.backends.torch.convert import generate, write_package
+proto = onnx.parser.parse_model(
+    '<ir_version: 10, opset_import: ["": 20], producer_name: "pytorch"> g (int64[n] x) => (float[n, 3] y)'
+    '{ y = Gather("embed.weight", x) }'
+)
+proto.graph.initializer.append(onnx.numpy_helper.from_array(numpy.ones((5, 3), "float32"), "embed.weight"))
+in_memory = onward.to_torch(proto)
+sys.path.insert(0, str(write_package(generate(onward.load(proto)), Path(sys.argv[1]) / "generated").parent))
+import generated.model
+loaded = generated.model.load()
+print(type(in_memory.embed).__name__, type(loaded.embed).__name__, loaded.embed.weight.sum().item())
+print("torch._dynamo" in sys.modules)
+"""
+
+
+def test_an_embedding_does_not_load_the_compiler(tmp_path: Path) -> None:
+    """Which takes a second, for random numbers that no one reads."""
+    assert python(EMBEDDING, str(tmp_path)).split() == ["Embedding", "Embedding", "15.0", "False"]
+
+
+def test_public_names_exist() -> None:
+    for name in onward.__all__:
+        assert getattr(onward, name) is not None and name in dir(onward)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = onward.nothing
+
+
+ALONE = """
+import importlib, os, sys, traceback
+libraries, blocked, *modules = sys.argv[1:]
+for library in libraries.split(","):
+    importlib.import_module(library)
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked.split(","):
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Blocked())
+assert "onward" not in sys.modules
+for module in modules:
+    child = os.fork()
+    if not child:
+        try:
+            importlib.import_module(module)
+        except BaseException as error:
+            print(module, repr(error), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+"""Imports each module in a process of its own, in which only libraries are there already."""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_each_module_can_be_imported_alone() -> None:
+    modules = [info.name for info in pkgutil.walk_packages(onward.__path__, "onward.") if "__main__" not in info.name]
+    assert len(modules) > 50
+    others = [name for name in modules if not name.startswith(tuple(itertools.chain(*NEED.values())))]
+    assert python(ALONE, "onnx,onnx_ir,numpy", ",".join(EXTRAS), *others) == ""
+    for framework, needing in NEED.items():
+        if importlib.util.find_spec(framework) is not None:
+            names = [name for name in modules if name.startswith(needing)]
+            assert python(ALONE, f"onnx,onnx_ir,numpy,{framework}", "none", *names) == ""
+
+
+def test_package_is_typed() -> None:
+    assert (Path(onward.__file__).parent / "py.typed").exists()
