@@ -1,6 +1,6 @@
 """One small registry: a table from keys to entries in which a duplicate is an error."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -26,6 +26,11 @@ class Registry(Generic[T]):
             return entry
 
         return file
+
+    def take(self, entries: Mapping[str, T]) -> None:
+        """File each of `entries` under its key: what several have in common."""
+        for key, entry in entries.items():
+            self.register(key)(entry)
 
     def get(self, key: str) -> T | None:
         return self._user.get(key) or self._builtin.get(key)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import onnx_ir as ir
 
 from onward.layout.orders import RANKS
+from onward.spec.meaning import CHANNELS_LAST
 
-DOMAIN = "onward.nhwc"
+DOMAIN = CHANNELS_LAST
 """The domain of ops that take and give their images channels last, and are as in ONNX in everything else: attributes,
 weights, and the sizes and scales of Resize, which stay in the order N, C, spatial axes."""
 

@@ -17,8 +17,12 @@ class Window:
     dilations: Ints
     begin: Ints | None
     end: Ints | None
-    lower: bool = False
-    """Of an odd amount of automatic padding, the larger half goes to the beginning (SAME_LOWER)."""
+    same: str = ""
+    """Padding is automatic; the larger half of an odd amount goes to the end ("upper") or the beginning ("lower")."""
+
+    @property
+    def lower(self) -> bool:
+        return self.same == "lower"
 
     @property
     def extents(self) -> Ints:
@@ -51,17 +55,18 @@ def window(
     strides = tuple(strides or (1,) * rank)
     dilations = tuple(dilations or (1,) * rank)
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        lower = auto_pad == "SAME_LOWER"
-        bare = Window(kernel, strides, dilations, None, None, lower)
+        same = "lower" if auto_pad == "SAME_LOWER" else "upper"
+        bare = Window(kernel, strides, dilations, None, None, same)
         spans = kernel if pool else bare.extents
         ends = [
-            same_pads(size, span, stride, lower, pool)
+            same_pads(size, span, stride, bare.lower, pool)
             for size, span, stride in zip(sizes or (None,) * rank, spans, strides, strict=True)
         ]
         if any(pair is None for pair in ends):
             return bare
         begin, end = zip(*(pair for pair in ends if pair is not None), strict=True)
-    elif auto_pad == "VALID" or not pads:
+        return Window(kernel, strides, dilations, begin, end, same)
+    if auto_pad == "VALID" or not pads:
         begin = end = (0,) * rank
     else:
         begin, end = tuple(pads[:rank]), tuple(pads[rank:])

@@ -26,6 +26,7 @@ from onward.graph.origin import origin
 from onward.graph.trained import role
 from onward.graph.weight_names import is_automatic
 from onward.hub.stored import in_place
+from onward.spec.meaning import attributes, parameters
 
 Array = np.ndarray[Any, Any]
 
@@ -376,7 +377,7 @@ class Emitter:
         while inputs and inputs[-1] is None:
             inputs.pop()
         try:
-            result = rule(self, *inputs, **attributes(node))
+            result = rule(self, *inputs, **parameters(node))
         except OnwardError as error:
             where = str(origin(node))
             raise error if where in str(error) else type(error)(f"{where}: {error}") from error
@@ -479,14 +480,3 @@ def printable(number: Any, dtype: ir.DataType | None) -> Any:
     if dtype != ir.DataType.FLOAT or not isinstance(number, float) or abs(number) > 3.4e38:
         return number
     return float(str(np.float32(number)))
-
-
-def attributes(node: ir.Node) -> dict[str, Any]:
-    """Attributes as plain Python values; tensors and graphs stay ir objects.
-
-    A float is in the shortest form of its single precision, unless the node computes in double precision.
-    """
-    plain = {name: attr.value for name, attr in node.attributes.items()}
-    if not any(v is not None and v.dtype == ir.DataType.DOUBLE for v in node.inputs):
-        plain |= {name: float(str(np.float32(v))) for name, v in plain.items() if isinstance(v, float)}
-    return plain

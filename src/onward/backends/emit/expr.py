@@ -206,6 +206,9 @@ class Helpers:
         return Helper(name)
 
 
+ops = Helpers()
+
+
 class Device(Expr):
     """The device on which the enclosing function computes."""
 

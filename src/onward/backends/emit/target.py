@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +22,14 @@ class Target(Protocol):
 
     def tensor(self, items: np.ndarray[Any, Any], dtype: ir.DataType | None) -> Expr:
         """The expression that makes a tensor of host numbers."""
+        ...
+
+    def dtype(self, of: ir.DataType | int) -> Expr:
+        """The name of a dtype: `torch.float32`."""
+        ...
+
+    def each(self, numbers: Iterable[int]) -> Any:
+        """One number for each axis, as the framework's calls take them: a tuple, or a list."""
         ...
 
     def dim(self, x: Expr, axis: int) -> Expr:

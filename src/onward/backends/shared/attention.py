@@ -6,10 +6,8 @@ from typing import Any
 
 from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Expr, Helpers
+from onward.backends.emit.expr import Expr, ops
 from onward.errors import UnsupportedError
-
-ops = Helpers()
 
 
 def linear_attention(

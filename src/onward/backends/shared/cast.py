@@ -5,12 +5,11 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Expr, Helpers
+from onward.backends.emit.expr import Expr, ops
 from onward.errors import UnsupportedError
 from onward.spec.cast import SMALL_INTEGERS
 
 _D = ir.DataType
-ops = Helpers()
 
 
 def dtype_like(e: Emitter, like: Expr) -> ir.DataType:

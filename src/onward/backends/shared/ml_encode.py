@@ -12,7 +12,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Expr, Helpers
+from onward.backends.emit.expr import Expr, ops
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.graph.origin import origin
 from onward.hub.types import ForeignType
@@ -20,7 +20,6 @@ from onward.hub.types import ForeignType
 Array = np.ndarray[Any, Any]
 Pick = Callable[[Expr, Expr], Expr]
 """How a backend takes strings out of an array by their numbers."""
-ops = Helpers()
 
 
 def _table(e: Emitter, x: Expr, pick: Pick, keys: Array, values: Array, default: Any) -> Expr:

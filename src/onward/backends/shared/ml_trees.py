@@ -13,13 +13,12 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Expr, Helpers
+from onward.backends.emit.expr import Expr, ops
 from onward.errors import UnsupportedError
 from onward.graph.origin import origin
 from onward.spec.ml_trees import AGGREGATES, TESTS, TRANSFORMS, Forest, forest_of_leaves, forest_of_nodes
 
 Array = np.ndarray[Any, Any]
-ops = Helpers()
 
 
 class Words(ABC):

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Expr, Helpers
+from onward.backends.emit.expr import Expr, ops
 from onward.errors import InvalidModelError
-
-ops = Helpers()
 
 
 def _steps(

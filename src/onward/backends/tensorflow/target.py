@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit.expr import Expr, Helpers, Name
+from onward.backends.emit.expr import Expr, Name
+from onward.backends.emit.expr import ops as ops
 from onward.backends.emit.target import Rule
 from onward.registry import Registry
 
 tf = Name("tf")
 np_ = Name("np")
-ops = Helpers()
 
 _D = ir.DataType
 DTYPES: dict[ir.DataType, str] = {
@@ -91,6 +92,12 @@ class TensorFlowTarget:
         if any(isinstance(item, Expr) for item in items.flat):
             return ops.packed(content, typed)
         return tf.constant(content, typed)
+
+    def dtype(self, of: ir.DataType | int) -> Expr:
+        return dtype(of)
+
+    def each(self, numbers: Iterable[int]) -> list[int]:
+        return list(numbers)
 
     def dim(self, x: Expr, axis: int) -> Expr:
         return ops.size(x, axis)

@@ -27,12 +27,12 @@ def pad_pairs(begin: Sequence[int], end: Sequence[int]) -> list[list[int]]:
     return [[0, 0], *([b, e] for b, e in zip(begin, end, strict=True)), [0, 0]]
 
 
-def is_same(window: Window, upper: bool) -> bool:
+def is_same(window: Window) -> bool:
     """Whether the padding is TensorFlow's "SAME", whatever the sizes."""
     if window.begin is None:
         return not window.lower
     centred = all(n % 2 and b == n // 2 for n, b in zip(window.extents, window.begin, strict=True))
-    return upper or (window.symmetric and set(window.strides) == {1} and centred)
+    return window.same == "upper" or (window.symmetric and set(window.strides) == {1} and centred)
 
 
 def padded(x: Expr, window: Window, fill: Any = 0) -> Expr:

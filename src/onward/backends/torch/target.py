@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit.expr import Device, Expr, Helpers, Name
+from onward.backends.emit.expr import Device, Expr, Name
+from onward.backends.emit.expr import ops as ops
 from onward.backends.emit.target import Rule, python_call
 from onward.registry import Registry
 
@@ -16,7 +18,6 @@ nn = Name("nn")
 F = Name("F")
 math = Name("math")
 np_ = Name("np")
-ops = Helpers()
 
 _D = ir.DataType
 DTYPES: dict[ir.DataType, str] = {
@@ -66,6 +67,12 @@ class TorchTarget:
         if items.size == 0 and items.ndim > 1:
             return torch.zeros(items.shape, **typed)  # nested lists can't tell the shape
         return torch.tensor(items.tolist() if items.ndim else items.item(), **typed)
+
+    def dtype(self, of: ir.DataType | int) -> Expr:
+        return dtype(of)
+
+    def each(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        return tuple(numbers)
 
     def dim(self, x: Expr, axis: int) -> Expr:
         return x.shape[axis]

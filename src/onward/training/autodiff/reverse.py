@@ -13,9 +13,10 @@ from onward.errors import UnsupportedError
 from onward.graph.build import Builder, Tensor
 from onward.graph.origin import origin
 from onward.graph.walk import all_graphs, inner_graphs
+from onward.spec.meaning import parameters
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.quantised_values import carriers, is_float, is_narrow, same_kind
-from onward.training.autodiff.vjp import RULES, arguments, load_rules
+from onward.training.autodiff.vjp import RULES, load_rules
 
 Values = Sequence[ir.Value]
 NUMBER = ir.DataType.FLOAT
@@ -91,7 +92,7 @@ class Tape:
         inputs = [None if value is None else self.op.tensor(value) for value in node.inputs]
         context = Context(self.op, node, self, rule.of_levels)
         given = inputs if rule.of_levels else context.as_numbers(inputs)
-        found = rule.apply(context, self.gradient(node.outputs[0]), *given, **arguments(node))
+        found = rule.apply(context, self.gradient(node.outputs[0]), *given, **parameters(node))
         self.op.scope = outer
         if found is None or isinstance(found, Tensor):
             found = [found]

@@ -19,9 +19,9 @@ from onward.graph.replace import DOMAIN, new_node
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.model import Model
 from onward.passes.gradients import enclose_gradients
+from onward.spec.meaning import attributes
 from onward.training.autodiff.prepare_graph import differentiable, lower_for_gradients
 from onward.training.autodiff.reverse import gradients
-from onward.training.autodiff.vjp import arguments
 from onward.training.recipe.optimizers import Moment, State, Update
 from onward.training.recipe.user_models import adopt
 
@@ -277,7 +277,7 @@ def _optimized(op: Builder, node: ir.Node) -> list[Tensor]:
         raise InvalidModelError(f"{origin(node)}: {len(given) - 2} tensors are not {kinds} for each optimized one")
     rate, count, *tensors = given
     size = len(tensors) // kinds
-    results = [formula(op, rate, count, *tensors[i::size], **arguments(node)) for i in range(size)]
+    results = [formula(op, rate, count, *tensors[i::size], **attributes(node)) for i in range(size)]
     return [result[kind] for kind in range(kinds - 1) for result in results]
 
 

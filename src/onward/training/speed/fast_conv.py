@@ -17,9 +17,9 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from onward.graph.build import Builder, Tensor
+from onward.spec.meaning import attributes
 from onward.spec.window import window
 from onward.training.autodiff.convolution import Convolution
-from onward.training.autodiff.vjp import arguments
 from onward.training.autodiff.windows import Ints, beginning, spatial
 
 BLOCKED = "com.microsoft.nchwc"
@@ -118,7 +118,7 @@ def _sides(op: Builder, node: ir.Node) -> Sides | None:
         return None
     if x.dtype != ir.DataType.FLOAT or w.value.const_value is not None or node.attributes.get_int("group", 1) != 1:
         return None
-    return Sides(node, x, w, bias, op.tensor(node.outputs[0]), arguments(node))
+    return Sides(node, x, w, bias, op.tensor(node.outputs[0]), attributes(node))
 
 
 def _forward(op: Builder, node: ir.Node) -> bool:

@@ -40,7 +40,7 @@ def conv(
     sizes = spatial(e, x)
     win = window(weight.shape[2:], sizes, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     rank, dilated, strided = len(win.kernel), set(win.dilations) != {1}, set(win.strides) != {1}
-    same = is_same(win, auto_pad == "SAME_UPPER")
+    same = is_same(win)
     if (dilated and strided) or (not same and (win.begin is None or win.end is None or min(win.begin + win.end) < 0)):
         return None
     options: dict[str, Any] = {"strides": short(win.strides)} if strided else {}

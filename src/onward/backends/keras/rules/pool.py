@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.keras.target import applied, made, rule
 from onward.backends.keras.window import zero_padded
-from onward.backends.tensorflow.rules.pool import pool_padding, pool_window
+from onward.backends.tensorflow.rules.pool import pool_padding
 from onward.backends.tensorflow.window import short
+from onward.spec.pool import AveragePool, MaxPool
 from onward.spec.window import Window
-
-Ints = Sequence[int]
 
 NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "Softmax", "Softplus", "HardSigmoid", "Exp", "Abs"})
 """Ops whose results are not below the zeros that a layer pads with."""
 
 
 @rule("onward.nhwc::MaxPool")
-def max_pool(
-    e: Emitter,
-    x: Expr,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    storage_order: int = 0,
-    strides: Ints | None = None,
-) -> Expr | None:
-    win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
-    padding = pool_padding(win, auto_pad, ceil_mode)
+def max_pool(e: Emitter, x: Expr, p: MaxPool) -> Expr | None:
+    win = p.window
+    padding = pool_padding(p)
     if e.used(1) or not _has_layer(win, padding):
         return None
     if isinstance(padding, str):
@@ -47,25 +34,14 @@ def max_pool(
 
 
 @rule("onward.nhwc::AveragePool")
-def avg_pool(
-    e: Emitter,
-    x: Expr,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr | None:
-    win = pool_window(e, x, kernel_shape, strides, pads, dilations, auto_pad)
-    padding = pool_padding(win, auto_pad, ceil_mode)
+def avg_pool(e: Emitter, x: Expr, p: AveragePool) -> Expr | None:
+    win = p.window
+    padding = pool_padding(p)
     if not _has_layer(win, padding):
         return None
-    if padding == "VALID" or (padding == "SAME" and not count_include_pad):
+    if padding == "VALID" or (padding == "SAME" and not p.count_include_pad):
         return applied(e, _layer(e, x, "Average", win, padding), x)
-    if not count_include_pad or win.begin is None or win.end is None:
+    if not p.count_include_pad or win.begin is None or win.end is None:
         return None
     return applied(e, _layer(e, x, "Average", win, "VALID"), zero_padded(e, x, x, win.begin, win.end))
 

@@ -48,7 +48,7 @@ def conv(
 def _convolution(e: Emitter, x: Expr, w: Expr, b: Expr | None, win: Window, group: int, upper: bool) -> Expr:
     rank, shape = len(win.kernel), e.shape(w)
     padding: Any = "VALID"
-    if is_same(win, upper):
+    if is_same(win):
         padding = "SAME"
     elif not win.unpadded:
         explicit = rank == 2 and win.begin is not None and min((*win.begin, *(win.end or ()))) >= 0

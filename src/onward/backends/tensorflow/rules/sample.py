@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import onnx_ir as ir
@@ -11,6 +11,7 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import ops, rule
+from onward.spec.pool import MaxRoiPool
 
 
 def image_rule(op: str) -> Callable[[Callable[..., Expr]], Callable[..., Expr]]:
@@ -77,8 +78,8 @@ def roi_align(
 
 
 @image_rule("MaxRoiPool")
-def max_roi_pool(e: Emitter, x: Expr, rois: Expr, *, pooled_shape: Sequence[int], spatial_scale: float = 1.0) -> Expr:
-    return ops.max_roi_pool(x, rois, list(pooled_shape), **said({"scale": 1.0}, scale=spatial_scale))
+def max_roi_pool(e: Emitter, x: Expr, rois: Expr, p: MaxRoiPool) -> Expr:
+    return ops.max_roi_pool(x, rois, list(p.pooled_shape), **said({"scale": 1.0}, scale=p.spatial_scale))
 
 
 @rule("NonMaxSuppression")

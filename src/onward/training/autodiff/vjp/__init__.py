@@ -1,8 +1,8 @@
 """Gradient rules, a file a family: how a change of an op's outputs comes from changes of its inputs, backwards.
 
 A rule reads like the op: `@vjp("Mul", broadcasts=True) def mul(c, g, a, b): return g * b, g * a`. It gets the context,
-the gradient of the first output, the inputs (None where one is absent) and the attributes by name, and gives a gradient
-for each input, None where there is none. What it computes in vain is removed afterwards.
+the gradient of the first output, the inputs (None where one is absent) and `p`, what the node means, and gives a
+gradient for each input, None where there is none. What it computes in vain is removed afterwards.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from onward.graph.build import Tensor
 from onward.registry import Registry
@@ -66,8 +65,3 @@ def load_rules() -> None:
 def has_rule(op: str) -> bool:
     load_rules()
     return op in RULES or op in NO_GRADIENT
-
-
-def arguments(node: Any) -> dict[str, Any]:
-    """A node's attributes as the keywords of its rule."""
-    return {name: value.value for name, value in node.attributes.items()}

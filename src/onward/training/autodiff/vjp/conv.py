@@ -37,7 +37,7 @@ def conv(
         kernel.known or [0] * rank, sizes.known, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad
     )
     if kernel.known is None and auto_pad.startswith("SAME"):
-        win = replace(win, begin=None, end=None, lower=auto_pad == "SAME_LOWER")
+        win = replace(win, begin=None, end=None, same="lower" if auto_pad == "SAME_LOWER" else "upper")
     begin = beginning(win, kernel, sizes, spatial(g, rank))
     form = Convolution(win, kernel, begin, group, rank)
     return form.to_big(g, w, sizes), form.to_weights(x, g, w), _of_bias(c, g, bias)

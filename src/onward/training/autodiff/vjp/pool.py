@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import reduce
 from operator import mul
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.graph.build import Tensor
+from onward.spec.pool import AveragePool, GlobalLpPool, LpPool, MaxPool, MaxRoiPool, MaxUnpool
 from onward.spec.window import Window, window
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
@@ -19,34 +19,20 @@ from onward.training.autodiff.vjp.norm import count_of, rank_of
 from onward.training.autodiff.vjp.sample import by_definition
 from onward.training.autodiff.windows import Ints, beginning, moved, spatial
 
-List = Sequence[int] | None
-
 MANY_PARTS = 4
 """Into how many parts the windows of a pool are split, at most, so that those of a part do not overlap."""
 
 
 @vjp("MaxPool")
-def max_pool(
-    c: Context,
-    g: Tensor,
-    x: Tensor,
-    *,
-    auto_pad: str,
-    ceil_mode: int,
-    kernel_shape: Sequence[int],
-    storage_order: int,
-    dilations: List = None,
-    pads: List = None,
-    strides: List = None,
-) -> Gradients:
+def max_pool(c: Context, g: Tensor, x: Tensor, p: MaxPool) -> Gradients:
     """Each window's gradient goes to the first of its largest elements."""
     op = c.op
-    if storage_order:
+    if p.storage_order:
         attributes: dict[str, Any] = {k: v for k, v in c.node.attributes.items() if k != "storage_order"}
         places = op.many("MaxPool", 2, x, **attributes)[1]
     else:
         places = c.optional_output(1)
-    win = window(kernel_shape, None, strides=strides, dilations=dilations, pads=pads, auto_pad="VALID")
+    win = p.window
     parts = [-(-extent // stride) for extent, stride in zip(win.extents, win.strides, strict=True)]
     known = None if x.dims is None or g.dims is None else (*x.dims[1:], *g.dims[1:])
     if known is None or math.prod(parts) > MANY_PARTS or not all(isinstance(d, int) for d in known):
@@ -84,24 +70,11 @@ def scattered(g: Tensor, places: Tensor, x: Tensor) -> Tensor:
 
 
 @vjp("AveragePool")
-def average_pool(
-    c: Context,
-    g: Tensor,
-    x: Tensor,
-    *,
-    auto_pad: str,
-    ceil_mode: int,
-    count_include_pad: int,
-    kernel_shape: Sequence[int],
-    dilations: List = None,
-    pads: List = None,
-    strides: List = None,
-) -> Gradients:
+def average_pool(c: Context, g: Tensor, x: Tensor, p: AveragePool) -> Gradients:
     """Each window's gradient spread over the elements that it counts."""
-    win = _window(x, kernel_shape, strides, dilations, pads, auto_pad)
-    begin = _begin(x, g, win)
-    counts = _counts(x, g, win, begin, bool(count_include_pad))
-    return spread(g / counts, x, win, begin)
+    begin = _begin(x, g, p.window)
+    counts = _counts(x, g, p.window, begin, bool(p.count_include_pad))
+    return spread(g / counts, x, p.window, begin)
 
 
 def _counts(x: Tensor, y: Tensor, win: Window, begin: Ints, with_pads: bool) -> Tensor:
@@ -166,27 +139,14 @@ def _repeated(g: Tensor, x: Tensor, win: Window) -> Tensor:
 
 
 @vjp("LpPool")
-def lp_pool(
-    c: Context,
-    g: Tensor,
-    x: Tensor,
-    *,
-    auto_pad: str,
-    ceil_mode: int,
-    kernel_shape: Sequence[int],
-    p: int,
-    dilations: List = None,
-    pads: List = None,
-    strides: List = None,
-) -> Gradients:
-    win = _window(x, kernel_shape, strides, dilations, pads, auto_pad)
-    share = spread(_over_power(g, c.y, p), x, win, _begin(x, g, win))
-    return share * _power_slope(x, p)
+def lp_pool(c: Context, g: Tensor, x: Tensor, p: LpPool) -> Gradients:
+    share = spread(_over_power(g, c.y, p.p), x, p.window, _begin(x, g, p.window))
+    return share * _power_slope(x, p.p)
 
 
 @vjp("GlobalLpPool")
-def global_lp_pool(c: Context, g: Tensor, x: Tensor, *, p: int) -> Gradients:
-    return _power_slope(x, p) * _over_power(g, c.y, p)
+def global_lp_pool(c: Context, g: Tensor, x: Tensor, p: GlobalLpPool) -> Gradients:
+    return _power_slope(x, p.p) * _over_power(g, c.y, p.p)
 
 
 def _over_power(g: Tensor, y: Tensor, p: int) -> Tensor:
@@ -223,30 +183,17 @@ def global_max_pool(c: Context, g: Tensor, x: Tensor) -> Gradients:
 
 @vjp("MaxUnpool")
 def max_unpool(
-    c: Context,
-    g: Tensor,
-    x: Tensor,
-    places: Tensor,
-    output_shape: Tensor | None = None,
-    *,
-    kernel_shape: Sequence[int],
-    pads: List = None,
-    strides: List = None,
+    c: Context, g: Tensor, x: Tensor, places: Tensor, output_shape: Tensor | None = None, *, p: MaxUnpool
 ) -> Gradients:
     """Places are counted in the smallest input that the pool can have had, which an output shape only extends."""
-    op, rank = c.op, len(kernel_shape)
+    op, rank = c.op, len(p.kernel_shape)
     if output_shape is not None:
-        win = window(kernel_shape, None, strides=strides, dilations=None, pads=pads, auto_pad="NOTSET")
-        span = (spatial(x, rank) - 1) * Ints(op, win.strides) + Ints(op, kernel_shape)
+        win = window(p.kernel_shape, None, strides=p.strides, dilations=None, pads=p.pads, auto_pad="NOTSET")
+        span = (spatial(x, rank) - 1) * Ints(op, win.strides) + Ints(op, p.kernel_shape)
         sizes = span - Ints(op, win.begin or ()) - Ints(op, win.end or ())
         g = op.Slice(g, op.ints([0] * rank), sizes.tensor, op.ints(range(2, rank + 2)))
     flat, where = (op.Reshape(t, op.ints([-1])) for t in (g, places))
     return op.reshape_like(op.Gather(flat, where, axis=0), x)
-
-
-def _window(x: Tensor, kernel: Sequence[int], strides: List, dilations: List, pads: List, auto_pad: str) -> Window:
-    sizes = spatial(x, len(kernel)).known
-    return window(kernel, sizes, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad, pool=True)
 
 
 def _begin(x: Tensor, y: Tensor, win: Window) -> Ints:
@@ -255,20 +202,18 @@ def _begin(x: Tensor, y: Tensor, win: Window) -> Ints:
 
 
 @vjp("MaxRoiPool")
-def max_roi_pool(
-    c: Context, g: Tensor, x: Tensor, rois: Tensor, *, pooled_shape: Sequence[int], spatial_scale: float
-) -> Gradients:
+def max_roi_pool(c: Context, g: Tensor, x: Tensor, rois: Tensor, p: MaxRoiPool) -> Gradients:
     """To the largest elements of each cell, which are looked for row by row and then column by column."""
     op = c.op
     lowest = float(np.finfo(np.float32).min)
     batch, *corners = (op.Gather(rois, op.index(i), axis=1) for i in range(5))
-    scaled = [corner * spatial_scale for corner in corners]
+    scaled = [corner * p.spatial_scale for corner in corners]
     left, top, right, bottom = (op.Floor(op.Abs(t) + 0.5) * op.Sign(t) for t in scaled)
 
     def definition(image: Tensor) -> Tensor:
         regions = op.Gather(image, batch.cast(ir.DataType.INT64), axis=0)
-        rows = _cells(top, bottom, pooled_shape[0], image, 2)
-        columns = _cells(left, right, pooled_shape[1], image, 3)
+        rows = _cells(top, bottom, p.pooled_shape[0], image, 2)
+        columns = _cells(left, right, p.pooled_shape[1], image, 3)
         lines = [op.ReduceMax(op.where(op.Unsqueeze(r, op.ints([1, 3])), regions, lowest), op.ints([2])) for r in rows]
         band = op.Concat(*lines, axis=2)
         cells = [op.ReduceMax(op.where(op.Unsqueeze(r, op.ints([1, 2])), band, lowest), op.ints([3])) for r in columns]
