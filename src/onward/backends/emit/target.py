@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,12 @@ class Target(Protocol):
 
     def each(self, numbers: Iterable[int]) -> Any:
         """One number for each axis, as the framework's calls take them: a tuple, or a list."""
+        ...
+
+    def concat(self, tensors: Sequence[Expr], axis: int) -> Expr: ...
+
+    def pick(self, table: Expr, index: Expr) -> Expr:
+        """Entries of the first axis of a table, by their numbers."""
         ...
 
     def dim(self, x: Expr, axis: int) -> Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,12 @@ class TensorFlowTarget:
 
     def each(self, numbers: Iterable[int]) -> list[int]:
         return list(numbers)
+
+    def concat(self, tensors: Sequence[Expr], axis: int) -> Expr:
+        return tf.concat(list(tensors), axis=axis)
+
+    def pick(self, table: Expr, index: Expr) -> Expr:
+        return tf.gather(table, index)
 
     def dim(self, x: Expr, axis: int) -> Expr:
         return ops.size(x, axis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,12 @@ class TorchTarget:
 
     def each(self, numbers: Iterable[int]) -> tuple[int, ...]:
         return tuple(numbers)
+
+    def concat(self, tensors: Sequence[Expr], axis: int) -> Expr:
+        return torch.cat(tuple(tensors), dim=axis)
+
+    def pick(self, table: Expr, index: Expr) -> Expr:
+        return table[index]
 
     def dim(self, x: Expr, axis: int) -> Expr:
         return x.shape[axis]

@@ -8,6 +8,7 @@ from typing import Any
 
 from onward.graph.build import Tensor
 from onward.graph.rewriter import put
+from onward.spec.attention import Attention
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
@@ -29,42 +30,38 @@ def attention(
     past_k: Tensor | None = None,
     past_v: Tensor | None = None,
     *_: Tensor | None,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    q_num_heads: int | None = None,
-    kv_num_heads: int | None = None,
-    **__: object,
+    p: Attention,
 ) -> Gradients:
     """By the probabilities that the op itself gives: masks, windows and lengths of any kind have acted on them.
 
     Query heads that share a head of the keys are rows of one matrix.
     """
     op = c.op
-    queries, keys, values = _heads(q, q_num_heads), _heads(k, kv_num_heads), _heads(v, kv_num_heads)
+    queries, keys, values = _heads(q, p.q_num_heads), _heads(k, p.kv_num_heads), _heads(v, p.kv_num_heads)
     all_keys = keys if past_k is None else op.Concat(past_k, keys, axis=2)
     all_values = values if past_v is None else op.Concat(past_v, values, axis=2)
     last = op.Shape(all_keys, start=2, end=3)
-    rows, p = _grouped(queries, all_keys), _grouped(_probabilities(c), all_keys, last)
+    rows, shares = _grouped(queries, all_keys), _grouped(_probabilities(c), all_keys, last)
     slope, others = c.gradient(0), c.gradient(3)
-    if others is not None and c.node.attributes.get_int("qk_matmul_output_mode", 0) != PROBABILITIES:
+    if others is not None and p.scores != "probabilities":
         raise c.refuse("with respect to scores that the op gives out")
     dv = dp = None
     if slope is not None:
-        out = _grouped(_heads(slope, q_num_heads), all_keys)
-        dv, dp = turned(p) @ out, out @ turned(all_values)
+        out = _grouped(_heads(slope, p.q_num_heads), all_keys)
+        dv, dp = turned(shares) @ out, out @ turned(all_values)
     if others is not None:
         others = _grouped(others, all_keys, last)
         dp = others if dp is None else dp + others
     dq = dk = dm = None
     if dp is not None:
-        weighted = dp * p
-        ds = weighted - p * op.sum(weighted, [-1])
+        weighted = dp * shares
+        ds = weighted - shares * op.sum(weighted, [-1])
         if mask is not None and c.wants(mask.value):
             each = op.Reshape(ds, op.Concat(op.Shape(queries, start=0, end=3), last, axis=0))
             dm = _of_mask(each, mask)
-        factor = op.like(scale, q) if scale is not None else _default_scale(queries)
-        if softcap:
-            squashed = op.Tanh((rows @ turned(all_keys)) * (factor * (1 / softcap)))
+        factor = op.like(p.scale, q) if p.scale is not None else _default_scale(queries)
+        if p.softcap:
+            squashed = op.Tanh((rows @ turned(all_keys)) * (factor * (1 / p.softcap)))
             ds = ds * (1 - squashed * squashed)
         scaled = ds * factor
         dq, dk = op.reshape_like(scaled @ all_keys, queries), turned(scaled) @ rows
@@ -85,10 +82,10 @@ def _probabilities(c: Context) -> Tensor:
     return c.op.many("Attention", 4, *node.inputs, **attributes)[3]
 
 
-def _heads(x: Tensor, count: int | None) -> Tensor:
+def _heads(x: Tensor, count: int) -> Tensor:
     """Batch, heads, positions and features; the standard also has heads and features in one axis."""
     op = x.op
-    if x.rank == 4 or count is None:
+    if x.rank == 4 or not count:
         return x
     return op.Transpose(op.Reshape(x, op.ints([0, 0, count, -1])), perm=[0, 2, 1, 3])
 
