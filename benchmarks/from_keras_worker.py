@@ -54,7 +54,7 @@ NETWORKS: dict[str, Callable[[], Any]] = {
 
 
 def onward(model: Any, path: str) -> None:
-    from onward.frontends.keras.convert import from_keras
+    from onward.exporters import from_keras
 
     from_keras(model, opset=OPSET, check=False).save(path)
 

@@ -26,7 +26,7 @@ import numpy as np
 from machine import describe
 
 import onward
-from onward.frontends.keras.convert import from_keras
+from onward.exporters import from_keras
 from onward.verification.sides import Side
 
 PAGE = Path(__file__).parent.parent / "docs/measured/keras-applications.md"

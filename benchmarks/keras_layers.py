@@ -25,7 +25,7 @@ from onnx_on_keras import check  # noqa: E402
 from tf_models import section  # noqa: E402
 
 from onward.errors import UnsupportedError  # noqa: E402
-from onward.frontends.keras.convert import from_keras  # noqa: E402
+from onward.exporters import from_keras  # noqa: E402
 
 PAGE = ROOT / "docs/measured/keras-layers.md"
 WORDS = """# Layers of Keras to ONNX

@@ -13,9 +13,11 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.utils import all_estimators
 
 from onward.errors import OnwardError
+from onward.exporters import from_sklearn
 from onward.formats.sklearn import METHODS, available
 from onward.formats.tables import shortened
-from onward.frontends.sklearn.convert import differing, expected_of, from_sklearn
+from onward.frontends.sklearn.convert import expected_of
+from onward.verification.estimators import differing
 
 Array = Any
 LOGISTIC = linear_model.LogisticRegression()

@@ -24,9 +24,10 @@ from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
+from onward.exporters import from_sklearn
 from onward.formats.sklearn import asked
 from onward.formats.tables import feeds, is_frame, shortened
-from onward.frontends.sklearn.convert import expected_of, from_sklearn
+from onward.frontends.sklearn.convert import expected_of
 from onward.verification.compare import compare, differences
 
 PAGE = Path(__file__).parent.parent / "docs/measured/sklearn.md"

@@ -7,13 +7,15 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from onward import training
     from onward.errors import OnwardError
-    from onward.frontends.boosting.lightgbm import from_lightgbm
-    from onward.frontends.boosting.xgboost import from_xgboost
-    from onward.frontends.keras.convert import from_keras
-    from onward.frontends.sklearn.convert import from_sklearn
-    from onward.frontends.tensorflow.convert import from_tensorflow
-    from onward.frontends.tflite.convert import from_tflite
-    from onward.frontends.torch.convert import from_torch
+    from onward.exporters import (
+        from_keras,
+        from_lightgbm,
+        from_sklearn,
+        from_tensorflow,
+        from_tflite,
+        from_torch,
+        from_xgboost,
+    )
     from onward.importers import to_keras, to_tensorflow, to_torch
     from onward.model import Model, load
     from onward.verification.verify import verify
@@ -21,13 +23,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
-    "from_keras": "onward.frontends.keras.convert",
-    "from_lightgbm": "onward.frontends.boosting.lightgbm",
-    "from_sklearn": "onward.frontends.sklearn.convert",
-    "from_tensorflow": "onward.frontends.tensorflow.convert",
-    "from_tflite": "onward.frontends.tflite.convert",
-    "from_torch": "onward.frontends.torch.convert",
-    "from_xgboost": "onward.frontends.boosting.xgboost",
+    "from_keras": "onward.exporters",
+    "from_lightgbm": "onward.exporters",
+    "from_sklearn": "onward.exporters",
+    "from_tensorflow": "onward.exporters",
+    "from_tflite": "onward.exporters",
+    "from_torch": "onward.exporters",
+    "from_xgboost": "onward.exporters",
     "load": "onward.model",
     "to_keras": "onward.importers",
     "to_tensorflow": "onward.importers",

@@ -1,6 +1,9 @@
 """One small registry: a table from keys to entries in which a duplicate is an error."""
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -40,3 +43,10 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._user.keys() | self._builtin.keys()))
+
+
+@cache
+def import_files(package: str) -> None:
+    """Import every file of a folder, once: each registers what it defines."""
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")

@@ -31,7 +31,7 @@ class Original:
 
 
 def _saved_model(function: Any, args: argparse.Namespace) -> Model:
-    from onward.frontends.tensorflow.convert import from_tensorflow
+    from onward.exporters import from_tensorflow
 
     return from_tensorflow(function, **_options(args))
 
@@ -56,7 +56,7 @@ def _named(text: str) -> tuple[str, Sequence[int | str | None] | None]:
 
 
 def _keras(model: Any, args: argparse.Namespace) -> Model:
-    from onward.frontends.keras.convert import from_keras
+    from onward.exporters import from_keras
 
     if args.signature:
         raise OnwardError("--signature is for SavedModels")
@@ -64,7 +64,7 @@ def _keras(model: Any, args: argparse.Namespace) -> Model:
 
 
 def _tflite(path: Any, args: argparse.Namespace) -> Model:
-    from onward.frontends.tflite.convert import from_tflite
+    from onward.exporters import from_tflite
 
     if args.signature or args.allow_custom_ops:
         raise OnwardError("--signature and --allow-custom-ops are not for TensorFlow Lite")
@@ -72,13 +72,13 @@ def _tflite(path: Any, args: argparse.Namespace) -> Model:
 
 
 def _xgboost(model: Any, args: argparse.Namespace) -> Model:
-    from onward.frontends.boosting.xgboost import from_xgboost
+    from onward.exporters import from_xgboost
 
     return _of_trees(from_xgboost, model, args)
 
 
 def _lightgbm(model: Any, args: argparse.Namespace) -> Model:
-    from onward.frontends.boosting.lightgbm import from_lightgbm
+    from onward.exporters import from_lightgbm
 
     return _of_trees(from_lightgbm, model, args)
 
@@ -103,9 +103,9 @@ def _of_trees(convert: Callable[..., Model], model: Any, args: argparse.Namespac
 
 
 def _sklearn(model: Any, args: argparse.Namespace) -> Model:
+    from onward.exporters import from_sklearn
     from onward.formats.sklearn import SAMPLE, loaded
     from onward.formats.tables import given_to, read_table
-    from onward.frontends.sklearn.convert import from_sklearn
 
     estimator = loaded(model) if isinstance(model, Path) else model
     SAMPLE.set(given_to(estimator, read_table(Path(args.sample))) if args.sample else None)
@@ -114,7 +114,7 @@ def _sklearn(model: Any, args: argparse.Namespace) -> Model:
 
 
 def _program(model: Any, args: argparse.Namespace) -> Model:
-    from onward.frontends.torch.convert import from_torch
+    from onward.exporters import from_torch
 
     if args.input:
         raise OnwardError("--input is for modules: an exported program says what it takes")
@@ -124,8 +124,8 @@ def _program(model: Any, args: argparse.Namespace) -> Model:
 def _module(module: Any, args: argparse.Namespace) -> Model:
     """A module, exported with made-up inputs of the shapes that the user gives."""
     from onward.cli.inputs import examples, parsed
+    from onward.exporters import from_torch
     from onward.formats.torch_module import arguments
-    from onward.frontends.torch.convert import from_torch
 
     declared = parsed(args.input)
     if not declared:
@@ -248,9 +248,9 @@ def _inputs(kind: str, model: Model, args: argparse.Namespace) -> Inputs | None:
         return _sample()
     if FRONTENDS[kind] not in (_xgboost, _lightgbm):
         return None
-    from onward.formats.boosting import rows
+    from onward.verification.data.tree_rows import tree_rows
 
-    return rows(model, args.seed)
+    return tree_rows(model, args.seed)
 
 
 def _sample() -> Inputs:

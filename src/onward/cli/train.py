@@ -155,7 +155,7 @@ def prepare(args: argparse.Namespace) -> int:
 
 def _of_keras(args: argparse.Namespace) -> Trainable:
     from onward.cli.convert import require
-    from onward.frontends.keras.convert import from_keras
+    from onward.exporters import from_keras
 
     given = [name for name in sorted(OWN) if getattr(args, name)] + (["accumulate"] if args.accumulate != 1 else [])
     if given:

@@ -6,10 +6,8 @@ by their class, which is not imported to tell.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +20,7 @@ from onward.errors import InvalidModelError, UnsupportedError
 from onward.formats.matching import Declared, Pairing
 from onward.gate import is_trusted, ordinary, trusting
 from onward.graph.slots import Slot, slots
-from onward.registry import Registry
+from onward.registry import Registry, import_files
 from onward.runners import Inputs, Outputs, Run, failures
 from onward.runners.isolate import Isolated
 
@@ -84,8 +82,7 @@ def register(kind: Kind) -> Kind:
 
 def kinds() -> list[Kind]:
     """All there are."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+    import_files(__name__)
     return [kind for name in KINDS if (kind := KINDS.get(name))]
 
 

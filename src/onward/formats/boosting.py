@@ -24,16 +24,11 @@ from onward.formats import (
 from onward.formats.matching import Declared
 from onward.formats.sklearn import rounded
 from onward.gate import harmless, opens
-from onward.model import Model
 from onward.runners import Inputs, Outputs
 
 XGBOOST = re.compile(rb'\s*\{(\s*"(learner|version)"\s*:|[iUIlLmM]\x00*\x07(learner|version))')
 """How the two formats begin: an object with these keys, as text or as universal binary JSON."""
 LIGHTGBM = re.compile(rb"tree\r?\n(num_class|version)=")
-
-
-ROWS, MISSING = 256, 0.1
-"""How many rows models are compared on, and the share of values that are missing in them."""
 
 
 def _begins(pattern: re.Pattern[bytes]) -> Callable[[Path], bool]:
@@ -159,16 +154,6 @@ def _margins(model: Any) -> Callable[[Any], Any]:
     if isinstance(model, xgboost.Booster):
         return lambda x: model.predict(xgboost.DMatrix(x), validate_features=False, output_margin=True)
     return lambda x: model.predict(x, output_margin=True)
-
-
-def rows(model: Model, seed: int) -> Inputs:
-    """Rows for a model of trees, near its thresholds; some values are missing."""
-    from onward.verification.data.sets import make_inputs
-
-    made = make_inputs(model, seed, {"batch": ROWS})
-    x = np.array(made["x"])
-    x[np.random.default_rng(seed).random(x.shape) < MISSING] = np.nan
-    return {"x": x}
 
 
 register(

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import onnx
@@ -129,6 +129,22 @@ class Trainable:
         from onward.training.info.training_info import save
 
         save(self, path, symbolic=symbolic, scratch=scratch, external_data=external_data)
+
+
+class Options(TypedDict, total=False):
+    """Options of `prepare` that hold for a model of any framework."""
+
+    output: str | None
+    groups: Sequence[Group]
+    no_decay: NoDecay
+    clip_value: float | None
+    clip_norm: float | None
+    accumulate: int
+    average: float | None
+    penalties: Sequence[Penalty]
+    schedule: Schedule | None
+    lora: LoRA | None
+    mixed_precision: str | None
 
 
 def prepare(

@@ -7,8 +7,8 @@ import numpy as np
 import onnxruntime
 from any_processor import computed
 
+from onward.exporters import from_keras
 from onward.formats.keras import structure_of
-from onward.frontends.keras.convert import from_keras
 
 
 def check(model: Any, *inputs: Any, rtol: float = 2e-5) -> list[str]:

@@ -10,7 +10,7 @@ from all_cases import CASES, REFUSED_CASES, REFUSED_CLASSES, class_of, classes  
 from onnx_on_keras import check  # noqa: E402
 
 from onward.errors import UnsupportedError  # noqa: E402
-from onward.frontends.keras.convert import from_keras  # noqa: E402
+from onward.exporters import from_keras  # noqa: E402
 
 L = keras.layers
 ROW = np.random.default_rng(0).standard_normal((3, 6)).astype(np.float32)

@@ -30,11 +30,13 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 import onward
 from onward.errors import InvalidDataError, InvalidModelError, OnwardError, UnsupportedError, VerificationError
+from onward.exporters import from_sklearn
 from onward.formats.sklearn import available
 from onward.formats.tables import feeds, shortened
-from onward.frontends.sklearn.convert import differing, expected_of, from_sklearn
+from onward.frontends.sklearn.convert import expected_of
 from onward.frontends.sklearn.registry import RULES
 from onward.runners.onnxruntime import prepare
+from onward.verification.estimators import differing
 
 RNG = np.random.default_rng(7)
 X, LABELS = battery.matrix(RNG, 120)

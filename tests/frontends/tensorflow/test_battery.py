@@ -23,7 +23,7 @@ from battery import Case  # noqa: E402
 from refused import REFUSED  # noqa: E402
 
 from onward.errors import UnsupportedError  # noqa: E402
-from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
+from onward.exporters import from_tensorflow  # noqa: E402
 from onward.model import Model  # noqa: E402
 
 PARTS = (

@@ -12,8 +12,10 @@ tf = pytest.importorskip("tensorflow")
 from test_battery import run  # noqa: E402
 
 from onward.errors import OnwardError, UnsupportedError  # noqa: E402
-from onward.frontends.tensorflow.convert import from_tensorflow, load_rules  # noqa: E402
+from onward.exporters import from_tensorflow  # noqa: E402
+from onward.frontends.tensorflow import convert  # noqa: E402
 from onward.frontends.tensorflow.registry import RULES  # noqa: E402
+from onward.registry import import_files  # noqa: E402
 
 
 class Net(tf.Module):
@@ -222,7 +224,7 @@ IGNORED = {
 def test_rules_read_every_attribute_that_changes_a_result() -> None:
     from tensorflow.python.framework import op_def_registry
 
-    load_rules()
+    import_files(convert.RULES)
     unread = {}
     for name in RULES:
         definition = op_def_registry.get(name)

@@ -11,8 +11,8 @@ tf = pytest.importorskip("tensorflow")
 
 from test_battery import check, run  # noqa: E402
 
+from onward.exporters import from_tensorflow  # noqa: E402
 from onward.formats.graph_def import graph_function  # noqa: E402
-from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
 
 v1 = tf.compat.v1
 RNG = np.random.default_rng(0)

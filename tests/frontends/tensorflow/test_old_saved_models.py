@@ -11,8 +11,8 @@ tf = pytest.importorskip("tensorflow")
 from test_battery import run  # noqa: E402
 
 from onward.errors import OnwardError  # noqa: E402
+from onward.exporters import from_tensorflow  # noqa: E402
 from onward.formats import open_artifact  # noqa: E402
-from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
 
 v1 = tf.compat.v1
 ROWS = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)

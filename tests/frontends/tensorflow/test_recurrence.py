@@ -11,7 +11,7 @@ keras = pytest.importorskip("keras")
 
 from test_battery import check, expected, run  # noqa: E402
 
-from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
+from onward.exporters import from_tensorflow  # noqa: E402
 
 L = keras.layers
 KINDS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}

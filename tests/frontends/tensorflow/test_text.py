@@ -12,7 +12,7 @@ tf = pytest.importorskip("tensorflow")
 from test_battery import check, expected, run  # noqa: E402
 
 from onward.errors import UnsupportedError  # noqa: E402
-from onward.frontends.tensorflow.convert import from_tensorflow  # noqa: E402
+from onward.exporters import from_tensorflow  # noqa: E402
 
 TEXTS = np.array([["A fox, a fox!<br />Über..", "x"], ["", "(-)[*]\\ 'é_'"]])
 FOUND = {

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.lite.python import schema_py_generated as schema
 
-from onward.frontends.tflite.convert import from_tflite
+from onward.exporters import from_tflite
 from onward.frontends.tflite.read import DTYPES
 from onward.runners.onnxruntime import session
 

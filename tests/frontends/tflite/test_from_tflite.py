@@ -15,8 +15,8 @@ from lite import Flat, Made, interpreted, on_runtime, single  # noqa: E402
 
 from onward.cli import main  # noqa: E402
 from onward.errors import InvalidModelError, UnsupportedError  # noqa: E402
+from onward.exporters import from_tflite  # noqa: E402
 from onward.frontends.states import states_of  # noqa: E402
-from onward.frontends.tflite.convert import from_tflite  # noqa: E402
 from onward.model import load  # noqa: E402
 
 RNG = np.random.default_rng(0)

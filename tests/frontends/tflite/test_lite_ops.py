@@ -25,7 +25,7 @@ from lite import (  # noqa: E402
 from refused_ops import NO_KERNEL, REFUSED  # noqa: E402
 
 from onward.errors import UnsupportedError  # noqa: E402
-from onward.frontends.tflite.convert import from_tflite  # noqa: E402
+from onward.exporters import from_tflite  # noqa: E402
 
 RNG = np.random.default_rng(0)
 RANDOM = {

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,6 +27,7 @@ from onward.errors import ConversionError, OnwardError
 from onward.gate import remember
 from onward.graph.walk import all_nodes
 from onward.graph.weight_names import holds_parameters, signature
+from onward.registry import import_files
 from onward.writing import new_folder
 
 Trainable = bool | str | Iterable[str]
@@ -63,12 +61,9 @@ class Source:
         return None if all(self.casts.values()) else "the casts to narrower numbers"
 
 
-@cache
 def load_rules(backend: str) -> None:
     """Import every family of a backend, so that its rules are registered; none of them needs the framework itself."""
-    package = importlib.import_module(f"onward.backends.{backend}.rules")
-    for info in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{info.name}")
+    import_files(f"onward.backends.{backend}.rules")
 
 
 @contextmanager

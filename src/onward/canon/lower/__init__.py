@@ -4,10 +4,7 @@ The definition is one of our own (`lower/<family>.py`), or else the function bod
 are taken in order and typed on the way, since a definition may depend on the types of its inputs.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import onnx_ir as ir
@@ -21,6 +18,7 @@ from onward.graph.infer import Answers, Inference
 from onward.graph.origin import mark_origin
 from onward.graph.rewriter import Rewriter
 from onward.graph.walk import all_nodes, inner_graphs
+from onward.registry import import_files
 
 __all__ = ["LOWERINGS", "has_foreign", "has_unruled", "key_of", "load_lowerings", "lower", "lower_foreign"]
 
@@ -28,11 +26,9 @@ UPGRADED = ("", ML)
 """Domains whose nodes come in several versions."""
 
 
-@cache
 def load_lowerings() -> None:
     """Import every family, so that its lowerings are registered."""
-    for info in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{info.name}")
+    import_files(__name__)
 
 
 def key_of(node: ir.Node) -> str:

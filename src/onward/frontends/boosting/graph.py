@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.boosting.trees import ML
-from onward.frontends.tensorflow.convert import checked_opset
+from onward.frontends.opset import checked_opset
 from onward.graph.build import Builder, Tensor
 from onward.model import Model
 

@@ -13,15 +13,13 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
-from onward.formats.boosting import lightgbm_file, opened_trees, rows
+from onward.formats.boosting import lightgbm_file
 from onward.frontends.boosting.graph import begun, both, finished, flat, labelled
 from onward.frontends.boosting.lightgbm_text import ZERO, Forest, Linear, read
 from onward.frontends.boosting.trees import AT_MOST, Array, changed, reached, scores
 from onward.frontends.decompose.special import log1p
-from onward.frontends.tensorflow.convert import OPSET
 from onward.graph.build import Builder, Tensor
 from onward.model import Model
-from onward.verification.check import prove_source
 
 Link = Callable[[Builder, Tensor, Mapping[str, str]], Tensor]
 """How an objective with these options makes predictions of scores."""
@@ -63,26 +61,13 @@ LINKS: dict[str, Link] = {
 }
 
 
-def from_lightgbm(
-    model: Any, *, raw: bool = False, dtype: npt.DTypeLike = np.float64, opset: int = OPSET, check: bool = True
-) -> Model:
-    """A LightGBM model as an ONNX model: a `Booster`, an estimator such as `LGBMClassifier`, or the file of one.
-
-    The input is `x`, rows of features as LightGBM takes them in a numpy array: categories are their codes. The output
-    is `prediction`, that of `predict`; of a classifier there are `label` and `probabilities`. With `raw`, `prediction`
-    are the scores. LightGBM computes in float64; with `dtype` float32 the model computes in float32, and every row
-    still takes the same way through the trees.
-    Unless `check` is false, the model is run beside LightGBM, and `VerificationError` is raised if they differ.
-    """
+def converted(model: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> tuple[Model, Any]:
+    """The ONNX model, and the booster or the estimator that it is of."""
     booster, estimator = _opened(model)
-    made = _converted(model, booster, estimator, raw, dtype, opset)
-    if check:
-        original = booster if estimator is None else estimator
-        prove_source(made, lambda: opened_trees(original, raw).run, "LightGBM", rows(made, 0))
-    return made
+    return _written(model, booster, estimator, raw, dtype, opset), booster if estimator is None else estimator
 
 
-def _converted(model: Any, booster: Any, estimator: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> Model:
+def _written(model: Any, booster: Any, estimator: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> Model:
     forest = read(booster.model_to_string())
     op, x = begun(model, forest.features, dtype, opset)
     total = _scores(op, x, forest)

@@ -13,14 +13,12 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
-from onward.formats.boosting import opened_trees, rows, xgboost_file
+from onward.formats.boosting import xgboost_file
 from onward.formats.xgboost_model import parsed, reached
 from onward.frontends.boosting.graph import begun, both, finished, flat
 from onward.frontends.boosting.trees import BELOW, Array, Tree, changed, gathered, scores
-from onward.frontends.tensorflow.convert import OPSET
 from onward.graph.build import Builder, Tensor
 from onward.model import Model
-from onward.verification.check import prove_source
 
 
 class Link(NamedTuple):
@@ -60,25 +58,13 @@ LINKS = {
 }
 
 
-def from_xgboost(
-    model: Any, *, raw: bool = False, dtype: npt.DTypeLike = np.float32, opset: int = OPSET, check: bool = True
-) -> Model:
-    """An XGBoost model as an ONNX model: a `Booster`, an estimator such as `XGBClassifier`, or the file of one.
-
-    The input is `x`, rows of features as XGBoost takes them in a numpy array: NaN is missing, categories are their
-    codes. The output is `prediction`, that of `predict`; of a classifier there are `label` and `probabilities`. With
-    `raw`, `prediction` are the margins. XGBoost computes in float32, to which rows of `dtype` float64 are rounded.
-    Unless `check` is false, the model is run beside XGBoost, and `VerificationError` is raised if they differ.
-    """
+def converted(model: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> tuple[Model, Any]:
+    """The ONNX model, and the booster or the estimator that it is of."""
     booster, estimator = _opened(model)
-    made = _converted(model, booster, estimator, raw, dtype, opset)
-    if check:
-        original = booster if estimator is None else estimator
-        prove_source(made, lambda: opened_trees(original, raw).run, "XGBoost", rows(made, 0))
-    return made
+    return _written(model, booster, estimator, raw, dtype, opset), booster if estimator is None else estimator
 
 
-def _converted(model: Any, booster: Any, estimator: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> Model:
+def _written(model: Any, booster: Any, estimator: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> Model:
     try:
         learner = parsed(booster.save_raw(raw_format="ubj"))["learner"]
     except ValueError as error:

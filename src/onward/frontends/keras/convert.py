@@ -4,91 +4,54 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.formats.keras import has_model, loaded, output_names, recognise, structure_of
 from onward.formats.saved_model import to_array
 from onward.frontends.keras.recurrent import recurrent_layers_whole
 from onward.frontends.keras.time_distributed import steps_as_batch
-from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules, translated
+from onward.frontends.opset import checked_opset
+from onward.frontends.tensorflow.convert import RULES, translated
 from onward.gate import trusting
 from onward.gate.archive import is_archive
 from onward.model import Model
+from onward.registry import import_files
 from onward.runners import Inputs, Outputs, Run
 from onward.runners.undisturbed import variables_kept
-from onward.verification.check import prove_source
-
-if TYPE_CHECKING:
-    from onward.training.trainable import Trainable
 
 CAUSE = "Exception encountered: "
 """How Keras begins the line that says what went wrong inside a model."""
 
 
-@overload
-def from_keras(
+def converted(
     model: Any,
-    signature: Sequence[Any] | None = None,
-    *,
-    training: Literal[False] = False,
-    opset: int = OPSET,
-    allow_custom_ops: bool = False,
-    trust: bool = False,
-    check: bool = True,
-) -> Model: ...
-
-
-@overload
-def from_keras(
-    model: Any, signature: Sequence[Any] | None = None, *, training: Literal[True], trust: bool = False, **options: Any
-) -> Trainable: ...
-
-
-def from_keras(
-    model: Any,
-    signature: Sequence[Any] | None = None,
-    *,
-    training: bool = False,
-    opset: int = OPSET,
-    allow_custom_ops: bool = False,
-    trust: bool = False,
-    check: bool = True,
-    **options: Any,
-) -> Model | Trainable:
-    """A Keras model, or the file of one, as an ONNX model for inference; a compiled one as a trainable model.
-
-    `signature` is the `tf.TensorSpec` of each input, which only a subclassed model that was never called needs. With
-    `trust` code in a file, and in modules beside it, is executed; without it such files are refused. Of `training`,
-    with its `options`, `onward.training.from_keras` says more. Unless `check` is false, the ONNX model is run beside
-    the Keras model, and `VerificationError` is raised if they differ.
-    """
+    signature: Sequence[Any] | None,
+    opset: int,
+    custom_ops: bool,
+    trust: bool,
+) -> tuple[Model, Callable[[], Run]]:
+    """The ONNX model, and what opens the Keras model that it is of, to be run beside it."""
     checked_opset(opset)
-    load_rules()
-    name = "model"
-    if isinstance(model, str | os.PathLike):
-        name = pathlib.Path(model).stem
-        with trusting(trust):
-            model = opened(pathlib.Path(model), compiled=training)
-    if training:
-        from onward.training.capture.keras import from_keras as captured
-
-        if opset != OPSET or allow_custom_ops:
-            raise OnwardError("a model that is trained has the opset that gradients are written in, and no custom ops")
-        return captured(model, signature, **options)
-    if options:
-        raise OnwardError(f"{sorted(options)[0]} is an option of training: give training=True as well")
-    function, names = traced(model, signature)
-    fixed = {id(variable.value) for variable in model.non_trainable_weights}
-    made = translated(function, opset, allow_custom_ops, name, names, batched=True, fixed=fixed)
-    if check:
-        prove_source(made, lambda: _runner(model, made), "Keras")
-    return made
+    import_files(RULES)
+    name = pathlib.Path(model).stem if isinstance(model, str | os.PathLike) else "model"
+    keras_model = opened(model, trust)
+    function, names = traced(keras_model, signature)
+    fixed = {id(variable.value) for variable in keras_model.non_trainable_weights}
+    made = translated(function, opset, custom_ops, name, names, batched=True, fixed=fixed)
+    return made, lambda: _runner(keras_model, made)
 
 
-def opened(path: pathlib.Path, compiled: bool = False) -> Any:
-    """The model of a file, `compiled` with the loss and the optimizer that are in it if asked for."""
+def opened(model: Any, trust: bool, compiled: bool = False) -> Any:
+    """A model as it is, or that of a file; `compiled` with the loss and the optimizer that are in it if asked for."""
+    if not isinstance(model, str | os.PathLike):
+        return model
+    with trusting(trust):
+        return _read(pathlib.Path(model), compiled)
+
+
+def _read(path: pathlib.Path, compiled: bool) -> Any:
     if not path.is_file():
         raise OnwardError(f"{path}: there is no such file")
     if not recognise(path):

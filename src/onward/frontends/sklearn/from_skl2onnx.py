@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
+from onward.frontends.boosting import lightgbm, xgboost
 from onward.frontends.sklearn.registry import Outputs, key_of, rule
 from onward.frontends.sklearn.writer import ML, Data, Writer
 from onward.graph.build import Tensor
@@ -22,16 +23,16 @@ BOOSTED = {
 
 def _boosted(op: Writer, model: Any, x: Tensor) -> Outputs:
     """Boosted trees, which have a frontend of their own."""
-    from onward.frontends.boosting.lightgbm import from_lightgbm
-    from onward.frontends.boosting.xgboost import from_xgboost
+    convert = xgboost.converted if key_of(model).startswith("xgboost") else lightgbm.converted
 
-    convert = from_xgboost if key_of(model).startswith("xgboost") else from_lightgbm
-    options: dict[str, Any] = {"dtype": np.float64, "opset": op.model.opset_imports[""], "check": False}
-    graph = convert(model, **options).ir.graph
+    def graph_of(raw: bool) -> ir.Graph:
+        return convert(model, raw, np.float64, op.model.opset_imports[""])[0].ir.graph
+
+    graph = graph_of(raw=False)
     named = zip((value.name for value in graph.outputs), _copied(op, graph, x), strict=True)
     found = {OUTPUTS[name or ""]: tensor for name, tensor in named}
     if hasattr(model, "decision_function"):
-        (found["decision_function"],) = _copied(op, convert(model, raw=True, **options).ir.graph, x)
+        (found["decision_function"],) = _copied(op, graph_of(raw=True), x)
     return found
 
 
@@ -55,7 +56,7 @@ def refuse(estimator: Any) -> None:
         raise UnsupportedError(f"{name} cannot be converted: {REFUSED[name]}")
 
 
-def borrowed(op: Writer, estimator: Any, x: Data) -> Outputs:
+def from_skl2onnx(op: Writer, estimator: Any, x: Data) -> Outputs:
     from skl2onnx import convert_sklearn
     from skl2onnx._supported_operators import sklearn_operator_name_map
     from skl2onnx.common import data_types as kinds

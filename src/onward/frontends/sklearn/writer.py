@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,10 @@ class Writer(Builder):
 
     real = ir.DataType.DOUBLE
 
-    def __init__(self, model: ir.Model) -> None:
+    def __init__(self, model: ir.Model, without_rule: Callable[[Writer, Any, Data], Outputs]) -> None:
+        """`without_rule` writes the estimators that have none."""
         super().__init__(model)
+        self._without_rule = without_rule
         self._done: dict[tuple[int, Any], Outputs] = {}
         self._kept: list[Any] = []
 
@@ -50,9 +52,7 @@ class Writer(Builder):
     def _written(self, estimator: Any, x: Data) -> Outputs:
         rule = RULES.get(key_of(estimator))
         if rule is None:
-            from onward.frontends.sklearn.from_skl2onnx import borrowed
-
-            return borrowed(self, estimator, x)
+            return self._without_rule(self, estimator, x)
         outer, self.scope = self.scope, f"{self.scope}{type(estimator).__name__}/"
         try:
             return rule.function(self, estimator, x if rule.as_given else self.matrix(x))

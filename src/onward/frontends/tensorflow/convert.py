@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import pathlib
-import pkgutil
-from collections.abc import Container, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from onward.errors import OnwardError, UnsupportedError
+from onward.errors import UnsupportedError
 from onward.formats.checkpoint import Checkpoint
 from onward.formats.graph_def import Names
 from onward.formats.saved_model import input_names
+from onward.frontends.opset import checked_opset
 from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.original import runner
@@ -25,37 +23,25 @@ from onward.frontends.tensorflow.values import Value, Variable
 from onward.gate import trusting
 from onward.graph.build import Tensor
 from onward.model import Model
-from onward.verification.check import prove_source
+from onward.registry import import_files
+from onward.runners import Run
 
-OPSET = 21
-"""What is written unless another opset is asked for: the newest that ONNX Runtime has all kernels for."""
-OLDEST, NEWEST = 13, 26
+RULES = "onward.frontends.tensorflow.rules"
 
 
-def from_tensorflow(
+def converted(
     source: Any,
-    signature: str | Sequence[Any] | None = None,
-    *,
-    inputs: Names | None = None,
-    outputs: Sequence[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    opset: int = OPSET,
-    allow_custom_ops: bool = False,
-    trust: bool = False,
-    check: bool = True,
-) -> Model:
-    """A TensorFlow function, a SavedModel, or a frozen graph, as an ONNX model.
-
-    `source` is a `tf.function`, a concrete function, any callable of tensors, the folder of a SavedModel, or the file
-    of a graph. `signature` is the name of one of a SavedModel's signatures, or for a function the `tf.TensorSpec` of
-    each argument. `inputs` and `outputs` are names of tensors of a graph: its placeholders unless given, and what
-    nothing reads; as a dict, `inputs` says their shapes too. Variables of a function, which stays as it is, or of a
-    graph have the values of a `checkpoint`, where one is given. `trust` lets a file have ops that do more than compute,
-    such as to write files; without it, such files are refused. Unless `check` is false, the model is run beside
-    TensorFlow, and `VerificationError` is raised if they differ.
-    """
+    signature: str | Sequence[Any] | None,
+    inputs: Names | None,
+    outputs: Sequence[str] | None,
+    checkpoint: str | os.PathLike[str] | None,
+    opset: int,
+    custom_ops: bool,
+    trust: bool,
+) -> tuple[Model, Callable[[], Run]]:
+    """The model, and what opens the function that it is of, to be run beside it."""
     checked_opset(opset)
-    load_rules()
+    import_files(RULES)
     saved = None if checkpoint is None else pathlib.Path(checkpoint)
     with trusting(trust):
         function = concrete(source, signature, inputs, outputs, saved)
@@ -64,15 +50,7 @@ def from_tensorflow(
         name = pathlib.Path(source).stem
     elif saved is not None:
         values = Checkpoint(saved).of(function.graph.variables, source)
-    model = translated(function, opset, allow_custom_ops, name, values=values)
-    if check:
-        prove_source(model, lambda: runner(function, values), "TensorFlow")
-    return model
-
-
-def checked_opset(opset: int) -> None:
-    if not OLDEST <= opset <= NEWEST:
-        raise OnwardError(f"opset {opset}: one from {OLDEST} to {NEWEST} can be written")
+    return translated(function, opset, custom_ops, name, values=values), lambda: runner(function, values)
 
 
 def translated(
@@ -160,11 +138,3 @@ def _dims(name: str, tensor: Any, batched: bool) -> list[int | str | None] | Non
         d if d is not None else "batch" if i == 0 and batched else f"{name}_dim{i}"
         for i, d in enumerate(tensor.shape.as_list())
     ]
-
-
-@cache
-def load_rules(frontend: str = "tensorflow") -> None:
-    """Import the file of every family of a frontend."""
-    package = importlib.import_module(f"onward.frontends.{frontend}.rules")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")

@@ -12,7 +12,8 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from onward.errors import UnsupportedError
-from onward.frontends.tensorflow.convert import OPSET, load_rules, written
+from onward.frontends.opset import OPSET
+from onward.frontends.tensorflow.convert import RULES, written
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.fold import Folder
 from onward.frontends.tensorflow.translate import Translator
@@ -20,6 +21,7 @@ from onward.frontends.tensorflow.values import Variable
 from onward.frontends.tensorflow.writer import Writer
 from onward.graph.build import Tensor
 from onward.model import Model
+from onward.registry import import_files
 
 Array = npt.NDArray[Any]
 
@@ -153,7 +155,7 @@ def trained(
     opset: int = OPSET,
 ) -> Trained:
     """A concrete function as a model in which weights are what training can change."""
-    load_rules()
+    import_files(RULES)
     translator = _Translator(opset, storage)
     translator.model.graph.name = name
     written(translator, function, outputs, batched)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
@@ -11,8 +12,9 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.formats.tflite import open_content
-from onward.frontends.states import SUFFIX, mark, without_states
-from onward.frontends.tensorflow.convert import OPSET, checked_opset, load_rules
+from onward.frontends.opset import OPSET, checked_opset
+from onward.frontends.states import SUFFIX, mark
+from onward.frontends.tensorflow.convert import RULES as TENSORFLOW_RULES
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tflite.read import DTYPES, Lite, dtype_of, name_of, read, scale_of
@@ -21,21 +23,18 @@ from onward.frontends.tflite.rules.state import Resources
 from onward.frontends.tflite.translate import GraphWalk
 from onward.graph.build import Tensor
 from onward.model import Model
-from onward.verification.check import prove_source
+from onward.registry import import_files
+from onward.runners import Run
 
 EIGHT_BITS = 20
 """The last opset before QuantizeLinear got an attribute that ONNX Runtime 1.31 does not keep right: it moves nodes
 about, makes uint8 of int8, and then does not load what it made. 16 bits are not affected, and need the next opset."""
 
 
-def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = None, check: bool = True) -> Model:
-    """A model of TensorFlow Lite, by its path or as bytes, as an ONNX model; quantised ones have QDQ pairs.
-
-    The opset is one that ONNX Runtime runs all of the model in, unless it is given. Unless `check` is false, the model
-    is run beside the interpreter, and `VerificationError` is raised if they differ.
-    """
-    load_rules()
-    load_rules("tflite")
+def converted(source: str | os.PathLike[str] | bytes, opset: int | None) -> tuple[Model, Callable[[], Run]]:
+    """The model, and what opens the interpreter, to be run beside it."""
+    import_files(TENSORFLOW_RULES)
+    import_files("onward.frontends.tflite.rules")
     lite = read(source)
     if opset is None:
         opset = EIGHT_BITS if quantised(lite, ir.DataType.INT8) and not quantised(lite, ir.DataType.INT16) else OPSET
@@ -60,9 +59,7 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = N
     mark(model, [output.name or "" for output in model.ir.graph.outputs[len(graph.outputs) :]])
     if opset > EIGHT_BITS and quantised(lite, ir.DataType.INT8):
         _check_loads(model)
-    if check:
-        prove_source(without_states(model), lambda: open_content(lite.data).run, "TensorFlow Lite")
-    return model
+    return model, lambda: open_content(lite.data).run
 
 
 def _write_states(translator: Translator, resources: Resources) -> dict[str, npt.NDArray[Any]]:

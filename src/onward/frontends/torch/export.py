@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.runtime_kernels import keep_pads
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
 from onward.frontends.torch.rules import expand, own_translations
+from onward.gate import trusting
 from onward.graph.trained import record
 from onward.model import Model
 
@@ -32,6 +35,23 @@ def positional(args: Any) -> tuple[Any, ...]:
     import torch
 
     return (args,) if isinstance(args, torch.Tensor | Mapping) else tuple(args)
+
+
+def opened(
+    source: torch.nn.Module | torch.export.ExportedProgram | str | os.PathLike[str], trust: bool
+) -> torch.nn.Module | torch.export.ExportedProgram:
+    """A module or a program as it is, or the program in a file."""
+    from onward.formats.pt2 import read_program, recognise
+
+    if not isinstance(source, str | os.PathLike):
+        return source
+    path = Path(source)
+    if not path.exists():
+        raise OnwardError(f"{path}: there is no such file")
+    if not recognise(path):
+        raise OnwardError(f"{path}: it is no program that `torch.export.save` wrote")
+    with trusting(trust):
+        return read_program(path)
 
 
 def exported(

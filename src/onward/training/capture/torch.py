@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from onward.training.recipe.losses import (
     Term,
 )
 from onward.training.recipe.optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
-from onward.training.trainable import Trainable, prepare
+from onward.training.trainable import Options, Trainable, prepare
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +44,7 @@ def from_torch(
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     dynamic_batch: bool = True,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Trainable:
     """A PyTorch module as a trainable model whose next steps are those that PyTorch would make.
 
@@ -65,13 +65,13 @@ def from_torch(
         how, groups, names = _optimizer(optimizer, names)
     model = exported_to_train(module, given, trains, input_names, output_names, dynamic_batch)
     wanted = set(names.values())
+    options["groups"] = [*groups, *options.get("groups", ())]
     made = prepare(
         model,
         _loss(loss),
         how,
         lambda name: name in wanted,
         train_mode=trains,
-        groups=[*groups, *options.pop("groups", ())],
         **options,
     )
     _check_parameters(module, given, made, names)

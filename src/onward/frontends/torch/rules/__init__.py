@@ -6,9 +6,7 @@ nodes of the rule in its place. A rule is called as the op is in PyTorch, with t
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import takewhile
@@ -21,7 +19,7 @@ from onward.errors import UnsupportedError
 from onward.graph.build import Builder, Tensor
 from onward.graph.replace import take_over
 from onward.graph.walk import all_nodes
-from onward.registry import Registry
+from onward.registry import Registry, import_files
 
 if TYPE_CHECKING:
     Function = Callable[..., Tensor | Sequence[Tensor | None]]
@@ -44,17 +42,11 @@ def rule(*names: str) -> Callable[[F], F]:
     return file
 
 
-@cache
-def load_rules() -> None:
-    for info in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{info.name}")
-
-
 def own_translations() -> dict[Any, Callable[..., Any]]:
     """By overload, what writes the node that `expand` looks for."""
     import torch
 
-    load_rules()
+    import_files(__name__)
     found: dict[Any, Callable[..., Any]] = {}
     for name in RULES:
         packet, _, overload = name.partition(".")

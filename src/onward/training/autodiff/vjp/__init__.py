@@ -7,14 +7,11 @@ gradient for each input, None where there is none. What it computes in vain is r
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from onward.graph.build import Tensor
-from onward.registry import Registry
+from onward.registry import Registry, import_files
 
 Gradients = Tensor | None | Sequence[Tensor | None]
 
@@ -55,11 +52,9 @@ def no_gradient(reason: str, *ops: str) -> None:
         NO_GRADIENT[op] = reason
 
 
-@cache
 def load_rules() -> None:
     """Import every family, so that its rules are registered."""
-    for info in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{info.name}")
+    import_files(__name__)
 
 
 def has_rule(op: str) -> bool:
