@@ -127,8 +127,8 @@ RUNTIMES = {folder.parent.name: folder for folder in (SOURCE / "backends").glob(
 
 @pytest.mark.parametrize("backend", sorted(RUNTIMES))
 def test_runtime_helpers_depend_on_nothing_but_the_framework(backend: str) -> None:
-    """They are copied into generated code, which needs numpy and safetensors beside it."""
-    allowed = {backend, "numpy", "safetensors", *sys.stdlib_module_names}
+    """They are copied into generated code, which needs numpy and safetensors beside it, and Pillow to decode images."""
+    allowed = {backend, "numpy", "safetensors", "PIL", *sys.stdlib_module_names}
     for path in RUNTIMES[backend].glob("*.py"):
         for imported in imports(path):
             own = imported.startswith(f"onward.backends.{backend}.runtime.")
@@ -152,7 +152,7 @@ def test_every_family_has_its_tests() -> None:
 
 
 def test_families_have_one_name_everywhere() -> None:
-    """Or a name that begins with it, where one file would be too long: image_jpeg, image_png."""
+    """Or a name that begins with it, where one file would be too long: ml_classify, ml_trees."""
     for folder in (*RUNTIMES.values(), SOURCE / "spec"):
         found = {name for name in names(folder) if not name.startswith(tuple(f"{family}_" for family in families()))}
         assert found - families() - SHARED.keys() == set(), folder

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
 
+from onward.gate.images import opened_image
 from onward.model import Model
 from onward.runners import Inputs, Outputs, Run, Runner, register
 from onward.runners.files import readable
-from onward.verification.data.images import check_format
 
 
 def prepare(model: Model, mode: str) -> Run:
@@ -17,13 +18,14 @@ def prepare(model: Model, mode: str) -> Run:
     from onnx.reference.ops import op_image_decoder
 
     class ImageDecoder(op_image_decoder.ImageDecoder):  # type: ignore[misc]
-        """As the standard has it: Pillow, which it asks, knows more formats, some of which are programs."""
+        """For pictures only: Pillow, which it asks, opens other formats as well, some of which are programs."""
 
         op_domain = ""
 
         def _run(self, encoded: Any, pixel_format: str = "RGB") -> tuple[Any, ...]:
-            check_format(encoded.tobytes())
-            return tuple(super()._run(encoded, pixel_format))
+            content = encoded.tobytes()
+            with opened_image(io.BytesIO(content), len(content)):
+                return tuple(super()._run(encoded, pixel_format))
 
     with readable(model) as source:
         evaluator = ReferenceEvaluator(source, new_ops=[ImageDecoder])

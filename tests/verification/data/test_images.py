@@ -11,6 +11,8 @@ from onward import runners
 from onward.errors import InvalidDataError
 from onward.verification.data.images import decode
 
+pytest.importorskip("PIL")
+
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n(ran) (w) file closefile\n"
 DOT = b"P6 1 1 255\n\x01\x02\x03"
 
@@ -29,7 +31,6 @@ def test_an_image_in_a_model() -> None:
 
 
 def test_an_image_as_data(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
     (tmp_path / "bad.png").write_bytes(POSTSCRIPT)
     with pytest.raises(InvalidDataError, match=r"bad\.png: it cannot be read as an image: it is none of JPEG"):
         decode(tmp_path / "bad.png")

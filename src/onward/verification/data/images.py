@@ -8,32 +8,20 @@ input, 0 to 255 in an integer one. No mean is subtracted: what a model expects b
 
 from __future__ import annotations
 
-import importlib.util
-import re
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import onnx_ir as ir
 
-from onward.errors import InvalidDataError, UnsupportedError
+from onward.errors import InvalidDataError
 from onward.gate import ordinary
-from onward.gate.bounds import UNPACKED, unpacked
+from onward.gate.images import opened_image
 from onward.graph.slots import Slot
 from onward.hub.wording import quote
 from onward.verification.data.linked_sizes import Array
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm", ".tif", ".tiff", ".webp", ".jp2", ".j2k")
-JPEG_SIZE = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]..\x08(.{4})", re.DOTALL)
-"""Where a JPEG says how high and wide it is."""
-PIXEL = 24
-"""Bytes of a pixel while an image is resized."""
-FORMATS = re.compile(
-    rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|BM|P[1-6]\s|II\*\0|MM\0\*|RIFF....WEBP|\0\0\0\x0cjP  |\xff\x4f\xff\x51", re.DOTALL
-)
-"""How they begin."""
-NAMES = "JPEG, PNG, BMP, PNM, TIFF, WebP and JPEG 2000"
 CHANNELS = (3, 1, 4)
 """The most usual first."""
 
@@ -82,48 +70,13 @@ def _coloured(pixels: Array, channels: int) -> Array:
     return pixels
 
 
-def check_format(start: bytes, where: str = "") -> None:
-    """Refuse what Pillow takes for an image, and is none: PostScript is a program, which it has executed."""
-    if not FORMATS.match(start):
-        raise InvalidDataError(f"{where}it cannot be read as an image: it is none of {NAMES}")
-
-
 def decode(path: Path) -> Array:
     """The pixels, height x width x RGB, 0 to 255."""
-    with ordinary(path, InvalidDataError).open("rb") as file:
-        check_format(file.read(12), f"{path}: ")
-    try:
-        _check_size(path)
-        if importlib.util.find_spec("PIL"):
-            from PIL import Image
-
-            with Image.open(path) as image:
-                return np.asarray(image.convert("RGB"), np.float64)
-        if importlib.util.find_spec("torch"):
-            from onward.backends.torch.runtime.image import decode_rgb
-
-            return np.asarray(decode_rgb(path.read_bytes()), np.float64)
-    except InvalidDataError:
-        raise
-    except Exception as error:  # decoders raise whatever a damaged file makes them
-        raise InvalidDataError(f"{path}: it cannot be read as an image: {error}") from error
-    raise UnsupportedError(f"{path}: to read images, install Pillow (pip install pillow), or give arrays as npz")
-
-
-def _check_size(path: Path) -> None:
-    """Refuse an image before it is unpacked, if its file hardly accounts for it; other formats shrink less."""
-    with path.open("rb") as file:
-        head = file.read(1 << 16)
-    if head.startswith(b"\x89PNG"):
-        width, height = struct.unpack(">II", head[16:24].ljust(8, b"\0"))
-    elif head.startswith(b"\xff\xd8") and (found := JPEG_SIZE.search(head)):
-        height, width = struct.unpack(">HH", found.group(1))
-    else:
-        return
-    needed, most = width * height * PIXEL, unpacked(path.stat().st_size)
-    if needed > most:
-        pixels = f"{width:,} x {height:,} pixels"
-        raise InvalidDataError(f"{path}: its {pixels} would take {needed:,} bytes; {UNPACKED.hint}")
+    with (
+        ordinary(path, InvalidDataError).open("rb") as file,
+        opened_image(file, path.stat().st_size, f"{path}: ") as image,
+    ):
+        return np.asarray(image.convert("RGB"), np.float64)
 
 
 def resized(pixels: Array, height: int, width: int) -> Array:
