@@ -72,10 +72,8 @@ def _coloured(pixels: Array, channels: int) -> Array:
 
 def decode(path: Path) -> Array:
     """The pixels, height x width x RGB, 0 to 255."""
-    with (
-        ordinary(path, InvalidDataError).open("rb") as file,
-        opened_image(file, path.stat().st_size, f"{path}: ") as image,
-    ):
+    size = ordinary(path, InvalidDataError).stat().st_size
+    with path.open("rb") as file, opened_image(file, size, f"{path}: ") as image:
         return np.asarray(image.convert("RGB"), np.float64)
 
 
