@@ -40,7 +40,7 @@ def from_scratch(train: Data, val: Data, epochs: int, seed: int, out: Path) -> f
     history = trainer.fit(train, epochs, BATCH, val=val, seed=seed, drop_last=True)
     trainer.save(out / "scratch.onnx")
     history.csv(out / "scratch.csv")
-    history.png(out / "scratch.png")
+    history.plot(out / "scratch.svg")
     return trainer.evaluate(val)["accuracy"]
 
 

@@ -56,7 +56,7 @@ def test_fine_tuning_changes_what_was_asked_for(folder: Path, capsys: pytest.Cap
     printed = capsys.readouterr().out
     assert printed.startswith("tuned.onnx: ") and "val accuracy" in printed and printed.count("\n") == 1
     assert {p.name for p in folder.iterdir()} == {
-        "data.npz", "trainable.onnx", "tuned.onnx", "tuned.csv", "tuned.png", "tuned.checkpoint",
+        "data.npz", "trainable.onnx", "tuned.onnx", "tuned.csv", "tuned.svg", "tuned.checkpoint",
     }  # fmt: skip
     before, after = (
         {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}

@@ -39,7 +39,7 @@ RUN = """examples:
   onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx --resume     go on after a break
 
 The .npz files hold an array for each input of the model and for the labels, samples along the first axis. Beside
-tuned.onnx come tuned.csv and tuned.png, the curve, and tuned.checkpoint, from which --resume goes on.
+tuned.onnx come tuned.csv and tuned.svg, the curve, and tuned.checkpoint, from which --resume goes on.
 
 exit codes: 0 trained, 2 bad input or a loss that is no number, 130 interrupted (Ctrl-C: what was learnt is saved)"""
 
@@ -306,7 +306,7 @@ def run(args: argparse.Namespace) -> int:
     if args.save_trainable:
         trainer.continued().save(args.save_trainable)
     history.csv(out.with_suffix(".csv"))
-    history.png(out.with_suffix(".png"))
+    history.plot(out.with_suffix(".svg"))
     print(summary(history, out))
     return 130 if history.stopped == "interrupted" else 0
 

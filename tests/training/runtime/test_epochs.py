@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
+import re
 import signal
-import struct
+import sys
 import threading
-import zlib
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from onward.errors import InvalidDataError, OnwardError
 from onward.training.recipe.optimizers import SGD, AdamW, Optimizer
-from onward.training.runtime.curve import drawn, png, smoothed
+from onward.training.runtime.curve import smoothed, write_plot
 from onward.training.runtime.epochs import History
 from onward.training.runtime.trainer import DivergedError, Trainer
 from onward.training.trainable import prepare
@@ -134,41 +136,61 @@ def test_an_error_names_the_data(mlp: bytes) -> None:
         trainer(mlp).fit({"x": X, "labels": np.full_like(Y, 7)})
 
 
-def test_curve_as_csv_and_png(mlp: bytes, tmp_path: Path) -> None:
+def test_curve_as_csv_and_svg(mlp: bytes, tmp_path: Path) -> None:
     history = trainer(mlp).fit(DATA, 3, 16, val=VAL)
     history.csv(tmp_path / "curve.csv")
     lines = list(csv.DictReader((tmp_path / "curve.csv").open()))
     assert [float(line["loss"]) for line in lines] == history.losses
     assert [float(line["val_loss"]) for line in lines if line["val_loss"]] == [e["loss"] for e in history.evaluations]
-    history.png(tmp_path / "curve.png")
-    assert decoded((tmp_path / "curve.png").read_bytes()).shape == (480, 800, 3)
+    history.plot(tmp_path / "curve.svg")
+    assert [len(points) for points in curves(tmp_path / "curve.svg")] == [len(lines), len(lines), 3]
     with pytest.raises(OnwardError, match="cannot be written"):
         history.csv(tmp_path / "nowhere" / "curve.csv")
 
 
-def decoded(image: bytes) -> np.ndarray[Any, Any]:
-    """A PNG of our kind, read by the specification; checksums are checked."""
-    assert image[:8] == b"\x89PNG\r\n\x1a\n"
-    place, chunks = 8, {}
-    while place < len(image):
-        (length,) = struct.unpack(">I", image[place : place + 4])
-        kind, body = image[place + 4 : place + 8], image[place + 8 : place + 8 + length]
-        (check,) = struct.unpack(">I", image[place + 8 + length : place + 12 + length])
-        assert check == zlib.crc32(kind + body)
-        chunks[kind] = body
-        place += 12 + length
-    width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
-    assert (depth, colour) == (8, 2) and chunks[b"IEND"] == b""
-    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + 3 * width)
-    assert not lines[:, 0].any()
-    return lines[:, 1:].reshape(height, width, 3)
+def curves(path: Path) -> list[list[tuple[float, float]]]:
+    """The points of each line in a picture, in its own units."""
+    drawn = ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}path")
+    paths = [line.get("d", "") for line in drawn if "stroke-width" in line.attrib]
+    pairs = [re.findall(r"([\d.]+) ([\d.]+)", line) for line in paths]
+    return [[(float(x), float(y)) for x, y in line] for line in pairs]
 
 
-@pytest.mark.parametrize("losses", [[], [1.0], [2.0, 2.0], [3.0, 1.0, 2.0]])
-def test_any_curve_can_be_drawn(losses: list[float]) -> None:
-    picture = drawn(losses, [(len(losses), loss) for loss in losses[-1:]])
-    assert np.array_equal(decoded(png(picture)), picture)
+@pytest.mark.parametrize("losses", [[], [1.0], [2.0, 2.0], [3.0, 1.0, 2.0], [2.0, math.inf, 1.0]])
+def test_any_curve_can_be_drawn(losses: list[float], tmp_path: Path) -> None:
+    write_plot(tmp_path / "curve.svg", losses, [(len(losses), loss) for loss in losses[-1:]])
+    found = curves(tmp_path / "curve.svg")
+    assert [len(line) for line in found[:1]] == [sum(map(math.isfinite, losses))] * bool(losses)
+    assert all(0 <= x <= 800 and 0 <= y <= 480 for line in found for x, y in line)
     assert len(smoothed(losses)) == len(losses) and (not losses or smoothed(losses)[0] == losses[0])
+
+
+def test_a_higher_loss_is_drawn_higher(tmp_path: Path) -> None:
+    write_plot(tmp_path / "curve.svg", [3.0, 1.0, 2.0], [])
+    (x0, y0), (x1, y1), (x2, y2) = curves(tmp_path / "curve.svg")[0]
+    assert x0 < x1 < x2 and y0 < y2 < y1
+
+
+def test_a_long_curve_keeps_its_peaks(tmp_path: Path) -> None:
+    losses = [1.0] * 50_000
+    losses[31_234] = 9.0
+    write_plot(tmp_path / "curve.svg", losses, [])
+    line = curves(tmp_path / "curve.svg")[0]
+    assert len(line) <= 2000 and sum(y < 100 for _, y in line) == 1
+
+
+def test_a_png_is_drawn_by_matplotlib(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    write_plot(tmp_path / "curve.png", [3.0, 1.0, 2.0], [(3, 2.0)])
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("name", "message"), [("a.png", "pip install matplotlib"), ("a.gif", r"\.svg or \.png")])
+def test_a_curve_that_cannot_be_drawn(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(OnwardError, match=message):
+        write_plot(tmp_path / name, [1.0], [])
+    assert not list(tmp_path.iterdir())
 
 
 def test_ruined_weights_do_not_take_the_place_of_a_good_checkpoint(mlp: bytes, tmp_path: Path) -> None:

@@ -1,46 +1,26 @@
-"""Loss curves as CSV and as a PNG image; neither needs more than numpy."""
+"""Loss curves as CSV and as a picture: an SVG needs nothing, a PNG needs matplotlib."""
 
 from __future__ import annotations
 
 import csv
 import io
-import struct
-import zlib
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from onward.errors import OnwardError
+from onward.writing import new_file, write_text
 
-from onward.writing import new_file
-
-Array = np.ndarray[Any, np.dtype[Any]]
+Points = Sequence[tuple[int, float]]
+"""Numbers of batches, and losses."""
 WIDTH, HEIGHT = 800, 480
-LEFT, RIGHT, TOP, BOTTOM = 80, 20, 20, 40
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 40
 TICKS = 5
-INK, GRID, TRAIN, SMOOTH, VAL = (60, 60, 60), (228, 228, 228), (172, 200, 230), (31, 97, 165), (214, 96, 30)
-FONT = dict(
-    zip(
-        "0123456789.-e",
-        (
-            "111 101 101 101 111",
-            "010 110 010 010 111",
-            "111 001 111 100 111",
-            "111 001 111 001 111",
-            "101 101 111 001 001",
-            "111 100 111 001 111",
-            "111 100 111 101 111",
-            "111 001 001 010 010",
-            "111 101 111 101 111",
-            "111 101 111 001 111",
-            "000 000 000 000 010",
-            "000 000 111 000 000",
-            "000 111 101 110 011",
-        ),
-        strict=True,
-    )
-)
-"""Numbers of 3 by 5 dots."""
+COLUMNS = 1000
+"""Of the picture: where there are more batches, those of a column are drawn as their lowest and highest loss."""
+INK, GRID = "#59616b", "#dfe2e5"
+LINES = {"batch": ("#acc8e6", 1.0), "running mean": ("#1f61a5", 2.0), "validation": ("#d6601e", 3.0)}
+"""Colour and width of each line."""
 
 
 def write_csv(
@@ -54,39 +34,67 @@ def write_csv(
     for number, (epoch, loss) in enumerate(zip(epochs, losses, strict=True), 1):
         found = after.get(number, {})
         table.writerow([number, epoch, repr(loss), found.get("loss", ""), found.get("accuracy", "")])
-    _write(path, text.getvalue().encode())
+    write_text(path, text.getvalue())
 
 
-def write_png(path: Path, losses: Sequence[float], evaluations: Sequence[tuple[int, float]]) -> None:
-    """Losses of batches in pale blue, their running mean in blue, evaluations in orange; over the number of batches."""
-    _write(path, png(drawn(losses, evaluations)))
+def write_plot(path: Path, losses: Sequence[float], evaluations: Points) -> None:
+    """Losses of batches, their running mean, and evaluations, over the number of batches."""
+    curves = {
+        "batch": list(enumerate(losses, 1)),
+        "running mean": list(enumerate(smoothed(losses), 1)),
+        "validation": list(evaluations),
+    }
+    lines = {name: [point for point in curve if math.isfinite(point[1])] for name, curve in curves.items()}
+    if path.suffix.lower() == ".svg":
+        write_text(path, svg(lines))
+    elif path.suffix.lower() == ".png":
+        _write_png(path, lines)
+    else:
+        raise OnwardError(f"{path}: a curve is drawn as .svg or .png; choose one of these names")
 
 
-def drawn(losses: Sequence[float], evaluations: Sequence[tuple[int, float]]) -> Array:
-    """The picture: height, width, three colours."""
-    picture = np.full((HEIGHT, WIDTH, 3), 255, np.uint8)
-    values = [*losses, *(loss for _, loss in evaluations)]
-    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+def svg(lines: Mapping[str, Points]) -> str:
+    """A picture of its own, with its scales and a legend."""
+    values = [loss for points in lines.values() for _, loss in points]
+    low, high = min(values, default=0.0), max(values, default=1.0)
     high = high if high > low else low + 1.0
-    last = max(len(losses), 2)
+    last = max([2, *(batch for points in lines.values() for batch, _ in points)])
 
-    def place(batch: float, loss: float) -> tuple[float, float]:
-        x = LEFT + (batch - 1) / (last - 1) * (WIDTH - LEFT - RIGHT)
-        return x, HEIGHT - BOTTOM - (loss - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+    def x(batch: float) -> float:
+        return round(LEFT + (batch - 1) / (last - 1) * (WIDTH - LEFT - RIGHT), 1)
 
+    def y(loss: float) -> float:
+        return round(HEIGHT - BOTTOM - (loss - low) / (high - low) * (HEIGHT - TOP - BOTTOM), 1)
+
+    parts = []
     for tick in range(TICKS + 1):
         loss, batch = low + (high - low) * tick / TICKS, 1 + (last - 1) * tick / TICKS
-        _, y = place(1, loss)
-        x, _ = place(batch, low)
-        _line(picture, (LEFT, y), (WIDTH - RIGHT, y), GRID)
-        _text(picture, LEFT - 8, round(y) - 5, f"{loss:.3g}")
-        _text(picture, round(x) + 12, HEIGHT - BOTTOM + 12, f"{batch:.0f}")
-    _path(picture, [place(i, loss) for i, loss in enumerate(losses, 1)], TRAIN)
-    _path(picture, [place(i, loss) for i, loss in enumerate(smoothed(losses), 1)], SMOOTH, 2)
-    _path(picture, [place(batch, loss) for batch, loss in evaluations], VAL, 3)
-    _line(picture, (LEFT, TOP), (LEFT, HEIGHT - BOTTOM), INK)
-    _line(picture, (LEFT, HEIGHT - BOTTOM), (WIDTH - RIGHT, HEIGHT - BOTTOM), INK)
-    return picture
+        parts.append(f'<path stroke="{GRID}" d="M{LEFT} {y(loss)}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y(loss) + 4}" text-anchor="end">{loss:.3g}</text>')
+        parts.append(f'<text x="{x(batch)}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{batch:.0f}</text>')
+    for number, (name, points) in enumerate(lines.items()):
+        colour, width = LINES[name]
+        parts.append(f'<text x="{LEFT + 120 * number}" y="{TOP - 16}" fill="{colour}">{name}</text>')
+        if points:
+            path = "L".join(f"{x(batch)} {y(loss)}" for batch, loss in thinned(points))
+            parts.append(f'<path stroke="{colour}" stroke-width="{width}" d="M{path}h0"/>')
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">
+<title>Loss by batch</title>
+<style>path {{ fill: none; stroke-linecap: round; stroke-linejoin: round; }}</style>
+<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>
+<g fill="{INK}" font-family="system-ui, sans-serif" font-size="12">{"".join(parts)}</g>
+</svg>
+"""
+
+
+def thinned(points: Points) -> Points:
+    """As many points as a picture can show: of each column the lowest and the highest."""
+    size = math.ceil(len(points) / COLUMNS)
+    if size < 3:
+        return points
+    columns = [points[i : i + size] for i in range(0, len(points), size)]
+    by_loss = [sorted(column, key=lambda point: point[1]) for column in columns]
+    return [point for column in by_loss for point in sorted((column[0], column[-1]))]
 
 
 def smoothed(losses: Sequence[float]) -> list[float]:
@@ -100,47 +108,16 @@ def smoothed(losses: Sequence[float]) -> list[float]:
     return found
 
 
-def png(picture: Array) -> bytes:
-    """An image of three colours in the PNG format."""
-    height, width, _ = picture.shape
-    lines = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(lines.tobytes(), 9)), chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
-def _path(picture: Array, points: Sequence[tuple[float, float]], colour: tuple[int, ...], width: int = 1) -> None:
-    for start, end in zip(points, [*points[1:], *points[-1:]], strict=True):
-        _line(picture, start, end, colour, width)
-
-
-def _line(
-    picture: Array, start: tuple[float, float], end: tuple[float, float], colour: tuple[int, ...], width: int = 1
-) -> None:
-    count = int(max(abs(end[0] - start[0]), abs(end[1] - start[1]))) + 2
-    x = np.rint(np.linspace(start[0], end[0], count)).astype(int)
-    y = np.rint(np.linspace(start[1], end[1], count)).astype(int)
-    for dx in range(width):
-        for dy in range(width):
-            picture[np.clip(y + dy, 0, HEIGHT - 1), np.clip(x + dx, 0, WIDTH - 1)] = colour
-
-
-def _text(picture: Array, x: int, y: int, text: str) -> None:
-    """A number in dots of 2 by 2, ending at `x`."""
-    left = x - 8 * len(text)
-    for i, letter in enumerate(text):
-        rows = FONT.get(letter, "000 000 000 000 000").split()
-        for row, dots in enumerate(rows):
-            for column, dot in enumerate(dots):
-                if dot == "1":
-                    top, start = y + 2 * row, left + 8 * i + 2 * column
-                    picture[top : top + 2, start : start + 2] = INK
-
-
-def _write(path: Path, content: bytes) -> None:
+def _write_png(path: Path, lines: Mapping[str, Points]) -> None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise OnwardError(f"{path}: install matplotlib to draw a PNG (pip install matplotlib), or draw .svg") from error
+    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100)
+    axes = figure.add_subplot(xlabel="batch", ylabel="loss")
+    for name, points in lines.items():
+        colour, width = LINES[name]
+        axes.plot([batch for batch, _ in points], [loss for _, loss in points], color=colour, lw=width, label=name)
+    axes.legend()
     with new_file(path) as file:
-        file.write(content)
+        figure.savefig(file, format="png")

@@ -18,7 +18,7 @@ import numpy as np
 
 from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.training.runtime import checkpoint as checkpoints
-from onward.training.runtime.curve import write_csv, write_png
+from onward.training.runtime.curve import write_csv, write_plot
 from onward.training.runtime.data import arrays_of, batches_in, epoch_of, rows
 from onward.writing import clear_leftovers
 
@@ -46,9 +46,9 @@ class History:
         """Write the curve as text: batch, epoch, loss, and what was evaluated after that batch."""
         write_csv(Path(path), self.epochs, self.losses, self.evaluations)
 
-    def png(self, path: str | os.PathLike[str]) -> None:
-        """Draw the curve."""
-        write_png(Path(path), self.losses, [(int(e["batch"]), e["loss"]) for e in self.evaluations])
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the curve, as `.svg` or, where matplotlib is installed, as `.png`."""
+        write_plot(Path(path), self.losses, [(int(e["batch"]), e["loss"]) for e in self.evaluations])
 
 
 @dataclass
