@@ -112,11 +112,6 @@ def test_without_a_place_the_result_has_the_name_of_the_model(
     assert code == 2 and "digits is there already; give --out" in errors
 
 
-def test_layout_is_for_tensorflow(run: Run, tmp_path: Path) -> None:
-    code, _, errors = run(*convert(DIGITS, tmp_path / "out", "--layout", "nhwc"))
-    assert code == 2 and "--layout, --inputs-nhwc and --outputs-nhwc are for TensorFlow" in errors
-
-
 def test_trainable(run: Run, tmp_path: Path) -> None:
     options = ["--trainable", "head.*", "--trainable", "layer2.1.*", "--no-verify"]
     assert run(*convert(DIGITS, tmp_path / "out", *options))[0] == 0

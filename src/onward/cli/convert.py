@@ -106,11 +106,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="NAME=SIZE",
         help="the size of a dynamic dimension, which is fixed then (may be repeated); TensorFlow Lite may ask for it",
     )
-    command.add_argument(
-        "--layout",
-        choices=["nhwc"],
-        help="TensorFlow: the layout that convolutions and the like run in: channels last, as it has kernels for",
-    )
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
@@ -259,10 +254,8 @@ def check_options(args: argparse.Namespace) -> None:
         raise OnwardError("--dim is for conversions to a framework")
     if args.to != "tflite" and (args.quantize or args.calibrate or args.select_tf_ops):
         raise OnwardError("--quantize, --calibrate and --select-tf-ops are for --to tflite")
-    if args.to in ("torch", "onnx") and (args.layout or args.inputs_nhwc or args.outputs_nhwc):
-        raise OnwardError(
-            "--layout, --inputs-nhwc and --outputs-nhwc are for TensorFlow; `onward layout` moves axes in ONNX files"
-        )
+    if args.to in ("torch", "onnx") and (args.inputs_nhwc or args.outputs_nhwc):
+        raise OnwardError("--inputs-nhwc and --outputs-nhwc are for TensorFlow; `onward layout` changes ONNX files")
     if args.to in ("torch", "keras") and args.cast != "none":
         raise OnwardError("--cast is for --to tensorflow, savedmodel and tflite")
     if args.quantize == "int8" and args.calibrate is None:
