@@ -39,7 +39,8 @@ from rich.table import Table
 from zoo_fetch import entries, fetch
 
 from onward.model import Model, load
-from onward.runners import Inputs, Outputs, Run, prepare
+from onward.runners import prepare
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.scoreboard import suite
 from onward.verification.compare import compare, measure
 from onward.verification.data.sets import data_sets

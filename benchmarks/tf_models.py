@@ -29,7 +29,7 @@ import vision
 
 import onward
 from onward.formats import open_artifact
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 from onward.verification.sides import Side
 
 PAGE = Path(__file__).parent.parent / "docs/measured/speed-tensorflow.md"

@@ -33,7 +33,8 @@ from rich.table import Table
 from zoo_fetch import Entry, entries, fetch
 
 import onward
-from onward.runners import Run, prepare
+from onward.runners import prepare
+from onward.runners.calls import Run
 from onward.runners.torch import to_framework, to_numpy
 from onward.verification.compare import Error, Outputs, compare, differences, floor, measure
 from onward.verification.data.sets import Inputs, input_sets

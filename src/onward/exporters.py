@@ -13,7 +13,7 @@ from onward.errors import OnwardError, VerificationError
 from onward.frontends.opset import OPSET
 from onward.frontends.states import without_states
 from onward.model import Model
-from onward.runners import Inputs, Run
+from onward.runners.calls import Inputs, Run
 from onward.verification.check import prove_source
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ import pytest
 from onward import runners
 from onward.errors import RunFailure, UnsupportedError
 from onward.model import Model, load
-from onward.runners import Inputs, Outputs, Run, Runner
-from onward.runners.isolate import Isolated, isolated
+from onward.runners import Runner, isolated
+from onward.runners.calls import Inputs, Outputs, Run
+from onward.runners.isolate import Isolated
 
 TEXT = "<ir_version: 9, opset_import: ['': 18]> agraph (float[N, 2] x) => (float[N, 2] y) { y = Add(x, x) }"
 
@@ -161,7 +162,7 @@ def test_nothing_is_left_behind() -> None:
 
 SCRIPT = """
 import numpy as np, onward
-from onward.runners.isolate import isolated
+from onward.runners import isolated
 run = isolated("onnxruntime", onward.load("model.onnx"))
 print(run({"x": np.ones((1, 2), np.float32)})["y"].tolist())
 """

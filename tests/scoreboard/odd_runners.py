@@ -15,10 +15,11 @@ from typing import Any
 from onward import runners
 from onward.cli import main
 from onward.model import Model
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.reference import prepare as prepare_reference
 
 
-def prepare(model: Model, mode: str) -> runners.Run:
+def prepare(model: Model, mode: str) -> Run:
     """As the reference, but for some ops; as the reference for all with the mode `mended`."""
     run = prepare_reference(model, "")
     op = next(iter(model.ir.graph)).op_type
@@ -29,7 +30,7 @@ def prepare(model: Model, mode: str) -> runners.Run:
     if op == "Neg":
         raise ValueError("no minus today")
 
-    def odd(inputs: runners.Inputs) -> runners.Outputs:
+    def odd(inputs: Inputs) -> Outputs:
         if op == "Ceil":
             time.sleep(3600)
         found = run(inputs)

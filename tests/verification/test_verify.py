@@ -8,7 +8,8 @@ from graphs import model
 
 from onward.errors import UnsupportedError
 from onward.model import Model
-from onward.runners import Run, prepare
+from onward.runners import prepare
+from onward.runners.calls import Run
 from onward.verification.verify import verify
 
 SCALED = "t (float[N,4] x) => (float[N,4] y) { y = Mul(x, w) }"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from onward.backends.emit.package import Source
     from onward.cli.sources import Original
     from onward.model import Model
-    from onward.runners import Inputs, Run
+    from onward.runners.calls import Inputs, Run
     from onward.verification.check import Verdict
     from onward.verification.results import Report
 

@@ -12,7 +12,7 @@ from onward.errors import InvalidModelError, OnwardError
 
 if TYPE_CHECKING:
     from onward.model import Model
-    from onward.runners import Inputs, Run
+    from onward.runners.calls import Inputs, Run
 
 
 LONGEST = 300

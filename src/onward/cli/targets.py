@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
     from onward.model import Model
-    from onward.runners import Run
+    from onward.runners.calls import Run
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from onward.formats.matching import Declared, Pairing
 from onward.gate import is_trusted, ordinary, trusting
 from onward.graph.slots import Slot, slots
 from onward.registry import Registry, import_files
-from onward.runners import Inputs, Outputs, Run, failures
+from onward.runners.calls import Inputs, Outputs, Run, failures
 from onward.runners.isolate import Isolated
 
 

@@ -24,7 +24,7 @@ from onward.formats import (
 from onward.formats.matching import Declared
 from onward.formats.sklearn import rounded
 from onward.gate import harmless, opens
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 
 XGBOOST = re.compile(rb'\s*\{(\s*"(learner|version)"\s*:|[iUIlLmM]\x00*\x07(learner|version))')
 """How the two formats begin: an object with these keys, as text or as universal binary JSON."""

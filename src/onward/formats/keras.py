@@ -20,7 +20,7 @@ from onward.formats.keras_dangers import CONFIG, METADATA, attribute, dangers, s
 from onward.formats.matching import Declared
 from onward.gate import harmless, is_trusted, opens, run_source
 from onward.gate.archive import is_archive, names_in
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 _COUNT = itertools.count(1)

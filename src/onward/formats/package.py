@@ -17,7 +17,7 @@ from onward.errors import InvalidModelError
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
 from onward.gate import foreign, is_trusted, opens, ordinary, run_source
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 
 _COUNT = itertools.count(1)
 SIGN = "a folder with model.py and weights.safetensors"

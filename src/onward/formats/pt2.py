@@ -15,7 +15,7 @@ from onward.formats.matching import Declared
 from onward.formats.pt2_archive import OLD_PROGRAM, damage, parts_of
 from onward.gate import is_trusted, opens
 from onward.gate.archive import archive, is_archive
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 from onward.runners.torch import to_framework, to_numpy
 
 if TYPE_CHECKING:

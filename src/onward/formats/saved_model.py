@@ -20,7 +20,7 @@ from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
 from onward.formats.saved_model_dangers import dangers, parsed
 from onward.gate import opens
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 
 DEFAULT = "serving_default"
 

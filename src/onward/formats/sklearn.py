@@ -19,7 +19,7 @@ from onward.formats.sklearn_parts import check_parts
 from onward.formats.tables import derived, feeds, like, shortened
 from onward.gate import opens
 from onward.gate.archive import archive, names_in
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 
 SAMPLE: ContextVar[Any] = ContextVar("sample", default=None)
 """Rows such as the estimator is given, where the user gave some."""

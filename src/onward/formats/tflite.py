@@ -16,7 +16,7 @@ from onward.formats import Artifact, Kind, Opened, as_artifact, register, tensor
 from onward.formats.matching import Declared
 from onward.formats.saved_model import choose, import_tensorflow, to_array
 from onward.gate import need_trust, opens
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 
 IDENTIFIER = b"TFL3"
 FLEX = b"Flex"

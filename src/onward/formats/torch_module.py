@@ -13,7 +13,7 @@ from onward.formats.matching import Declared
 from onward.formats.pt2 import outputs_of
 from onward.gate import is_trusted, opens
 from onward.gate.archive import names_in
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 from onward.runners.torch import to_framework
 from onward.runners.undisturbed import evaluated
 

@@ -6,66 +6,20 @@ here that registers it; a backend of another package registers its own the same 
 
 from __future__ import annotations
 
-import importlib.util
-import logging
-import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-from onward.errors import OnwardError, RunFailure, UnsupportedError
-from onward.model import Model
-from onward.registry import Registry
+from onward.errors import UnsupportedError
+from onward.model import Model, load
+from onward.runners.calls import Inputs, Outputs, Run, failures
 from onward.runners.feeds import conform
+from onward.runners.files import own_file
+from onward.runners.isolate import Isolated
+from onward.runners.runner import RUNNERS, Runner, register
 
-Inputs = dict[str, Any]
-"""By input name: an array, a list of arrays for a sequence, None for an optional that is left out."""
-Outputs = Mapping[str, Any]
-"""By output name: an array, a list for a sequence, a dict for a map, None for an empty optional."""
-Run = Callable[[Inputs], Outputs]
-
-LONGEST = 300
-"""Characters of a runtime's message that are kept."""
-NOISE = re.compile(
-    r"(Exception from|Check '[^']*' failed at) \S+:\d+: "
-    r"|\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : "
-    r"|/onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z[])"
-)
-"""Places in a runtime's own source code, and its error codes: what comes before the words that help."""
-
-
-@dataclass(frozen=True)
-class Runner:
-    """A way to execute models."""
-
-    name: str
-    about: str
-    """One line for a list of runners."""
-    package: str
-    """What has to be installed, as it is imported."""
-    prepare: Callable[[Model, str], Run]
-    """The model, and the mode or '', to a function that runs it; raises `UnsupportedError` for what it cannot run.
-
-    The function gets what `feeds.conform` makes of the inputs. Exceptions of the runtime need not be translated.
-    """
-    modes: Mapping[str, str]
-    """The modes it knows, each with one line about it; any mode is let through where there is '*'."""
-    start: Callable[[Model, str], Callable[[], Run]] | None = None
-    """Begins on another thread what `prepare` does, where that leaves Python alone; gives what waits for it."""
-
-    @property
-    def installed(self) -> bool:
-        return importlib.util.find_spec(self.package) is not None
-
-
-RUNNERS: Registry[Runner] = Registry("runner")
-
-
-def register(runner: Runner, *, user: bool = False) -> Runner:
-    """Make a runner known by its name; one of a `user` comes before one of Onward's."""
-    return RUNNERS.register(runner.name, user=user)(runner)
+__all__ = ["RUNNERS", "Runner", "find", "is_known", "isolated", "load_all", "prepare", "register", "start"]
 
 
 def is_known(name: str) -> bool:
@@ -113,38 +67,28 @@ def _checked(name: str, model: Model, prepared: Callable[[], Run]) -> Run:
     return checked
 
 
-@contextmanager
-def failures(name: str) -> Iterator[None]:
-    """Any exception of a runtime is a `RunFailure` of one line; its warnings are of no interest."""
-    logged = logging.root.manager.disable
-    logging.disable(max(logged, logging.WARNING))
-    try:
-        with raised_failures(name), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(logged)
+def isolated(name: str, model: Model, *, seconds: float | None = None, memory: int | None = None) -> Isolated:
+    """`model` on the named runner, in a process of its own.
+
+    `seconds` limits the preparation and each run, `memory`, in bytes, what the process takes for itself. Going beyond
+    either, like a crash, raises `RunFailure`; the next run then starts a fresh process.
+    """
+    runner, _ = find(name)
+    path, folder = own_file(model), None
+    if path is None:
+        folder = tempfile.TemporaryDirectory(prefix="onward-")
+        path = Path(folder.name) / "model.onnx"
+        model.save(path, durable=False)
+    return Isolated(
+        partial(_load_and_prepare, name, runner, path.absolute()), seconds=seconds, memory=memory, owns=folder
+    )
 
 
-@contextmanager
-def raised_failures(name: str) -> Iterator[None]:
-    """As `failures`, for a runtime that is quiet: a step of training would feel what silence costs."""
-    try:
-        yield
-    except OnwardError:
-        raise
-    except MemoryError as error:
-        raise RunFailure(f"{name}: ran out of memory") from error
-    except Exception as error:
-        raise RunFailure(f"{name}: {brief(error)}") from error
-
-
-def brief(error: BaseException) -> str:
-    """The message, with the kind of error where it would not be understood without."""
-    text = NOISE.sub("", " ".join(str(error).split()))
-    if (type(error).__module__ == "builtins" and not isinstance(error, RuntimeError | ValueError)) or not text:
-        text = f"{type(error).__name__}: {text}"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+def _load_and_prepare(name: str, runner: Runner, path: Path) -> tuple[Run, None]:
+    """Inside the process, where a runner that a user registered is not known yet."""
+    if RUNNERS.get(runner.name) is None:
+        RUNNERS.register(runner.name, user=True)(runner)
+    return prepare(name, load(path)), None
 
 
 def load_all() -> None:

@@ -15,16 +15,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.gate.memory import taken
-from onward.model import Model, load
-from onward.runners import RUNNERS, Inputs, Outputs, Run, Runner, brief, find, prepare
-from onward.runners.files import own_file
+from onward.runners.calls import Inputs, Outputs, Run, brief
 
 Make = Callable[[], tuple[Run, Any]]
 """What is sent to the process to make the run there, and facts about it to be sent back; it has to be picklable."""
@@ -38,30 +35,6 @@ from onward.runners.isolate import serve
 serve(int(sys.argv[1]))
 """
 """The program of the process. Unlike `multiprocessing`, it does not import the user's script once more."""
-
-
-def isolated(name: str, model: Model, *, seconds: float | None = None, memory: int | None = None) -> Isolated:
-    """`model` on the named runner, in a process of its own.
-
-    `seconds` limits the preparation and each run, `memory`, in bytes, what the process takes for itself. Going beyond
-    either, like a crash, raises `RunFailure`; the next run then starts a fresh process.
-    """
-    runner, _ = find(name)
-    path, folder = own_file(model), None
-    if path is None:
-        folder = tempfile.TemporaryDirectory(prefix="onward-")
-        path = Path(folder.name) / "model.onnx"
-        model.save(path, durable=False)
-    return Isolated(
-        partial(_load_and_prepare, name, runner, path.absolute()), seconds=seconds, memory=memory, owns=folder
-    )
-
-
-def _load_and_prepare(name: str, runner: Runner, path: Path) -> tuple[Run, None]:
-    """Inside the process, where a runner that a user registered is not known yet."""
-    if RUNNERS.get(runner.name) is None:
-        RUNNERS.register(runner.name, user=True)(runner)
-    return prepare(name, load(path)), None
 
 
 class Isolated:

@@ -7,7 +7,9 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.model import Model
-from onward.runners import Run, Runner, register, tensorflow
+from onward.runners import tensorflow
+from onward.runners.calls import Run
+from onward.runners.runner import Runner, register
 
 
 def prepare(model: Model, mode: str) -> Run:

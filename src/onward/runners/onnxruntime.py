@@ -17,9 +17,10 @@ from onward.errors import RunFailure, UnsupportedError
 from onward.gate.budget import stopped_by
 from onward.graph.walk import all_nodes
 from onward.model import Model
-from onward.runners import Inputs, Outputs, Run, Runner, register
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
 from onward.runners.narrow import is_narrow, pack, unpack
+from onward.runners.runner import Runner, register
 from onward.runners.unsaturated import UNFUSED, multiplies_bytes, products_saturate, unsaturated
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import numpy as np
 
 from onward.gate.images import opened_image
 from onward.model import Model
-from onward.runners import Inputs, Outputs, Run, Runner, register
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
+from onward.runners.runner import Runner, register
 
 
 def prepare(model: Model, mode: str) -> Run:

@@ -12,8 +12,9 @@ import onnx_ir as ir
 
 from onward.errors import RunFailure
 from onward.model import Model
-from onward.runners import Inputs, Outputs, Run, Runner, register
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.narrow import dtype_of
+from onward.runners.runner import Runner, register
 
 MODES = {
     "function": "through tf.function, with unknown dimensions left open",

@@ -11,8 +11,9 @@ import onnx_ir as ir
 
 from onward.errors import RunFailure
 from onward.model import Model
-from onward.runners import Inputs, Outputs, Run, Runner, register
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.narrow import BITS, dtype_of
+from onward.runners.runner import Runner, register
 
 if TYPE_CHECKING:
     import torch

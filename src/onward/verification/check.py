@@ -13,7 +13,7 @@ from onward import runners
 from onward.errors import NotVerifiedWarning, OnwardError, RunFailure, UnsupportedError, VerificationError
 from onward.gate.budget import SECONDS, within
 from onward.model import Model
-from onward.runners import Inputs, Outputs, Run, failures
+from onward.runners.calls import Inputs, Outputs, Run, failures
 from onward.runners.undisturbed import undisturbed
 from onward.verification.pairs import by_names_of
 from onward.verification.results import Report

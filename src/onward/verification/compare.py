@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onward.runners import Outputs
+from onward.runners.calls import Outputs
 from onward.verification.axis_order import layout_difference, plausible
 from onward.verification.metrics import (
     INCOMPARABLE,

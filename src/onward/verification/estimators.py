@@ -12,7 +12,7 @@ from onward.formats.sklearn import in_float32
 from onward.formats.tables import feeds, is_frame
 from onward.frontends.sklearn.convert import expected_of
 from onward.model import Model
-from onward.runners import Outputs
+from onward.runners.calls import Outputs
 from onward.runners.onnxruntime import prepare
 from onward.verification.compare import compare, differences, measure
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from onward.runners import Outputs
+from onward.runners.calls import Outputs
 from onward.verification.metrics import Array
 from onward.verification.results import Kind
 

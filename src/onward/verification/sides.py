@@ -14,9 +14,9 @@ from onward import runners
 from onward.errors import OnwardError
 from onward.formats import is_artifact, open_artifact
 from onward.model import Model, load
-from onward.runners import Inputs, Outputs, Run
+from onward.runners import isolated
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import load_to_run
-from onward.runners.isolate import isolated
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Model
 

@@ -18,7 +18,8 @@ from onward.errors import OnwardError, RunFailure, UnsupportedError, UntrustedEr
 from onward.gate import trusting
 from onward.graph.walk import all_nodes
 from onward.model import Model
-from onward.runners import RUNNERS, Inputs, Outputs, Run
+from onward.runners import RUNNERS
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.verification.compare import compare, tolerance
 from onward.verification.data.sets import DataSet, accepts, data_sets
 from onward.verification.environment import environment

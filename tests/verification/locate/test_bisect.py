@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from onward import runners
 from onward.errors import RunFailure
 from onward.model import Model, load
-from onward.runners import Inputs, Outputs, Run
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.verification.locate import profile
 from onward.verification.locate.bisect import Bisection, Subject, bisect
 from onward.verification.locate.cut import Cutter

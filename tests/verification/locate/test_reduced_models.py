@@ -12,7 +12,7 @@ from defects import DEFECTS, Defect
 from onward import runners
 from onward.errors import UnsupportedError
 from onward.model import Model, load
-from onward.runners import Run
+from onward.runners.calls import Run
 from onward.verification.locate import reduce as module
 from onward.verification.locate.bisect import Subject, bisect
 from onward.verification.locate.reduce import reduce

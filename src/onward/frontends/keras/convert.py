@@ -18,7 +18,7 @@ from onward.gate import trusting
 from onward.gate.archive import is_archive
 from onward.model import Model
 from onward.registry import import_files
-from onward.runners import Inputs, Outputs, Run
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.undisturbed import variables_kept
 
 CAUSE = "Exception encountered: "

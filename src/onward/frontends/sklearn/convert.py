@@ -23,7 +23,7 @@ from onward.gate import trusting
 from onward.graph.build import Tensor
 from onward.model import Model
 from onward.registry import import_files
-from onward.runners import Outputs
+from onward.runners.calls import Outputs
 
 OLDEST = 18
 """The first opset in which all that is written has one form."""

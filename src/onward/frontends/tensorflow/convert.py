@@ -24,7 +24,7 @@ from onward.gate import trusting
 from onward.graph.build import Tensor
 from onward.model import Model
 from onward.registry import import_files
-from onward.runners import Run
+from onward.runners.calls import Run
 
 RULES = "onward.frontends.tensorflow.rules"
 

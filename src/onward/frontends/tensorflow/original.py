@@ -7,7 +7,7 @@ from typing import Any
 
 from onward.formats import open_object
 from onward.frontends.tensorflow.translate import ASSIGNMENTS
-from onward.runners import Inputs, Outputs, Run
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.undisturbed import variables_kept
 
 

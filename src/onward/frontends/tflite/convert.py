@@ -24,7 +24,7 @@ from onward.frontends.tflite.translate import GraphWalk
 from onward.graph.build import Tensor
 from onward.model import Model
 from onward.registry import import_files
-from onward.runners import Run
+from onward.runners.calls import Run
 
 EIGHT_BITS = 20
 """The last opset before QuantizeLinear got an attribute that ONNX Runtime 1.31 does not keep right: it moves nodes

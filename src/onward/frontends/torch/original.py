@@ -11,7 +11,7 @@ from onward.formats import open_object
 from onward.formats.pt2 import outputs_of
 from onward.frontends.torch.names import called
 from onward.model import Model
-from onward.runners import Inputs, Outputs, Run
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.torch import to_framework, to_numpy
 from onward.runners.undisturbed import evaluated
 

@@ -16,7 +16,7 @@ from onward.errors import InvalidDataError, OnwardError, RunFailure, Unsupported
 from onward.gate.arrays import read_npz
 from onward.graph.held_weights import check_homes, homes, with_weights
 from onward.model import Model
-from onward.runners import raised_failures
+from onward.runners.calls import raised_failures
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.targets import class_labels
 from onward.training.runtime.buffers import Flat

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.runners import raised_failures
+from onward.runners.calls import raised_failures
 from onward.training.native.compiler import wanted
 from onward.training.native.expressions import UnprintableError
 from onward.training.native.optimizer import Kernel

@@ -34,7 +34,7 @@ from onward.gate.arrays import read_npy, read_npz
 from onward.graph.slots import MAP, OPTIONAL, SEQUENCE, Slot, containers
 from onward.hub.wording import quote
 from onward.model import Model
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 from onward.verification.data.images import EXTENSIONS, image_input, read_image
 from onward.verification.data.linked_sizes import Array
 

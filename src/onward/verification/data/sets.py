@@ -18,7 +18,7 @@ from onward.canon.inline import inline
 from onward.errors import InvalidDataError, OnwardError, UnsupportedError
 from onward.graph.slots import Slot, slots
 from onward.model import Model
-from onward.runners import Inputs, Outputs, Run
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.verification.data import given as sources
 from onward.verification.data import regimes as kinds
 from onward.verification.data.clue_rules import CLUES

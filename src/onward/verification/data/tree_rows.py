@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onward.model import Model
-from onward.runners import Inputs
+from onward.runners.calls import Inputs
 from onward.verification.data.sets import make_inputs
 
 ROWS, MISSING = 256, 0.1

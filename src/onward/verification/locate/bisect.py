@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from onward.errors import OnwardError
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 from onward.verification.compare import Error, compare
 from onward.verification.locate.change import change
 from onward.verification.locate.judge import Verdict, as_compared, errors, jittered_inputs, judge

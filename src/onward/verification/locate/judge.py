@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 from onward.verification import compare
 from onward.verification.compare import Error, measure
 from onward.verification.results import OutputResult

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onward import runners
 from onward.model import Model
-from onward.runners import Inputs, Outputs, Run
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.verification import compare
 from onward.verification.locate.counterparts import counterparts
 from onward.verification.locate.cut import OWN, Cutter

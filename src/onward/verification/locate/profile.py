@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import OnwardError
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 from onward.verification import compare
 from onward.verification.locate.judge import Verdict, errors, jittered_inputs, judge
 from onward.verification.locate.pieces import Pieces, label

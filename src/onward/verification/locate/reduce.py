@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import LARGEST_FILE, Model
-from onward.runners import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs
 from onward.verification.environment import environment
 from onward.verification.locate.cut import dtype_of
 from onward.verification.locate.judge import Verdict, errors, jittered_inputs, judge

@@ -18,7 +18,7 @@ import onnx_ir as ir
 
 from onward import runners
 from onward.model import Model, load
-from onward.runners import Inputs, Outputs, Run
+from onward.runners.calls import Inputs, Outputs, Run
 from onward.verification.compare import measure
 from onward.verification.metrics import Error, is_float, rms
 from onward.verification.noise.in_double import in_double, narrowed, widened
