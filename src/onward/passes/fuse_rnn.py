@@ -31,7 +31,7 @@ from onward.graph.replace import (
 )
 from onward.graph.trained import is_trained
 from onward.passes.rows import Rows, as_value, cut, reordered, row_count, stacked_rows, stacked_value
-from onward.spec.rnn import GATES, recurrence
+from onward.spec.rnn import GATES, Recurrence
 
 ORDER = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1)}
 """Where the gates of the fused node stand among ONNX's."""
@@ -107,15 +107,10 @@ def fuse_rnn(model: ir.Model) -> int:
 def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     """The node as a layer, if a framework's own module means the same."""
     kind = node.op_type
-    attributes = {k: a.value for k, a in node.attributes.items()}
-    taken = ("direction", "activations", "activation_alpha", "activation_beta", "clip", "layout")
-    meaning = recurrence(kind, **{k: v for k, v in attributes.items() if k in taken})
+    meaning = Recurrence.of(node)
     inputs = [*node.inputs, *[None] * 8][:8]
     x, w, r, b, lengths, *states, peepholes = inputs
-    used = {a.name for direction in meaning.activations for a in direction}
-    plain = meaning.is_default or (kind == "RNN" and used == {"relu"} and meaning.clip is None)
-    special = attributes.get("input_forget", 0) or (kind == "GRU" and not attributes.get("linear_before_reset", 0))
-    if not plain or special or peepholes is not None or meaning.batch_first:
+    if not meaning.is_usual or peepholes is not None or meaning.batch_first:
         return None
     if meaning.reverse == (True,) or x is None:
         return None
@@ -136,7 +131,7 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     states = states[: 2 if kind == "LSTM" else 1]
     if None in states and any(s is not None for s in states):
         return None
-    nonlinearity = used.pop() if kind == "RNN" else "tanh"
+    nonlinearity = meaning.nonlinearity or "tanh"
     layer = _Layer(node, hidden, len(meaning.reverse) == 2, nonlinearity, weights, states=states, lengths=lengths)
     layer.flat = _flattened(layer, facts)
     return layer

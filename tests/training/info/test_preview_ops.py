@@ -12,7 +12,8 @@ from onnx import TensorProto, helper
 
 from onward.model import Model, load
 from onward.scoreboard.suite import cases, data_sets
-from onward.training.info.preview_ops import TRAINING, expand, uses_training_ops
+from onward.spec.training import TRAINING
+from onward.training.info.preview_ops import expand, uses_training_ops
 
 SUITE = [
     "test_gradient_of_add",

@@ -15,7 +15,8 @@ from stepping import steps
 from training_models import BATCHES, model, optimizer_model
 
 from onward.errors import InvalidModelError, OnwardError
-from onward.training.info.preview_ops import TRAINING, OnnxAdam
+from onward.spec.training import TRAINING
+from onward.training.info.preview_ops import OnnxAdam
 from onward.training.info.training_info import check, load, to_model
 from onward.training.recipe.adapters import lora
 from onward.training.recipe.groups import Group

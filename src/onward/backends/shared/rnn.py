@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onward.backends.emit.arguments import leading, options
 from onward.backends.emit.emitter import Arg, Emitter
-from onward.backends.emit.expr import Expr
+from onward.backends.emit.expr import Expr, ops
 from onward.graph.trained import role
-from onward.spec.rnn import Recurrence
+from onward.spec.rnn import Recurrence, Stacked
+
+_HELPERS = {"RNN": ops.simple_rnn, "GRU": ops.gated_rnn, "LSTM": ops.lstm}
 
 
-def scan(
-    e: Emitter, helper: Expr, meaning: Recurrence, inputs: Sequence[Expr | None], activations: Any, **flags: bool
-) -> list[Expr | None]:
+def scan(e: Emitter, inputs: Sequence[Expr | None], activations: Any, p: Recurrence) -> list[Expr | None]:
     """The results of a helper, called with only those options that are not its defaults."""
-    call = helper(
+    call = _HELPERS[p.kind](
         *leading(*inputs),
         **options(
             activations=activations,
-            reverse=None if meaning.reverse == (False,) else meaning.reverse,
-            clip=meaning.clip,
-            batch_first=meaning.batch_first,
-            **flags,
+            reverse=None if p.reverse == (False,) else p.reverse,
+            clip=p.clip,
+            batch_first=p.batch_first,
+            input_forget=p.kind == "LSTM" and p.input_forget,
+            reset_after=p.kind == "GRU" and p.reset_after,
         ),
     )
-    return results(e, call, 3 if meaning.kind == "LSTM" else 2)
+    return results(e, call, 3 if p.kind == "LSTM" else 2)
+
+
+def activations(p: Recurrence, plain: Mapping[str, Expr]) -> tuple[tuple[Expr, ...], ...]:
+    """The functions of each direction: those that the framework has itself, by name, and else helpers."""
+    return tuple(
+        tuple(plain[of.name] if of.name in plain else ops.rnn_activation(of.name, *of.numbers) for of in used)
+        for used in p.activations
+    )
 
 
 def trained_half(e: Emitter, bias: Expr | None) -> tuple[Expr, int] | None:
@@ -48,10 +57,8 @@ def results(e: Emitter, call: Expr, count: int) -> list[Expr | None]:
     return list(e.unpack(call, count))
 
 
-def stacked_parts(
-    tensors: Sequence[Expr | None], num_layers: int, bidirectional: int, bias: int
-) -> dict[str, Expr | None]:
-    """The tensors of several layers, as `fuse_rnn` lists them, under the names that PyTorch gives them."""
-    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if bias else 2]
-    suffixes = [f"_l{i}{end}" for i in range(num_layers) for end in ("", "_reverse")[: 1 + bidirectional]]
+def stacked_parts(tensors: Sequence[Expr | None], p: Stacked) -> dict[str, Expr | None]:
+    """The tensors of several layers under the names that PyTorch gives them."""
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if p.bias else 2]
+    suffixes = [f"_l{i}{end}" for i in range(p.num_layers) for end in ("", "_reverse")[: 1 + p.bidirectional]]
     return dict(zip((n + s for s in suffixes for n in names), tensors, strict=True))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onward.backends.emit.arguments import options
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr, ops
+from onward.backends.emit.target import Rule
 from onward.errors import InvalidModelError
+from onward.spec.training import TRAINING, Adagrad, Adam, Momentum
 
 
 def _steps(
@@ -21,16 +24,21 @@ def _steps(
     return [result[kind] for kind in range(kinds - 1) for result in results]
 
 
-def adam(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, **options: float) -> list[Expr]:
-    return _steps(e, ops.adam_step, rate, count, tensors, 4, **options)
+def adam(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, p: Adam) -> list[Expr]:
+    return _steps(e, ops.adam_step, rate, count, tensors, 4, **vars(p))
 
 
-def adagrad(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, **options: float) -> list[Expr]:
-    return _steps(e, ops.adagrad_step, rate, count, tensors, 3, **options)
+def adagrad(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, p: Adagrad) -> list[Expr]:
+    return _steps(e, ops.adagrad_step, rate, count, tensors, 3, **vars(p))
 
 
-def momentum(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, mode: str, **options: float) -> list[Expr]:
-    if mode not in ("standard", "nesterov"):
-        raise InvalidModelError(f"Momentum: mode is {mode!r}, not standard or nesterov")
-    nesterov = {"nesterov": True} if mode == "nesterov" else {}
-    return _steps(e, ops.momentum_step, rate, count, tensors, 3, **options, **nesterov)
+def momentum(e: Emitter, rate: Expr, count: Expr, *tensors: Expr, p: Momentum) -> list[Expr]:
+    numbers = {name: value for name, value in vars(p).items() if name != "mode"}
+    return _steps(e, ops.momentum_step, rate, count, tensors, 3, **numbers, **options(nesterov=p.is_nesterov))
+
+
+RULES: dict[str, Rule] = {
+    f"{TRAINING}::Adam": adam,
+    f"{TRAINING}::Adagrad": adagrad,
+    f"{TRAINING}::Momentum": momentum,
+}

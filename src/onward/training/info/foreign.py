@@ -15,8 +15,9 @@ from onward.errors import UnsupportedError
 from onward.graph.build import Builder
 from onward.hub.large_tensors import Held, held_by
 from onward.model import Model
+from onward.spec.training import TRAINING
 from onward.training.info.combined import combined, cut, standard_ops, values_of
-from onward.training.info.preview_ops import FORMULAS, TRAINING, OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.info.preview_ops import FORMULAS, OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.described import Stored, without
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.optimizers import Optimizer
@@ -118,7 +119,7 @@ def _standard(algorithm: onnx.GraphProto, found: _Found) -> tuple[Optimizer, dic
         options = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         options = {key: value.decode() if isinstance(value, bytes) else value for key, value in options.items()}
         decay = options.pop("norm_coefficient", 0.0)
-        kind, (_, kinds) = KINDS[node.op_type], FORMULAS[node.op_type]
+        kind, (*_, kinds) = KINDS[node.op_type], FORMULAS[node.op_type]
         rate, count, *tensors = node.input
         size = len(tensors) // kinds
         rows = [tensors[i::size] for i in range(size)]

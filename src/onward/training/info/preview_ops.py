@@ -19,91 +19,53 @@ from onward.graph.replace import DOMAIN, new_node
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.model import Model
 from onward.passes.gradients import enclose_gradients
-from onward.spec.meaning import attributes
+from onward.spec.training import TRAINING, Adagrad, Adam, Momentum
 from onward.training.autodiff.prepare_graph import differentiable, lower_for_gradients
 from onward.training.autodiff.reverse import gradients
 from onward.training.recipe.optimizers import Moment, State, Update
 from onward.training.recipe.user_models import adopt
 
-TRAINING = "ai.onnx.preview.training"
 DERIVATIVES = "Derivatives"
 """`onward::Derivatives(xs…, y)`: a Gradient node at the very tensors it names."""
 
 
-def spec_adam(
-    op: Builder,
-    rate: Tensor,
-    count: Tensor,
-    x: Tensor,
-    g: Tensor,
-    v: Tensor,
-    h: Tensor,
-    *,
-    alpha: float = 0.9,
-    beta: float = 0.999,
-    epsilon: float = 0.0,
-    norm_coefficient: float = 0.0,
-    norm_coefficient_post: float = 0.0,
+def adam(
+    op: Builder, rate: Tensor, count: Tensor, x: Tensor, g: Tensor, v: Tensor, h: Tensor, *, p: Adam
 ) -> list[Tensor]:
-    g = g + x * norm_coefficient if norm_coefficient else g
-    v = v * alpha + g * (1 - alpha)
-    h = h * beta + g * g * (1 - beta)
+    g = g + x * p.norm_coefficient if p.norm_coefficient else g
+    v = v * p.alpha + g * (1 - p.alpha)
+    h = h * p.beta + g * g * (1 - p.beta)
     t = count.cast(ir.DataType.DOUBLE)
-    correction = op.Sqrt(1 - op.Pow(op.like(beta, t), t)) / (1 - op.Pow(op.like(alpha, t), t))
+    correction = op.Sqrt(1 - op.Pow(op.like(p.beta, t), t)) / (1 - op.Pow(op.like(p.alpha, t), t))
     adjusted = rate.cast(x.dtype) * op.where(t > 0, correction, 1).cast(x.dtype)
-    new = x - v * adjusted / (op.Sqrt(h) + epsilon)
-    return [new * (1 - norm_coefficient_post) if norm_coefficient_post else new, v, h]
+    new = x - v * adjusted / (op.Sqrt(h) + p.epsilon)
+    return [new * (1 - p.norm_coefficient_post) if p.norm_coefficient_post else new, v, h]
 
 
-def spec_adagrad(
-    op: Builder,
-    rate: Tensor,
-    count: Tensor,
-    x: Tensor,
-    g: Tensor,
-    h: Tensor,
-    *,
-    decay_factor: float = 0.0,
-    epsilon: float = 0.0,
-    norm_coefficient: float = 0.0,
-) -> list[Tensor]:
+def adagrad(op: Builder, rate: Tensor, count: Tensor, x: Tensor, g: Tensor, h: Tensor, *, p: Adagrad) -> list[Tensor]:
     r = rate.cast(x.dtype)
-    if decay_factor:
-        r = r / (count.cast(x.dtype) * decay_factor + 1)
-    g = g + x * norm_coefficient if norm_coefficient else g
+    if p.decay_factor:
+        r = r / (count.cast(x.dtype) * p.decay_factor + 1)
+    g = g + x * p.norm_coefficient if p.norm_coefficient else g
     h = h + g * g
-    return [x - g * r / (op.Sqrt(h) + epsilon), h]
+    return [x - g * r / (op.Sqrt(h) + p.epsilon), h]
 
 
-def spec_momentum(
-    op: Builder,
-    rate: Tensor,
-    count: Tensor,
-    x: Tensor,
-    g: Tensor,
-    v: Tensor,
-    *,
-    alpha: float,
-    beta: float,
-    mode: str,
-    norm_coefficient: float,
-) -> list[Tensor]:
-    if mode not in ("standard", "nesterov"):
-        raise InvalidModelError(f"Momentum: mode is {mode!r}, not standard or nesterov")
-    g = g + x * norm_coefficient if norm_coefficient else g
+def momentum(op: Builder, rate: Tensor, count: Tensor, x: Tensor, g: Tensor, v: Tensor, *, p: Momentum) -> list[Tensor]:
+    g = g + x * p.norm_coefficient if p.norm_coefficient else g
     scaled = g
-    if beta != 1:
-        scaled = g * op.where(count.cast(ir.DataType.INT64) > 0, op.like(beta, x), 1)
-    v = v * alpha + scaled
-    return [x - (g + v * alpha if mode == "nesterov" else v) * rate.cast(x.dtype), v]
+    if p.beta != 1:
+        scaled = g * op.where(count.cast(ir.DataType.INT64) > 0, op.like(p.beta, x), 1)
+    v = v * p.alpha + scaled
+    return [x - (g + v * p.alpha if p.is_nesterov else v) * rate.cast(x.dtype), v]
 
 
-FORMULAS: dict[str, tuple[Callable[..., list[Tensor]], int]] = {
-    "Adam": (spec_adam, 4),
-    "Adagrad": (spec_adagrad, 3),
-    "Momentum": (spec_momentum, 3),
+FORMULAS: dict[str, tuple[type[Any], Callable[..., list[Tensor]], int]] = {
+    "Adam": (Adam, adam, 4),
+    "Adagrad": (Adagrad, adagrad, 3),
+    "Momentum": (Momentum, momentum, 3),
 }
-"""The formula of each optimizer, and how many tensors it takes for each that is optimized."""
+"""What each optimizer means, its formula, and how many tensors it takes for each that is optimized."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +88,9 @@ class _Standard:
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
         count = now.step + (self.first - 1) if self.first != 1 else now.step
-        formula, _ = FORMULAS[self.op_type]
-        options = {**self.attributes, "norm_coefficient": now.decay}
-        new, *after = formula(op, now.lr, count, w, g, *(state[slot] for slot in self.slots), **options)
+        meaning, formula, _ = FORMULAS[self.op_type]
+        p = meaning(**self.attributes, norm_coefficient=now.decay)
+        new, *after = formula(op, now.lr, count, w, g, *(state[slot] for slot in self.slots), p=p)
         return new, dict(zip(self.slots, after, strict=True))
 
 
@@ -271,13 +233,13 @@ def _inlined(model: ir.Model, node: ir.Node) -> tuple[list[ir.Value], ir.Value]:
 
 def _optimized(op: Builder, node: ir.Node) -> list[Tensor]:
     """Tensors come kind by kind, not one optimized tensor after the other."""
-    formula, kinds = FORMULAS[node.op_type]
+    meaning, formula, kinds = FORMULAS[node.op_type]
     given = [op.tensor(value) for value in node.inputs if value is not None]
     if len(given) != len(node.inputs) or len(given) < 2 + kinds or (len(given) - 2) % kinds:
         raise InvalidModelError(f"{origin(node)}: {len(given) - 2} tensors are not {kinds} for each optimized one")
     rate, count, *tensors = given
     size = len(tensors) // kinds
-    results = [formula(op, rate, count, *tensors[i::size], **attributes(node)) for i in range(size)]
+    results = [formula(op, rate, count, *tensors[i::size], p=meaning.of(node)) for i in range(size)]
     return [result[kind] for kind in range(kinds - 1) for result in results]
 
 

@@ -18,12 +18,13 @@ from onward.hub.large_tensors import Held, Holder, completed
 from onward.hub.tensors import write_tensor
 from onward.model import Model
 from onward.model import load as load_model
+from onward.spec.training import TRAINING
 from onward.training.autodiff.prepare_graph import differentiable
 from onward.training.info.check import check
 from onward.training.info.combined import combined, cut, hollow, standard_ops
 from onward.training.info.foreign import from_others
 from onward.training.info.initialization import initialization
-from onward.training.info.preview_ops import TRAINING, uses_training_ops
+from onward.training.info.preview_ops import uses_training_ops
 from onward.training.info.whole_step import Step, all_names, whole_step
 from onward.training.recipe.described import (
     KEY,

@@ -12,7 +12,8 @@ from onnx_ir.passes import common
 
 from onward.graph.build import Builder, Tensor
 from onward.graph.walk import all_graphs
-from onward.training.info.preview_ops import TRAINING, OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.spec.training import TRAINING
+from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.optimizers import SGD, Adagrad, Optimizer
 from onward.training.recipe.user_models import adopt

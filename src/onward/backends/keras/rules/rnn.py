@@ -11,58 +11,43 @@ from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Array, Part
 from onward.backends.keras.target import applied, layers, made, owning, owns, rule, typed
 from onward.backends.tensorflow.target import tf
-from onward.spec.rnn import GATES
+from onward.spec.rnn import Stacked
 
 LAYER = {"RNN": "SimpleRNN", "GRU": "GRU", "LSTM": "LSTM"}
 ACTIVATIONS = ("tanh", "relu", "sigmoid", "softsign", "softplus")
 
 
-def _stacked(kind: str) -> None:
-    states = 2 if kind == "LSTM" else 1
-
-    @rule(f"onward::{kind}")
-    def stacked(
-        e: Emitter,
-        x: Expr,
-        lengths: Expr | None,
-        *inputs: Expr | None,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int,
-        bidirectional: int,
-        batch_first: int,
-        bias: int,
-        nonlinearity: str = "tanh",
-    ) -> list[Expr | None] | None:
-        initial, tensors = inputs[:states], inputs[states:]
-        if not batch_first:
-            batched = None if e.used(0) else _before_transpose(e, x)
-            if batched is None:
-                return None
-            x = batched
-        if lengths is not None or any(initial) or nonlinearity not in ACTIVATIONS:
+@rule(*(f"onward::{kind}" for kind in LAYER))
+def stacked(e: Emitter, x: Expr, lengths: Expr | None, *inputs: Expr | None, p: Stacked) -> list[Expr | None] | None:
+    kind, states, initial, tensors = p.kind, p.states, inputs[: p.states], inputs[p.states :]
+    if not p.batch_first:
+        batched = None if e.used(0) else _before_transpose(e, x)
+        if batched is None:
             return None
-        if (e.shape(x) or (None,))[-1] is None or not owns(e, *tensors):
-            return None
-        with_states = e.used(1) or e.used(2)
-        size, directions = 4 if bias else 2, 1 + bidirectional
-        options: dict[str, Any] = {"return_sequences": True} | ({"return_state": True} if with_states else {})
-        options |= {} if bias else {"use_bias": False}
-        options |= {} if nonlinearity == "tanh" else {"activation": nonlinearity}
-        y, finals = x, []
-        for number in range(num_layers):
-            own = [tensors[size * i : size * (i + 1)] for i in range(directions * number, directions * (number + 1))]
-            parts = {k: v for d, given in enumerate(own) for k, v in _parts(e, kind, number, d, given).items()}
-            layer: Expr = made(e, x, LAYER[kind], hidden_size, **options)
-            if bidirectional:
-                layer = layers.Bidirectional(layer, **typed(e, x))
-            called = applied(e, owning(e, layer, kind.lower(), **parts), y)
-            if with_states:
-                y, *last = e.unpack(called, 1 + states * directions)
-                finals += [last[states * d : states * (d + 1)] for d in range(directions)]
-            else:
-                y = called
-        return [y, *(tf.stack([final[i] for final in finals]) if finals else None for i in range(states))]
+        x = batched
+    if lengths is not None or any(initial) or p.nonlinearity not in ACTIVATIONS:
+        return None
+    if (e.shape(x) or (None,))[-1] is None or not owns(e, *tensors):
+        return None
+    with_states = e.used(1) or e.used(2)
+    size, directions = 4 if p.bias else 2, 1 + p.bidirectional
+    options: dict[str, Any] = {"return_sequences": True} | ({"return_state": True} if with_states else {})
+    options |= {} if p.bias else {"use_bias": False}
+    options |= {} if p.nonlinearity == "tanh" else {"activation": p.nonlinearity}
+    y, finals = x, []
+    for number in range(p.num_layers):
+        own = [tensors[size * i : size * (i + 1)] for i in range(directions * number, directions * (number + 1))]
+        parts = {k: v for d, given in enumerate(own) for k, v in _parts(e, kind, number, d, given).items()}
+        layer: Expr = made(e, x, LAYER[kind], p.hidden_size, **options)
+        if p.bidirectional:
+            layer = layers.Bidirectional(layer, **typed(e, x))
+        called = applied(e, owning(e, layer, kind.lower(), **parts), y)
+        if with_states:
+            y, *last = e.unpack(called, 1 + states * directions)
+            finals += [last[states * d : states * (d + 1)] for d in range(directions)]
+        else:
+            y = called
+    return [y, *(tf.stack([final[i] for final in finals]) if finals else None for i in range(states))]
 
 
 def _before_transpose(e: Emitter, x: Expr) -> Expr | None:
@@ -95,7 +80,3 @@ def _gates(kind: str, rows: Array) -> Array:
         return rows
     reset, update, new = np.split(rows, 3)
     return np.concatenate([update, reset, new])
-
-
-for _kind in GATES:
-    _stacked(_kind)

@@ -10,10 +10,10 @@ import numpy as np
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Part
-from onward.backends.shared.rnn import scan, stacked_parts, trained_half
+from onward.backends.shared.rnn import activations, scan, stacked_parts, trained_half
 from onward.backends.torch.rules.linear import typed
 from onward.backends.torch.target import F, nn, ops, rule, torch
-from onward.spec.rnn import GATES, Activation, Recurrence, recurrence
+from onward.spec.rnn import GATES, Recurrence, Stacked
 
 Array = np.ndarray[Any, Any]
 
@@ -54,21 +54,6 @@ def layer_parts(kind: str, directions: int, w: Expr, r: Expr, b: Expr | None, la
     return parts
 
 
-def _activation(of: Activation) -> Expr:
-    plain = _PLAIN_ACTIVATIONS.get(of.name)
-    return ops.rnn_activation(of.name, *of.numbers) if plain is None else plain
-
-
-def _scan(e: Emitter, helper: Expr, meaning: Recurrence, *inputs: Expr | None, **flags: bool) -> list[Expr | None]:
-    activations = tuple(tuple(map(_activation, used)) for used in meaning.activations)
-    x, w, r, b, *others = inputs
-    half = trained_half(e, b)
-    if half is not None:
-        weight, zeros = half
-        b = F.pad(weight, (0, zeros))
-    return scan(e, helper, meaning, (x, w, r, b, *others), activations, **flags)
-
-
 def _is_module(e: Emitter, w: Expr, r: Expr, b: Expr | None) -> bool:
     return all(e.const(t) is not None for t in (w, r, b) if t is not None)
 
@@ -82,51 +67,44 @@ def _results(e: Emitter, call: Expr, kind: str, with_states: bool) -> list[Expr]
 
 
 def _layer(
-    e: Emitter,
-    meaning: Recurrence,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None,
-    states: list[Expr | None],
-    nonlinearity: str = "tanh",
+    e: Emitter, x: Expr, w: Expr, r: Expr, b: Expr | None, states: list[Expr | None], p: Recurrence
 ) -> list[Expr]:
     """Outputs of an ONNX node that PyTorch's module computes: Y and the final states, in ONNX's layout."""
-    kind, directions = meaning.kind, len(meaning.reverse)
+    kind, directions = p.kind, len(p.reverse)
     w_shape, r_shape = e.shape(w), e.shape(r)
     assert w_shape is not None and r_shape is not None
     options: dict[str, Any] = {}
-    if nonlinearity != "tanh":
-        options["nonlinearity"] = nonlinearity
+    if p.nonlinearity != "tanh":
+        options["nonlinearity"] = p.nonlinearity
     if b is None:
         options["bias"] = False
-    if meaning.batch_first:
+    if p.batch_first:
         options["batch_first"] = True
     if directions == 2:
         options["bidirectional"] = True
     constructor = getattr(nn, kind)(w_shape[2], r_shape[2], **options, **typed(e, w))
     module = e.module(constructor, kind.lower(), (), **layer_parts(kind, directions, w, r, b))
-    time = 1 if meaning.batch_first else 0
-    backwards = meaning.reverse == (True,)
+    time = 1 if p.batch_first else 0
+    backwards = p.reverse == (True,)
     arguments: list[Any] = [x.flip(time) if backwards else x]
     if any(s is not None for s in states):
         batch = e.dim(x, 1 - time)
         zeros = torch.zeros(directions, batch, r_shape[2], device=e.device, **typed(e, w))
-        given = [zeros if s is None else s.transpose(0, 1) if meaning.batch_first else s for s in states]
+        given = [zeros if s is None else s.transpose(0, 1) if p.batch_first else s for s in states]
         arguments.append(tuple(given) if kind == "LSTM" else given[0])
     y, *last = _results(e, module(*arguments), kind, any(map(e.used, range(1, len(states) + 1))))
     if backwards:
         y = y.flip(time)
     if directions == 2:
         y = y.unflatten(2, (2, r_shape[2]))
-        y = y if meaning.batch_first else y.transpose(1, 2)
+        y = y if p.batch_first else y.transpose(1, 2)
     else:
-        y = y.unsqueeze(2 if meaning.batch_first else 1)
-    return [y, *(s.transpose(0, 1) if meaning.batch_first else s for s in last)]
+        y = y.unsqueeze(2 if p.batch_first else 1)
+    return [y, *(s.transpose(0, 1) if p.batch_first else s for s in last)]
 
 
-@rule("LSTM")
-def lstm(
+@rule(*GATES)
+def recurrent(
     e: Emitter,
     x: Expr,
     w: Expr,
@@ -135,94 +113,34 @@ def lstm(
     lengths: Expr | None = None,
     h0: Expr | None = None,
     c0: Expr | None = None,
-    p: Expr | None = None,
+    peepholes: Expr | None = None,
     *,
-    hidden_size: int = 0,
-    input_forget: int = 0,
-    **attributes: Any,
+    p: Recurrence,
 ) -> Any:
-    meaning = recurrence("LSTM", **attributes)
-    if meaning.is_default and lengths is None and p is None and not input_forget and _is_module(e, w, r, b):
-        return _layer(e, meaning, x, w, r, b, [h0, c0])
-    return _scan(e, ops.lstm, meaning, x, w, r, b, lengths, h0, c0, p, input_forget=bool(input_forget))
+    if p.is_usual and lengths is None and peepholes is None and _is_module(e, w, r, b):
+        return _layer(e, x, w, r, b, [h0, c0] if p.kind == "LSTM" else [h0], p)
+    half = trained_half(e, b)
+    if half is not None:
+        weight, zeros = half
+        b = F.pad(weight, (0, zeros))
+    return scan(e, (x, w, r, b, lengths, h0, c0, peepholes), activations(p, _PLAIN_ACTIVATIONS), p)
 
 
-@rule("GRU")
-def gru(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None = None,
-    lengths: Expr | None = None,
-    h0: Expr | None = None,
-    *,
-    hidden_size: int = 0,
-    linear_before_reset: int = 0,
-    **attributes: Any,
-) -> Any:
-    meaning = recurrence("GRU", **attributes)
-    if meaning.is_default and lengths is None and linear_before_reset and _is_module(e, w, r, b):
-        return _layer(e, meaning, x, w, r, b, [h0])
-    return _scan(e, ops.gated_rnn, meaning, x, w, r, b, lengths, h0, reset_after=bool(linear_before_reset))
-
-
-@rule("RNN")
-def rnn(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None = None,
-    lengths: Expr | None = None,
-    h0: Expr | None = None,
-    *,
-    hidden_size: int = 0,
-    **attributes: Any,
-) -> Any:
-    meaning = recurrence("RNN", **attributes)
-    used = {activation.name for (activation,) in meaning.activations}
-    plain = used in ({"tanh"}, {"relu"}) and meaning.clip is None
-    if plain and lengths is None and _is_module(e, w, r, b):
-        return _layer(e, meaning, x, w, r, b, [h0], used.pop())
-    return _scan(e, ops.simple_rnn, meaning, x, w, r, b, lengths, h0)
-
-
-def _stacked(kind: str) -> None:
-    """The rule for a module of several layers, as `fuse_rnn` finds it: all weights in PyTorch's own form."""
-    states = 2 if kind == "LSTM" else 1
-
-    @rule(f"onward::{kind}")
-    def stacked(
-        e: Emitter,
-        x: Expr,
-        lengths: Expr | None,
-        *inputs: Expr | None,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int,
-        bidirectional: int,
-        batch_first: int,
-        bias: int,
-        nonlinearity: str = "tanh",
-    ) -> list[Expr]:
-        initial, tensors = inputs[:states], list(inputs[states:])
-        options = {
-            "num_layers": (num_layers, 1),
-            "nonlinearity": (nonlinearity, "tanh"),
-            "bias": (bool(bias), True),
-            "batch_first": (bool(batch_first), False),
-            "bidirectional": (bool(bidirectional), False),
-        }
-        given = {name: value for name, (value, default) in options.items() if value != default}
-        first = tensors[0]
-        assert first is not None
-        constructor = getattr(nn, kind)(input_size, hidden_size, **given, **typed(e, first))
-        module = e.module(constructor, kind.lower(), (), **stacked_parts(tensors, num_layers, bidirectional, bias))
-        start = [] if initial[0] is None else [initial if kind == "LSTM" else initial[0]]
-        call = module(x, *start) if lengths is None else ops.run_packed(module, x, lengths, *start)
-        return _results(e, call, kind, any(map(e.used, range(1, 1 + states))))
-
-
-for _kind in GATES:
-    _stacked(_kind)
+@rule(*(f"onward::{kind}" for kind in GATES))
+def stacked(e: Emitter, x: Expr, lengths: Expr | None, *inputs: Expr | None, p: Stacked) -> list[Expr]:
+    initial, tensors = inputs[: p.states], inputs[p.states :]
+    options = {
+        "num_layers": (p.num_layers, 1),
+        "nonlinearity": (p.nonlinearity, "tanh"),
+        "bias": (bool(p.bias), True),
+        "batch_first": (bool(p.batch_first), False),
+        "bidirectional": (bool(p.bidirectional), False),
+    }
+    given = {name: value for name, (value, default) in options.items() if value != default}
+    first = tensors[0]
+    assert first is not None
+    constructor = getattr(nn, p.kind)(p.input_size, p.hidden_size, **given, **typed(e, first))
+    module = e.module(constructor, p.kind.lower(), (), **stacked_parts(tensors, p))
+    start = [] if initial[0] is None else [initial if p.kind == "LSTM" else initial[0]]
+    call = module(x, *start) if lengths is None else ops.run_packed(module, x, lengths, *start)
+    return _results(e, call, p.kind, any(map(e.used, range(1, 1 + p.states))))

@@ -15,37 +15,22 @@ import onnx_ir as ir
 
 from onward.graph.build import Builder, Tensor
 from onward.graph.scan import scan
-from onward.spec.rnn import Activation, recurrence
+from onward.spec.rnn import GATES, Activation, Recurrence
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
 from onward.training.autodiff.vjp.linear import flat
 
 
-@vjp("RNN")
-def rnn(c: Context, g: Tensor | None, *inputs: Tensor | None, **attributes: Any) -> Gradients:
-    return _Layer(c, "RNN", inputs, attributes).gradients()
-
-
-@vjp("GRU")
-def gru(c: Context, g: Tensor | None, *inputs: Tensor | None, **attributes: Any) -> Gradients:
-    return _Layer(c, "GRU", inputs, attributes).gradients()
-
-
-@vjp("LSTM")
-def lstm(c: Context, g: Tensor | None, *inputs: Tensor | None, **attributes: Any) -> Gradients:
-    return _Layer(c, "LSTM", inputs, attributes).gradients()
+@vjp(*GATES)
+def recurrent(c: Context, g: Tensor | None, *inputs: Tensor | None, p: Recurrence) -> Gradients:
+    return _Layer(c, inputs, p).gradients()
 
 
 class _Layer:
     """A recurrent node: what its directions share."""
 
-    def __init__(self, c: Context, kind: str, inputs: Sequence[Tensor | None], attributes: dict[str, Any]) -> None:
-        self.c, self.op, self.kind = c, c.op, kind
-        self.reset_after = bool(attributes.pop("linear_before_reset", 0))
-        self.input_forget = bool(attributes.pop("input_forget", 0))
-        attributes.pop("hidden_size", None)
-        attributes.pop("output_sequence", None)
-        self.spec = recurrence(kind, **attributes)
+    def __init__(self, c: Context, inputs: Sequence[Tensor | None], spec: Recurrence) -> None:
+        self.c, self.op, self.spec = c, c.op, spec
         ranks = (3, 3, 3, 2, 1, 3, 3, 2)
         known = [None if t is None else t.ranked(rank) for t, rank in zip(inputs, ranks, strict=False)]
         given = [*known, *[None] * (8 - len(inputs))]
@@ -64,9 +49,8 @@ class _Layer:
     @property
     def is_plain(self) -> bool:
         """Whether this is an LSTM as frameworks have it."""
-        usual = all([f.name for f in each] == ["sigmoid", "tanh", "tanh"] for each in self.spec.activations)
-        special = self.lengths is not None or self.p is not None or self.input_forget or self.spec.clip is not None
-        return usual and not special and not self.spec.batch_first and self.c.can_replace
+        special = self.lengths is not None or self.p is not None or self.spec.batch_first
+        return self.spec.is_usual and not special and self.c.can_replace
 
     def _time_first(self, tensor: Any) -> Any:
         """From the layout with the batch first, or back to it (states); the order of the axes by their number."""
@@ -76,7 +60,7 @@ class _Layer:
         return self.op.Transpose(tensor, perm=perm)
 
     def gradients(self) -> list[Tensor | None]:
-        cell = {"RNN": _simple, "GRU": _gated, "LSTM": _long}[self.kind]
+        cell = {"RNN": _simple, "GRU": _gated, "LSTM": _long}[self.spec.kind]
         directions = [_Direction(self, d) for d in range(self.count)]
         found = [cell(direction) for direction in directions]
         if all(direction.outputs for direction in directions):
@@ -243,14 +227,14 @@ def _gated(d: _Direction) -> dict[str, Tensor]:
     b_z, b_r, b_n = [None] * 3 if second is None else op.many("Split", 3, second, axis=0, num_outputs=3)
     z, z_slope = d.activate(0, x_z + op.Gemm(before, r_z, b_z, transB=1))
     r, r_slope = d.activate(0, x_r + op.Gemm(before, r_r, b_r, transB=1))
-    if d.layer.reset_after:
+    if d.layer.spec.reset_after:
         recurrent = op.Gemm(before, r_n, b_n, transB=1)
         n, n_slope = d.activate(1, x_n + r * recurrent)
     else:
         n, n_slope = d.activate(1, x_n + op.Gemm(r * before, r_n, b_n, transB=1))
     of_z, of_n = (before - n) * z_slope, (1 - z) * n_slope
     outside = [t for t in [d.dy] if t is not None]
-    if d.layer.reset_after:
+    if d.layer.spec.reset_after:
         of_r = of_n * recurrent * r_slope
         back = op.Concat(of_z, of_r, of_n * r, axis=1)
 
@@ -292,7 +276,7 @@ def _gated(d: _Direction) -> dict[str, Tensor]:
 
 def _long(d: _Direction) -> dict[str, Tensor]:
     """An LSTM: gates i, o, f and the candidate g; cell = f * before + i * g, h = o * activation(cell)."""
-    op, coupled = d.op, d.layer.input_forget
+    op, coupled = d.op, d.layer.spec.input_forget
     first, second = d.biases()
     bias = None if first is None or second is None else first + second
     peeps = None if d.p is None else op.many("Split", 3, d.p, axis=0, num_outputs=3)
@@ -357,7 +341,7 @@ def _kept(d: _Direction, bias: Tensor | None) -> list[Tensor]:
 
 def _cells(d: _Direction, in_i: Tensor, in_f: Tensor, g: Tensor, peeps: Sequence[Tensor] | None) -> Tensor:
     """The cells of all steps."""
-    op, coupled = d.op, d.layer.input_forget
+    op, coupled = d.op, d.layer.spec.input_forget
     if peeps is None:
         i, _ = d.activate(0, in_i)
         f = 1 - i if coupled else d.activate(0, in_f)[0]
