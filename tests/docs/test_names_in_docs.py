@@ -7,6 +7,7 @@ import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -31,8 +32,9 @@ def exists(path: str) -> bool:
 
 
 @cache
-def literals() -> str:
-    return "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+def code(folder: str) -> str:
+    return "
+".join(path.read_text() for path in (ROOT / folder).rglob("*.py"))
 
 
 def resolves(name: str) -> bool:
@@ -50,7 +52,7 @@ def resolves(name: str) -> bool:
             if value is not None:
                 return True
             break
-    return f'"{name}"' in literals()
+    return f'"{name}"' in code("src")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -66,3 +68,11 @@ def test_a_wrong_name_is_found() -> None:
     assert not resolves("onward.nowhere.at_all") and not resolves("onward.training.Nothing")
     assert paths("`benchmarks/missing.py`") == {"benchmarks/missing.py"} and not exists("benchmarks/missing.py")
     assert not exists("src/onward/graph/<family>.py")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/develop").glob("*.md")), ids=lambda page: page.name)
+def test_code_for_developers_is_real(page: Path) -> None:
+    """Each paragraph of a block of Python stands somewhere in the source or in the tests."""
+    blocks = re.findall(r"^( *)```python\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE)
+    paragraphs = [text for _, block in blocks for text in dedent(block).strip().split("\n\n")]
+    assert [text for text in paragraphs if text.strip("\n") not in code("src") + code("tests")] == []
