@@ -24,8 +24,8 @@ from rich.progress import track
 from zoo_fetch import entries, fetch
 
 import onward
+from onward.backends.torch.values import to_framework
 from onward.errors import OnwardError
-from onward.runners.torch import to_framework
 from onward.verification.data.sets import Inputs, input_sets
 
 PAGE = Path(__file__).parent.parent / "docs/measured/torch-export.md"

@@ -33,11 +33,11 @@ from onward.backends.keras.save import source_path, write_keras
 from onward.backends.tensorflow.convert import generate
 from onward.backends.tensorflow.saved_model import signature_names, write_saved_model
 from onward.backends.tensorflow.target import DTYPES
+from onward.backends.tensorflow.values import to_tensor
 from onward.errors import OnwardError, UnsupportedError
+from onward.graph.narrow import dtype_of
 from onward.model import Model, load
 from onward.runners.feeds import conform
-from onward.runners.narrow import dtype_of
-from onward.runners.tensorflow import to_tensor
 from onward.scoreboard import suite
 from onward.scoreboard.exceptions import EXCEPTIONS, RANDOM
 

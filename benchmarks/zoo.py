@@ -33,9 +33,9 @@ from rich.table import Table
 from zoo_fetch import Entry, entries, fetch
 
 import onward
+from onward.backends.torch.values import to_framework, to_numpy
 from onward.runners import prepare
 from onward.runners.calls import Run
-from onward.runners.torch import to_framework, to_numpy
 from onward.verification.compare import Error, Outputs, compare, differences, floor, measure
 from onward.verification.data.sets import Inputs, input_sets
 from onward.verification.noise.spread import jittered

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.backends.emit.package import Trainable
+from onward.backends.backend import Options, backend
+from onward.conversion.convert import convert
 from onward.model import load
 from onward.verification.check import prove, reordered
 
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     import keras
     import tensorflow as tf
     import torch
+
+    from onward.backends.emit.package import Trainable
 
 logger = logging.getLogger(__name__)
 
@@ -24,15 +29,13 @@ def to_torch(source: Any, *, trainable: Trainable = True, check: bool = True) ->
     `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the parameters that a
     fine-tuning step changes, by patterns such as "head.*"; by default those that the original trains. Unless `check` is
     false, both are run on the same data, and `VerificationError` is raised if they differ.
-    """
-    from onward.backends.torch.convert import generate
-    from onward.backends.torch.load import run
-    from onward.runners.torch import runner_of
 
-    model = load(source)
-    net = run(generate(model, trainable))
-    if check:
-        prove(model, runner_of(net, model.ir.graph))
+    >>> import onward, torch
+    >>> net = onward.to_torch("examples/digits/digits.onnx")
+    >>> net(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
+    """
+    net: torch.nn.Module = _made("torch", source, Options(trainable), check)
     return net
 
 
@@ -54,19 +57,14 @@ def to_tensorflow(
     dtypes that TensorFlow has no kernels for are refused; with `cast` they are computed in a wider dtype ("up"), in a
     narrower one ("down"), or in whichever there is ("both"), and each is logged. Unless `check` is false, both are run
     on the same data, and `VerificationError` is raised if they differ.
-    """
-    from onward.backends.tensorflow.convert import generate
-    from onward.backends.tensorflow.load import run
-    from onward.runners.tensorflow import runner_of
 
-    model = load(source)
-    made = generate(model, trainable, inputs_nhwc, outputs_nhwc, cast=cast)
-    for phrase in made.casts:
-        logger.warning("%s", phrase)
-    net = run(made)
-    if check:
-        execute = reordered(runner_of(net, model.ir.graph), made.input_orders, made.output_orders)
-        prove(model, execute, made.excuse)
+    >>> import onward, tensorflow as tf
+    >>> net = onward.to_tensorflow("examples/digits/digits.onnx")
+    >>> net(tf.zeros([2, 1, 8, 8])).shape
+    TensorShape([2, 10])
+    """
+    options = Options(trainable, tuple(inputs_nhwc), tuple(outputs_nhwc), cast)
+    net: tf.Module = _made("tensorflow", source, options, check)
     return net
 
 
@@ -85,13 +83,75 @@ def to_keras(
     dict by name; several outputs a dict by name. Those named in `inputs_nhwc` and `outputs_nhwc` are handed over
     channels last, all others as in the file. Unless `check` is false, both are run on the same data, and
     `VerificationError` is raised if they differ.
-    """
-    from onward.backends.keras.convert import built
-    from onward.runners.keras import runner_of
 
-    model = load(source)
-    made = built(model, trainable, inputs_nhwc, outputs_nhwc)
+    >>> import onward
+    >>> net = onward.to_keras("examples/digits/digits.onnx")
+    >>> net.output_shape
+    (None, 10)
+    """
+    net: keras.Model = _made("keras", source, Options(trainable, tuple(inputs_nhwc), tuple(outputs_nhwc)), check)
+    return net
+
+
+def to_savedmodel(
+    source: Any,
+    out: str | os.PathLike[str],
+    *,
+    trainable: Trainable = True,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+    cast: str = "none",
+    check: bool = True,
+) -> Path:
+    """Write an ONNX model as a SavedModel of TensorFlow, into the folder `out`, which is given back.
+
+    Options mean what they mean for `to_tensorflow`. Unless `check` is false, what is written is opened and run on the
+    same data as the original; if they differ, `VerificationError` is raised and nothing is written.
+
+    >>> import onward
+    >>> onward.to_savedmodel("examples/digits/digits.onnx", getfixture("tmp_path") / "digits").name
+    'digits'
+    """
+    moved: dict[str, Any] = {"inputs_nhwc": inputs_nhwc, "outputs_nhwc": outputs_nhwc}
+    return convert(source, to="savedmodel", out=out, trainable=trainable, cast=cast, verify=check, **moved).out
+
+
+def to_tflite(
+    source: Any,
+    out: str | os.PathLike[str],
+    *,
+    quantize: str | None = None,
+    calibrate: Any = None,
+    select_tf_ops: bool = False,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+    cast: str = "none",
+    check: bool = True,
+) -> Path:
+    """Write an ONNX model as a file of TensorFlow Lite, `out`, which is given back.
+
+    `quantize` makes it smaller: "float16", "dynamic", or "int8", which needs inputs to `calibrate` by (arrays by name,
+    a list of such, or a path). `select_tf_ops` allows ops that need the larger runtime. Other options mean what they
+    mean for `to_tensorflow`. Unless `check` is false, what is written is opened and run on the same data as the
+    original; if they differ, `VerificationError` is raised and nothing is written.
+
+    >>> import onward
+    >>> onward.to_tflite("examples/digits/digits.onnx", getfixture("tmp_path") / "digits.tflite").name
+    'digits.tflite'
+    """
+    moved: dict[str, Any] = {"inputs_nhwc": inputs_nhwc, "outputs_nhwc": outputs_nhwc}
+    smaller: dict[str, Any] = {"quantize": quantize, "calibrate": calibrate, "select_tf_ops": select_tf_ops}
+    return convert(source, to="tflite", out=out, cast=cast, verify=check, **smaller, **moved).out
+
+
+def _made(name: str, source: Any, options: Options, check: bool) -> Any:
+    """A model in memory, as a backend makes it; called by what users call."""
+    one, model = backend(name), load(source)
+    made = one.generate(model, options)
+    for phrase in made.casts:
+        logger.warning("%s", phrase)
+    net = one.load(made)
     if check:
-        prove(model, reordered(runner_of(made.net, model.ir.graph), made.input_orders, made.output_orders))
-    net: keras.Model = made.net
+        run = reordered(one.runner(net, model.ir.graph), made.input_orders, made.output_orders)
+        prove(model, run, made.excuse, frames=1)
     return net

@@ -134,7 +134,7 @@ def test_found(name: str) -> None:
 def test_train_and_eval_differ_in_nothing_else() -> None:
     """Only Dropout and BatchNormalization depend on the mode of a module, and neither is in these graphs."""
     from onward import to_torch
-    from onward.runners.torch import to_framework
+    from onward.backends.torch.values import to_framework
 
     for i in range(60):
         g = random_graph([31, i])

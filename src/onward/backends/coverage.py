@@ -5,19 +5,20 @@ Nothing here needs a framework to be installed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 import onnx
 import onnx_ir as ir
 
+from onward.backends.backend import backend as find
+from onward.backends.backend import backends
 from onward.canon.lower import LOWERINGS, key_of, load_lowerings
 from onward.canon.upgrade.registry import ENTRIES
 from onward.graph.walk import all_nodes
 from onward.model import Model
-from onward.registry import Registry
 
 Word = Literal["exact", "lowered", "partial", "unsupported"]
 WORDS: dict[Word, str] = {
@@ -43,58 +44,13 @@ class OpStatus:
         return f"{self.status} ({self.why})" if self.why else self.status
 
 
-@dataclass(frozen=True)
-class Limit:
-    """What a rule cannot do. With `dtypes`, it concerns only nodes that have an input of one of these."""
-
-    why: str
-    dtypes: frozenset[ir.DataType] = frozenset()
-
-    def concerns(self, node: ir.Node) -> bool:
-        return not self.dtypes or any(value is not None and value.dtype in self.dtypes for value in node.inputs)
-
-
-@dataclass(frozen=True)
-class Backend:
-    """What a backend has rules for, and where that needs a word of explanation."""
-
-    has_rule: Callable[[str], bool]
-    partial: Mapping[str, Limit] = field(default_factory=dict)
-    unsupported: Mapping[str, str] = field(default_factory=dict)
-
-
 OWN_FORMS = {"ai.onnx.preview.training::Gradient": "onward::Gradient"}
 """Ops that backends see in a form of our own, see `onward.passes`."""
 
-BACKENDS: Registry[Callable[[], Backend]] = Registry("backend")
-"""By name, a function that loads the backend's rules."""
 
-
-@BACKENDS.register("torch")
-def _torch() -> Backend:
-    from onward.backends.torch.convert import load_rules
-    from onward.backends.torch.limits import PARTIAL, UNSUPPORTED
-    from onward.backends.torch.target import TARGET
-
-    load_rules()
-    return Backend(TARGET.rules.__contains__, PARTIAL, UNSUPPORTED)
-
-
-@BACKENDS.register("tensorflow")
-def _tensorflow() -> Backend:
-    from onward.backends.tensorflow.convert import has_rule, load_rules
-    from onward.backends.tensorflow.limits import PARTIAL, UNSUPPORTED
-
-    load_rules()
-    return Backend(has_rule, PARTIAL, UNSUPPORTED)
-
-
-@cache
-def backend_of(name: str) -> Backend:
-    load = BACKENDS.get(name)
-    if load is None:
-        raise ValueError(f"no backend is called {name!r}; there are {', '.join(BACKENDS)}")
-    return load()
+def covered() -> list[str]:
+    """The names of the backends that have rules of their own."""
+    return [one.name for one in backends() if one.is_covered]
 
 
 def coverage(model: Model, backend: str) -> list[OpStatus]:
@@ -106,7 +62,7 @@ def coverage(model: Model, backend: str) -> list[OpStatus]:
     found = []
     for op in sorted(nodes):
         known = OpStatus(op, "lowered", "a function of this model") if op in own else status(op, backend)
-        limit = backend_of(backend).partial.get(op)
+        limit = find(backend).partial().get(op)
         if known.status == "partial" and limit and not any(limit.concerns(node) for node in nodes[op]):
             known = OpStatus(op, "exact")
         found.append(OpStatus(op, known.status, known.why, len(nodes[op])))
@@ -125,11 +81,11 @@ def status(op: str, backend: str) -> OpStatus:
 
     An op whose schema carries a definition that depends on the types of its inputs counts as lowered.
     """
-    known = backend_of(backend)
-    if op in known.unsupported:
-        return OpStatus(op, "unsupported", known.unsupported[op])
-    if op in known.partial:
-        return OpStatus(op, "partial", known.partial[op].why)
+    known = find(backend)
+    if op in known.unsupported():
+        return OpStatus(op, "unsupported", known.unsupported()[op])
+    if op in known.partial():
+        return OpStatus(op, "partial", known.partial()[op].why)
     if known.has_rule(OWN_FORMS.get(op, op)) or op == "Constant":
         return OpStatus(op, "exact")
     load_lowerings()

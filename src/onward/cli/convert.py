@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from onward.cli.targets import TARGETS, Target
+from onward.backends.backend import formats
 from onward.cli.trust import add_trust
-from onward.errors import ConversionError, OnwardError, RunFailure, UnsupportedError, VerificationError
-from onward.gate.budget import SECONDS, announce, within
-from onward.writing import make_folder, new_files, new_folder, refusals, write_text
+from onward.conversion.convert import Progress, limited, titled
+from onward.errors import ConversionError, OnwardError
+from onward.gate.budget import SECONDS, announce
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from onward.backends.emit.package import Source
-    from onward.cli.sources import Original
-    from onward.model import Model
-    from onward.runners.calls import Inputs, Run
     from onward.verification.check import Verdict
-    from onward.verification.results import Report
 
-STEPS = ("reading", "generating source", "verifying", "writing")
-EXTRAS = {"keras": "tensorflow"}
-"""What brings a package, where the extra is not called as it."""
 LONGEST = 1e7
 """Seconds that a step may be given: four months."""
 
@@ -48,7 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "model", help="the model: a file or folder of any framework, told by what is in it, or package.module:callable"
     )
     command.add_argument(
-        "--to", required=True, choices=[*TARGETS, "onnx"], help="the framework, or the format, to convert to"
+        "--to", required=True, choices=[*formats(), "onnx"], help="the framework, or the format, to convert to"
     )
     command.add_argument(
         "--out",
@@ -136,141 +126,56 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from onward.cli.fixed_sizes import with_sizes
-    from onward.cli.sources import read
     from onward.cli.verify import dims
+    from onward.conversion.convert import converted, described
+    from onward.conversion.request import Request
 
-    console = Console(stderr=True)
-    args.out = args.out or named_after(args.model, args.to)
-    target, out = TARGETS.get(args.to), Path(args.out)
-    check_output(out, target is None or target.is_file)
-    check_options(args)
-    if target is not None:
-        require(target.package)
-    with step(console, 1, args.timeout):
-        original = read(args)
-        if args.dim:
-            original = replace(original, model=with_sizes(original.model, dims(args.dim)))
-    model = original.model
-    if original.run is not None:
-        with step(console, 3):
-            words = judged(model, original.run, f"{args.model} ({original.kind})", args, original.inputs)
-        leg = "" if target is None else f"{original.kind} to ONNX, "
-        console.print(f"{leg}{words}", highlight=False, soft_wrap=True)
-    if target is None:
-        with step(console, 4):
-            with refusals(out):
-                make_folder(out.parent)
-            model.save(out)
-        from onward.cli.trainable import trainable_lines, weights_of_file
-
-        tell(console, trainable_lines(weights_of_file(model)))
-        console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
-        return
-    with step(console, 2, args.timeout):
-        source = target.generate(model, args)
-    if target.runner is not None:
-        if not args.no_verify:
-            with step(console, 3):
-                words = checked(original, source, target.runner(model, source), args)
-            console.print(words, highlight=False, soft_wrap=True)
-        with step(console, 4):
-            target.write(model, source, out, args)
-    else:
-        written_first(console, target, original, source, args)
-    if args.to != "tflite":
-        from onward.cli.trainable import trainable_lines, weights_of_source
-
-        tell(console, trainable_lines(weights_of_source(source)))
-    for phrase in source.casts:
-        console.print(f"[yellow]cast:[/] {escape(phrase)}", highlight=False, soft_wrap=True)
-    for kind, orders in (("input", source.input_orders), ("output", source.output_orders)):
-        for name, order in orders.items():
-            console.print(
-                f"{kind} {escape(name)}: its axes are {escape(str(list(order)))} of those it had", highlight=False
-            )
-    console.print(f"[green]done:[/] {described(out)}", highlight=False, soft_wrap=True)
-
-
-def tell(console: Console, lines: Iterable[str]) -> None:
-    for line in lines:
-        console.print(escape(line), highlight=False, soft_wrap=True)
-
-
-def written_first(
-    console: Console, target: Target, original: Original, source: Source, args: argparse.Namespace
-) -> None:
-    """What is written is run beside the original, and takes its place only then."""
-    from onward.formats import open_artifact
-
-    model, out = original.model, Path(args.out)
-    with ExitStack() as writing:
-        with step(console, 4), refusals(out):
-            staged = writing.enter_context(staged_for(target, out))
-            target.write(model, source, staged, args)
-        if not args.no_verify:
-            with step(console, 3):
-                words = checked(original, source, open_artifact(staged).run, args)
-            console.print(words, highlight=False, soft_wrap=True)
-        with step(console, 4):
-            writing.close()
-
-
-@contextmanager
-def staged_for(target: Target, out: Path) -> Iterator[Path]:
-    """Where to write what takes its place at the end."""
-    names = target.names(out)
-    with new_files(out.parent, names) if target.is_file else new_folder(out, names) as folder:
-        yield folder / out.name if target.is_file else folder
-
-
-def described(out: Path) -> str:
-    if out.is_file():
-        return f"{out} ({out.stat().st_size:,} bytes)"
-    return f"{out}/ ({', '.join(sorted(p.name for p in out.iterdir()))})"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow is told to keep its remarks
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    request = Request(
+        source=args.model,
+        to=args.to,
+        out=Path(args.out or named_after(args.model, args.to)),
+        inputs=args.input,
+        outputs=args.output,
+        sample=args.sample,
+        checkpoint=args.checkpoint,
+        signature=args.signature,
+        opset=args.opset,
+        allow_custom_ops=args.allow_custom_ops,
+        dims=dims(args.dim),
+        trainable=args.trainable or True,
+        inputs_nhwc=args.inputs_nhwc or (),
+        outputs_nhwc=args.outputs_nhwc or (),
+        cast=args.cast,
+        quantize=args.quantize,
+        calibrate=args.calibrate,
+        select_tf_ops=args.select_tf_ops,
+        verify=not args.no_verify,
+        verify_on=args.verify_on,
+        keep=args.keep,
+        report=None if args.report is None else Path(args.report),
+        timeout=args.timeout,
+        seed=args.seed,
+        is_command=True,
+    )
+    done = converted(request, OnConsole(console))
+    for line in done.trainable:
+        console.print(escape(line))
+    for line in done.notes:
+        console.print(re.sub(r"^cast:", "[yellow]cast:[/]", escape(line)))
+    console.print(f"[green]done:[/] {escape(described(done.out))}")
 
 
 def named_after(model: str, to: str) -> str:
     """Where to write a model if nobody says: what is there already is never written over."""
     path = Path(model)
     name = model.rpartition(":")[2] if not path.exists() and ":" in model else path.resolve().stem
-    out = Path(f"{name}.{to}" if to in ("onnx", "keras", "tflite") else name)
+    known = formats()
+    out = Path(name + (known[to][1].suffix if to in known else ".onnx"))
     if out.exists():
         raise OnwardError(f"{out} is there already; give --out")
     return str(out)
-
-
-def check_output(out: Path, is_file: bool = False) -> None:
-    """Fail before the work is done, not after."""
-    if is_file and out.is_dir():
-        raise OnwardError(f"{out} is a folder; --out names a file")
-    for place in (*([] if is_file else [out]), *out.parents):
-        if place.exists() and not place.is_dir():
-            raise OnwardError(f"{place} is a file; --out names a {'file in a folder' if is_file else 'folder'}")
-
-
-def check_options(args: argparse.Namespace) -> None:
-    if args.to == "onnx" and args.dim:
-        raise OnwardError("--dim is for conversions to a framework")
-    if args.to != "tflite" and (args.quantize or args.calibrate or args.select_tf_ops):
-        raise OnwardError("--quantize, --calibrate and --select-tf-ops are for --to tflite")
-    if args.to in ("torch", "onnx") and (args.inputs_nhwc or args.outputs_nhwc):
-        raise OnwardError("--inputs-nhwc and --outputs-nhwc are for TensorFlow; `onward layout` changes ONNX files")
-    if args.to in ("torch", "keras") and args.cast != "none":
-        raise OnwardError("--cast is for --to tensorflow, savedmodel and tflite")
-    if args.quantize == "int8" and args.calibrate is None:
-        raise OnwardError("--quantize int8 needs calibration data: give --calibrate data.npz")
-    target = TARGETS.get(args.to)
-    if target is not None and target.check is not None:
-        target.check(Path(args.out))
-
-
-def require(package: str) -> None:
-    """Fail with a word on how to install a framework where it is missing; TensorFlow is told to keep its remarks."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if importlib.util.find_spec(package) is None:
-        title = {"torch": "PyTorch", "tensorflow": "TensorFlow", "keras": "Keras"}[package]
-        raise OnwardError(f"{title} is not installed: pip install 'onward[{EXTRAS.get(package, package)}]'")
 
 
 def seconds(text: str) -> float:
@@ -281,85 +186,33 @@ def seconds(text: str) -> float:
     return number
 
 
-def titled(number: int) -> str:
-    return f"step {number} of {len(STEPS)}: {STEPS[number - 1]}"
+class OnConsole(Progress):
+    """Shows which step is running; a failure says which step it was."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @contextmanager
+    def step(self, number: int, seconds: float | None = None) -> Iterator[None]:
+        title = titled(number)
+        announce(doing=title)
+        try:
+            with self._console.status(title), limited(number, seconds):
+                yield
+        except OnwardError as error:
+            raise type(error)(f"{title}: {error}") from error
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise ConversionError(
+                f"{title}: {problem} (a defect of Onward; `onward --traceback …` shows where)"
+            ) from error
+
+    def found(self, verdict: Verdict, leg: str) -> None:
+        self._console.print(f"{escape(leg)}{', ' if leg else ''}{coloured(verdict)}")
 
 
-@contextmanager
-def step(console: object, number: int, timeout: float | None = None) -> Iterator[None]:
-    """Show which step is running; a failure says which step it was."""
-    from rich.console import Console
-
-    assert isinstance(console, Console)
-    title = titled(number)
-    announce(doing=title)
-    try:
-        with console.status(title), nullcontext() if timeout is None else within(timeout, "it", title):
-            yield
-    except OnwardError as error:
-        raise type(error)(f"{title}: {error}") from error
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ConversionError(f"{title}: {problem} (a defect of Onward; `onward --traceback …` shows where)") from error
-
-
-def checked(original: Original, source: Source, run: Run, args: argparse.Namespace) -> str:
-    """How original, on the framework that it comes from, and result compare, in a sentence.
-
-    What is kept for the next call only ONNX shows: there, the original is the ONNX model.
-    """
-    from onward.cli.in_bytes import beyond
-    from onward.cli.trainable import trainable_lines, weights_of_source
-    from onward.frontends.states import states_of
-    from onward.runners import find
-    from onward.verification.check import Verdict, compared, reordered, source_side, verdict
-
-    run = reordered(run, source.input_orders, source.output_orders)
-    if args.verify_on:
-        find(args.verify_on)
-    whole = None if args.verify_on or states_of(original.model) else original.run
-    name = f"{args.model} ({original.kind})"
-    given = original.model if whole is None else source_side(original.model, whole, name)
-    try:
-        with within(args.timeout, "the check", titled(3)):
-            report = compared(given, run, on=args.verify_on, seed=args.seed, data=args.calibrate or original.inputs)
-    except (UnsupportedError, RunFailure) as error:
-        return told(Verdict("not verified", str(error)), args.keep)
-    report.notes += [f"cast: {phrase}" for phrase in source.casts]
-    report.notes += trainable_lines(weights_of_source(source))
-    if args.report:
-        write_report(report, Path(args.report))
-    too_far = beyond(report, original.model) if source.in_bytes else ""
-    leg = "" if whole is None else f"{original.kind} to {args.to}, "
-    return leg + told(verdict(report, args.quantize or source.excuse, too_far), args.keep)
-
-
-def write_report(report: Report, path: Path) -> None:
-    from onward.cli.verify import write_page
-
-    if path.suffix == ".json":
-        write_text(path, json.dumps(report.to_json(), indent=2))
-    else:
-        write_page(report, path)
-
-
-def judged(model: Model, run: Run, name: str, args: argparse.Namespace, inputs: Inputs | None = None) -> str:
-    """How the ONNX model, and the framework that it comes from, compare, in a sentence."""
-    from onward.frontends.states import without_states
-    from onward.verification.check import compared_with_source
-    from onward.verification.check import judged as judge
-
-    def compare() -> Report:
-        with within(args.timeout, "the check", titled(3)):
-            return compared_with_source(without_states(model), run, name, seed=args.seed, data=inputs)
-
-    return told(judge(compare), args.keep)
-
-
-def told(verdict: Verdict, keep: bool) -> str:
-    """A verdict as it is printed; raises where original and result differ, unless it is to be kept all the same."""
-    if verdict.status == "different" and not keep:
-        raise VerificationError(f"{verdict.words}; nothing was written (--keep writes it all the same)")
+def coloured(verdict: Verdict) -> str:
+    """A verdict as it is printed; one that differs got here because it is to be kept all the same."""
     if verdict.status == "different":
         return f"[red]{escape(verdict.words)}[/], kept as asked"
     colour = "green" if verdict.status == "verified" else "yellow"

@@ -154,7 +154,7 @@ def prepare(args: argparse.Namespace) -> int:
 
 
 def _of_keras(args: argparse.Namespace) -> Trainable:
-    from onward.cli.convert import require
+    from onward.backends.backend import backend, require
     from onward.exporters import from_keras
 
     given = [name for name in sorted(OWN) if getattr(args, name)] + (["accumulate"] if args.accumulate != 1 else [])
@@ -163,7 +163,7 @@ def _of_keras(args: argparse.Namespace) -> Trainable:
         raise OnwardError(
             f"--{option} is for .onnx files: a Keras file has the loss and the optimizer it was saved with"
         )
-    require("keras")
+    require(backend("keras"))
     return from_keras(args.model, training=True, dense_gradients=args.dense_gradients)
 
 

@@ -34,12 +34,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from onward.cli.convert import check_output, require
+    from onward.backends.backend import backend, require
+    from onward.conversion.convert import check_output
     from onward.training.export import to_torch_package
     from onward.training.info.training_info import load
 
-    check_output(Path(args.out))
-    require("torch")
+    check_output(Path(args.out), is_file=False)
+    require(backend("torch"))
     console = Console(stderr=True)
     with console.status("writing the training as PyTorch source"):
         folder = to_torch_package(_continued(load(args.model, index=args.index), args.checkpoint), args.out)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from onward.cli.streams import until_unread
 from onward.cli.trust import add_trust
 from onward.errors import OnwardError
-from onward.writing import write_text
 
 if TYPE_CHECKING:
-    from onward.verification.results import Report
+    pass
 
 EPILOG = """examples:
   onward verify model.onnx resnet/                              the original and a package converted from it
@@ -100,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
             progress=status.update,
         )
     if args.html:
+        from onward.report.verify_page import write_page
+
         write_page(report, Path(args.html))
     with until_unread():
         if args.json:
@@ -156,9 +157,3 @@ def nbytes(size: str) -> int:
             except (ValueError, OverflowError):
                 break
     raise OnwardError(f"--memory {size}: write it as a number and a unit, such as 4GB or 500MB")
-
-
-def write_page(report: Report, path: Path) -> None:
-    from onward.report.verify_page import page
-
-    write_text(path, page(report))

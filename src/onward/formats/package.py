@@ -1,18 +1,19 @@
-"""A package of generated source, for PyTorch or TensorFlow: model.py, weights.safetensors and perhaps ops.py."""
+"""A package of generated source of any backend: model.py, weights.safetensors and perhaps ops.py."""
 
 from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 import itertools
 import re
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from onward.backends.backend import Backend, backends
 from onward.errors import InvalidModelError
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
@@ -21,6 +22,8 @@ from onward.runners.calls import Inputs, Outputs
 
 _COUNT = itertools.count(1)
 SIGN = "a folder with model.py and weights.safetensors"
+TITLE = re.compile(r'""".*: a (.+) model[.,]')
+"""Of a generated model.py: its first line says what it is for, after a name that is the file's."""
 MODULES = ("ops", "model")
 """In the order in which they are executed."""
 
@@ -29,17 +32,15 @@ def _is_package(path: Path) -> bool:
     return (path / "model.py").is_file() and (path / "weights.safetensors").is_file()
 
 
-def _needs_tensorflow(path: Path) -> bool:
+def recognise(path: Path, one: Backend) -> bool:
+    """Whether a folder is a package of generated source of this backend, which its title says."""
+    if not _is_package(path):
+        return False
     source = (path / "model.py").read_text(encoding="utf-8", errors="replace")
-    return re.search(r"^import tensorflow as tf$", source, re.MULTILINE) is not None
-
-
-def recognise_torch(path: Path) -> bool:
-    return _is_package(path) and not _needs_tensorflow(path)
-
-
-def recognise_tensorflow(path: Path) -> bool:
-    return _is_package(path) and _needs_tensorflow(path)
+    title = TITLE.match(source)
+    if title is not None and title[1] in {other.title for other in backends()}:
+        return title[1] == one.title
+    return re.search(rf"^import {re.escape(one.package)}\b", source, re.MULTILINE) is not None
 
 
 def dangers(path: Path) -> Iterator[str]:
@@ -55,33 +56,14 @@ def _sources(path: Path) -> list[Path]:
 
 
 @opens(dangers)
-def open_torch(path: Path) -> Opened:
-    import torch
-
-    from onward.runners.torch import to_framework, to_numpy
-
+def open_package(path: Path, one: Backend) -> Opened:
     net = load_package(path)
-    names = list(inspect.signature(net.forward).parameters)
+    names = one.argument_names(net)
 
     def run(inputs: Inputs) -> Outputs:
-        with torch.no_grad():
-            found = net(*(to_framework(inputs[name]) for name in names))
-        return named(tuple(map(to_numpy, found)) if isinstance(found, tuple) else (to_numpy(found),))
-
-    return Opened(run, [Declared(name) for name in names])
-
-
-@opens(dangers)
-def open_tensorflow(path: Path) -> Opened:
-    from onward.runners.tensorflow import from_tensor, to_tensor
-
-    net = load_package(path)
-    names = [name for name in inspect.signature(net.__call__).parameters if name != "training"]
-
-    def run(inputs: Inputs) -> Outputs:
-        found = net(*(to_tensor(inputs[name], None) for name in names))
+        found = one.call(net, [one.to_framework(inputs[name], None) for name in names], ())[0]
         several = found if isinstance(found, tuple) else (found,)
-        return named(tuple(from_tensor(value, None) for value in several))
+        return named(tuple(one.to_numpy(value, None) for value in several))
 
     return Opened(run, [Declared(name) for name in names], notes=_casts(path))
 
@@ -116,5 +98,14 @@ def import_package(path: Path) -> ModuleType:
     return sys.modules[f"{name}.model"]
 
 
-register(Kind("generated PyTorch package", ("torch",), recognise_torch, open_torch, SIGN))
-register(Kind("generated TensorFlow package", ("tensorflow",), recognise_tensorflow, open_tensorflow, SIGN))
+for _backend in backends():
+    if _backend.writes_packages:
+        register(
+            Kind(
+                f"generated {_backend.title} package",
+                (_backend.package,),
+                partial(recognise, one=_backend),
+                partial(open_package, one=_backend),
+                SIGN,
+            )
+        )

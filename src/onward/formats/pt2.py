@@ -10,13 +10,13 @@ import ml_dtypes  # noqa: F401  so that numpy knows the names of its dtypes
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.torch.values import to_framework, to_numpy
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
 from onward.formats.pt2_archive import OLD_PROGRAM, damage, parts_of
 from onward.gate import is_trusted, opens
 from onward.gate.archive import archive, is_archive
 from onward.runners.calls import Inputs, Outputs
-from onward.runners.torch import to_framework, to_numpy
 
 if TYPE_CHECKING:
     import torch

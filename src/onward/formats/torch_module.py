@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from onward.backends.torch.values import to_framework
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.formats import Kind, Opened, class_name, register
 from onward.formats.matching import Declared
@@ -14,7 +15,6 @@ from onward.formats.pt2 import outputs_of
 from onward.gate import is_trusted, opens
 from onward.gate.archive import names_in
 from onward.runners.calls import Inputs, Outputs
-from onward.runners.torch import to_framework
 from onward.runners.undisturbed import evaluated
 
 if TYPE_CHECKING:

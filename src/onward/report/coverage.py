@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnx
 
-from onward.backends.coverage import BACKENDS, WORDS, OpStatus, split, status
+from onward.backends.coverage import WORDS, OpStatus, covered, split, status
 from onward.canon.upgrade.registry import ENTRIES
 from onward.writing import write_text
 
@@ -49,7 +49,7 @@ def versions() -> str:
 def page() -> str:
     """The page as Markdown."""
     table = ops()
-    backends = list(BACKENDS)
+    backends = covered()
     found = {(op, backend): status(op, backend) for names in table.values() for op in names for backend in backends}
     lines = ["# Coverage: every op and every backend", ""]
     lines += [f"Written by `make coverage` from the rules themselves, for {versions()}.", ""]

@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.coverage import BACKENDS, coverage, split
+from onward.backends.coverage import coverage, covered, split
 from onward.graph.walk import all_nodes
 from onward.hub.tensors import SparseTensor
 from onward.model import Model
@@ -43,7 +43,7 @@ def describe(model: Model) -> dict[str, Any]:
             for (domain, name, overload), function in model.ir.functions.items()
         ],
         "training": len(model.training_info),
-        "backends": {name: _verdict(model, name) for name in BACKENDS},
+        "backends": {name: _verdict(model, name) for name in covered()},
     }
 
 
@@ -115,7 +115,7 @@ def _tensors(model: ir.Model) -> Iterator[tuple[str, ir.TensorProtocol]]:
 
 
 def _ops(model: Model) -> list[dict[str, Any]]:
-    support = {name: {found.op: found for found in coverage(model, name)} for name in BACKENDS}
+    support = {name: {found.op: found for found in coverage(model, name)} for name in covered()}
     first = next(iter(support.values()))
     rows = []
     for op, found in first.items():

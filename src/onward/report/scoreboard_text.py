@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from onward.backends.backend import backends
 from onward.report.html import asset
 from onward.report.scoreboard_page import STATUSES, TITLES, dtype_order, status_of
 from onward.report.wording import listing
@@ -13,8 +14,11 @@ Board = Mapping[str, Any]
 
 ABOUT = "scoreboard.md"
 """Of the assets: how it is counted, how to run it, and the format of the data."""
-OURS = {"torch": "PyTorch", "tensorflow": "TensorFlow"}
-"""Runners of generated source, by what that is made for."""
+
+
+def ours() -> dict[str, str]:
+    """Runners of generated source, by what that is made for."""
+    return {one.name: one.title for one in backends() if one.is_covered}
 
 
 def markdown(board: Board) -> str:
@@ -28,8 +32,8 @@ def markdown(board: Board) -> str:
         lines += ["", *_unknown(board)]
     if board["dtypes"]:
         lines += ["", "## By dtype", "", *_dtypes(board)]
-    for name in [name for name in OURS if name in board["runners"] and "suite" in board["selection"]["what"]]:
-        lines += ["", f"## What does not pass on {OURS[name]}", "", *_failing(board, name)]
+    for name in [name for name in ours() if name in board["runners"] and "suite" in board["selection"]["what"]]:
+        lines += ["", f"## What does not pass on {ours()[name]}", "", *_failing(board, name)]
     words = "\n".join(f"| {status} | {meaning} |" for status, meaning in STATUSES.items())
     return "\n".join(lines) + "\n" + asset(ABOUT).replace("{words}", words)
 
@@ -74,7 +78,7 @@ def _unknown(board: Board) -> list[str]:
     if "onnxruntime" not in board["runners"]:
         return []
     lines = []
-    for runner in [name for name in OURS if name in board["runners"]]:
+    for runner in [name for name in ours() if name in board["runners"]]:
         missing = [
             test["name"]
             for test in board["tests"]
@@ -84,7 +88,7 @@ def _unknown(board: Board) -> list[str]:
         ]
         found = f"{len(missing)} ({', '.join(f'`{name}`' for name in missing)})" if missing else "none"
         words = "Tests that ONNX Runtime passes with unknown shapes and Onward's"
-        lines += [f"{words} {OURS[runner]} does not: {found}.", ""]
+        lines += [f"{words} {ours()[runner]} does not: {found}.", ""]
     return lines[:-1]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from onward.report.html import asset, document, escape, json_script, table
@@ -24,6 +25,7 @@ from onward.report.verify_words import (
 )
 from onward.report.wording import counted, duration, number, printable, share, sizes
 from onward.verification.results import NodeError, Report, SideResult, Status
+from onward.writing import write_text
 
 TONES: dict[Status, str] = {"same": "good", "different": "bad", "failed": "warn"}
 ICONS: dict[Status, str] = {
@@ -33,6 +35,10 @@ ICONS: dict[Status, str] = {
 }
 LONGEST_LISTS = 12
 """Of outputs' histograms and of nodes, beyond which a list goes on when opened."""
+
+
+def write_page(report: Report, path: Path) -> None:
+    write_text(path, page(report))
 
 
 def page(report: Report) -> str:

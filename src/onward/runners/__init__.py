@@ -1,14 +1,14 @@
 """Anything that can execute an ONNX model, behind one small interface.
 
-A runner is named `NAME` or `NAME:MODE`, such as `torch`, `torch:compile`, `onnxruntime:unoptimized`. Each has a file
-here that registers it; a backend of another package registers its own the same way.
+A runner is named `NAME` or `NAME:MODE`, such as `torch`, `torch:compile`, `onnxruntime:unoptimized`. A
+runtime has a file here that registers it; every backend is a runner as well.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from onward.errors import UnsupportedError
@@ -91,6 +91,12 @@ def _load_and_prepare(name: str, runner: Runner, path: Path) -> tuple[Run, None]
     return prepare(name, load(path)), None
 
 
+@cache
 def load_all() -> None:
-    """Import the files of this folder, which register what they define; none of them imports its framework yet."""
-    from onward.runners import keras, onnxruntime, openvino, reference, tensorflow, torch  # noqa: F401
+    """Register the runtimes of this folder, and every backend; none of them imports its framework yet."""
+    from onward.backends.backend import backends
+    from onward.runners import onnxruntime, openvino, reference  # noqa: F401
+    from onward.runners.generated import runner_of
+
+    for one in backends():
+        register(runner_of(one))

@@ -15,11 +15,11 @@ import onnx
 
 from onward.errors import RunFailure, UnsupportedError
 from onward.gate.budget import stopped_by
+from onward.graph.narrow import is_narrow, pack, unpack
 from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
-from onward.runners.narrow import is_narrow, pack, unpack
 from onward.runners.runner import Runner, register
 from onward.runners.unsaturated import UNFUSED, multiplies_bytes, products_saturate, unsaturated
 

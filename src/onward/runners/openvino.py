@@ -10,10 +10,10 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import RunFailure, UnsupportedError
+from onward.graph.narrow import dtype_of, is_narrow, pack, unpack
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
-from onward.runners.narrow import dtype_of, is_narrow, pack, unpack
 from onward.runners.runner import Runner, register
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 from onward.errors import OnwardError
 from onward.runners import find
 from onward.scoreboard.catalog import FAMILIES
-from onward.scoreboard.exceptions import EXCEPTIONS
+from onward.scoreboard.exceptions import exceptions
 from onward.scoreboard.run import Run
 from onward.scoreboard.store import STATUSES, Result
 from onward.scoreboard.types import leaf
@@ -67,7 +67,7 @@ def board(run: Run, made: datetime | None = None) -> Board:
 
 
 def _result(result: Result) -> dict[str, Any]:
-    reason = EXCEPTIONS.get(result.runner, {}).get(result.test) if result.what != "dtypes" else None
+    reason = exceptions(result.runner).get(result.test) if result.what != "dtypes" else None
     message = f"{result.message} ({reason})" if reason and result.status != "pass" else result.message
     return {"status": result.status, "seconds": result.seconds} | ({"message": message} if message else {})
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from onward.scoreboard import suite
-from onward.scoreboard.exceptions import EXCEPTIONS, RANDOM
+from onward.scoreboard.exceptions import DRAWS
 
 FAMILIES = {
     "node": "one op of ai.onnx each",
@@ -41,8 +41,7 @@ class Test:
 
 @cache
 def tests() -> dict[str, Test]:
-    random = {name for table in EXCEPTIONS.values() for name, reason in table.items() if reason == RANDOM}
-    return {name: _test(name, case, name not in random) for name, case in suite.cases().items()}
+    return {name: _test(name, case, name not in DRAWS) for name, case in suite.cases().items()}
 
 
 def _test(name: str, case: Any, counted: bool) -> Test:

@@ -1,20 +1,13 @@
 """Cases of ONNX's suite that do not pass as they are written, each with its reason.
 
-An unexpected pass is an error too: the table says what is true today.
+An unexpected pass is an error too: the tables say what is true today. Those of one backend are in its description.
 """
 
+from __future__ import annotations
+
+from onward.backends.backend import backend, names
+
 RANDOM = "the expected output is one random draw; its statistics are tested instead"
-
-NOISE = "the expected output holds rounding noise of numpy's FFT, 1.9e-7 where the exact answer, and ours, is 0"
-
-ROUNDING = (
-    "Softmax of numbers that are equal, near 9.5e9: the last bit of one decides; what it is given is tested instead"
-)
-
-SOMETIMES = {RANDOM, ROUNDING}
-"""Reasons that do not keep a case from passing: by a draw, or on one processor and not on another."""
-
-FORMAT = "TensorFlow decodes BMP, JPEG, PNG and WebP only; a decoder in Python could not be saved with the model"
 
 DRAWS = dict.fromkeys(
     (
@@ -28,29 +21,13 @@ DRAWS = dict.fromkeys(
     RANDOM,
 )
 
-TENSORFLOW = DRAWS | {
-    "test_image_decoder_decode_jpeg2k_rgb": FORMAT,
-    "test_image_decoder_decode_pnm_rgb": FORMAT,
-    "test_image_decoder_decode_tiff_rgb": FORMAT,
-    "test_squeezenet": ROUNDING,
-}
 
-EXCEPTIONS: dict[str, dict[str, str]] = {
-    "torch": DRAWS | {"test_dft_inverse": NOISE, "test_dft_inverse_opset19": NOISE},
-    "tensorflow": TENSORFLOW,
-    "tensorflow:function": TENSORFLOW,
-}
+def exceptions(runner: str, unknown_shapes: bool = False) -> dict[str, str]:
+    """By name, the cases that a runner of generated source does not pass; of other runners nothing is known."""
+    name, _, mode = runner.partition(":")
+    return {**DRAWS, **backend(name).exceptions(mode, unknown_shapes)} if name in names() else {}
 
-DRAWN = "the numbers that the reference draws depend on the shape, which is known only when the function runs"
-UNKNOWN_SHAPES: dict[str, dict[str, str]] = {
-    "tensorflow:function": dict.fromkeys(
-        (
-            "test_training_dropout",
-            "test_training_dropout_default",
-            "test_training_dropout_default_mask",
-            "test_training_dropout_mask",
-        ),
-        DRAWN,
-    )
-}
-"""Further exceptions where no shape is known."""
+
+def sometimes(runner: str) -> set[str]:
+    """Reasons that do not keep a case from passing: by a draw, or on one processor and not on another."""
+    return {RANDOM, *backend(runner.partition(":")[0]).sometimes}

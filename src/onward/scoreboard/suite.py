@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import io
 import json
 import multiprocessing
@@ -28,6 +27,9 @@ import numpy as np
 import onnx
 
 from onward import runners
+from onward.backends.backend import backend as find
+from onward.backends.backend import backends
+from onward.backends.backend import names as backend_names
 from onward.model import load
 from onward.writing import write_text
 
@@ -244,10 +246,9 @@ def _start() -> None:
 
     signal.signal(signal.SIGALRM, expire)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with contextlib.suppress(ImportError):
-        import torch
-
-        torch.set_num_threads(1)
+    for one in backends():
+        if one.package in sys.modules:
+            one.use_threads(1)
 
 
 def run(backend: str, names: Iterable[str], unknown_shapes: bool = False, jobs: int = 2) -> list[Result]:
@@ -290,9 +291,8 @@ def _explain(name: str, backend: str, unknown: bool) -> None:
     model = forget_shapes(model_of(case)) if unknown else model_of(case)
     print(onnx.printer.to_text(model)[:3000])
     try:
-        if backend.partition(":")[0] in ("torch", "tensorflow", "keras"):
-            source = importlib.import_module(f"onward.backends.{backend.partition(':')[0]}.convert")
-            print(source.generate(load(model)).model)
+        if (framework := backend.partition(":")[0]) in backend_names():
+            print(find(framework).generate(load(model)).model)
         prepared = prepare(backend, model)
         for inputs, expected in data_sets(case):
             print("expected", expected, "actual", prepared(list(inputs)))

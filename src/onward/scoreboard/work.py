@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onward.backends.backend import backend, names
 from onward.errors import OnwardError
 from onward.runners import find
 from onward.scoreboard import dtypes, suite
@@ -48,10 +49,8 @@ def begin(job: Job) -> None:
     """Import what the runner needs, and let it use one thread."""
     os.environ["OMP_NUM_THREADS"] = "1"
     importlib.import_module(find(job.runner)[0].package)
-    if job.runner.partition(":")[0] == "torch":
-        import torch
-
-        torch.set_num_threads(1)
+    if (name := job.runner.partition(":")[0]) in names():
+        backend(name).use_threads(1)
     if job.what != "dtypes":
         suite.cases()
 

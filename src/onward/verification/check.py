@@ -36,7 +36,16 @@ class Verdict:
         return f"{self.status}{',' if self.status == 'not the same' else ':'} {self.words}"
 
 
-def compared(original: Model | Side, run: Run, *, on: str | None = None, seed: int = 0, data: Any = None) -> Report:
+def compared(
+    original: Model | Side,
+    run: Run,
+    *,
+    on: str | None = None,
+    seed: int = 0,
+    data: Any = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> Report:
     """What the result of a conversion makes of the same inputs as the original: of those given, or made up.
 
     An ONNX model is run `on` a runner, the first of those that can unless one is named.
@@ -45,7 +54,7 @@ def compared(original: Model | Side, run: Run, *, on: str | None = None, seed: i
     referees = [on] if on else REFEREES
     for number, referee in enumerate(referees, 1):
         try:
-            return verify(original, result, source=referee, inputs=data, seed=seed)
+            return verify(original, result, source=referee, inputs=data, seed=seed, atol=atol, rtol=rtol)
         except OnwardError:
             if number == len(referees):
                 raise
@@ -121,10 +130,10 @@ def judged(compare: Callable[[], Report], excuse: str | None = None) -> Verdict:
         return Verdict("not verified", str(error))
 
 
-def prove(model: Model, run: Run, excuse: str | None = None) -> None:
+def prove(model: Model, run: Run, excuse: str | None = None, frames: int = 0) -> None:
     """Raise `VerificationError` where a result differs from the ONNX model; warn where that cannot be told.
 
-    For functions that users call, directly: it is to their line that the warning points.
+    For functions that users call: with so many `frames` between, it is to their line that the warning points.
     """
 
     def compare() -> Report:
@@ -133,7 +142,7 @@ def prove(model: Model, run: Run, excuse: str | None = None) -> None:
 
     with undisturbed():
         found = judged(compare, excuse)
-    _enforce(found)
+    _enforce(found, frames)
 
 
 def prove_source(model: Model, opened: Callable[[], Run], name: str, data: Any = None) -> None:
@@ -150,11 +159,11 @@ def prove_source(model: Model, opened: Callable[[], Run], name: str, data: Any =
     _enforce(found)
 
 
-def _enforce(found: Verdict) -> None:
+def _enforce(found: Verdict, frames: int = 0) -> None:
     if found.status == "different":
         raise VerificationError(f"{found.words}; check=False hands it over all the same")
     if found.status != "verified":
-        warnings.warn(str(found), NotVerifiedWarning, stacklevel=4)
+        warnings.warn(str(found), NotVerifiedWarning, stacklevel=4 + frames)
 
 
 def reordered(run: Run, inputs: Mapping[str, tuple[int, ...]], outputs: Mapping[str, tuple[int, ...]]) -> Run:

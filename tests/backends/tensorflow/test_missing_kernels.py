@@ -25,7 +25,7 @@ from onward.scoreboard.suite import prepare
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 from onward.backends.tensorflow.load import run as execute
-from onward.runners.tensorflow import runner_of
+from onward.backends.tensorflow.values import runner_of
 
 Array = np.ndarray[Any, Any]
 Convert = Callable[..., tuple[int, str]]

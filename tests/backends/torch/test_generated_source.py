@@ -17,9 +17,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onward.backends.emit.names import MODULE_ATTRIBUTES, path_of
 from onward.backends.torch.convert import Source, generate, write_package
 from onward.backends.torch.load import run as execute
+from onward.backends.torch.values import run_module
 from onward.errors import UnsupportedError
 from onward.model import load
-from onward.runners.torch import run_module
 from onward.scoreboard.suite import cases, prepare
 
 onnxruntime.set_default_logger_severity(4)

@@ -218,7 +218,7 @@ ON_TO_TORCH = [
 @pytest.mark.parametrize("name", ON_TO_TORCH)
 def test_pytorch_says_the_same(name: str, float32: bool) -> None:
     pytest.importorskip("torch")
-    from onward.runners.torch import prepare as in_torch
+    from onward.backends.torch.values import prepare as in_torch
 
     case = battery.case(name, float32=float32)
     methods = available(case.estimator)
@@ -235,7 +235,7 @@ def test_pytorch_says_the_same(name: str, float32: bool) -> None:
 
 def test_strings_go_on_to_pytorch() -> None:
     pytest.importorskip("torch")
-    from onward.runners.torch import prepare as in_torch
+    from onward.backends.torch.values import prepare as in_torch
 
     table, fresh = frame(120, 0), frame(40, 1)
     estimator = mixed().fit(table, WORDS[LABELS])

@@ -27,7 +27,6 @@ from onward.errors import ConversionError, OnwardError
 from onward.gate import remember
 from onward.graph.walk import all_nodes
 from onward.graph.weight_names import holds_parameters, signature
-from onward.registry import import_files
 from onward.writing import new_folder
 
 Trainable = bool | str | Iterable[str]
@@ -59,11 +58,6 @@ class Source:
         if self.in_bytes:
             return "8-bit arithmetic"
         return None if all(self.casts.values()) else "the casts to narrower numbers"
-
-
-def load_rules(backend: str) -> None:
-    """Import every family of a backend, so that its rules are registered; none of them needs the framework itself."""
-    import_files(f"onward.backends.{backend}.rules")
 
 
 @contextmanager

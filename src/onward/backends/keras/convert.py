@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx_ir as ir
 
@@ -13,7 +13,6 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Ref, Var
 from onward.backends.emit.names import class_names, identifier
 from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain
-from onward.backends.emit.package import load_rules as load_families
 from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.statements import Assign
 from onward.backends.emit.target import Target
@@ -33,9 +32,7 @@ from onward.errors import UnsupportedError
 from onward.hub.collector import no_garbage_collection
 from onward.layout.channels_last import Moved
 from onward.model import Model
-
-if TYPE_CHECKING:
-    pass
+from onward.registry import import_files
 
 Pieces = tuple[Emitter, Function, list[Piece]]
 
@@ -64,7 +61,7 @@ class KerasSource(Source):
 def load_rules() -> None:
     """Register the rules of every family."""
     load_tensorflow()
-    load_families("keras")
+    import_files("onward.backends.keras.rules")
 
 
 def generate(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
 from onward.backends.emit.names import class_names
 from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain, write_package
-from onward.backends.emit.package import load_rules as load_families
 from onward.backends.emit.regions import split
 from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.tree import Function, build_tree
@@ -24,9 +22,7 @@ from onward.layout.channels_last import Moved, to_channels_last
 from onward.layout.roles import DOMAIN, TENSORFLOW
 from onward.model import Model
 from onward.passes.pipelines import canonical
-
-if TYPE_CHECKING:
-    pass
+from onward.registry import import_files
 
 __all__ = ["Source", "Trainable", "generate", "load_rules", "write_package"]
 
@@ -47,7 +43,7 @@ LOAD = '''def load(folder: str | Path = Path(__file__).parent) -> Model:
 
 def load_rules() -> None:
     """Register the rules of every family."""
-    load_families("tensorflow")
+    import_files("onward.backends.tensorflow.rules")
 
 
 def has_rule(key: str) -> bool:

@@ -1,6 +1,6 @@
 """Where TensorFlow's support of an op ends, in words: for the coverage page and `onward inspect`."""
 
-from onward.backends.coverage import Limit
+from onward.backends.backend import Limit
 from onward.backends.tensorflow._compat import IMAGE_FORMATS
 
 PARTIAL = {
@@ -12,6 +12,3 @@ PARTIAL = {
     "ai.onnx.ml::ZipMap": Limit("when traced, only of a number of rows that is known then"),
 }
 """Ops with a rule that refuses some of what ONNX allows."""
-
-UNSUPPORTED: dict[str, str] = {}
-"""Ops without a rule, where there is more to say than that."""

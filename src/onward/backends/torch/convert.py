@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import onnx_ir as ir
 
 from onward.backends.emit.names import class_names
 from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain, write_package
-from onward.backends.emit.package import load_rules as load_families
 from onward.backends.emit.regions import split
 from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.tree import Function, build_tree
@@ -19,9 +16,7 @@ from onward.backends.torch.target import DTYPES, TARGET
 from onward.hub.collector import no_garbage_collection
 from onward.model import Model
 from onward.passes.pipelines import canonical
-
-if TYPE_CHECKING:
-    pass
+from onward.registry import import_files
 
 __all__ = ["Source", "Trainable", "generate", "load_rules", "write_package"]
 
@@ -41,7 +36,7 @@ IMPORTS = {
 
 def load_rules() -> None:
     """Register the rules of every family."""
-    load_families("torch")
+    import_files("onward.backends.torch.rules")
 
 
 def generate(model: Model, trainable: Trainable = True) -> Source:

@@ -2,7 +2,7 @@
 
 import onnx_ir as ir
 
-from onward.backends.coverage import Limit
+from onward.backends.backend import Limit
 
 PARTIAL = {
     "ReduceMean": Limit("not of uint64", frozenset({ir.DataType.UINT64})),
@@ -10,6 +10,3 @@ PARTIAL = {
     "RegexFullMatch": Limit("patterns that Python's regular expressions can express"),
 }
 """Ops with a rule that refuses some of what ONNX allows."""
-
-UNSUPPORTED: dict[str, str] = {}
-"""Ops without a rule, where there is more to say than that."""

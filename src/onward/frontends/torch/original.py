@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onward.backends.torch.values import to_framework, to_numpy
 from onward.formats import open_object
 from onward.formats.pt2 import outputs_of
 from onward.frontends.torch.names import called
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
-from onward.runners.torch import to_framework, to_numpy
 from onward.runners.undisturbed import evaluated
 
 

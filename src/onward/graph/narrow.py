@@ -32,6 +32,11 @@ def is_narrow(dtype: np.dtype[Any]) -> bool:
     return dtype.isbuiltin == 2
 
 
+def carried(array: Any, dtype: np.dtype[Any] | None) -> Any:
+    """An output in the dtype of the file, of which it may be carried by another."""
+    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+
+
 def pack(array: Array) -> Array:
     """The bytes of an array as ONNX lays it out: several small elements to a byte, the lowest bits first."""
     flat = np.array(array, order="C").reshape(-1).view(np.uint8)

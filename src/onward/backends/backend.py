@@ -1,0 +1,265 @@
+"""What a backend is: one description, which the CLI, coverage, runners, formats, the suite and the scoreboard read.
+
+A backend is a folder with a `backend.py` that defines `BACKEND`. Those of Onward are found beside this file, those of
+other packages by the entry point group `onward.backends`. Nothing here imports a framework: what needs one imports it
+when it is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onward.errors import OnwardError, RunFailure
+from onward.registry import import_files
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx_ir as ir
+
+    from onward.backends.emit.package import Source, Trainable
+    from onward.backends.emit.target import Target
+    from onward.model import Model
+    from onward.runners.calls import Inputs, Outputs, Run
+
+GROUP = "onward.backends"
+"""Of entry points: the name of a backend, and where its `BACKEND` is."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may ask of a conversion; a format says which of these it takes."""
+
+    trainable: Trainable = True
+    inputs_nhwc: Sequence[str] = ()
+    outputs_nhwc: Sequence[str] = ()
+    cast: str = "none"
+    quantize: str | None = None
+    calibrate: Sequence[Inputs] | None = None
+    select_tf_ops: bool = False
+    out: Path | None = None
+    """Where the result is written, as far as its source has to know."""
+
+
+PLAIN = Options()
+"""Nothing is asked for."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a rule cannot do. With `dtypes`, it concerns only nodes that have an input of one of these."""
+
+    why: str
+    dtypes: frozenset[ir.DataType] = frozenset()
+
+    def concerns(self, node: ir.Node) -> bool:
+        return not self.dtypes or any(value is not None and value.dtype in self.dtypes for value in node.inputs)
+
+
+def write_source(model: Model, source: Source, folder: Path, options: Options) -> Path:
+    """Write a package of source code and weights."""
+    from onward.backends.emit.package import write_package
+
+    return write_package(source, folder)
+
+
+@dataclass(frozen=True)
+class Format:
+    """Something that a backend writes: what `onward convert --to NAME` asks for."""
+
+    name: str
+    about: str
+    """One line for a list of formats."""
+    generate: Callable[[Model, Options], Source]
+    write: Callable[[Model, Source, Path, Options], Path] = write_source
+    takes: frozenset[str] = frozenset({"trainable"})
+    """The names of the options that it understands."""
+    suffix: str = ""
+    """Of the file that is written; '' for a folder."""
+    runs_source: bool = True
+    """Whether the source is run beside the original before it is written; if not, what is written is."""
+    trains: bool = True
+    """Whether training can go on in it."""
+    parts: Callable[[Path], Sequence[str]] = lambda path: [path.name]
+    """Where what is written is run: the files, or in a folder its parts, that it consists of."""
+    check: Callable[[Path], None] | None = None
+    """Refuses a place that is taken by something else."""
+
+
+class Backend:
+    """A framework that ONNX models become source code of. A backend overrides what differs."""
+
+    name: str
+    """As the CLI and runners call it."""
+    title: str
+    """As the framework is called."""
+    package: str
+    """What has to be installed, as it is imported."""
+    extra: str
+    """What of `onward[…]` brings it."""
+    distributions: tuple[str, ...] = ()
+    """What its versions are known by, where that is not the name of the package."""
+    modes: Mapping[str, str] = {}
+    """Ways to run a generated model, beside as it is: each with one line about it. See `in_mode`."""
+    is_covered = True
+    """Whether it has rules of its own, and so a column in the pages about ops."""
+    sometimes: frozenset[str] = frozenset()
+    """Reasons in `exceptions` that do not keep a case from passing on every processor."""
+
+    # Rules
+
+    def target(self) -> Target:
+        """The words that its rules write with, and its rules."""
+        raise NotImplementedError
+
+    @property
+    def home(self) -> str:
+        """The package that it is in."""
+        return type(self).__module__.rpartition(".")[0]
+
+    def load_rules(self) -> None:
+        """Register the rules of every family."""
+        import_files(f"{self.home}.rules")
+
+    def has_rule(self, op: str) -> bool:
+        self.load_rules()
+        return op in self.target().rules
+
+    def partial(self) -> Mapping[str, Limit]:
+        """Ops with a rule that refuses some of what ONNX allows."""
+        return {}
+
+    def unsupported(self) -> Mapping[str, str]:
+        """Ops without a rule, where there is more to say than that."""
+        return {}
+
+    # Source
+
+    def generate(self, model: Model, options: Options = PLAIN) -> Source:
+        """The source code of a model."""
+        raise NotImplementedError
+
+    def load(self, source: Source) -> Any:
+        """The model that a source makes, run in memory."""
+        raise NotImplementedError
+
+    def formats(self) -> Sequence[Format]:
+        """What it writes; the first is called as the backend is."""
+        return [Format(self.name, f"a folder of {self.title} source code and weights", self.generate)]
+
+    @property
+    def writes_packages(self) -> bool:
+        """Whether one of its formats is a folder of source code and weights."""
+        return any(form.write is write_source for form in self.formats())
+
+    # Running
+
+    def to_framework(self, value: Any, dtype: ir.DataType | None) -> Any:
+        """An array, or what ONNX has instead of one, as the framework takes it."""
+        raise NotImplementedError
+
+    def to_numpy(self, value: Any, dtype: np.dtype[Any] | None) -> Any:
+        """The inverse; `dtype` is that of the file where numpy itself has none like it."""
+        raise NotImplementedError
+
+    def call(self, net: Any, arguments: Sequence[Any], outputs: Sequence[str]) -> Sequence[Any]:
+        """The outputs, in this order, of a loaded model."""
+        found = net(*arguments)
+        return found if len(outputs) > 1 else (found,)
+
+    def argument_names(self, net: Any) -> list[str]:
+        """The names of what a loaded model takes."""
+        return [name for name in inspect.signature(net).parameters if name != "training"]
+
+    def in_mode(self, net: Any, graph: ir.Graph, mode: str) -> Any:
+        """A loaded model, to be run in one of `modes`."""
+        raise NotImplementedError
+
+    def runner(self, net: Any, graph: ir.Graph) -> Run:
+        """Runs a loaded model of an ONNX graph on arrays by name."""
+        from onward.graph.narrow import dtype_of
+
+        fed = [value for value in graph.inputs if not value.is_initializer()]
+        names = [value.name or "" for value in graph.outputs]
+        dtypes = [dtype_of(value) for value in graph.outputs]
+
+        def run(inputs: Inputs) -> Outputs:
+            if replaced := inputs.keys() - {value.name for value in fed}:
+                raise RunFailure(
+                    f"the input {min(replaced)!r} has a default, which the generated module keeps as a weight"
+                )
+            arguments = [self.to_framework(inputs.get(value.name or ""), value.dtype) for value in fed]
+            values = self.call(net, arguments, names)
+            return {n: self.to_numpy(v, dtype) for n, v, dtype in zip(names, values, dtypes, strict=True)}
+
+        return run
+
+    def prepare(self, model: Model, mode: str = "") -> Run:
+        """Runs a model as generated source, in one of `modes` if one is named."""
+        net = self.load(self.generate(model))
+        return self.runner(self.in_mode(net, model.ir.graph, mode) if mode else net, model.ir.graph)
+
+    def use_threads(self, count: int) -> None:
+        """Let the framework use so many threads, where it has a way to be told."""
+
+    # ONNX's suite
+
+    def exceptions(self, mode: str = "", unknown_shapes: bool = False) -> Mapping[str, str]:
+        """Cases of ONNX's suite that it does not pass as they are written, each with the reason."""
+        return {}
+
+    @property
+    def is_installed(self) -> bool:
+        return importlib.util.find_spec(self.package) is not None
+
+
+@cache
+def _places() -> dict[str, str]:
+    """By name, the module that defines each backend; what is installed beside Onward cannot replace its own."""
+    here = importlib.import_module("onward.backends")
+    others = {point.name: point.value.partition(":")[0] for point in entry_points(group=GROUP)}
+    own = {
+        info.name: f"{here.__name__}.{info.name}.backend"
+        for info in pkgutil.iter_modules(here.__path__)
+        if info.ispkg and importlib.util.find_spec(f"{here.__name__}.{info.name}.backend")
+    }
+    return own | {name: place for name, place in others.items() if name not in own}
+
+
+def names() -> list[str]:
+    """All backends that there are."""
+    return list(_places())
+
+
+@cache
+def backend(name: str) -> Backend:
+    """The description of a backend."""
+    places = _places()
+    if name not in places:
+        raise OnwardError(f"there is no backend {name!r}; there are {', '.join(places)}")
+    found: Backend = importlib.import_module(places[name]).BACKEND
+    return found
+
+
+def backends() -> list[Backend]:
+    """The descriptions of all backends."""
+    return [backend(name) for name in names()]
+
+
+def formats() -> dict[str, tuple[Backend, Format]]:
+    """All that can be written, by name."""
+    return {form.name: (one, form) for one in backends() for form in one.formats()}
+
+
+def require(one: Backend) -> None:
+    """Fail with a word on how to install a framework where it is missing."""
+    if not one.is_installed:
+        raise OnwardError(f"{one.title} is not installed: pip install 'onward[{one.extra}]'")

@@ -1,0 +1,367 @@
+"""`onward.convert`: the way of a model from any framework to any other, verified before anything is written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onward.backends.backend import Backend, Format, Options, formats, require
+from onward.conversion.request import Request
+from onward.errors import OnwardError, RunFailure, UnsupportedError, VerificationError
+from onward.gate import trusting
+from onward.gate.budget import SECONDS, within
+from onward.writing import make_folder, new_files, new_folder, refusals, write_text
+
+if TYPE_CHECKING:
+    from onward.backends.emit.package import Source, Trainable
+    from onward.conversion.sources import Original
+    from onward.model import Model
+    from onward.runners.calls import Run
+    from onward.verification.check import Verdict
+    from onward.verification.results import Report
+
+ONNX = "onnx"
+STEPS = ("reading", "generating source", "verifying", "writing")
+
+
+class Progress:
+    """Is told which step a conversion is at. This one tells nobody."""
+
+    def step(self, number: int, seconds: float | None = None) -> AbstractContextManager[None]:
+        """The step with this number, which may take so long."""
+        return limited(number, seconds)
+
+    def found(self, verdict: Verdict, leg: str) -> None:
+        """What a check came to, of one leg of the way: 'Keras model to ONNX', or '' where there is only one."""
+
+
+@contextmanager
+def limited(number: int, seconds: float | None) -> Iterator[None]:
+    if seconds is None:
+        yield
+    else:
+        with within(seconds, "it", titled(number)):
+            yield
+
+
+def titled(number: int) -> str:
+    return f"step {number} of {len(STEPS)}: {STEPS[number - 1]}"
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a conversion came to."""
+
+    out: Path
+    """What was written: a file, or a folder."""
+    verdicts: tuple[Verdict, ...] = ()
+    """Of each leg that was checked: from the framework to ONNX, and to the result."""
+    trainable: tuple[str, ...] = ()
+    """How many numbers are trained, and which are not, in lines of text."""
+    casts: tuple[str, ...] = ()
+    """What is computed in another dtype than the file says, a phrase each."""
+    input_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """For an input that is handed over in another layout, which of its axes is at each place."""
+    output_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.verdicts), *self.trainable, *self.notes, f"written: {described(self.out)}"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user has to know of the result."""
+        sides = [("input", self.input_orders), ("output", self.output_orders)]
+        moved = [f"{kind} {n}: its axes are {list(o)} of those it had" for kind, of in sides for n, o in of.items()]
+        return [*(f"cast: {phrase}" for phrase in self.casts), *moved]
+
+
+def convert(
+    source: Any,
+    *,
+    to: str,
+    out: str | os.PathLike[str],
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] | None = None,
+    sample: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    signature: str | None = None,
+    opset: int | None = None,
+    allow_custom_ops: bool = False,
+    dims: Mapping[str, int] | None = None,
+    trainable: Trainable = True,
+    inputs_nhwc: Iterable[str] = (),
+    outputs_nhwc: Iterable[str] = (),
+    cast: str = "none",
+    quantize: str | None = None,
+    calibrate: Any = None,
+    select_tf_ops: bool = False,
+    verify: bool = True,
+    verify_on: str | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    keep: bool = False,
+    report: str | os.PathLike[str] | None = None,
+    timeout: float = SECONDS,
+    seed: int = 0,
+    trust: bool = False,
+) -> Conversion:
+    """Convert a model, check the result against the original, and write it: what `onward convert` does.
+
+    `source` is a file or folder of any framework, an object in memory (a module of PyTorch, a Keras model, an estimator
+    of scikit-learn, …), an `onnx.ModelProto` or an `onward.Model`. `to` is "onnx", "torch", "tensorflow", "savedmodel",
+    "tflite", "keras", or a format of another backend. Nothing is written if original and result differ.
+
+    What the source leaves open: `inputs`, such as "x:float32[batch,3,224,224]", and `outputs` of a TensorFlow graph,
+    the `checkpoint` with its variables, the `signature` of a SavedModel, a `sample` of rows for scikit-learn, `dims`,
+    sizes of dynamic dimensions by name. Of what is written to ONNX: `opset`, `allow_custom_ops`. Of what is
+    written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and `outputs_nhwc`,
+    names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
+    `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by) and `select_tf_ops` for TensorFlow Lite.
+
+    Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `atol` and `rtol` replace
+    the tolerance that follows the model's noise, `keep` writes the result even if it differs, `report` is the page or
+    JSON file to write. `timeout`, in seconds, is for each step. `trust` lets code in files be executed.
+
+    >>> import onward
+    >>> done = onward.convert("examples/digits/digits.onnx", to="torch", out=getfixture("tmp_path") / "digits")
+    >>> done.verdicts[0].status
+    'verified'
+    """
+    request = Request(
+        source,
+        to,
+        Path(out),
+        inputs,
+        outputs,
+        sample,
+        None if checkpoint is None else os.fspath(checkpoint),
+        signature,
+        opset,
+        allow_custom_ops,
+        dims or {},
+        trainable,
+        tuple(inputs_nhwc),
+        tuple(outputs_nhwc),
+        cast,
+        quantize,
+        calibrate,
+        select_tf_ops,
+        verify,
+        verify_on,
+        atol,
+        rtol,
+        keep,
+        None if report is None else Path(report),
+        timeout,
+        seed,
+    )
+    with trusting(trust):
+        return converted(request)
+
+
+def converted(request: Request, progress: Progress | None = None) -> Conversion:
+    """The whole way of a request."""
+    from onward.conversion.fixed_sizes import with_sizes
+    from onward.conversion.sources import read
+    from onward.conversion.trainable import trainable_lines, weights_of_file
+
+    progress = progress or Progress()
+    found = _format(request)
+    check_output(request.out, found is None or bool(found[1].suffix), request)
+    _check_options(request, found)
+    with progress.step(1, request.timeout):
+        original = read(request)
+        if request.dims:
+            original = replace(original, model=with_sizes(original.model, request.dims))
+    verdicts = _judged(request, original, found is not None, progress)
+    if found is not None:
+        return _written(request, original, *found, progress, verdicts)
+    with progress.step(4):
+        with refusals(request.out):
+            make_folder(request.out.parent)
+        original.model.save(request.out)
+    return Conversion(request.out, verdicts, tuple(trainable_lines(weights_of_file(original.model))))
+
+
+def _format(request: Request) -> tuple[Backend, Format] | None:
+    """What writes the result; None for ONNX itself."""
+    if request.to == ONNX:
+        return None
+    known = formats()
+    if request.to not in known:
+        raise OnwardError(f"there is no format {request.to!r}; there are {', '.join([*known, ONNX])}")
+    found = known[request.to]
+    require(found[0])
+    return found
+
+
+def check_output(out: Path, is_file: bool, request: Request | None = None) -> None:
+    """Fail before the work is done, not after."""
+    word = "--out" if request is None else request.spelled("out")
+    if is_file and out.is_dir():
+        raise OnwardError(f"{out} is a folder; {word} names a file")
+    for place in (*([] if is_file else [out]), *out.parents):
+        if place.exists() and not place.is_dir():
+            raise OnwardError(f"{place} is a file; {word} names a {'file in a folder' if is_file else 'folder'}")
+
+
+def _check_options(request: Request, found: tuple[Backend, Format] | None) -> None:
+    """Refuse options that the format has no use for."""
+    if found is None and request.dims:
+        raise OnwardError(f"{request.spelled('dims')} is for conversions to a framework")
+    takes = frozenset() if found is None else found[1].takes
+    for option in ("inputs_nhwc", "outputs_nhwc", "cast", "quantize", "calibrate", "select_tf_ops"):
+        if request.is_given(option) and option not in takes:
+            takers = [name for name, (_, form) in formats().items() if option in form.takes]
+            advice = "; `onward layout` moves axes in ONNX files" if option.endswith("_nhwc") else ""
+            raise OnwardError(f"{request.spelled(option)} is for {request.spelled('to')} {', '.join(takers)}{advice}")
+    if request.quantize == "int8" and request.calibrate is None:
+        word = request.spelled("calibrate")
+        raise OnwardError(f"{request.spelled('quantize')} int8 needs calibration data: give {word} data.npz")
+    if found is not None and found[1].check is not None:
+        found[1].check(request.out)
+
+
+def _judged(request: Request, original: Original, goes_on: bool, progress: Progress) -> tuple[Verdict, ...]:
+    """How the ONNX model compares with the framework that it comes from, if it comes from one."""
+    from onward.frontends.states import without_states
+    from onward.verification.check import compared_with_source, judged
+
+    run = original.run
+    if run is None:
+        return ()
+
+    def compare() -> Report:
+        with within(request.timeout, "the check", titled(3)):
+            name = f"{request.name} ({original.kind})"
+            model = without_states(original.model)
+            return compared_with_source(model, run, name, seed=request.seed, data=original.inputs)
+
+    with progress.step(3):
+        verdict = _accepted(judged(compare), request)
+    progress.found(verdict, f"{original.kind} to ONNX" if goes_on else "")
+    return (verdict,)
+
+
+def _written(
+    request: Request,
+    original: Original,
+    one: Backend,
+    form: Format,
+    progress: Progress,
+    verdicts: tuple[Verdict, ...],
+) -> Conversion:
+    """Generate, verify and write what a format asks for, in this order if the source itself can be run."""
+    from onward.conversion.trainable import trainable_lines, weights_of_source
+    from onward.formats import open_artifact
+
+    model, out = original.model, request.out
+    options = _options(request, model)
+    with progress.step(2, request.timeout):
+        source = form.generate(model, options)
+    with ExitStack() as writing:
+        if form.runs_source:
+            run = one.runner(one.load(source), model.ir.graph) if request.verify else None
+        else:
+            with progress.step(4), refusals(out):
+                staged = writing.enter_context(_staged(form, out))
+                form.write(model, source, staged, options)
+            run = open_artifact(staged).run if request.verify else None
+        if run is not None:
+            with progress.step(3):
+                verdict, leg = _checked(request, original, source, run)
+            progress.found(verdict, leg)
+            verdicts += (verdict,)
+        with progress.step(4):
+            if form.runs_source:
+                form.write(model, source, out, options)
+            writing.close()
+    trained = tuple(trainable_lines(weights_of_source(source))) if form.trains else ()
+    return Conversion(out, verdicts, trained, tuple(source.casts), source.input_orders, source.output_orders)
+
+
+def _options(request: Request, model: Model) -> Options:
+    from onward.verification.data.sets import data_sets
+
+    samples = request.calibrate
+    if samples is not None:
+        samples = [data.inputs for data in data_sets(model, inputs=samples)]
+    return Options(
+        request.trainable,
+        request.inputs_nhwc,
+        request.outputs_nhwc,
+        request.cast,
+        request.quantize,
+        samples,
+        request.select_tf_ops,
+        request.out,
+    )
+
+
+@contextmanager
+def _staged(form: Format, out: Path) -> Iterator[Path]:
+    """Where to write what takes its place at the end."""
+    names = form.parts(out)
+    with new_files(out.parent, names) if form.suffix else new_folder(out, names) as folder:
+        yield folder / out.name if form.suffix else folder
+
+
+def described(out: Path) -> str:
+    if out.is_file():
+        return f"{out} ({out.stat().st_size:,} bytes)"
+    return f"{out}/ ({', '.join(sorted(p.name for p in out.iterdir()))})"
+
+
+def _checked(request: Request, original: Original, source: Source, run: Run) -> tuple[Verdict, str]:
+    """How original, on the framework that it comes from, and result compare.
+
+    What is kept for the next call only ONNX shows: there, the original is the ONNX model.
+    """
+    from onward.conversion.in_bytes import beyond
+    from onward.conversion.trainable import trainable_lines, weights_of_source
+    from onward.frontends.states import states_of
+    from onward.runners import find
+    from onward.verification.check import Verdict, compared, reordered, source_side, verdict
+
+    run = reordered(run, source.input_orders, source.output_orders)
+    if request.verify_on:
+        find(request.verify_on)
+    whole = None if request.verify_on or states_of(original.model) else original.run
+    name = f"{request.name} ({original.kind})"
+    given = original.model if whole is None else source_side(original.model, whole, name)
+    data = original.inputs if request.calibrate is None else request.calibrate
+    limits = {"atol": request.atol, "rtol": request.rtol}
+    try:
+        with within(request.timeout, "the check", titled(3)):
+            report = compared(given, run, on=request.verify_on, seed=request.seed, data=data, **limits)
+    except (UnsupportedError, RunFailure) as error:
+        return _accepted(Verdict("not verified", str(error)), request), ""
+    report.notes += [f"cast: {phrase}" for phrase in source.casts]
+    report.notes += trainable_lines(weights_of_source(source))
+    if request.report is not None:
+        _write_report(report, request.report)
+    too_far = beyond(report, original.model) if source.in_bytes else ""
+    found = verdict(report, request.quantize or source.excuse, too_far)
+    return _accepted(found, request), "" if whole is None else f"{original.kind} to {request.to}"
+
+
+def _accepted(verdict: Verdict, request: Request) -> Verdict:
+    """Raises where original and result differ, unless the result is to be kept all the same."""
+    if verdict.status == "different" and not request.keep:
+        word = request.spelled("keep")
+        raise VerificationError(f"{verdict.words}; nothing was written ({word} writes it all the same)")
+    return verdict
+
+
+def _write_report(report: Report, path: Path) -> None:
+    if path.suffix == ".json":
+        write_text(path, json.dumps(report.to_json(), indent=2))
+    else:
+        from onward.report.verify_page import write_page
+
+        write_page(report, path)

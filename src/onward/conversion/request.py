@@ -1,0 +1,63 @@
+"""All that a conversion can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onward.gate.budget import SECONDS
+
+if TYPE_CHECKING:
+    from onward.backends.emit.package import Trainable
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to convert, to what, and how; see `onward.convert` for what each option means."""
+
+    source: Any
+    to: str
+    out: Path
+    inputs: Sequence[str] = ()
+    outputs: Sequence[str] | None = None
+    sample: Any = None
+    checkpoint: str | None = None
+    signature: str | None = None
+    opset: int | None = None
+    allow_custom_ops: bool = False
+    dims: Mapping[str, int] = field(default_factory=dict)
+    trainable: Trainable = True
+    inputs_nhwc: Sequence[str] = ()
+    outputs_nhwc: Sequence[str] = ()
+    cast: str = "none"
+    quantize: str | None = None
+    calibrate: Any = None
+    select_tf_ops: bool = False
+    verify: bool = True
+    verify_on: str | None = None
+    atol: float | None = None
+    rtol: float | None = None
+    keep: bool = False
+    report: Path | None = None
+    timeout: float = SECONDS
+    seed: int = 0
+    is_command: bool = False
+    """Whether it was typed: messages then speak of options as they are typed."""
+
+    @property
+    def name(self) -> str:
+        """The source, as messages call it."""
+        return str(self.source) if isinstance(self.source, str | Path) else type(self.source).__name__
+
+    def spelled(self, *options: str) -> str:
+        """Options as the user knows them: '--inputs-nhwc and --cast', or 'inputs_nhwc and cast'."""
+        typed = {"inputs": "--input", "outputs": "--output", "dims": "--dim"}
+        words = [typed.get(o, f"--{o.replace('_', '-')}") if self.is_command else o for o in options]
+        return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+    def is_given(self, option: str) -> bool:
+        """Whether an option was asked for: it is not as it is by default."""
+        value, default = getattr(self, option), Request.__dataclass_fields__[option].default
+        return bool(value) and value is not default and value != default

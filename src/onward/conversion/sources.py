@@ -1,0 +1,297 @@
+"""What can be converted: files, folders and objects of any framework, as ONNX models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onward.conversion.request import Request
+from onward.errors import InvalidModelError, OnwardError
+
+if TYPE_CHECKING:
+    from onward.model import Model
+    from onward.runners.calls import Inputs, Run
+
+
+LONGEST = 300
+"""Characters of what a framework says about a damaged file."""
+
+
+@dataclass(frozen=True)
+class Original:
+    """A model as ONNX, and how the framework it comes from runs it; None for an ONNX file, or where it is not run."""
+
+    model: Model
+    run: Run | None = None
+    kind: str = "ONNX"
+    inputs: Inputs | None = None
+    """Inputs to compare on, where made-up ones would not do."""
+
+
+def _saved_model(function: Any, request: Request) -> Model:
+    from onward.exporters import from_tensorflow
+
+    return from_tensorflow(function, **_options(request))
+
+
+def _function(path: Path, request: Request) -> Any:
+    """A SavedModel or a graph as the function that is asked for."""
+    from onward.frontends.tensorflow.sources import concrete
+
+    taken = [_named(text) for text in request.inputs]
+    checkpoint = None if request.checkpoint is None else Path(request.checkpoint)
+    return concrete(path, request.signature, dict(taken) if taken else None, request.outputs, checkpoint)
+
+
+def _named(text: str) -> tuple[str, Sequence[int | str | None] | None]:
+    """`--input` of a graph: the name of a tensor, or with the shape as for other models."""
+    from onward.conversion.inputs import parsed
+
+    if "[" not in text:
+        return text, None
+    (declared,) = parsed([text])
+    return declared.name, declared.dims
+
+
+def _keras(model: Any, request: Request) -> Model:
+    from onward.exporters import from_keras
+
+    if request.signature:
+        raise OnwardError(f"{request.spelled('signature')} is for SavedModels")
+    return from_keras(model, training=False, **_options(request))
+
+
+def _tflite(path: Any, request: Request) -> Model:
+    from onward.exporters import from_tflite
+
+    if request.signature or request.allow_custom_ops:
+        words = request.spelled("signature", "allow_custom_ops")
+        raise OnwardError(f"{words} are not for TensorFlow Lite")
+    return from_tflite(path, check=False, **({} if request.opset is None else {"opset": request.opset}))
+
+
+def _xgboost(model: Any, request: Request) -> Model:
+    from onward.exporters import from_xgboost
+
+    return _of_trees(from_xgboost, model, request)
+
+
+def _lightgbm(model: Any, request: Request) -> Model:
+    from onward.exporters import from_lightgbm
+
+    return _of_trees(from_lightgbm, model, request)
+
+
+def _of_trees(convert: Callable[..., Model], model: Any, request: Request) -> Model:
+    """A model that takes one matrix of features, of which `--input` may say the dtype."""
+    from onward.conversion.inputs import parsed
+
+    if request.signature or request.allow_custom_ops or request.outputs:
+        words = request.spelled("signature", "allow_custom_ops", "outputs")
+        raise OnwardError(f"{words} are not for boosted trees")
+    options: dict[str, Any] = {"check": False} | ({} if request.opset is None else {"opset": request.opset})
+    given = parsed(request.inputs)
+    if given and given[0].dtype is not None:
+        options["dtype"] = given[0].dtype.numpy()
+    made = convert(model, **options)
+    x = made.ir.graph.inputs[0]
+    width = None if x.shape is None else x.shape[1]
+    if [(one.name, (one.dims or [None])[-1]) for one in given] not in ([], [("x", width)]):
+        dtype = "float32" if x.dtype is None else str(x.dtype.numpy())
+        raise OnwardError(f'{request.spelled("inputs")}: this model takes "x:{dtype}[batch,{width}]"')
+    return made
+
+
+def _sklearn(model: Any, request: Request) -> Model:
+    from onward.exporters import from_sklearn
+    from onward.formats.sklearn import SAMPLE, loaded
+
+    estimator = loaded(model) if isinstance(model, Path) else model
+    SAMPLE.set(_table(estimator, request.sample))
+    options: dict[str, Any] = {} if request.opset is None else {"opset": request.opset}
+    return from_sklearn(estimator, SAMPLE.get(), check=request.verify, **options)
+
+
+def _table(estimator: Any, sample: Any) -> Any:
+    """Rows such as an estimator is given: of a file, or as they are."""
+    from onward.formats.tables import given_to, read_table
+
+    return given_to(estimator, read_table(Path(sample))) if isinstance(sample, str | Path) else sample
+
+
+def _program(model: Any, request: Request) -> Model:
+    from onward.exporters import from_torch
+
+    if request.inputs:
+        word = request.spelled("inputs")
+        raise OnwardError(f"{word} is for modules: an exported program says what it takes")
+    return from_torch(model, opset=request.opset, check=False)
+
+
+def _module(module: Any, request: Request) -> Model:
+    """A module, exported with made-up inputs of the shapes that the user gives."""
+    from onward.conversion.inputs import examples, parsed
+    from onward.exporters import from_torch
+    from onward.formats.torch_module import arguments
+
+    declared = parsed(request.inputs)
+    if not declared:
+        raise OnwardError(
+            f"a module does not say what it takes: for each input give {request.spelled('inputs')} "
+            '"x:float32[batch,3,224,224]"'
+        )
+    args_, kwargs = arguments(module, examples(declared))
+    return from_torch(
+        module,
+        args_,
+        kwargs=kwargs,
+        dynamic={
+            one.name: {axis: dim for axis, dim in enumerate(one.dims or ()) if isinstance(dim, str)} for one in declared
+        },
+        input_names=None if kwargs else [one.name for one in declared],
+        opset=request.opset,
+        check=False,
+    )
+
+
+def _options(request: Request) -> dict[str, Any]:
+    given: dict[str, Any] = {"allow_custom_ops": request.allow_custom_ops, "check": False}
+    return given | ({} if request.opset is None else {"opset": request.opset})
+
+
+FRONTENDS: dict[str, Callable[[Any, Request], Model]] = {
+    "SavedModel": _saved_model,
+    "TensorFlow graph": _saved_model,
+    "Keras model": _keras,
+    "TensorFlow Lite model": _tflite,
+    "exported PyTorch program": _program,
+    "PyTorch module": _module,
+    "scikit-learn estimator": _sklearn,
+    "XGBoost model": _xgboost,
+    "LightGBM model": _lightgbm,
+}
+"""By the kind, as `formats` has it: a path, or an object in memory, to ONNX."""
+
+
+def _unpickled(path: Path) -> Any:
+    from onward.formats.pickled import unpickled
+
+    return unpickled(path)
+
+
+def _saved_module(path: Path) -> Any:
+    from onward.formats.torch_module import read_module
+
+    return read_module(path)
+
+
+def _package(path: Path) -> Any:
+    from onward.formats.package import load_package
+
+    return load_package(path)
+
+
+OPENED: dict[str, Callable[[Path], Any]] = {
+    "pickle": _unpickled,
+    "PyTorch module": _saved_module,
+    "generated PyTorch package": _package,
+}
+"""Kinds of files that hold an object, whose class then says what it is."""
+
+
+def read(request: Request) -> Original:
+    """The model of a file, a folder or an object, whatever framework it is of."""
+    from onward.conversion.objects import is_name
+
+    given = request.source
+    if not isinstance(given, str | Path) or is_name(str(given)):
+        return _read(request)
+    try:
+        return _read(request)
+    except OnwardError:
+        raise
+    except Exception as error:  # frameworks and our own readers of their files raise anything at all
+        problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise InvalidModelError(
+            f"{given}: it is damaged, or holds what Onward does not expect: {problem[:LONGEST]}"
+            " (`onward --traceback …` shows where)"
+        ) from error
+
+
+def _read(request: Request) -> Original:
+    from onward.conversion.inputs import parsed
+    from onward.conversion.objects import built, is_name
+    from onward.formats import kind_of, kind_of_object, open_artifact, open_object
+
+    given = request.source
+    is_path = isinstance(given, Path) or (isinstance(given, str) and not is_name(given))
+    subject: Any = Path(given) if is_path else built(given) if isinstance(given, str) else given
+    path: Path | None = subject if is_path else None
+    kind = None if path is None else kind_of(path)
+    if path is not None and kind is not None and kind.name in OPENED:
+        subject = OPENED[kind.name](path)
+    elif path is not None and kind is not None and kind.name in ("SavedModel", "TensorFlow graph"):
+        subject = _function(path, request)
+        request = replace(request, inputs=())
+    if subject is not path and (kind is None or kind.name in OPENED):
+        kind = kind_of_object(subject) or kind
+    if kind is None:
+        return _onnx(subject, request)
+    if request.sample is not None and kind.name != "scikit-learn estimator":
+        word = request.spelled("sample")
+        raise OnwardError(f"{word} is for estimators of scikit-learn, and {request.name} is a {kind.name}")
+    if kind.name not in FRONTENDS:
+        raise OnwardError(f"{request.name}: a {kind.name} cannot be converted from; {recognised()}")
+    model = FRONTENDS[kind.name](subject, request)
+    if not request.verify:
+        return Original(model, None, kind.name)
+    opened = (
+        open_artifact(path) if path is not None and subject is path else open_object(subject, parsed(request.inputs))
+    )
+    return Original(model, opened.run, kind.name, _inputs(kind.name, model, request))
+
+
+def _inputs(kind: str, model: Model, request: Request) -> Inputs | None:
+    """What to compare on: the user's sample, or for trees enough rows to reach many of their leaves."""
+    if request.sample is not None:
+        return _sample()
+    if FRONTENDS[kind] not in (_xgboost, _lightgbm):
+        return None
+    from onward.verification.data.tree_rows import tree_rows
+
+    return tree_rows(model, request.seed)
+
+
+def _sample() -> Inputs:
+    from onward.formats.sklearn import SAMPLE
+    from onward.formats.tables import feeds, shortened
+
+    return feeds(shortened(SAMPLE.get()))
+
+
+def _onnx(source: Any, request: Request) -> Original:
+    from onward.model import load
+
+    for option in ("opset", "signature", "allow_custom_ops", "inputs", "outputs", "checkpoint", "sample"):
+        if request.is_given(option):
+            word = request.spelled(option)
+            raise OnwardError(f"{request.name}: {word} is for models of other frameworks; {recognised()}")
+    try:
+        model = load(source)
+    except InvalidModelError as error:
+        if not isinstance(source, Path) or source.suffix == ".onnx" or not source.exists():
+            raise
+        raise InvalidModelError(f"{source}: it is no model of a known kind; {recognised()}") from error
+    if request.to == "onnx":
+        raise OnwardError(f"{request.name}: it is an ONNX model already")
+    return Original(model)
+
+
+def recognised() -> str:
+    """What can be converted, and how it is told."""
+    from onward.formats import kinds
+
+    known = [f"{kind.name} ({kind.sign})" for kind in kinds() if kind.name in {*FRONTENDS, *OPENED}]
+    return f"recognised are: {', '.join(['ONNX (its protobuf)', *known])}, and package.module:callable"
