@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from onward import training
+    from onward.conversion.convert import convert
     from onward.errors import OnwardError
     from onward.exporters import (
         from_keras,
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
         from_torch,
         from_xgboost,
     )
-    from onward.importers import to_keras, to_tensorflow, to_torch
+    from onward.importers import to_keras, to_savedmodel, to_tensorflow, to_tflite, to_torch
     from onward.model import Model, load
+    from onward.report.describe import inspect
     from onward.verification.verify import verify
 
 _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
+    "convert": "onward.conversion.convert",
     "from_keras": "onward.exporters",
     "from_lightgbm": "onward.exporters",
     "from_sklearn": "onward.exporters",
@@ -30,9 +33,12 @@ _HOMES = {
     "from_tflite": "onward.exporters",
     "from_torch": "onward.exporters",
     "from_xgboost": "onward.exporters",
+    "inspect": "onward.report.describe",
     "load": "onward.model",
     "to_keras": "onward.importers",
+    "to_savedmodel": "onward.importers",
     "to_tensorflow": "onward.importers",
+    "to_tflite": "onward.importers",
     "to_torch": "onward.importers",
     "verify": "onward.verification.verify",
 }
@@ -40,6 +46,7 @@ _HOMES = {
 __all__ = [
     "Model",
     "OnwardError",
+    "convert",
     "from_keras",
     "from_lightgbm",
     "from_sklearn",
@@ -47,9 +54,12 @@ __all__ = [
     "from_tflite",
     "from_torch",
     "from_xgboost",
+    "inspect",
     "load",
     "to_keras",
+    "to_savedmodel",
     "to_tensorflow",
+    "to_tflite",
     "to_torch",
     "training",
     "verify",
@@ -68,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -11,7 +11,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 import onward
-from onward.runners import torch as torch_runner
+from onward.backends.torch.values import to_framework, to_numpy
 from onward.scoreboard.suite import forget_shapes
 from onward.training.autodiff.derivatives import gradient
 
@@ -136,7 +136,7 @@ def differences(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str], ta
 
     def value(feeds: Arrays) -> float:
         with torch.no_grad():
-            outputs = net(*(torch_runner.to_framework(feeds[v.name]) for v in model.graph.input))
+            outputs = net(*(to_framework(feeds[v.name]) for v in model.graph.input))
         return float(outputs[position] if len(model.graph.output) > 1 else outputs)
 
     found = {}
@@ -159,7 +159,7 @@ def differences(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str], ta
 def by_autograd(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str]) -> Arrays:
     """PyTorch's derivatives, of those inputs that are tensors to it."""
     net = onward.to_torch(model, check=False)
-    feeds = {name: torch_runner.to_framework(array) for name, array in inputs.items()}
+    feeds = {name: to_framework(array) for name, array in inputs.items()}
     for name in names:
         feeds[name].requires_grad_()
     outputs = net(*(feeds[value.name] for value in model.graph.input))
@@ -170,8 +170,10 @@ def by_autograd(model: onnx.ModelProto, inputs: Arrays, names: Sequence[str]) ->
 
 def run_torch(model: onnx.ModelProto, inputs: Arrays) -> Arrays:
     net = onward.to_torch(model, check=False)
-    outputs = [output.name for output in model.graph.output]
-    return dict(torch_runner.run_module(net, {v.name: inputs[v.name] for v in model.graph.input}, outputs))
+    with torch.inference_mode():
+        found = net(*(to_framework(inputs[v.name]) for v in model.graph.input))
+    names = [output.name for output in model.graph.output]
+    return dict(zip(names, map(to_numpy, found if len(names) > 1 else [found]), strict=True))
 
 
 def run_onnxruntime(model: onnx.ModelProto, inputs: Arrays) -> Arrays:

@@ -30,13 +30,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from onward.model import load
-    from onward.report.describe import describe, weights
+    from onward.report.describe import inspect
 
-    model = load(args.model)
-    found = describe(model)
-    if args.weights:
-        found["weights"] = weights(model)
+    found = inspect(args.model, weights=args.weights)
     if args.json:
         print(json.dumps(found, indent=2))
     else:

@@ -243,7 +243,7 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
             return compared_with_source(model, run, name, seed=request.seed, data=original.inputs)
 
     with progress.step(3):
-        verdict = _accepted(judged(compare), request)
+        verdict = accepted(judged(compare), request)
     progress.found(verdict, f"{original.kind} to ONNX" if goes_on else "")
     return (verdict,)
 
@@ -340,17 +340,17 @@ def _checked(request: Request, original: Original, source: Source, run: Run) -> 
         with within(request.timeout, "the check", titled(3)):
             report = compared(given, run, on=request.verify_on, seed=request.seed, data=data, **limits)
     except (UnsupportedError, RunFailure) as error:
-        return _accepted(Verdict("not verified", str(error)), request), ""
+        return accepted(Verdict("not verified", str(error)), request), ""
     report.notes += [f"cast: {phrase}" for phrase in source.casts]
     report.notes += trainable_lines(weights_of_source(source))
     if request.report is not None:
         _write_report(report, request.report)
     too_far = beyond(report, original.model) if source.in_bytes else ""
     found = verdict(report, request.quantize or source.excuse, too_far)
-    return _accepted(found, request), "" if whole is None else f"{original.kind} to {request.to}"
+    return accepted(found, request), "" if whole is None else f"{original.kind} to {request.to}"
 
 
-def _accepted(verdict: Verdict, request: Request) -> Verdict:
+def accepted(verdict: Verdict, request: Request) -> Verdict:
     """Raises where original and result differ, unless the result is to be kept all the same."""
     if verdict.status == "different" and not request.keep:
         word = request.spelled("keep")

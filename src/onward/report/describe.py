@@ -10,7 +10,22 @@ import onnx_ir as ir
 from onward.backends.coverage import coverage, covered, split
 from onward.graph.walk import all_nodes
 from onward.hub.tensors import SparseTensor
-from onward.model import Model
+from onward.model import Model, load
+
+
+def inspect(source: Any, *, weights: bool = False) -> dict[str, Any]:
+    """What a model contains and how each backend supports it, as plain data; nothing of the model is executed.
+
+    `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. With `weights` each of them is listed. The
+    keys are those of `onward inspect --json`.
+
+    >>> import onward
+    >>> found = onward.inspect("examples/digits/digits.onnx")
+    >>> [output["shape"] for output in found["outputs"]]
+    [['batch', 10]]
+    """
+    model = load(source)
+    return describe(model) | ({"weights": weights_of(model)} if weights else {})
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -47,7 +62,7 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
-def weights(model: Model) -> list[dict[str, Any]]:
+def weights_of(model: Model) -> list[dict[str, Any]]:
     """The initializers of the graph and of those inside it, and the tensors of Constant nodes."""
     return [
         {"name": name, "dtype": dtype_name(tensor.dtype), "shape": list(tensor.shape.numpy()), "bytes": nbytes(tensor)}

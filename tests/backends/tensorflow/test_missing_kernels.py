@@ -24,8 +24,8 @@ from onward.scoreboard.suite import prepare
 
 if importlib.util.find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
+from onward.backends.backend import backend
 from onward.backends.tensorflow.load import run as execute
-from onward.backends.tensorflow.values import runner_of
 
 Array = np.ndarray[Any, Any]
 Convert = Callable[..., tuple[int, str]]
@@ -76,7 +76,7 @@ def converted(model: onnx.ModelProto, cast: str, kernels: Kernels) -> Source:
 def results(model: onnx.ModelProto, source: Source, inputs: list[Array]) -> list[Array]:
     graph = load(model).ir.graph
     names = [value.name or "" for value in graph.inputs]
-    found = runner_of(execute(source), graph)(dict(zip(names, inputs, strict=True)))
+    found = backend("tensorflow").runner(execute(source), graph)(dict(zip(names, inputs, strict=True)))
     return [found[value.name or ""] for value in graph.outputs]
 
 

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 
 from onward import runners
 from onward.backends.tensorflow.tflite import convert, generate_for_tflite
-from onward.cli import in_bytes, main
-from onward.cli.convert import told
+from onward.cli import main
+from onward.cli.convert import coloured
+from onward.conversion import in_bytes
+from onward.conversion.convert import accepted
+from onward.conversion.request import Request
 from onward.errors import UnsupportedError, VerificationError
 from onward.model import load
 from onward.runners.onnxruntime import session
@@ -260,12 +264,14 @@ def test_more_than_a_few_steps_are_a_difference(tmp_path: Path, body: str, steps
     found = in_bytes.beyond(report, model)
     assert (found == "") == is_rounding
     if is_rounding:
-        assert "not the same[/], by 8-bit arithmetic" in told(verdict(report, "8-bit arithmetic", found), keep=False)
+        assert "not the same[/], by 8-bit arithmetic" in coloured(verdict(report, "8-bit arithmetic", found))
         return
+    asked = Request(model, "tflite", tmp_path / "out.tflite")
     assert steps != 9 or re.search(r"is off by (9|8\.\d+|9\.\d+) steps of 8 bits", found)
     with pytest.raises(VerificationError, match="nothing was written"):
-        told(verdict(report, "8-bit arithmetic", found), keep=False)
-    assert "kept as asked" in told(verdict(report, "8-bit arithmetic", found), keep=True)
+        accepted(verdict(report, "8-bit arithmetic", found), asked)
+    kept = accepted(verdict(report, "8-bit arithmetic", found), replace(asked, keep=True))
+    assert "kept as asked" in coloured(kept)
 
 
 def test_dimensions_are_fixed_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onward.backends.emit.names import MODULE_ATTRIBUTES, path_of
 from onward.backends.torch.convert import Source, generate, write_package
 from onward.backends.torch.load import run as execute
-from onward.backends.torch.values import run_module
+from onward.backends.torch.values import to_framework, to_numpy
 from onward.errors import UnsupportedError
 from onward.model import load
 from onward.scoreboard.suite import cases, prepare
@@ -206,9 +206,10 @@ def places(name: str) -> Iterator[dict[str, str]]:
 
 
 def same(source: Source, feeds: Iterable[Any], expected: list[Any]) -> None:
-    inputs = {str(i): value for i, value in enumerate(feeds)}
-    found = run_module(execute(source), inputs, [str(i) for i in range(len(expected))])
-    for actual, right in zip(found.values(), expected, strict=True):
+    with torch.inference_mode():
+        outputs = execute(source)(*map(to_framework, feeds))
+    found = outputs if len(expected) > 1 else [outputs]
+    for actual, right in zip(map(to_numpy, found), expected, strict=True):
         np.testing.assert_allclose(actual, right, rtol=1e-4, atol=1e-5)
 
 

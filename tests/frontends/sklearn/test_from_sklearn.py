@@ -218,13 +218,13 @@ ON_TO_TORCH = [
 @pytest.mark.parametrize("name", ON_TO_TORCH)
 def test_pytorch_says_the_same(name: str, float32: bool) -> None:
     pytest.importorskip("torch")
-    from onward.backends.torch.values import prepare as in_torch
+    from onward.backends.backend import backend
 
     case = battery.case(name, float32=float32)
     methods = available(case.estimator)
     model = from_sklearn(case.estimator, case.sample, methods=methods)
     rows = shortened(case.fresh)
-    expected, found = expected_of(case.estimator, rows, methods), in_torch(model, "")(feeds(rows))
+    expected, found = expected_of(case.estimator, rows, methods), backend("torch").prepare(model)(feeds(rows))
     for output, values in expected.items():
         if values.dtype.kind == "f":
             limit = 1e-4 if float32 else 1e-9
@@ -235,11 +235,11 @@ def test_pytorch_says_the_same(name: str, float32: bool) -> None:
 
 def test_strings_go_on_to_pytorch() -> None:
     pytest.importorskip("torch")
-    from onward.backends.torch.values import prepare as in_torch
+    from onward.backends.backend import backend
 
     table, fresh = frame(120, 0), frame(40, 1)
     estimator = mixed().fit(table, WORDS[LABELS])
-    found = in_torch(from_sklearn(estimator, table), "")(feeds(fresh))
+    found = backend("torch").prepare(from_sklearn(estimator, table))(feeds(fresh))
     assert found["predict"].tolist() == estimator.predict(fresh).tolist()
     np.testing.assert_allclose(found["predict_proba"], estimator.predict_proba(fresh), rtol=1e-9)
 

@@ -151,12 +151,12 @@ def wrong_slope(model: ir.Model) -> None:
 
 
 def test_a_rule_that_is_wrong_in_torch_is_found(monkeypatch):
-    from onward.runners import torch
+    from onward.backends.backend import backend
 
     def prepare(model: Model, mode: str) -> Run:
         copy = model.ir.clone()
         wrong_slope(copy)
-        return torch.prepare(Model(copy), mode)
+        return backend("torch").prepare(Model(copy), mode)
 
     broken = runners.Runner("torch_with_a_wrong_rule", "for a test", "torch", prepare, {})
     monkeypatch.setitem(runners.RUNNERS._user, broken.name, broken)
