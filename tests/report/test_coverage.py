@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 
 from onward.backends import backend as backends
 from onward.backends.coverage import coverage, covered, status
-from onward.errors import UnsupportedError
+from onward.errors import OnwardError, UnsupportedError
 from onward.model import load
 from onward.report.coverage import ops, page, versions
 
@@ -82,7 +82,7 @@ def test_a_users_rule_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unknown_backend() -> None:
-    with pytest.raises(ValueError, match="no backend is called 'abacus'; there are tensorflow, torch"):
+    with pytest.raises(OnwardError, match="no backend 'abacus'; there are keras, tensorflow, torch"):
         status("Relu", "abacus")
 
 

@@ -24,7 +24,7 @@ from onward.scoreboard.suite import cases, prepare
 
 onnxruntime.set_default_logger_severity(4)
 ROOT = Path(__file__).parents[3]
-ALLOWED = {"torch", "numpy", "safetensors", *sys.stdlib_module_names} - {"os", "sys", "subprocess", "pickle"}
+ALLOWED = {"torch", "numpy", "safetensors", "PIL", *sys.stdlib_module_names} - {"os", "sys", "subprocess", "pickle"}
 FORBIDDEN = {"os", "sys", "eval", "exec", "compile", "open", "globals", "__import__", "__builtins__"}
 FLOAT = TensorProto.FLOAT
 
