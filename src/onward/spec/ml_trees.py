@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import onnx_ir as ir
 
 from onward.errors import InvalidModelError
 from onward.gate.bounds import check_room
+from onward.spec.meaning import Spec, attributes, means
 
 Array = npt.NDArray[Any]
 
@@ -49,6 +51,11 @@ class Forest:
     def first_leaf(self) -> int:
         return len(self.feature) - len(self.weights)
 
+    @property
+    def is_double(self) -> bool:
+        """Whether features are compared in double precision."""
+        return self.threshold.dtype == np.float64
+
     def scored(self) -> list[bool | None]:
         """For each target: whether all rows get a score (True), none does (False), or some do (None)."""
         given = ~np.isnan(self.weights)
@@ -75,6 +82,58 @@ class Forest:
         fits = (given.sum(1) == 1) & ((given.argmax(1) == trees % targets) | (trees < 0))
         is_shared = len(np.unique(visited)) < len(visited)
         return bool(fits.all()) and not is_shared and len(self.roots) % targets == 0
+
+
+@dataclass(frozen=True)
+class Trees(Spec):
+    """`aggregate`: how the trees' scores for a target are combined; `transform`: what becomes of them then."""
+
+    forest: Forest
+    aggregate: str
+    transform: str
+    base: Array | None = None
+    """What is added to the score of each target."""
+
+
+@means("ai.onnx.ml::TreeEnsembleRegressor")
+class TreeRegressor(Trees):
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given, dtype = attributes(node), _precision(node)
+        targets, aggregate = given["n_targets"], given.get("aggregate_function", "SUM")
+        forest, base = forest_of_nodes(given, "target", targets, dtype), _attribute(given, "base_values", dtype)
+        return cls(forest, aggregate, given.get("post_transform", "NONE"), base if len(base) == targets else None)
+
+
+@means("ai.onnx.ml::TreeEnsemble")
+class TreeEnsemble(Trees):
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given = attributes(node)
+        aggregate, transform = given.get("aggregate_function", 1), given.get("post_transform", 0)
+        return cls(forest_of_leaves(given), AGGREGATES[aggregate], TRANSFORMS[transform])
+
+
+@means("ai.onnx.ml::TreeEnsembleClassifier")
+@dataclass(frozen=True)
+class TreeClassifier(Spec):
+    forest: Forest
+    labels: Sequence[Any]
+    transform: str
+    base: Array
+
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given, dtype = attributes(node), _precision(node)
+        labels = given.get("classlabels_strings") or given.get("classlabels_int64s", ())
+        forest = forest_of_nodes(given, "class", len(labels), dtype)
+        return cls(forest, labels, given.get("post_transform", "NONE"), _attribute(given, "base_values", dtype))
+
+
+def _precision(node: ir.Node) -> Any:
+    """The numpy type that thresholds are compared in."""
+    x = node.inputs[0]
+    return np.float64 if x is not None and x.dtype == ir.DataType.DOUBLE else np.float32
 
 
 def _depth(children: Array, roots: Array, first_leaf: int) -> int:

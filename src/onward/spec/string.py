@@ -4,16 +4,72 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.gate.bounds import check_room
+from onward.spec.meaning import Spec, attributes, means
+
+Array = np.ndarray[Any, Any]
 
 
-def column_weights(columns: Sequence[int], weights: Sequence[float]) -> np.ndarray[Any, Any]:
-    """The weight of each column that TfIdfVectorizer counts in, given where each n-gram is counted and its weight."""
+@means("StringSplit")
+@dataclass(frozen=True)
+class StringSplit(Spec):
+    delimiter: str | None = None
+    maxsplit: int | None = None
+
+
+@means("StringNormalizer")
+@dataclass(frozen=True)
+class StringNormalizer(Spec):
+    case_change_action: str = "NONE"
+    is_case_sensitive: int = 0
+    locale: str | None = None
+    stopwords: Sequence[str] = ()
+
+
+@means("RegexFullMatch")
+@dataclass(frozen=True)
+class RegexFullMatch(Spec):
+    pattern: str
+
+
+@means("TfIdfVectorizer")
+@dataclass(frozen=True)
+class TfIdfVectorizer(Spec):
+    """Counts of n-grams. `columns`: where each one is counted; `once`: one that occurs again counts no more."""
+
+    pool: Array
+    counts: Sequence[int]
+    columns: Array
+    lengths: tuple[int, int]
+    max_skip_count: int
+    once: bool
+    weights: Array | None
+    """What the count of each column is multiplied with."""
+
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given = attributes(node)
+        strings, mode, weights = given.get("pool_strings"), given["mode"], given.get("weights")
+        columns = given["ngram_indexes"]
+        return cls(
+            np.array(strings, object) if strings else np.array(given.get("pool_int64s", ()), np.int64),
+            given["ngram_counts"],
+            np.array(columns, np.int64),
+            (given["min_gram_length"], given["max_gram_length"]),
+            given["max_skip_count"],
+            mode == "IDF",
+            None if mode == "TF" or not weights else _column_weights(columns, weights),
+        )
+
+
+def _column_weights(columns: Sequence[int], weights: Sequence[float]) -> Array:
     check_room("TfIdfVectorizer: a weight for each column", [max(columns) + 1], 4)
     out = np.zeros(max(columns) + 1, dtype=np.float32)
     out[list(columns)] = weights

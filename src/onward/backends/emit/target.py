@@ -38,6 +38,14 @@ class Target(Protocol):
         """Entries of the first axis of a table, by their numbers."""
         ...
 
+    def placed(self) -> dict[str, Expr]:
+        """The keywords of calls that make tensors: `device=…`, where the framework has to be told."""
+        ...
+
+    def pick_strings(self, strings: Expr, index: Expr) -> Expr:
+        """The elements of a vector of strings at integer places."""
+        ...
+
     def dim(self, x: Expr, axis: int) -> Expr:
         """The size of an axis as a host number."""
         ...

@@ -105,6 +105,12 @@ class TensorFlowTarget:
     def pick(self, table: Expr, index: Expr) -> Expr:
         return tf.gather(table, index)
 
+    def placed(self) -> dict[str, Expr]:
+        return {}
+
+    def pick_strings(self, strings: Expr, index: Expr) -> Expr:
+        return tf.gather(strings, index)
+
     def dim(self, x: Expr, axis: int) -> Expr:
         return ops.size(x, axis)
 

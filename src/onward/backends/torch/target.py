@@ -80,6 +80,12 @@ class TorchTarget:
     def pick(self, table: Expr, index: Expr) -> Expr:
         return table[index]
 
+    def placed(self) -> dict[str, Expr]:
+        return {"device": Device()}
+
+    def pick_strings(self, strings: Expr, index: Expr) -> Expr:
+        return ops.pick_strings(strings, index)
+
     def dim(self, x: Expr, axis: int) -> Expr:
         return x.shape[axis]
 

@@ -2,59 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.shared import ml_encode as encoders
-from onward.backends.torch.target import dtype, ops, rule
+from onward.backends.shared.ml_encode import RULES, element_of_map
+from onward.backends.torch.target import TARGET, dtype, ops, rule
+from onward.spec.ml_encode import CastMap, DictVectorizer, either
 
-Array = np.ndarray[Any, Any]
-
-
-@rule("ai.onnx.ml::LabelEncoder")
-def label_encoder(e: Emitter, x: Expr, **given: Any) -> Expr:
-    return encoders.label_encoder(e, x, ops.pick_strings, **given)
-
-
-@rule("ai.onnx.ml::CategoryMapper")
-def category_mapper(e: Emitter, x: Expr, **given: Any) -> Expr:
-    return encoders.category_mapper(e, x, ops.pick_strings, **given)
-
-
-@rule("ai.onnx.ml::OneHotEncoder")
-def one_hot_encoder(e: Emitter, x: Expr, **given: Any) -> Expr:
-    return encoders.one_hot_encoder(e, x, **given)
+TARGET.rules.take(RULES)
 
 
 @rule("ai.onnx.ml::DictVectorizer")
-def dict_vectorizer(
-    e: Emitter, x: Expr, *, int64_vocabulary: Sequence[int] = (), string_vocabulary: Sequence[str] = ()
-) -> Expr:
-    words: Array = np.array(int64_vocabulary) if int64_vocabulary else np.array(list(string_vocabulary), object)
-    kind = encoders.element_of_map(e, x)
-    vocabulary = e.constant(words, "vocabulary")
+def dict_vectorizer(e: Emitter, x: Expr, p: DictVectorizer) -> Expr:
+    vocabulary = e.constant(either(p.int64_vocabulary, p.string_vocabulary), "vocabulary")
+    kind = element_of_map(e, x)
     if kind == ir.DataType.STRING:
         return ops.vectorize_map(x, vocabulary, None)
     return ops.vectorize_map(x, vocabulary, dtype(kind), device=e.device)
 
 
 @rule("ai.onnx.ml::CastMap")
-def cast_map(e: Emitter, x: Expr, *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1) -> Expr:
-    size = {} if map_form == "DENSE" else {"size": max_map}
-    if cast_to == "TO_STRING":
-        return ops.cast_map(x, None, **size)
-    kind = ir.DataType.FLOAT if cast_to == "TO_FLOAT" else ir.DataType.INT64
-    return ops.cast_map(x, dtype(kind), **size, device=e.device)
-
-
-@rule("ai.onnx.ml::ZipMap")
-def zip_map(
-    e: Emitter, x: Expr, *, classlabels_int64s: Sequence[int] = (), classlabels_strings: Sequence[str] = ()
-) -> Expr:
-    strings = np.array(list(classlabels_strings), object)
-    return ops.zip_map(x, e.constant(strings if len(strings) else np.array(classlabels_int64s, np.int64), "labels"))
+def cast_map(e: Emitter, x: Expr, p: CastMap) -> Expr:
+    if p.to == ir.DataType.STRING:
+        return ops.cast_map(x, None, **given(size=p.size))
+    return ops.cast_map(x, dtype(p.to), **given(size=p.size), device=e.device)
