@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -205,7 +204,7 @@ def _two_classes(e: Emitter, w: Words, scores: Expr, p: TreeClassifier) -> tuple
 def rules(w: Words) -> dict[str, Rule]:
     """The rules of a backend that says it so."""
     return {
-        "ai.onnx.ml::TreeEnsembleRegressor": partial(regressor, w),
-        "ai.onnx.ml::TreeEnsemble": partial(ensemble, w),
-        "ai.onnx.ml::TreeEnsembleClassifier": partial(classifier, w),
+        "ai.onnx.ml::TreeEnsembleRegressor": lambda e, x, p: regressor(w, e, x, p),
+        "ai.onnx.ml::TreeEnsemble": lambda e, x, p: ensemble(w, e, x, p),
+        "ai.onnx.ml::TreeEnsembleClassifier": lambda e, x, p: classifier(w, e, x, p),
     }
