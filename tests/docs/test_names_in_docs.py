@@ -33,8 +33,7 @@ def exists(path: str) -> bool:
 
 @cache
 def code(folder: str) -> str:
-    return "
-".join(path.read_text() for path in (ROOT / folder).rglob("*.py"))
+    return "\n".join(path.read_text() for path in (ROOT / folder).rglob("*.py"))
 
 
 def resolves(name: str) -> bool:
