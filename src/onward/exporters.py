@@ -103,6 +103,10 @@ def from_torch(
 
     Of training, with its `options`, `onward.training.from_torch` says more; the loss is `cross_entropy` and the
     optimizer `adamw` where only one of them is given. The module stays as it is.
+
+    >>> import onward, torch
+    >>> model = onward.from_torch(torch.nn.Linear(3, 2), torch.zeros(1, 3), input_names=["x"])
+    >>> model.save("linear.onnx")
     """
     if loss is not None or optimizer is not None:
         from onward.training.capture.torch import from_torch as captured
@@ -187,6 +191,10 @@ def from_keras(
     `trust` code in a file, and in modules beside it, is executed; without it such files are refused. Of `training`,
     with `labels` and `dense_gradients`, `onward.training.from_keras` says more. Unless `check` is false, the ONNX model
     is run beside the Keras model, and `VerificationError` is raised if they differ.
+
+    >>> import keras, onward
+    >>> net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    >>> onward.from_keras(net).save("dense.onnx")
     """
     from onward.frontends.keras.convert import converted, opened
 
@@ -227,6 +235,10 @@ def from_tensorflow(
     graph have the values of a `checkpoint`, where one is given. `trust` lets a file have ops that do more than compute,
     such as to write files; without it, such files are refused. Unless `check` is false, the model is run beside
     TensorFlow, and `VerificationError` is raised if they differ.
+
+    >>> import onward, tensorflow as tf
+    >>> model = onward.from_tensorflow(lambda x: tf.nn.relu(x) + 1, [tf.TensorSpec([None, 3], name="x")])
+    >>> model.save("function.onnx")
     """
     from onward.frontends.tensorflow.convert import converted
 
@@ -241,6 +253,11 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = N
 
     The opset is one that ONNX Runtime runs all of the model in, unless it is given. Unless `check` is false, the model
     is run beside the interpreter, and `VerificationError` is raised if they differ.
+
+    >>> import onward
+    >>> onward.to_tflite("examples/digits/digits.onnx", "lite.tflite").name
+    'lite.tflite'
+    >>> onward.from_tflite("lite.tflite").save("from_lite.onnx")
     """
     from onward.frontends.tflite.convert import converted
 
@@ -270,6 +287,11 @@ def from_sklearn(
     scikit-learn, and given in float32 where the sample is in float32. Unless `check` is false, the model is run on the
     sample, beside the estimator, and not handed over if it differs. `trust` lets the file of an estimator hold whatever
     it likes; without it, types that could do more than compute are refused.
+
+    >>> import numpy as np, onward
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]], np.float32)
+    >>> onward.from_sklearn(LogisticRegression().fit(rows, [0, 1, 1, 0]), rows).save("classifier.onnx")
     """
     from onward.frontends.sklearn.convert import converted
     from onward.verification.estimators import differing
@@ -289,6 +311,11 @@ def from_xgboost(
     codes. The output is `prediction`, that of `predict`; of a classifier there are `label` and `probabilities`. With
     `raw`, `prediction` are the margins. XGBoost computes in float32, to which rows of `dtype` float64 are rounded.
     Unless `check` is false, the model is run beside XGBoost, and `VerificationError` is raised if they differ.
+
+    >>> import numpy as np, onward, xgboost
+    >>> rows = np.arange(20, dtype=np.float32).reshape(10, 2)
+    >>> trees = xgboost.XGBRegressor(n_estimators=3).fit(rows, rows[:, 0])
+    >>> onward.from_xgboost(trees).save("xgboost.onnx")
     """
     from onward.frontends.boosting.xgboost import converted
 
@@ -308,6 +335,11 @@ def from_lightgbm(
     are the scores. LightGBM computes in float64; with `dtype` float32 the model computes in float32, and every row
     still takes the same way through the trees.
     Unless `check` is false, the model is run beside LightGBM, and `VerificationError` is raised if they differ.
+
+    >>> import lightgbm, numpy as np, onward
+    >>> rows = np.arange(200, dtype=np.float64).reshape(100, 2)
+    >>> trees = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(rows, rows[:, 0])
+    >>> onward.from_lightgbm(trees).save("lightgbm.onnx")
     """
     from onward.frontends.boosting.lightgbm import converted
 

@@ -109,7 +109,7 @@ def to_savedmodel(
     same data as the original; if they differ, `VerificationError` is raised and nothing is written.
 
     >>> import onward
-    >>> onward.to_savedmodel("examples/digits/digits.onnx", getfixture("tmp_path") / "digits").name
+    >>> onward.to_savedmodel("examples/digits/digits.onnx", "digits").name
     'digits'
     """
     moved: dict[str, Any] = {"inputs_nhwc": inputs_nhwc, "outputs_nhwc": outputs_nhwc}
@@ -136,7 +136,7 @@ def to_tflite(
     original; if they differ, `VerificationError` is raised and nothing is written.
 
     >>> import onward
-    >>> onward.to_tflite("examples/digits/digits.onnx", getfixture("tmp_path") / "digits.tflite").name
+    >>> onward.to_tflite("examples/digits/digits.onnx", "digits.tflite").name
     'digits.tflite'
     """
     moved: dict[str, Any] = {"inputs_nhwc": inputs_nhwc, "outputs_nhwc": outputs_nhwc}

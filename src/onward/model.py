@@ -118,6 +118,10 @@ def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto | Model) -> Mo
     meanwhile, but when it was written to, they are refused.
 
     Raises `InvalidModelError` with one line that names the problem. Nothing in the file is ever executed.
+
+    >>> import onward
+    >>> onward.load("examples/digits/digits.onnx").opset
+    {'': 20}
     """
     if isinstance(source, Model):
         return source

@@ -128,7 +128,7 @@ def convert(
     JSON file to write. `timeout`, in seconds, is for each step. `trust` lets code in files be executed.
 
     >>> import onward
-    >>> done = onward.convert("examples/digits/digits.onnx", to="torch", out=getfixture("tmp_path") / "digits")
+    >>> done = onward.convert("examples/digits/digits.onnx", to="torch", out="digits")
     >>> done.verdicts[0].status
     'verified'
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -47,7 +47,15 @@ def verify(
     reduce_to: str | os.PathLike[str] | None = None,
     progress: Progress = lambda words: None,
     trust: bool = False,
-    **options: Any,
+    dims: Mapping[str, int] | None = None,
+    seed: int = 0,
+    regimes: Sequence[str] = ("random", "zeros"),
+    hard: bool = False,
+    atol: float | None = None,
+    rtol: float | None = None,
+    isolate: bool = False,
+    timeout: float | None = None,
+    memory: int | None = None,
 ) -> Report:
     """Run `model` on `source`, run each of `against` on the same data, and compare.
 
@@ -59,14 +67,17 @@ def verify(
     and `reduce_to` is a folder for the smallest model that still differs. `trust` lets code in
     files, and beside them, be executed; without it such files are refused.
 
-    Further options: `dims` (sizes of dynamic dimensions by name), `seed`, `regimes` (`random`, `zeros`), `hard` (NaN,
-    infinities, denormals, an empty batch as well), `atol` and `rtol` (instead of the tolerance by noise), and
-    `isolate`, `timeout` in seconds, `memory` in bytes (each runner in a process of its own).
+    Generated data follows `dims` (sizes of dynamic dimensions by name), `seed` and `regimes`; with `hard` it holds NaN,
+    infinities, denormals and an empty batch as well. `atol` and `rtol` replace the tolerance by noise. `isolate` gives
+    each runner a process of its own, which `timeout`, in seconds, and `memory`, in bytes, may limit.
+
+    >>> import onward
+    >>> onward.verify("examples/digits/digits.onnx", "torch").status
+    'same'
     """
+    how = Options(dims, seed, tuple(regimes), hard, atol, rtol, isolate, timeout, memory)
     with trusting(trust):
-        return _verified(
-            model, _several(against), source, inputs, bisect, all_nodes, reduce_to, progress, Options(**options)
-        )
+        return _verified(model, _several(against), source, inputs, bisect, all_nodes, reduce_to, progress, how)
 
 
 def _verified(
