@@ -26,7 +26,9 @@ def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
     assert example.examples, f"onward.{name} has no example"
     report: list[str] = []
-    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=report.append).failed == 0, "".join(report)
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=report.append).failed == 0, "".join(
+        report
+    )
 
 
 def test_nothing_else_is_shown() -> None:
