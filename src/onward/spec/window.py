@@ -112,7 +112,7 @@ def transposed(
     output_shape: Sequence[int] | None,
 ) -> Transposed | None:
     """The window of a ConvTranspose node, or None where padding depends on a size not known yet."""
-    explicit = None if auto_pad.startswith("SAME") else pads
+    explicit = pads if auto_pad == "NOTSET" else None
     win = window(kernel, None, strides=strides, dilations=dilations, pads=explicit, auto_pad="NOTSET")
     rank = len(kernel)
     more = tuple(output_padding or (0,) * rank)

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.tensorflow.target import ops, tf
 from onward.spec.window import Window
-
-
-def spatial(e: Emitter, x: Expr) -> tuple[int | None, ...] | None:
-    """The sizes of the axes between batch and channels, as far as known."""
-    shape = e.shape(x)
-    return None if shape is None else shape[1:-1]
 
 
 def short(values: Sequence[int]) -> Any:

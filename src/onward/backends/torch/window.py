@@ -11,13 +11,8 @@ from onward.backends.emit import arguments
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.torch.target import F, dtype, ops
+from onward.spec.conv import Conv
 from onward.spec.window import Window
-
-
-def spatial(e: Emitter, x: Expr) -> tuple[int | None, ...] | None:
-    """The sizes of the axes after batch and channels, as far as known."""
-    shape = e.shape(x)
-    return None if shape is None else shape[2:]
 
 
 def short(values: Sequence[float]) -> Any:
@@ -40,6 +35,11 @@ def typed(e: Emitter, weight: Expr) -> dict[str, Any]:
 def pad_list(begin: Sequence[int], end: Sequence[int]) -> tuple[int, ...]:
     """Padding as `F.pad` wants it: last axis first."""
     return tuple(n for pair in reversed(list(zip(begin, end, strict=True))) for n in pair)
+
+
+def padding(p: Conv) -> Any:
+    """A convolution's padding, as helpers take it."""
+    return p.auto_pad.lower() if p.is_same else None if p.auto_pad == "VALID" else p.pads
 
 
 def padded(x: Expr, window: Window, value: float = 0.0, pool: bool = False) -> Expr:

@@ -17,8 +17,8 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from onward.graph.build import Builder, Tensor
+from onward.spec.conv import Conv
 from onward.spec.meaning import attributes
-from onward.spec.window import window
 from onward.training.autodiff.convolution import Convolution
 from onward.training.autodiff.windows import Ints, beginning, spatial
 
@@ -130,9 +130,8 @@ def _forward(op: Builder, node: ir.Node) -> bool:
     kernel = Ints(op, c.w.sizes[2:])
     if sizes.known is None or steps.known is None:
         return False
-    strides, dilations, pads = (c.attributes.get(key) for key in ("strides", "dilations", "pads"))
-    auto_pad = c.attributes.get("auto_pad", "NOTSET")
-    win = window(c.w.sizes[2:], sizes.known, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    win = Conv.of(node).window
+    assert win is not None
     form = Convolution(win, kernel, beginning(win, kernel, sizes, steps), 1, c.rank)
     whole = form.whole_batch(sizes, c.y, c.w)
     if whole is not None and form.is_few(c.y, whole):

@@ -15,6 +15,10 @@ def normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(len(shape) + sum(shape)).normal(size=shape)
 
 
+def between(*shape: int, low: float, high: float = 0.9) -> np.ndarray:
+    return np.random.default_rng(sum(shape) + 1).uniform(low, high, shape)
+
+
 CONVOLUTIONS: dict[str, tuple[Shape, Shape, dict[str, Any]]] = {
     "one axis": ((2, 2, 5), (3, 2, 3), {}),
     "three axes": ((1, 1, 3, 3, 4), (2, 1, 2, 2, 2), {"strides": [1, 2, 1]}),
@@ -114,3 +118,31 @@ def test_conv_transpose_with_bias() -> None:
 def test_col2im(shape: Shape, image: list[int], block: list[int], attributes: dict[str, Any]) -> None:
     inputs = {"x": normal(*shape), "image": np.asarray(image), "block": np.asarray(block)}
     check_op("Col2Im", inputs, **attributes)
+
+
+DEFORMED: dict[str, tuple[Shape, Shape, int, dict[str, Any]]] = {
+    "plain": ((1, 1, 3, 4), (1, 1, 2, 2), 1, {}),
+    "pads and strides": ((1, 1, 4, 4), (2, 1, 2, 2), 1, {"pads": [1, 0, 1, 1], "strides": [2, 2]}),
+    "groups": ((2, 4, 2, 3), (2, 2, 2, 2), 2, {"group": 2, "offset_group": 2}),
+    "dilations": ((1, 2, 4, 3), (1, 2, 2, 2), 1, {"dilations": [2, 1]}),
+}
+
+
+@pytest.mark.parametrize("name", DEFORMED)
+@pytest.mark.parametrize("masked", [True, False])
+def test_deform_conv(name: str, masked: bool) -> None:
+    x, w, groups, attributes = DEFORMED[name]
+    strides, pads, dilations = (
+        attributes.get(k, d) for k, d in (("strides", [1, 1]), ("pads", [0] * 4), ("dilations", [1, 1]))
+    )
+    steps = [(x[2 + i] + pads[i] + pads[2 + i] - (w[2 + i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(2)]
+    taps = w[2] * w[3]
+    inputs = {
+        "x": normal(*x),
+        "w": normal(*w),
+        "offset": between(x[0], groups * 2 * taps, *steps, low=0.1, high=0.8),
+        "bias": normal(w[0]),
+    }
+    if masked:
+        inputs["mask"] = between(x[0], groups * taps, *steps, low=0.2)
+    check_op("DeformConv", inputs, second=masked, kernel_shape=[2, 2], **attributes)

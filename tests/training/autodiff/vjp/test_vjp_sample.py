@@ -1,12 +1,8 @@
 """Gradients of reading images between their elements."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from gradient_checks import check_model, check_op, single
-
-Shape = tuple[int, ...]
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -47,34 +43,6 @@ def test_affine_grid(size: list[int], align: int) -> None:
     axes = len(size) - 2
     inputs = {"theta": normal(size[0], axes, axes + 1), "size": np.asarray(size)}
     check_op("AffineGrid", inputs, align_corners=align)
-
-
-DEFORMED: dict[str, tuple[Shape, Shape, int, dict[str, Any]]] = {
-    "plain": ((1, 1, 3, 4), (1, 1, 2, 2), 1, {}),
-    "pads and strides": ((1, 1, 4, 4), (2, 1, 2, 2), 1, {"pads": [1, 0, 1, 1], "strides": [2, 2]}),
-    "groups": ((2, 4, 2, 3), (2, 2, 2, 2), 2, {"group": 2, "offset_group": 2}),
-    "dilations": ((1, 2, 4, 3), (1, 2, 2, 2), 1, {"dilations": [2, 1]}),
-}
-
-
-@pytest.mark.parametrize("name", DEFORMED)
-@pytest.mark.parametrize("masked", [True, False])
-def test_deform_conv(name: str, masked: bool) -> None:
-    x, w, groups, attributes = DEFORMED[name]
-    strides, pads, dilations = (
-        attributes.get(k, d) for k, d in (("strides", [1, 1]), ("pads", [0] * 4), ("dilations", [1, 1]))
-    )
-    steps = [(x[2 + i] + pads[i] + pads[2 + i] - (w[2 + i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(2)]
-    taps = w[2] * w[3]
-    inputs = {
-        "x": normal(*x),
-        "w": normal(*w),
-        "offset": between(x[0], groups * 2 * taps, *steps, low=0.1, high=0.8),
-        "bias": normal(w[0]),
-    }
-    if masked:
-        inputs["mask"] = between(x[0], groups * taps, *steps, low=0.2)
-    check_op("DeformConv", inputs, second=masked, kernel_shape=[2, 2], **attributes)
 
 
 ROIS = np.asarray([[0.3, 0.4, 3.3, 2.6], [1.1, 0.2, 2.9, 3.1], [-0.9, 0.7, 2.2, 5.3]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,32 +13,21 @@ from onward.backends.emit.weights import Part
 from onward.backends.keras.target import applied, made, owning, owns, rule
 from onward.backends.keras.window import zero_padded
 from onward.backends.tensorflow.rules.conv import depthwise_filters
-from onward.backends.tensorflow.window import is_same, short, spatial
-from onward.spec.window import window
+from onward.backends.tensorflow.window import is_same, short
+from onward.spec.conv import Conv, ConvTranspose
 
-Ints = Sequence[int]
+
+def _has_channels(e: Emitter, x: Expr) -> bool:
+    """Whether the number of channels is known."""
+    return (e.shape(x) or (None,))[-1] is not None
 
 
 @rule("onward.nhwc::Conv")
-def conv(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr | None:
-    b, weight, shape = without_zeros(e, b), e.const(w), e.shape(x)
-    if weight is None or not owns(e, w, b) or shape is None or shape[-1] is None or weight.ndim > 5:
+def conv(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: Conv) -> Expr | None:
+    b, weight, win = without_zeros(e, b), e.const(w), p.window
+    if weight is None or win is None or not owns(e, w, b) or not _has_channels(e, x) or weight.ndim > 5:
         return None
-    sizes = spatial(e, x)
-    win = window(weight.shape[2:], sizes, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
-    rank, dilated, strided = len(win.kernel), set(win.dilations) != {1}, set(win.strides) != {1}
+    rank, group, dilated, strided = len(win.kernel), p.group, set(win.dilations) != {1}, set(win.strides) != {1}
     same = is_same(win)
     if (dilated and strided) or (not same and (win.begin is None or win.end is None or min(win.begin + win.end) < 0)):
         return None
@@ -65,27 +53,12 @@ def conv(
 
 
 @rule("onward.nhwc::ConvTranspose")
-def conv_transpose(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    output_padding: Ints | None = None,
-    output_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr | None:
-    b, weight, shape = without_zeros(e, b), e.const(w), e.shape(x)
-    if weight is None or not owns(e, w, b) or shape is None or shape[-1] is None or group > 1 or weight.ndim > 5:
+def conv_transpose(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: ConvTranspose) -> Expr | None:
+    b, weight, win = without_zeros(e, b), e.const(w), p.window
+    if weight is None or win is None or not owns(e, w, b) or not _has_channels(e, x) or p.group > 1 or weight.ndim > 5:
         return None
-    if output_shape or any(output_padding or ()) or auto_pad not in ("NOTSET", "VALID"):
+    if p.output_shape or any(p.output_padding or ()) or p.is_same:
         return None
-    win = window(weight.shape[2:], None, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     rank, begin = len(win.kernel), win.begin
     surplus = [k - s for k, s in zip(win.kernel, win.strides, strict=True)]
     same = win.symmetric and begin is not None and surplus == [2 * n for n in begin]

@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from onward.backends.emit.arguments import options
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import without_zeros
 from onward.backends.emit.weights import Array
+from onward.backends.shared.conv import lists
 from onward.backends.tensorflow.layer_weights import Arrangement, owned
 from onward.backends.tensorflow.target import ops, rule, tf
-from onward.backends.tensorflow.window import is_same, pad_pairs, padded, short, spatial
-from onward.spec.window import Window, window
-
-Ints = Sequence[int]
+from onward.backends.tensorflow.window import is_same, pad_pairs, padded, short
+from onward.spec.conv import Conv, ConvTranspose, DeformConv, Strided
+from onward.spec.window import Window
 
 
 @rule("onward.nhwc::Conv")
-def conv(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr:
+def conv(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: Conv) -> Expr:
     b = without_zeros(e, b)
-    shape = e.shape(w)
-    sizes = list(kernel_shape or (shape or ())[2:])
-    kernel = [n for n in sizes if n is not None]
-    if not kernel or len(kernel) < len(sizes):
-        given = {"auto_pad": auto_pad, "dilations": dilations, "group": group, "pads": pads, "strides": strides}
+    win, group = p.window, p.group
+    if win is None or not p.kernel_shape:
+        given = {"auto_pad": p.auto_pad, "dilations": p.dilations, "group": group, "pads": p.pads, "strides": p.strides}
         y = ops.conv_of_unknown_kernel(x, w, **{k: v for k, v in given.items() if v not in (None, "NOTSET", 1)})
         return y if b is None else y + b
-    win = window(kernel, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
-    return _convolution(e, x, w, b, win, group, auto_pad == "SAME_UPPER")
-
-
-def _convolution(e: Emitter, x: Expr, w: Expr, b: Expr | None, win: Window, group: int, upper: bool) -> Expr:
     rank, shape = len(win.kernel), e.shape(w)
     padding: Any = "VALID"
     if is_same(win):
@@ -95,84 +76,35 @@ def depthwise_filters(weight: Array, group: int) -> Array:
 
 
 @rule("onward.nhwc::ConvTranspose")
-def conv_transpose(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    output_padding: Ints | None = None,
-    output_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr:
+def conv_transpose(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: ConvTranspose) -> Expr:
     b = without_zeros(e, b)
     rank = (e.rank(x) or 4) - 2
     weight, b = filters(e, w, b, rank)
-    arguments = _lists(
-        strides=strides,
-        pads=pads if auto_pad == "NOTSET" else None,
-        dilations=dilations,
-        output_padding=output_padding,
-        output_shape=output_shape,
+    pads = p.pads if p.auto_pad == "NOTSET" else None
+    arguments = options(
+        **lists(e, strides=p.strides, pads=pads, dilations=p.dilations, output_padding=p.output_padding),
+        output_shape=list(p.output_shape) if p.output_shape else None,
+        groups=p.group > 1 and p.group,
+        auto_pad=p.is_same and p.auto_pad,
     )
-    if group > 1:
-        arguments["groups"] = group
-    if auto_pad not in ("NOTSET", "VALID"):
-        arguments["auto_pad"] = auto_pad
     y = ops.conv_transpose(x, weight, **arguments)
     return y if b is None else y + b
 
 
-def _unsaid(name: str) -> int | None:
-    return {"strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}.get(name)
-
-
 @rule("onward.nhwc::DeformConv")
 def deform_conv(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    offset: Expr,
-    b: Expr | None = None,
-    mask: Expr | None = None,
-    *,
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    offset_group: int = 1,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    e: Emitter, x: Expr, w: Expr, offset: Expr, b: Expr | None = None, mask: Expr | None = None, *, p: DeformConv
 ) -> Expr:
     rank = e.rank(w)
     assert rank is not None
-    given: dict[str, Any] = {} if mask is None else {"mask": mask}
-    given |= _lists(strides=strides, pads=pads, dilations=dilations)
-    given |= {k: n for k, n in {"groups": group, "offset_groups": offset_group}.items() if n != 1}
+    given = options(mask=mask) | lists(e, strides=p.strides, pads=p.pads, dilations=p.dilations)
+    given |= {k: n for k, n in {"groups": p.group, "offset_groups": p.offset_group}.items() if n != 1}
     weight, b = filters(e, w, without_zeros(e, b), rank - 2)
     y = ops.deform_conv(x, weight, offset, **given)
     return y if b is None else y + b
 
 
 @rule("Col2Im")
-def col2im(
-    e: Emitter,
-    x: Expr,
-    image_shape: Expr,
-    block_shape: Expr,
-    *,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr:
-    given = _lists(strides=strides, pads=pads, dilations=dilations)
+def col2im(e: Emitter, x: Expr, image_shape: Expr, block_shape: Expr, p: Strided) -> Expr:
+    given = lists(e, strides=p.strides, pads=p.pads, dilations=p.dilations)
     return ops.col2im(x, e.numbers(image_shape), e.numbers(block_shape), **given)
-
-
-def _lists(**given: Ints | None) -> dict[str, Any]:
-    """Those of the helpers' arguments that say something."""
-    return {k: list(v) for k, v in given.items() if v and set(v) != {_unsaid(k)}}

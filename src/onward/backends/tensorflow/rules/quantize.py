@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.arguments import given
-from onward.backends.emit.emitter import Arg, Emitter, Unpack
+from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Binary, Expr
-from onward.backends.emit.facts import is_exact_in_single, is_zero, offset
+from onward.backends.emit.facts import is_zero
+from onward.backends.shared import quantize as shared
+from onward.backends.shared.conv import lists
 from onward.backends.tensorflow.rules.cast import small_float
-from onward.backends.tensorflow.target import dtype, ops, rule, tf
+from onward.backends.tensorflow.target import TARGET, dtype, ops, rule, tf
 from onward.spec.cast import INTEGER_RANGES, SMALL_FLOATS
+from onward.spec.conv import Conv
 
 _D = ir.DataType
-Ints = Sequence[int]
+
+TARGET.rules.take(shared.RULES)
 
 
 @rule("QuantizeLinear")
@@ -103,64 +104,14 @@ def fake_quantize(e: Emitter, x: Expr, *, low: float, high: float) -> Expr:
     return tf.quantization.fake_quant_with_min_max_args(x, low, high)
 
 
-@rule("DynamicQuantizeLinear")
-def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:
-    return Unpack(ops.dynamic_quantize(x))
-
-
-@rule("MatMulInteger")
-def integer_matmul(
-    e: Emitter, a: Expr, b: Expr, a_zero_point: Expr | None = None, b_zero_point: Expr | None = None
-) -> Expr:
-    rows = offset(e, a_zero_point)
-    if isinstance(rows, Arg) and e.rank(rows) != 0 and e.shape(rows) != (1,):
-        rows = ops.per_row(a_zero_point)
-    keywords = given(a_zero_point=rows, b_zero_point=offset(e, b_zero_point))
-    size = (e.shape(b) or (None,))[-2:][0]
-    return ops.quantized_matmul(a, b, **keywords, **_width(e, a, a_zero_point, b, b_zero_point, (-2,), size))
-
-
-@rule("ConvInteger")
-def integer_conv_first(e: Emitter, *inputs: Expr, **attributes: Any) -> Expr:
-    """Only where not even the rank was known when the layout was chosen."""
-    return ops.channels_first(integer_conv(e, *inputs, turn=True, **attributes))
-
-
-@rule("onward.nhwc::ConvInteger")
+@rule("ConvInteger", "onward.nhwc::ConvInteger")
 def integer_conv(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    x_zero_point: Expr | None = None,
-    w_zero_point: Expr | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-    turn: bool = False,
+    e: Emitter, x: Expr, w: Expr, x_zero_point: Expr | None = None, w_zero_point: Expr | None = None, *, p: Conv
 ) -> Expr:
-    shape = e.shape(w)
-    sizes = None if shape is None or None in shape[1:] else [n for n in shape[1:] if n is not None]
-    axes = tuple(range(1, len(shape or ())))
-    return ops.quantized_conv(
-        ops.channels_last(x) if turn else x,
-        w,
-        **given(
-            x_zero_point=offset(e, x_zero_point),
-            w_zero_point=offset(e, w_zero_point),
-            strides=list(strides) if strides and set(strides) != {1} else None,
-            pads=list(pads) if pads and set(pads) != {0} else None,
-            dilations=list(dilations) if dilations and set(dilations) != {1} else None,
-            group=None if group == 1 else group,
-            auto_pad=None if auto_pad == "NOTSET" else auto_pad,
-        ),
-        **_width(e, x, x_zero_point, w, w_zero_point, axes, None if sizes is None else math.prod(sizes)),
-    )
-
-
-def _width(e: Emitter, *operands: Any) -> dict[str, Any]:
-    """The float dtype in which the sums are exact: single precision where that is certain, else the default, double."""
-    return {"dtype": tf.float32} if is_exact_in_single(e, *operands) else {}
+    """Channels are first only where not even the rank was known when the layout was chosen."""
+    window = lists(e, strides=p.strides, pads=p.pads, dilations=p.dilations)
+    window |= {k: v for k, v in {"group": p.group, "auto_pad": p.auto_pad}.items() if v not in (1, "NOTSET")}
+    is_first = not e.node.domain
+    image = ops.channels_last(x) if is_first else x
+    y = shared.integer_conv(e, image, x, w, x_zero_point, w_zero_point, **window)
+    return ops.channels_first(y) if is_first else y

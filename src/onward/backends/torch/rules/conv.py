@@ -2,174 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import without_zeros
+from onward.backends.shared.conv import lists
 from onward.backends.torch.target import F, nn, ops, rule
-from onward.backends.torch.window import options, padded, short, spatial, typed
-from onward.spec.window import Transposed, transposed, window
-
-Ints = Sequence[int]
+from onward.backends.torch.window import options, padded, padding, short, typed
+from onward.spec.conv import Conv, ConvTranspose, DeformConv, Strided
+from onward.spec.window import Transposed
 
 
 @rule("Conv")
-def conv(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr:
+def conv(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: Conv) -> Expr:
     b = without_zeros(e, b)
-    kernel = _kernel(e, x, w, kernel_shape, needed=auto_pad.startswith("SAME"))
-    if kernel is None or len(kernel) > 3:
-        padding = auto_pad.lower() if auto_pad.startswith("SAME") else None if auto_pad == "VALID" else pads
-        given = _lists(stride=strides, dilation=dilations)
-        return ops.conv_nd(x, w, b, **given, **options(padding=padding, groups=group))
-    win = window(kernel, spatial(e, x), strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
+    win = p.window
+    if win is None or len(win.kernel) > 3 or (p.is_same and not p.kernel_shape):
+        given = lists(e, stride=p.strides, dilation=p.dilations)
+        return ops.conv_nd(x, w, b, **given, **options(padding=padding(p), groups=p.group))
     if not win.symmetric:
         x = padded(x, win)
     arguments = options(
         stride=short(win.strides),
         padding=short(win.begin) if win.begin and win.symmetric else 0,
         dilation=short(win.dilations),
-        groups=group,
+        groups=p.group,
     )
-    return _layer(e, "Conv", x, w, b, len(kernel), group, arguments)
+    return _layer(e, "Conv", x, w, b, len(win.kernel), p.group, arguments)
 
 
 @rule("ConvTranspose")
-def conv_transpose(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    b: Expr | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    output_padding: Ints | None = None,
-    output_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr:
+def conv_transpose(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: ConvTranspose) -> Expr:
     b = without_zeros(e, b)
-    kernel = _kernel(e, x, w, kernel_shape, needed=bool(output_shape) or auto_pad.startswith("SAME"))
-    spec = None
-    if kernel is not None and len(kernel) <= 3:
-        spec = transposed(
-            kernel,
-            spatial(e, x),
-            strides=strides,
-            dilations=dilations,
-            pads=pads,
-            auto_pad=auto_pad,
-            output_padding=output_padding,
-            output_shape=output_shape,
-        )
-    if spec is None or not _expressible(spec):
+    cut = p.cut
+    if cut is None or len(cut.begin) > 3 or not _expressible(cut):
         return ops.conv_transpose_nd(
             x,
             w,
             b,
             **options(
-                stride=strides,
-                pads=pads,
-                dilation=dilations,
-                groups=group,
-                output_padding=output_padding,
-                output_shape=output_shape,
-                auto_pad=None if auto_pad == "NOTSET" else auto_pad,
+                stride=p.strides,
+                pads=p.pads,
+                dilation=p.dilations,
+                groups=p.group,
+                output_padding=p.output_padding,
+                output_shape=p.output_shape,
+                auto_pad=None if p.auto_pad == "NOTSET" else p.auto_pad,
             ),
         )
-    extra = spec.extra
     arguments = options(
-        stride=short(spec.window.strides),
-        padding=short(spec.begin),
-        output_padding=short([max(n, 0) for n in extra]),
-        groups=group,
-        dilation=short(spec.window.dilations),
+        stride=short(cut.window.strides),
+        padding=short(cut.begin),
+        output_padding=short([max(n, 0) for n in cut.extra]),
+        groups=p.group,
+        dilation=short(cut.window.dilations),
     )
-    y = _layer(e, "ConvTranspose", x, w, b, len(spec.begin), group, arguments)
-    if min(extra) < 0:
-        return y[(..., *(slice(None, min(n, 0) or None) for n in extra))]
+    y = _layer(e, "ConvTranspose", x, w, b, len(cut.begin), p.group, arguments)
+    if min(cut.extra) < 0:
+        return y[(..., *(slice(None, min(n, 0) or None) for n in cut.extra))]
     return y
 
 
 @rule("DeformConv")
 def deform_conv(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    offset: Expr,
-    b: Expr | None = None,
-    mask: Expr | None = None,
-    *,
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    offset_group: int = 1,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    e: Emitter, x: Expr, w: Expr, offset: Expr, b: Expr | None = None, mask: Expr | None = None, *, p: DeformConv
 ) -> Expr:
-    given = _lists(stride=strides, pads=pads, dilation=dilations)
-    more = options(groups=group, offset_groups=None if offset_group == 1 else offset_group)
+    given = lists(e, stride=p.strides, pads=p.pads, dilation=p.dilations)
+    more = options(groups=p.group, offset_groups=None if p.offset_group == 1 else p.offset_group)
     return ops.deform_conv(x, w, offset, **options(bias=b, mask=mask), **given, **more)
 
 
 @rule("Col2Im")
-def col2im(
-    e: Emitter,
-    x: Expr,
-    image_shape: Expr,
-    block_shape: Expr,
-    *,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> Expr:
+def col2im(e: Emitter, x: Expr, image_shape: Expr, block_shape: Expr, p: Strided) -> Expr:
     image, block = e.numbers(image_shape), e.numbers(block_shape)
     rank = len(block) if isinstance(block, list) else 0
-    even = not pads or list(pads[:rank]) == list(pads[rank:])
+    pads = p.pads or ()
+    even = pads[:rank] == pads[rank:]
     if rank != 2 or not isinstance(image, list) or not even:
-        return ops.col2im(x, image, block, **_lists(stride=strides, pads=pads, dilation=dilations))
-    given = {k: short(v) for k, v in _lists(dilation=dilations, padding=(pads or ())[:2], stride=strides).items()}
-    return F.fold(x, tuple(image), tuple(block), **given)
+        return ops.col2im(x, image, block, **lists(e, stride=p.strides, pads=p.pads, dilation=p.dilations))
+    given = lists(e, dilation=p.dilations, padding=pads[:2], stride=p.strides)
+    return F.fold(x, tuple(image), tuple(block), **{k: short(v) for k, v in given.items()})
 
 
-def _lists(**given: Ints | None) -> dict[str, Any]:
-    """Those of the helpers' arguments that say something."""
-    return {k: tuple(v) for k, v in given.items() if v and set(v) != {0 if k in ("pads", "padding") else 1}}
-
-
-def _expressible(spec: Transposed) -> bool:
+def _expressible(cut: Transposed) -> bool:
     """PyTorch takes no negative padding, and an output padding below the stride or the dilation only."""
-    limits = map(max, spec.window.strides, spec.window.dilations)
-    return min(spec.begin) >= 0 and all(n < limit for n, limit in zip(spec.extra, limits, strict=True))
-
-
-def _kernel(e: Emitter, x: Expr, w: Expr, given: Ints | None, needed: bool) -> tuple[int, ...] | None:
-    """The kernel's sizes; zeros where unknown and not `needed`; None where not even the rank is known."""
-    if given:
-        return tuple(given)
-    shape = e.shape(w)
-    sizes = None if shape is None else shape[2:]
-    if sizes is not None and None not in sizes:
-        return tuple(n for n in sizes if n is not None)
-    if needed:
-        return None
-    rank = e.rank(w) or e.rank(x)
-    return None if rank is None else (0,) * (rank - 2)
+    limits = map(max, cut.window.strides, cut.window.dilations)
+    return min(cut.begin) >= 0 and all(n < limit for n, limit in zip(cut.extra, limits, strict=True))
 
 
 def _layer(

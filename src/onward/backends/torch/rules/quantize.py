@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Arg, Emitter, Unpack
+from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Binary, Expr
-from onward.backends.emit.facts import is_exact_in_single, is_zero, offset
+from onward.backends.emit.facts import is_zero
+from onward.backends.shared import quantize as shared
+from onward.backends.shared.conv import lists
 from onward.backends.torch.dtypes import FLOAT8
 from onward.backends.torch.rules.cast import small_float
-from onward.backends.torch.target import dtype, ops, rule, torch
-from onward.backends.torch.window import options
+from onward.backends.torch.target import TARGET, dtype, ops, rule, torch
+from onward.backends.torch.window import options, padding
 from onward.spec.cast import INTEGER_RANGES, SMALL_FLOATS
+from onward.spec.conv import Conv
 
 _D = ir.DataType
-Ints = Sequence[int]
+
+TARGET.rules.take(shared.RULES)
 
 
 @rule("QuantizeLinear")
@@ -98,64 +100,9 @@ def spread(e: Emitter, x: Expr, parameter: Any, axis: int, block_size: int = 0) 
     return parameter.reshape(-1, *[1] * after) if after else parameter
 
 
-@rule("DynamicQuantizeLinear")
-def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:
-    return Unpack(ops.dynamic_quantize(x))
-
-
-@rule("MatMulInteger")
-def integer_matmul(
-    e: Emitter, a: Expr, b: Expr, a_zero_point: Expr | None = None, b_zero_point: Expr | None = None
-) -> Expr:
-    rows = offset(e, a_zero_point)
-    if isinstance(rows, Arg) and e.rank(rows) != 0 and e.shape(rows) != (1,):
-        rows = ops.per_row(a_zero_point)
-    given = options(a_zero_point=rows, b_zero_point=offset(e, b_zero_point))
-    size = (e.shape(b) or (None,))[-2:][0]
-    return ops.quantized_matmul(a, b, **given, **_width(e, a, a_zero_point, b, b_zero_point, (-2,), size))
-
-
 @rule("ConvInteger")
 def integer_conv(
-    e: Emitter,
-    x: Expr,
-    w: Expr,
-    x_zero_point: Expr | None = None,
-    w_zero_point: Expr | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    e: Emitter, x: Expr, w: Expr, x_zero_point: Expr | None = None, w_zero_point: Expr | None = None, *, p: Conv
 ) -> Expr:
-    padding = auto_pad.lower() if auto_pad.startswith("SAME") else None if auto_pad == "VALID" else pads
-    shape = e.shape(w)
-    sizes = None if shape is None or None in shape[1:] else [n for n in shape[1:] if n is not None]
-    return ops.quantized_conv(
-        x,
-        w,
-        **options(
-            x_zero_point=offset(e, x_zero_point),
-            w_zero_point=offset(e, w_zero_point),
-            stride=strides if strides and set(strides) != {1} else None,
-            padding=padding if padding and set(padding) != {0} else None,
-            dilation=dilations if dilations and set(dilations) != {1} else None,
-            groups=group,
-        ),
-        **_width(
-            e,
-            x,
-            x_zero_point,
-            w,
-            w_zero_point,
-            tuple(range(1, len(shape or ()))),
-            None if sizes is None else math.prod(sizes),
-        ),
-    )
-
-
-def _width(e: Emitter, *operands: Any) -> dict[str, Any]:
-    """The float dtype in which the sums are exact: single precision where that is certain, else the default, double."""
-    return {"dtype": torch.float32} if is_exact_in_single(e, *operands) else {}
+    window = lists(e, stride=p.strides, padding=padding(p), dilation=p.dilations)
+    return shared.integer_conv(e, x, x, w, x_zero_point, w_zero_point, **window, **options(groups=p.group))

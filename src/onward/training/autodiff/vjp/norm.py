@@ -12,7 +12,6 @@ from onward.graph.build import Tensor
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
-from onward.training.autodiff.vjp.conv import channel_sum
 
 
 @vjp("BatchNormalization")
@@ -253,6 +252,14 @@ def inverse_root(x: Tensor, epsilon: float) -> Tensor:
 def column(statistic: Tensor, x: Tensor) -> Tensor:
     """One value a channel, to be combined with `x`, whose axis 1 holds the channels."""
     return statistic.op.Reshape(statistic, statistic.op.ints([-1, *[1] * (rank_of(x) - 2)]))
+
+
+def channel_sum(x: Tensor) -> Tensor:
+    """The sums of all axes but the second: over the places first, which is where most of the numbers are."""
+    assert x.rank is not None
+    op = x.op
+    places = op.sum(x, range(2, x.rank), keepdims=False) if x.rank > 2 else x
+    return op.sum(places, [0], keepdims=False)
 
 
 def count_of(x: Tensor, axes: Sequence[int]) -> Tensor:

@@ -7,13 +7,13 @@ get none: they are settings, not weights.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
 from onward.graph.build import Tensor
+from onward.spec.conv import Conv
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
 from onward.training.autodiff.vjp.conv import conv
@@ -135,10 +135,11 @@ def conv_integer(
     w: Tensor,
     x_zero: Tensor | None = None,
     w_zero: Tensor | None = None,
-    **attributes: Any,
+    *,
+    p: Conv,
 ) -> Gradients:
     trailing = (w.rank or 1) - 1
-    return conv(c, g, _levels(x, x_zero, 0), _levels(w, w_zero, trailing), **attributes)
+    return conv(c, g, _levels(x, x_zero, 0), _levels(w, w_zero, trailing), p=p)
 
 
 def _unclipped(c: Context, g: Tensor) -> Tensor:
@@ -192,8 +193,8 @@ def qlinear_conv(
     w_zero: Tensor,
     y_scale: Tensor,
     *_: Tensor,
-    **attributes: Any,
+    p: Conv,
 ) -> Gradients:
     image, kernel = _stands_for(x, x_scale, x_zero, 1), _stands_for(w, w_scale, w_zero, 0)
-    found = conv(c, _over(_unclipped(c, g), _step(c, c.y, y_scale, c.y.dtype, 1)), image, kernel, **attributes)
+    found = conv(c, _over(_unclipped(c, g), _step(c, c.y, y_scale, c.y.dtype, 1)), image, kernel, p=p)
     return _of_both(c, found, (x, x_scale, 1), (w, w_scale, 0))

@@ -6,7 +6,6 @@ Such an op is written once more as arithmetic on gathered elements, and that is 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,10 +14,8 @@ import onnx_ir as ir
 from onward.graph.build import Tensor
 from onward.training.autodiff.reverse import Context, several_gradients
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
-from onward.training.autodiff.vjp.conv import channel_sum
 from onward.training.autodiff.vjp.norm import rank_of
 
-List = Sequence[int] | None
 INT64 = ir.DataType.INT64
 
 
@@ -45,7 +42,7 @@ def grid_sample(
         flat = op.Reshape(places, op.ints([0, -1, axes]))
         coordinates = []
         for axis, size in enumerate(sizes):
-            at = _pick(flat, axes - 1 - axis, 2)
+            at = picked(flat, axes - 1 - axis, 2)
             at = (at + 1) * ((size - 1) * 0.5) if align_corners else ((at + 1) * size - 1) * 0.5
             coordinates.append(at)
         if mode == "cubic":
@@ -54,7 +51,7 @@ def grid_sample(
             moved = [
                 _into_range(at, n, padding_mode, bool(align_corners)) for at, n in zip(coordinates, sizes, strict=True)
             ]
-            read = _nearest if mode == "nearest" else _linear
+            read = _nearest if mode == "nearest" else read_between
             found = read(image, moved, sizes)
         return op.reshape_like(found, c.y)
 
@@ -84,7 +81,7 @@ def _into_range(at: Tensor, size: Tensor, padding: str, align_corners: bool) -> 
     return op.Min(op.Max(at, op.like(0, at)), size - 1)
 
 
-def _linear(image: Tensor, coordinates: Sequence[Tensor], sizes: Sequence[Tensor]) -> Tensor:
+def read_between(image: Tensor, coordinates: Sequence[Tensor], sizes: Sequence[Tensor]) -> Tensor:
     """[batch, channels, places]: the elements around each place, weighted by how near they are; zero outside."""
     op = image.op
     lows = [op.Floor(at) for at in coordinates]
@@ -154,7 +151,7 @@ def _read(
         index = at if index is None else index * size.cast(INT64) + at
     assert index is not None and inside is not None
     plane = op.ReduceProd(op.Shape(image, start=2), keepdims=0)
-    first = _range(op.Squeeze(op.Shape(image, end=1), op.ints([0]))) * plane
+    first = numbers_to(op.Squeeze(op.Shape(image, end=1), op.ints([0]))) * plane
     elements = op.Gather(rows, index + op.Unsqueeze(first, op.ints([1])), axis=0)
     weight = inside.cast(image.dtype)
     for each in weights:
@@ -169,78 +166,28 @@ def affine_grid(c: Context, g: Tensor, theta: Tensor, size: Tensor, *, align_cor
     matrix, axes = op.Shape(theta, start=1), op.Shape(theta, start=1, end=2)
     identity = op.Unsqueeze(op.EyeLike(op.ConstantOfShape(matrix), dtype=int(theta.dtype)), op.ints([0]))
     single = op.Concat(op.ints([1]), op.Slice(size, op.ints([1]), op.ints([5])), axis=0)
-    places = op.Reshape(op.AffineGrid(identity, single, align_corners=align_corners), _shape(-1, axes))
+    places = op.Reshape(op.AffineGrid(identity, single, align_corners=align_corners), shape_list(-1, axes))
     padded = op.Pad(places, op.ints([0, 0, 0, 1]), op.like(1, places))
-    rows = op.Reshape(g, _shape(op.Shape(theta, end=1), -1, axes))
+    rows = op.Reshape(g, shape_list(op.Shape(theta, end=1), -1, axes))
     return op.Transpose(rows, perm=[0, 2, 1]) @ padded
 
 
-@vjp("DeformConv")
-def deform_conv(
-    c: Context,
-    g: Tensor,
-    x: Tensor,
-    w: Tensor,
-    offset: Tensor,
-    bias: Tensor | None = None,
-    mask: Tensor | None = None,
-    *,
-    group: int,
-    offset_group: int,
-    dilations: List = None,
-    kernel_shape: List = None,
-    pads: List = None,
-    strides: List = None,
-) -> Gradients:
-    op, axes = c.op, rank_of(x) - 2
-    given = kernel_shape or [d for d in (w.dims or [])[2:] if isinstance(d, int)]
-    if len(given) != axes:
-        raise c.refuse("the sizes of the kernel are not known")
-    kernel, taps = list(given), math.prod(given)
-    steps, jumps, begin = strides or [1] * axes, dilations or [1] * axes, pads or [0] * axes
-
-    def definition(image: Tensor, weights: Tensor, moves: Tensor, *masks: Tensor) -> Tensor:
-        sizes, counts = op.Shape(image, start=2), op.Shape(moves, start=2)
-        every = op.Reshape(moves, op.ints([0, offset_group, taps, axes, -1]))
-        coordinates = []
-        for axis in range(axes):
-            tail = [1] * (axes - 1 - axis)
-            tap = np.broadcast_to(np.arange(kernel[axis]).reshape(-1, *tail) * jumps[axis], kernel) - begin[axis]
-            start = op.Reshape(_range(_pick(counts, axis)) * steps[axis], op.ints([-1, *tail]))
-            start = op.Reshape(op.Expand(start, counts), op.ints([1, -1])) + op.constant(tap.reshape(-1, 1))
-            at = op.Gather(every, op.index(axis), axis=3) + start.cast(moves.dtype)
-            coordinates.append(op.Reshape(at, _shape(-1, _times(taps, counts))))
-        channels = op.Div(op.Shape(image, start=1, end=2), op.ints([offset_group]))
-        planes = op.Reshape(image, _shape(-1, channels, sizes))
-        values = _linear(planes, coordinates, [size_of(image, 2 + axis) for axis in range(axes)])
-        if masks:
-            spread = op.Reshape(masks[0], op.ints([0, offset_group, 1, taps, -1]))
-            values = op.Reshape(values, _shape(op.Shape(image, end=1), offset_group, channels, taps, -1)) * spread
-        columns = op.Reshape(values, _shape(op.Shape(image, end=1), group, -1, _times(1, counts)))
-        matrix = op.Reshape(weights, _shape(group, -1, _times(1, op.Shape(weights, start=1))))
-        return op.reshape_like(matrix @ columns, c.y)
-
-    present = [x, w, offset] if mask is None else [x, w, offset, mask]
-    dx, dw, dmoves, *dmask = by_definition(g, present, definition)
-    return dx, dw, dmoves, None if bias is None else channel_sum(g), *dmask
-
-
-def _shape(*parts: int | Tensor) -> Tensor:
+def shape_list(*parts: int | Tensor) -> Tensor:
     """A shape of numbers and lists of numbers."""
     op = next(part.op for part in parts if isinstance(part, Tensor))
     return op.Concat(*(op.ints([part]) if isinstance(part, int) else part for part in parts), axis=0)
 
 
-def _times(number: int, sizes: Tensor) -> Tensor:
+def total_of(number: int, sizes: Tensor) -> Tensor:
     """The product of all, as a list of one."""
     return sizes.op.ReduceProd(sizes, keepdims=1) * number
 
 
-def _range(count: Tensor) -> Tensor:
+def numbers_to(count: Tensor) -> Tensor:
     return count.op.Range(count.op.index(0), count, count.op.index(1))
 
 
-def _pick(x: Tensor, index: int, axis: int = 0) -> Tensor:
+def picked(x: Tensor, index: int, axis: int = 0) -> Tensor:
     return x.op.Gather(x, x.op.index(index), axis=axis)
 
 
@@ -266,8 +213,8 @@ def roi_align(
         scaled = regions * spatial_scale - (0.5 if half else 0.0)
         lines = []
         for axis, cells in ((1, output_height), (0, output_width)):
-            start = _pick(scaled, axis, 1)
-            span = _pick(scaled, axis + 2, 1) - start
+            start = picked(scaled, axis, 1)
+            span = picked(scaled, axis + 2, 1) - start
             step = (span if half else op.Max(span, op.like(1, span))) * (1 / cells)
             count = op.filled(step, sampling_ratio) if sampling_ratio > 0 else op.Ceil(step)
             lines.append(RoiLine(start, step, count, cells, size_of(image, 3 - axis)))
@@ -284,7 +231,7 @@ class RoiLine:
         self.size, self.cells = size, cells
         self.most = op.Max(op.ReduceMax(count, keepdims=0), op.like(1, count)).cast(INT64)
         self.least_one = op.Max(count, op.like(1, count))
-        sample = _range(self.most).cast(start.dtype)
+        sample = numbers_to(self.most).cast(start.dtype)
         inside = (sample + 0.5) / op.Unsqueeze(self.least_one, op.ints([1, 2]))
         each = op.constant(np.arange(cells).reshape(-1, 1)).cast(start.dtype) + inside
         at = each * op.Unsqueeze(step, op.ints([1, 2])) + op.Unsqueeze(start, op.ints([1, 2]))
@@ -297,7 +244,7 @@ class RoiLine:
     def weights(self) -> Tensor:
         """[regions, cells, elements of the axis]: how much of each element is in the mean of a cell's samples."""
         op = self.at.op
-        elements = _range(self.size.cast(INT64)).cast(self.at.dtype)
+        elements = numbers_to(self.size.cast(INT64)).cast(self.at.dtype)
         near = op.Relu(1 - op.Abs(op.Unsqueeze(self.at, op.ints([3])) - elements))
         counts = op.Unsqueeze(op.And(self.used, self.within).cast(self.at.dtype), op.ints([3]))
         return op.sum(near * counts, [2], keepdims=False) / op.Unsqueeze(self.least_one, op.ints([1, 2]))
@@ -307,11 +254,11 @@ def _mean_of_samples(image: Tensor, images: Tensor, rows: RoiLine, columns: RoiL
     """Two products: with the rows of all images, each region taking those of its own, then with its columns."""
     op, kind = image.op, image.dtype
     batch, channels, height, width = (op.Shape(image, start=i, end=i + 1) for i in range(4))
-    own = op.Equal(op.Unsqueeze(images, op.ints([1])), _range(op.Squeeze(batch, op.ints([0]))))
+    own = op.Equal(op.Unsqueeze(images, op.ints([1])), numbers_to(op.Squeeze(batch, op.ints([0]))))
     chosen = op.Unsqueeze(rows.weights(), op.ints([2])) * op.Unsqueeze(own.cast(kind), op.ints([1, 3]))
-    lines = op.Reshape(op.Transpose(image, perm=[0, 2, 1, 3]), _shape(batch * height, channels * width))
-    some = op.Reshape(chosen, _shape(-1, batch * height)) @ lines
-    some = op.Reshape(some, _shape(-1, rows.cells, channels, width))
+    lines = op.Reshape(op.Transpose(image, perm=[0, 2, 1, 3]), shape_list(batch * height, channels * width))
+    some = op.Reshape(chosen, shape_list(-1, batch * height)) @ lines
+    some = op.Reshape(some, shape_list(-1, rows.cells, channels, width))
     across = op.Transpose(op.Unsqueeze(columns.weights(), op.ints([1])), perm=[0, 1, 3, 2])
     return op.Transpose(some @ across, perm=[0, 2, 1, 3])
 
