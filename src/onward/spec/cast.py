@@ -1,10 +1,39 @@
-"""The number formats of ONNX that frameworks lack, or treat differently."""
+"""What conversions between dtypes mean, and the number formats of ONNX that frameworks lack or treat differently."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import onnx_ir as ir
 
+from onward.errors import UnsupportedError
+from onward.spec.meaning import Spec, attributes, means
+
 _D = ir.DataType
+
+
+@means("Cast", "CastLike")
+@dataclass(frozen=True)
+class Cast(Spec):
+    to: ir.DataType
+    saturate: int = 1
+    round_mode: str = "up"
+
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given = attributes(node)
+        like = node.inputs[1] if node.op_type == "CastLike" else None
+        to = given.pop("to", None) if like is None else like.dtype
+        if to is None:
+            raise UnsupportedError("the dtype that CastLike casts to is not known")
+        return cls(_D(to), **given)
+
+
+@means("BitCast")
+@dataclass(frozen=True)
+class BitCast(Spec):
+    to: int
 
 
 @dataclass(frozen=True)

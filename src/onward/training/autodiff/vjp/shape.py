@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from onward.graph.build import Tensor
 from onward.training.autodiff.broadcast import unbroadcast
-from onward.training.autodiff.quantised_values import is_narrow
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
 
@@ -12,11 +11,6 @@ from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
 @vjp("Identity")
 def identity(c: Context, g: Tensor, x: Tensor) -> Gradients:
     return g
-
-
-@vjp("Cast", "CastLike", of_levels=True)
-def cast(c: Context, g: Tensor, x: Tensor, *_: object, **__: object) -> Gradients:
-    return g if is_narrow(x.value) else g.cast(x.dtype)
 
 
 @vjp("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -82,4 +76,3 @@ def range_(c: Context, g: Tensor, start: Tensor, limit: Tensor, delta: Tensor) -
 
 
 no_gradient("its output depends on the shape alone", "Shape", "Size", "ConstantOfShape", "EyeLike")
-no_gradient("bits read as another type", "BitCast")

@@ -6,4 +6,3 @@ from onward.training.autodiff.vjp import no_gradient
 
 no_gradient("strings", "StringConcat", "StringSplit", "StringNormalizer", "RegexFullMatch")
 no_gradient("counts of strings or integers", "TfIdfVectorizer")
-no_gradient("its input is the bytes of a file", "ImageDecoder")
