@@ -12,28 +12,22 @@ import pytest
 
 import onward
 
-EXTRAS = (
-    "torch",
-    "openvino",
-    "tensorflow",
-    "keras",
-    "jax",
-    "sklearn",
-    "xgboost",
-    "lightgbm",
-    "pandas",
-    "polars",
-    "narwhals",
-    "scipy",
-)
-FRAMEWORKS = (*EXTRAS, "onnxruntime")
+FRAMEWORKS = ("torch", "tensorflow", "keras", "jax", "sklearn", "xgboost", "lightgbm", "openvino")
+"""What models come from, go to, or run on."""
+LIBRARIES = ("pandas", "polars", "narwhals", "scipy", "joblib", "skops", "skl2onnx", "onnxscript", "h5py", "PIL")
+"""What comes with them, or reads their files."""
+NOT_NEEDED = (*FRAMEWORKS, *LIBRARIES)
+"""Without these, every module can be imported, those that are a framework's own aside."""
+
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
 LIMIT = 0.3
 """Seconds of processor time, which other programs on a busy machine do not add to."""
 
-FRAMEWORKS = ("torch", "tensorflow", "keras")
-NEED = {name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.") for name in FRAMEWORKS}
-"""What runs PyTorch code, or is PyTorch code; everything else does without."""
+OWN = {
+    name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.")
+    for name in ("torch", "tensorflow", "keras")
+}
+"""The modules that run the code of a framework, or are code of it."""
 
 
 def python(code: str, *arguments: str) -> str:
@@ -58,7 +52,7 @@ def test_import_is_quick() -> None:
     ],
 )
 def test_no_framework_is_loaded(code: str) -> None:
-    probe = f"import sys; {code}; print([name for name in {FRAMEWORKS} if name in sys.modules])"
+    probe = f"import sys; {code}; print([name for name in {(*NOT_NEEDED, 'onnxruntime')} if name in sys.modules])"
     assert python(probe).strip() == "[]"
 
 
@@ -122,9 +116,9 @@ for module in modules:
 def test_each_module_can_be_imported_alone() -> None:
     modules = [info.name for info in pkgutil.walk_packages(onward.__path__, "onward.") if "__main__" not in info.name]
     assert len(modules) > 50
-    others = [name for name in modules if not name.startswith(tuple(itertools.chain(*NEED.values())))]
-    assert python(ALONE, "onnx,onnx_ir,numpy", ",".join(EXTRAS), *others) == ""
-    for framework, needing in NEED.items():
+    others = [name for name in modules if not name.startswith(tuple(itertools.chain(*OWN.values())))]
+    assert python(ALONE, "onnx,onnx_ir,numpy", ",".join(NOT_NEEDED), *others) == ""
+    for framework, needing in OWN.items():
         if importlib.util.find_spec(framework) is not None:
             names = [name for name in modules if name.startswith(needing)]
             assert python(ALONE, f"onnx,onnx_ir,numpy,{framework}", "none", *names) == ""
