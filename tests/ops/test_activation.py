@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from harness import BACKENDS, check, floats, literal, merged, node_model, reference, source, to_torch
+from harness import check, floats, literal, merged, node_model, reference, source, to_torch
 
 from onward.scoreboard.suite import prepare
 
@@ -156,14 +156,11 @@ def test_gradients_flow(op: str) -> None:
     assert x.grad.abs().sum() > 0
 
 
-EVERY_BACKEND = [*BACKENDS, *(["keras"] if "tensorflow" in BACKENDS else [])]
-
-
 @pytest.mark.parametrize(("dtype", "large"), [(np.float32, 3e38), (np.float16, 6e4)])
 def test_hard_swish_of_large_numbers_is_the_number(dtype: Any, large: float) -> None:
     x = np.tile(np.array([large, large / 3, -large, 4, -4, 1, -1, 0, np.nan], dtype), 4)
     wanted = np.where(x >= 3, x, np.where(x <= -3, 0, x * (x.astype(np.float64) / 6 + 0.5))).astype(dtype)
-    check(*node_model("HardSwish", [x]), expected=[wanted], backends=EVERY_BACKEND)
+    check(*node_model("HardSwish", [x]), expected=[wanted])
 
 
 def test_hard_swish_of_pytorch_is_its_own() -> None:

@@ -280,7 +280,7 @@ def test_inputs_of_openvino_are_matched_by_name_then_position() -> None:
 
 def test_frameworks_are_imported_only_when_used() -> None:
     code = (
-        "import sys; from onward.verification import runners; runners.load_all(); runners.find('torch');"
+        "import sys; from onward import runners; runners.load_all(); runners.find('torch');"
         "print([n for n in ('torch', 'onnxruntime', 'openvino', 'onnx.reference') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

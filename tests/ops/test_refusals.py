@@ -1,0 +1,35 @@
+"""The table of what backends refuse is of tests that exist, and lists that no longer hold are noticed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from harness import BACKENDS
+from refusals import EXPECTED, Watch
+
+TESTS = Path(__file__).parents[1]
+
+
+def test_the_tests_of_the_table_exist() -> None:
+    files = {path.name: path.read_text() for path in TESTS.rglob("test_*.py")}
+    for refusal in EXPECTED:
+        file, _, function = refusal.test.partition("::")
+        assert re.search(rf"^def {function}\(", files[file], re.MULTILINE), refusal
+
+
+def test_what_is_not_listed_is_not_expected() -> None:
+    four, two = (
+        Watch("test_conv.py::test_conv", case, True) for case in ("attributes0-fixed0-4", "attributes0-fixed0-2")
+    )
+    assert four.expects("tensorflow", "Conv 'c': tensorflow has no rule for Conv")
+    assert not four.expects("tensorflow", "Conv 'c': it is too large")
+    assert not four.expects("torch", "Conv 'c': tensorflow has no rule for Conv")
+    assert not two.expects("tensorflow", "Conv 'c': tensorflow has no rule for Conv")
+
+
+def test_what_is_no_longer_refused_fails() -> None:
+    watch = Watch("test_conv.py::test_conv", "attributes0-fixed0-4", True)
+    watch.close()
+    watch.ran |= set(BACKENDS) | {"tensorflow"}
+    with pytest.raises(pytest.fail.Exception, match="no longer refused"):
+        watch.close()
