@@ -1,6 +1,5 @@
 """Small models run on ONNX Runtime and as generated code of every backend, with known and with unknown shapes."""
 
-import importlib.util
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from onnx import helper, numpy_helper
 from refusals import Watch
 
 import onward
+from onward.backends import backend
 from onward.backends.torch.convert import generate
 from onward.errors import RunFailure, UnsupportedError
 from onward.model import load
@@ -25,7 +25,7 @@ onnxruntime.set_default_logger_severity(4)
 OPSET = 21
 """The newest opset for which ONNX Runtime has nearly all kernels."""
 
-BACKENDS = [name for name in ("torch", "tensorflow", "keras") if importlib.util.find_spec(name) is not None]
+BACKENDS = [one.name for one in backend.backends() if one.is_installed]
 
 NOW: list[Watch] = []
 """The test that runs."""
@@ -134,15 +134,15 @@ def check(
     """
     wanted = prepare("onnxruntime", model)(list(inputs)) if expected is None else expected
     (test,) = NOW
-    for backend in backends or filter(test.runs, BACKENDS):
-        if backend.partition(":")[0] not in BACKENDS:
+    for name in backends or filter(test.runs, BACKENDS):
+        if name.partition(":")[0] not in BACKENDS:
             continue
-        test.ran.add(backend)
+        test.ran.add(name)
         for variant in [model, forget_shapes(model)] if unknown else [model]:
             try:
-                found = prepare(backend, variant)(list(inputs))
+                found = prepare(name, variant)(list(inputs))
             except (UnsupportedError, RunFailure) as error:
-                if not test.expects(backend, str(error)):
+                if not test.expects(name, str(error)):
                     raise
             else:
                 compare(found, wanted, rtol, atol)

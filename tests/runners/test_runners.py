@@ -15,8 +15,9 @@ from onnx import TensorProto, helper
 
 from onward import runners
 from onward.errors import OnwardError, RunFailure, UnsupportedError
+from onward.graph import narrow
 from onward.model import Model, load
-from onward.runners import Runner, narrow
+from onward.runners import Runner
 from onward.runners.files import own_file
 from onward.runners.openvino import _fed, _places
 from onward.scoreboard.suite import prepare
