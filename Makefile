@@ -4,7 +4,7 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint coverage docs setup clean
+.PHONY: demo test check lint coverage docs setup clean
 
 setup: $(VENV)/ready
 
@@ -34,6 +34,10 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# For daily work, about three minutes: what is slow is listed in tests/slow.txt, and `make test` runs it too.
+check: lint
+	$(BIN)/pytest -n 2 -m "not slow"
 
 # The pages are tested in a browser. Where none is found and none can be installed, those tests are skipped, and say so.
 $(VENV)/browser: | $(VENV)/ready

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,17 @@ from onward.scoreboard.store import package_version
 
 FRAMEWORKS = ("torch", "tensorflow", "keras", "onnx", "onnxruntime")
 STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
+
+
+HERE = Path(__file__).parent
+SLOW = frozenset((HERE / "slow.txt").read_text().split())
+"""Tests whose cases take about two seconds or more in all, measured by `--durations`: `make check` leaves them out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if f"{item.path.relative_to(HERE).as_posix()}::{item.name.partition('[')[0]}" in SLOW:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

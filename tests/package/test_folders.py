@@ -32,3 +32,10 @@ def test_file_names_are_used_once() -> None:
     """They are imported by these names alone, as are the benchmarks that tests use."""
     names = Counter(path.name for folder in (TESTS, TESTS.parent / "benchmarks") for path in folder.rglob("*.py"))
     assert {name for name, count in names.items() if count > 1} <= SHARED_NAMES
+
+
+def test_slow_tests_exist() -> None:
+    """So that the list is no longer than what is slow."""
+    for line in (TESTS / "slow.txt").read_text().split():
+        file, _, function = line.partition("::")
+        assert f"def {function}(" in (TESTS / file).read_text(), line
