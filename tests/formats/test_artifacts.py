@@ -167,9 +167,9 @@ def test_packages_do_not_get_into_each_others_way(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (None, "there is no such file or folder"),
-        (b"", "it is none of the kinds of model"),
-        (b"TFL3", "it is none of the kinds of model"),
-        (b"PK\x03\x04 cut short", "it is none of the kinds of model"),
+        (b"", "Onward does not recognise this file"),
+        (b"TFL3", "Onward does not recognise this file"),
+        (b"PK\x03\x04 cut short", "Onward does not recognise this file"),
     ],
 )
 def test_what_is_no_model(content: bytes | None, message: str, tmp_path: Path) -> None:

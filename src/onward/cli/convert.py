@@ -30,20 +30,18 @@ LONGEST = 1e7
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "convert",
-        help="convert a model: ONNX to a framework's source code and weights, or TensorFlow and Keras to ONNX",
+        help="convert a model from any framework to any other, through ONNX",
         description="Convert a model, check the result against the original, and write it.",
         epilog="example: onward convert model.onnx --to torch --out resnet/",
     )
     command.add_argument(
-        "model", help="the model: a file or folder of any framework, told by what is in it, or package.module:callable"
+        "model", help="the model to convert: a file or folder of any framework, or package.module:callable"
     )
-    command.add_argument(
-        "--to", required=True, choices=[*formats(), "onnx"], help="the framework, or the format, to convert to"
-    )
+    command.add_argument("--to", required=True, choices=[*formats(), "onnx"], help="the framework or format to write")
     command.add_argument(
         "--out",
         metavar="PATH",
-        help="the folder, or for onnx, keras and tflite the file, to write (default: named after the model, in the"
+        help="the file (onnx, keras, tflite) or folder (others) to write (default: the name of the model, in the"
         " current folder)",
     )
     command.add_argument(
@@ -51,22 +49,22 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="SPEC",
-        help='an input of a model that does not say: "x:float32[batch,3,224,224]" (may be repeated); of a TensorFlow '
-        "graph, the name of a tensor will do",
+        help='declare an input that the model leaves open: "x:float32[batch,3,224,224]"; for a TensorFlow graph a '
+        "name is enough (repeatable)",
     )
     command.add_argument(
-        "--output", action="append", metavar="NAME", help="of a TensorFlow graph: an output (may be repeated)"
+        "--output", action="append", metavar="NAME", help="name an output of a TensorFlow graph (repeatable)"
     )
     command.add_argument(
         "--sample",
         metavar="DATA",
-        help="scikit-learn: rows such as the model is given, in a .csv, .parquet, .npy or .npz file",
+        help="give rows of data for scikit-learn, in a .csv, .parquet, .npy or .npz file",
     )
     command.add_argument(
-        "--checkpoint", metavar="PATH", help="of a TensorFlow graph that is not frozen: the values of its variables"
+        "--checkpoint", metavar="PATH", help="read the variables of a TensorFlow graph that is not frozen from here"
     )
-    command.add_argument("--signature", metavar="NAME", help="of a SavedModel: which of its functions to convert")
-    command.add_argument("--opset", type=int, help="the version of ONNX to write, 13 to 26 (default: 21)")
+    command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel")
+    command.add_argument("--opset", type=int, help="choose the version of ONNX to write, 13 to 26 (default: 21)")
     command.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"
     )
@@ -74,52 +72,56 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--trainable",
         action="append",
         metavar="PATTERN",
-        help="only weights whose name matches are trained, such as 'head.*' (may be given more than once)",
+        help="train only weights whose name matches, such as 'head.*' (repeatable)",
     )
     command.add_argument(
-        "--quantize", choices=["float16", "dynamic", "int8"], help="tflite: smaller numbers; int8 needs --calibrate"
+        "--quantize", choices=["float16", "dynamic", "int8"], help="make a tflite file smaller; int8 needs --calibrate"
     )
-    command.add_argument("--calibrate", metavar="DATA", help="tflite: inputs (.npz, a folder, …) to calibrate int8 by")
+    command.add_argument("--calibrate", metavar="DATA", help="calibrate int8 with these inputs (.npz, a folder, …)")
     command.add_argument(
-        "--select-tf-ops", action="store_true", help="tflite: allow TensorFlow's ops, which need the larger runtime"
+        "--select-tf-ops",
+        action="store_true",
+        help="allow TensorFlow's ops in a tflite file, which need the larger runtime",
     )
     command.add_argument(
         "--cast",
         choices=["none", "up", "down", "both"],
         default="none",
-        help="TensorFlow: compute in wider or narrower numbers what has no kernel in its own dtype (default: refuse)",
+        help="compute in a wider or narrower dtype where TensorFlow has no kernel (default: refuse)",
     )
     command.add_argument(
         "--dim",
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="the size of a dynamic dimension, which is fixed then (may be repeated); TensorFlow Lite may ask for it",
+        help="fix the size of a dynamic dimension (repeatable); TensorFlow Lite may ask for it",
     )
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
             action="append",
             metavar="NAME",
-            help=f"TensorFlow: an {side} to hand over channels last (may be repeated)",
+            help=f"hand over this {side} channels last in TensorFlow (repeatable)",
         )
     add_trust(command)
-    command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
+    command.add_argument("--no-verify", action="store_true", help="skip the check of the result against the original")
     command.add_argument(
-        "--verify-on", metavar="RUNNER", help="what runs the original: onnxruntime, or reference where it cannot"
+        "--verify-on",
+        metavar="RUNNER",
+        help="choose what runs the original (default: onnxruntime, else reference)",
     )
     command.add_argument(
-        "--report", metavar="FILE", help="what verification found, and casts: a page, or JSON where it ends in .json"
+        "--report", metavar="FILE", help="write what verification found: a web page, or JSON if the name ends in .json"
     )
     command.add_argument(
         "--timeout",
         type=seconds,
         default=SECONDS,
         metavar="SECONDS",
-        help=f"that reading, generating source and verifying may take, each (default: {SECONDS:g})",
+        help=f"limit the time of each step (default: {SECONDS:g})",
     )
     command.add_argument("--keep", action="store_true", help="write the result even if it differs from the original")
-    command.add_argument("--seed", type=int, default=0, help="for the inputs that verification makes up")
+    command.add_argument("--seed", type=int, default=0, help="choose the random inputs that verification makes up")
     command.set_defaults(run=run)
 
 

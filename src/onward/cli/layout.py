@@ -35,17 +35,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     command.add_argument("model", help="the .onnx file")
     command.add_argument("--to", required=True, choices=["nhwc", "nchw"], help="the layout of images in and out")
-    command.add_argument("--out", required=True, metavar="FILE", help="the .onnx file that is written")
+    command.add_argument("--out", required=True, metavar="FILE", help="the .onnx file to write")
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
             action="append",
             metavar="NAME",
-            help=f"an {side} to hand over channels last, the other {side}s staying as they are (may be repeated)",
+            help=f"hand over this {side} channels last, and leave the other {side}s as they are (repeatable)",
         )
     command.add_argument("--same-io", action="store_true", help="leave inputs and outputs as they are")
-    command.add_argument("--no-verify", action="store_true", help="do not run the result beside the original")
-    command.add_argument("--seed", type=int, default=0, help="for the inputs that verification makes up")
+    command.add_argument("--no-verify", action="store_true", help="skip the check of the result against the original")
+    command.add_argument("--seed", type=int, default=0, help="choose the random inputs that verification makes up")
     command.set_defaults(run=run)
 
 

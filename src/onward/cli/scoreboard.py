@@ -35,19 +35,22 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "and unknown shapes, and every op in every dtype. A run that was stopped goes on where it stopped.",
         epilog="example: onward scoreboard --out site/ --on torch,onnxruntime --only test_resize",
     )
-    command.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="where the page is written")
+    command.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the folder to write the page to")
     command.add_argument(
-        "--on", default="", metavar="RUNNERS", help="such as torch,torch:compile,onnxruntime (default: all installed)"
+        "--on",
+        default="",
+        metavar="RUNNERS",
+        help="choose runners, such as torch,torch:compile,onnxruntime (default: all installed)",
     )
-    command.add_argument("--what", default=",".join(WHAT), help="of suite, unknown (shapes), dtypes (default: all)")
     command.add_argument(
-        "--only", default="", metavar="REGEX", help="tests, or ops and dtypes, that match it somewhere"
+        "--what", default=",".join(WHAT), help="choose from suite, unknown (shapes), dtypes (default: all)"
     )
-    command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
-    command.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="for each test")
+    command.add_argument("--only", default="", metavar="REGEX", help="run only tests, ops and dtypes that match")
+    command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="run this many processes at a time")
+    command.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="limit the time of each test")
     command.add_argument("--fresh", action="store_true", help="run everything again")
     command.add_argument("--compare", type=Path, metavar="OLD.json", help="show what changed since that scoreboard")
-    command.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary there, too")
+    command.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary in Markdown too")
     command.set_defaults(run=run)
 
 

@@ -41,7 +41,7 @@ RUN = """examples:
 The .npz files hold an array for each input of the model and for the labels, samples along the first axis. Beside
 tuned.onnx come tuned.csv and tuned.svg, the curve, and tuned.checkpoint, from which --resume goes on.
 
-exit codes: 0 trained, 2 bad input or a loss that is no number, 130 interrupted (Ctrl-C: what was learnt is saved)"""
+exit codes: 0 trained, 2 bad input or a loss that is not a number, 130 interrupted (Ctrl-C saves what was trained)"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -77,44 +77,64 @@ def _add_prepare(actions: Commands) -> None:
     command.add_argument("model", help="the .onnx file, or a Keras file with the loss and the optimizer in it")
     command.add_argument("--out", required=True, metavar="FILE", help="the trainable .onnx file to write")
     add_trust(command)
-    command.add_argument("--loss", help="its name, or an .onnx file (cross_entropy)")
-    command.add_argument("--optimizer", help="its name, or an .onnx file (adamw)")
-    command.add_argument("--lr", type=float, help="the learning rate, unless it is the optimizer's usual one")
+    command.add_argument("--loss", help="choose the loss: a name, or an .onnx file (default: cross_entropy)")
+    command.add_argument("--optimizer", help="choose the optimizer: a name, or an .onnx file (default: adamw)")
+    command.add_argument("--lr", type=float, help="set the learning rate (default: the optimizer's own)")
     command.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the optimizer: weight_decay=0.1"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set an option of the optimizer, such as weight_decay=0.1 (repeatable)",
     )
     command.add_argument(
-        "--set-loss", action="append", default=[], metavar="NAME=VALUE", help="one of the loss: label_smoothing=0.1"
+        "--set-loss",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set an option of the loss, such as label_smoothing=0.1 (repeatable)",
     )
-    command.add_argument("--output", metavar="NAME", help="the output that the loss is of (the first)")
     command.add_argument(
-        "--trainable", action="append", metavar="PATTERN", help='train only weights of such names: "head.*"; repeatable'
+        "--output", metavar="NAME", help="choose the output that the loss is computed from (default: the first)"
     )
-    command.add_argument("--lora", metavar="rank=N", help="train adapters of this rank; they are merged in the end")
+    command.add_argument(
+        "--trainable",
+        action="append",
+        metavar="PATTERN",
+        help='train only weights whose name matches, such as "head.*" (repeatable)',
+    )
+    command.add_argument("--lora", metavar="rank=N", help="train adapters of this rank, and merge them at the end")
     command.add_argument(
         "--no-train-mode", action="store_true", help="leave dropout off and running statistics as they are"
     )
     steps = command.add_argument_group("steps")
-    steps.add_argument("--clip-norm", type=float, metavar="X", help="the largest norm of all gradients together")
-    steps.add_argument("--clip-value", type=float, metavar="X", help="the largest element of a gradient")
-    steps.add_argument("--accumulate", type=int, default=1, metavar="N", help="batches whose gradients make one step")
-    steps.add_argument("--average", type=float, metavar="X", help="keep a moving average of weights, such as 0.999")
+    steps.add_argument("--clip-norm", type=float, metavar="X", help="limit the norm of all gradients together")
+    steps.add_argument("--clip-value", type=float, metavar="X", help="limit each element of a gradient")
     steps.add_argument(
-        "--no-decay", action="append", metavar="PATTERN", help='no weight decay for weights of such names, or "vectors"'
+        "--accumulate", type=int, default=1, metavar="N", help="add up the gradients of N batches for one step"
+    )
+    steps.add_argument("--average", type=float, metavar="X", help="keep a moving average of the weights, such as 0.999")
+    steps.add_argument(
+        "--no-decay",
+        action="append",
+        metavar="PATTERN",
+        help='leave weights whose name matches, or all "vectors", without weight decay (repeatable)',
     )
     steps.add_argument(
         "--schedule",
         metavar="NAME:OPTIONS",
-        help="of the learning rate: cosine:steps=1000,warmup=100, or steps, linear",
+        help="change the learning rate over time: cosine:steps=1000,warmup=100, steps or linear",
     )
-    steps.add_argument("--mixed-precision", metavar="DTYPE", help="float16 or bfloat16: where there are kernels for it")
+    steps.add_argument(
+        "--mixed-precision", metavar="DTYPE", help="compute in float16 or bfloat16 where there are kernels"
+    )
     form = command.add_argument_group("file")
-    form.add_argument("--scratch", action="store_true", help="begin from random weights")
+    form.add_argument("--scratch", action="store_true", help="start from random weights")
     form.add_argument("--symbolic", action="store_true", help="keep Gradient and the standard's optimizers as ops")
     form.add_argument(
         "--dense-gradients",
         action="store_true",
-        help="of a Keras file: add up the gradients of an embedding's rows before the optimizer, as PyTorch does",
+        help="for a Keras file: add up the gradients of an embedding's rows before the optimizer, as PyTorch does",
     )
 
 
@@ -255,26 +275,30 @@ def _add_run(actions: Commands) -> None:
         epilog=RUN,
     )
     command.add_argument("model", help="the trainable .onnx file")
-    command.add_argument("--data", required=True, metavar="NPZ", help="what to train on")
-    command.add_argument("--val", metavar="NPZ", help="what to evaluate on after each epoch")
+    command.add_argument("--data", required=True, metavar="NPZ", help="train on these arrays")
+    command.add_argument("--val", metavar="NPZ", help="evaluate on these arrays after each epoch")
     command.add_argument("--epochs", type=int, default=1)
-    command.add_argument("--batch", type=int, default=32, help="samples of a step (32)")
-    command.add_argument("--drop-last", action="store_true", help="leave out a smaller batch at the end of an epoch")
-    command.add_argument("--out", required=True, metavar="FILE", help="the tuned model: an .onnx file for inference")
+    command.add_argument("--batch", type=int, default=32, help="samples in each step (default: 32)")
+    command.add_argument("--drop-last", action="store_true", help="skip a smaller batch at the end of an epoch")
+    command.add_argument("--out", required=True, metavar="FILE", help="the .onnx file to write, for inference")
     command.add_argument(
-        "--save-trainable", metavar="FILE", help="the trainable file too, with the state as it is then"
+        "--save-trainable", metavar="FILE", help="write the trainable file too, with the state at the end"
     )
-    command.add_argument("--averaged", action="store_true", help="--out gets the moving average of weights")
-    command.add_argument("--lr", type=float, help="another learning rate than the file's")
-    command.add_argument("--seed", type=int, default=0, help="for the order of the data and for dropout")
-    command.add_argument("--threads", type=int, help="of ONNX Runtime (all cores)")
+    command.add_argument("--averaged", action="store_true", help="write the moving average of the weights to --out")
+    command.add_argument("--lr", type=float, help="replace the learning rate of the file")
+    command.add_argument("--seed", type=int, default=0, help="choose the order of the data and the dropout")
+    command.add_argument("--threads", type=int, help="limit the threads of ONNX Runtime (default: all cores)")
     command.add_argument("--patience", type=int, metavar="N", help="stop after N evaluations without a lower loss")
-    command.add_argument("--checkpoint", metavar="FILE", help="where to keep the state of the run (beside --out)")
-    command.add_argument("--every", type=int, metavar="N", help="write it every N batches, not only after epochs")
+    command.add_argument(
+        "--checkpoint", metavar="FILE", help="keep the state of the run in this file (default: beside --out)"
+    )
+    command.add_argument(
+        "--every", type=int, metavar="N", help="write the checkpoint every N batches, not only after epochs"
+    )
     command.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
-    command.add_argument("--initialize", action="store_true", help="begin with the file's initialization")
-    command.add_argument("--index", type=int, metavar="N", help="which training info, if the file has several")
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    command.add_argument("--initialize", action="store_true", help="start with the file's initialization")
+    command.add_argument("--index", type=int, metavar="N", help="choose the training info, if the file has several")
+    command.add_argument("--quiet", action="store_true", help="hide the progress bar")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -24,10 +24,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("model", help="the trainable .onnx file")
-    command.add_argument("--to", required=True, choices=["torch"], help="the framework to go on in")
-    command.add_argument("--out", required=True, metavar="FOLDER", help="where the package is written")
-    command.add_argument("--checkpoint", metavar="FILE", help="go on from where `onward train run` came")
-    command.add_argument("--index", type=int, metavar="N", help="which training info, if the file has several")
+    command.add_argument("--to", required=True, choices=["torch"], help="the framework to write source code for")
+    command.add_argument("--out", required=True, metavar="FOLDER", help="the folder to write the package to")
+    command.add_argument("--checkpoint", metavar="FILE", help="continue from this checkpoint of `onward train run`")
+    command.add_argument("--index", type=int, metavar="N", help="choose the training info, if the file has several")
     command.set_defaults(run=run)
 
 

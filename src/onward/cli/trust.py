@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-HELP = "execute code that is in a file or beside it: pickles, Lambda layers, packages that Onward did not write here"
+HELP = "allow code in a file, or beside it, to run: pickles, Lambda layers, packages that Onward did not write here"
 
 
 def add_trust(command: argparse.ArgumentParser) -> None:

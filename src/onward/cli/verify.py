@@ -41,12 +41,24 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "openvino, or with a mode, such as torch:compile (onward verify --list shows them)",
     )
     command.add_argument("--list", action=List, help="list the runners, and exit")
-    data = command.add_argument_group("data (made up to fit the graph unless given)")
-    data.add_argument("--inputs", metavar="PATH", help=".npz, .npy, an image, a folder of these or of test data sets")
-    data.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="the size of a dynamic dimension")
-    data.add_argument("--seed", type=int, default=0, help="for the data that is made up")
-    data.add_argument("--hard", action="store_true", help="edge values, too: NaN, infinities, denormals, no batch")
-    judge = command.add_argument_group("verdict (by the dtype and the source's own noise unless given)")
+    data = command.add_argument_group("data (by default made up to fit the graph)")
+    data.add_argument(
+        "--inputs",
+        metavar="PATH",
+        help="read inputs from a .npz, .npy or image file, or a folder of these or of test data sets",
+    )
+    data.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="fix the size of a dynamic dimension (repeatable)",
+    )
+    data.add_argument("--seed", type=int, default=0, help="choose the random data")
+    data.add_argument(
+        "--hard", action="store_true", help="test edge values too: NaN, infinities, denormals, an empty batch"
+    )
+    judge = command.add_argument_group("verdict (by default from the dtype and the source's own noise)")
     judge.add_argument("--atol", type=float, help="absolute tolerance")
     judge.add_argument("--rtol", type=float, help="relative tolerance")
     find = command.add_argument_group("finding the difference")
@@ -54,14 +66,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     find.add_argument("--all-nodes", action="store_true", help="compare every value inside the graph")
     find.add_argument("--reduce", metavar="FOLDER", help="write the smallest model that still differs, with its inputs")
     safe = command.add_argument_group("running safely")
-    safe.add_argument("--isolate", action="store_true", help="each runner in a process of its own: a crash is a result")
-    safe.add_argument("--timeout", type=float, metavar="SECONDS", help="for each run; isolates")
-    safe.add_argument("--memory", metavar="SIZE", help="that a runner may use, such as 4GB; isolates")
+    safe.add_argument(
+        "--isolate", action="store_true", help="run each runner in its own process, so that a crash is a result"
+    )
+    safe.add_argument("--timeout", type=float, metavar="SECONDS", help="limit the time of each run; implies --isolate")
+    safe.add_argument("--memory", metavar="SIZE", help="limit the memory of a runner, such as 4GB; implies --isolate")
     add_trust(command)
     show = command.add_argument_group("report")
     show.add_argument("--json", action="store_true", help="print one JSON object")
     show.add_argument("--html", metavar="FILE", help="write a page with plots and the graph; opens without a network")
-    show.add_argument("--verbose", action="store_true", help="more figures of each output")
+    show.add_argument("--verbose", action="store_true", help="print more figures of each output")
     command.set_defaults(run=run)
 
 

@@ -138,7 +138,7 @@ def open_artifact(
     if kind is None:
         if not path.exists():
             raise InvalidModelError(f"{path}: there is no such file or folder")
-        raise InvalidModelError(f"{path}: it is none of the kinds of model that can be run: {', '.join(KINDS)}")
+        raise InvalidModelError(f"{path}: Onward does not recognise this file; it can run: {', '.join(KINDS)}")
     if not any(map(importlib.util.find_spec, kind.packages)):
         needed = " or ".join(kind.packages)
         raise UnsupportedError(f"{path}: to run this {kind.name}, the package {needed} has to be installed")
