@@ -108,7 +108,7 @@ def unwrapped(optimizer: Any) -> Wrapped:
     if type(optimizer) is Clipped:
         optimizer, value = optimizer.inner, optimizer.value
     if type(optimizer) not in {*OPTIMIZERS, *OWN}:
-        raise UnsupportedError(f"the optimizer {optimizer.name!r} is known as a graph only: train on ONNX Runtime instead")
+        raise UnsupportedError(f"the optimizer {optimizer.name!r} is a graph, which only ONNX Runtime trains")
     return Wrapped(optimizer, value, average)
 
 
