@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 
-from onward.graph.known import Dim, Items
+from onward.graph.known import Dim
+from onward.graph.values import Items
 from onward.layout.change import Case, Change, Fixed, Picked, constant, is_plain
 from onward.layout.orders import MOVABLE, RANKS, Layout, Order, identity, moves_nothing, order_of
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit import host as hosts
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
+from onward.backends.emit.host import FLOATS, HostNumbers
 from onward.backends.emit.names import has_scope, path_of, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Define, Do, Group, Keyword, Scope, Statement
 from onward.backends.emit.target import Target
@@ -24,9 +24,10 @@ from onward.backends.emit.weights import Part, Weights, text
 from onward.errors import ConversionError, OnwardError, UnsupportedError
 from onward.graph.origin import origin
 from onward.graph.trained import role
+from onward.graph.values import INTEGERS, LIMIT, constant_items
 from onward.graph.weight_names import is_automatic
 from onward.hub.stored import in_place
-from onward.spec.meaning import attributes, parameters
+from onward.spec.meaning import parameters
 
 Array = np.ndarray[Any, Any]
 
@@ -71,7 +72,6 @@ class Emitter:
         self.block = Block()
         self.weights = Weights()
         self.nonnegative: set[Var] = set()
-        self.host_dtype: ir.DataType | None = None
         self.producer = ""
         """Who wrote the file: some ops can be said more plainly when it was this very framework."""
         self.flags: dict[str, Var] = {}
@@ -80,6 +80,7 @@ class Emitter:
         self._vars: dict[ir.Value, Var] = {}
         self._exprs: dict[ir.Value, Expr] = {}
         self._hosts: dict[ir.Value, Array] = {}
+        self._host_numbers = HostNumbers(self)
         self._dims: dict[tuple[ir.Value, int, Scope], tuple[Block, Expr]] = {}
         self._constants: dict[ir.Value, Array] = {}
         self._same: dict[ir.Value, ir.Value] = {}
@@ -151,7 +152,7 @@ class Emitter:
             constant = self.constant_of(value)
             if constant is None or constant.size != 1 or not value.dtype or value.dtype == ir.DataType.STRING:
                 return None
-            items = hosts.from_constant(np.asarray(exact(constant)))
+            items = constant_items(np.asarray(exact(constant)))
         if items.size != 1 or (items.ndim > 0 and (rank is None or items.ndim > rank)):
             return None
         return printable(items.reshape(-1)[0], value.dtype)
@@ -304,14 +305,12 @@ class Emitter:
         if found is not None:
             return found
         constant = self.constant_of(value)
-        if constant is None or constant.size > hosts.LIMIT or value.dtype is None:
+        if constant is None or constant.size > LIMIT or value.dtype is None:
             return None
-        plain = value.dtype in hosts.INTEGERS or (
-            value.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE) and constant.size <= 4 and role(value) is None
-        )
+        plain = value.dtype in INTEGERS or (value.dtype in FLOATS and constant.size <= 4 and role(value) is None)
         if not plain:
             return None
-        return self._hosts.setdefault(value, hosts.from_constant(constant))
+        return self._hosts.setdefault(value, constant_items(constant))
 
     def dim(self, x: Expr, axis: int) -> Any:
         """Dimension `axis` of a tensor as a Python number."""
@@ -389,49 +388,9 @@ class Emitter:
     def _emit_host(self, node: ir.Node) -> bool:
         if node.domain not in ("", "ai.onnx"):
             return False
-        items = hosts.of_unknown_rank(self, node)
-        if items is not None:
-            self._hosts[node.outputs[0]] = items
-            return True
-        if node.op_type in ("Shape", "Size"):
-            return self._emit_shape(node)
-        rule = hosts.host_rules.get(node.op_type)
-        if rule is None or not node.inputs or node.inputs[0] is None:
-            return False
-        operands: list[Array | None] = []
-        for value in node.inputs:
-            found = None if value is None or value.name == "" else self.host_of(value)
-            if found is None and value is not None and value.name != "":
-                return False
-            operands.append(found)
-        dtype = node.outputs[0].dtype
-        if dtype not in hosts.INTEGERS | {ir.DataType.FLOAT, ir.DataType.DOUBLE}:
-            return False
-        self.host_dtype = node.inputs[0].dtype
-        result = rule(self, *operands, **attributes(node))
-        if result is None:
-            return False
-        results = [result] if isinstance(result, np.ndarray) else result
-        if not all(hosts.in_range(items, value.dtype) for value, items in zip(node.outputs, results, strict=True)):
-            return False
-        self._hosts.update(zip(node.outputs, results, strict=True))
-        return True
-
-    def _emit_shape(self, node: ir.Node) -> bool:
-        x = self.arg(node.inputs[0])
-        rank = None if x is None else self.rank(x)
-        if x is None or rank is None:
-            return False
-        if node.op_type == "Size":
-            dims = [self.dim(x, i) for i in range(rank)]
-            product = hosts.host_rules.get("ReduceProd")
-            assert product is not None
-            self.host_dtype = ir.DataType.INT64
-            self._hosts[node.outputs[0]] = product(self, hosts.array(dims), keepdims=0)  # type: ignore[assignment]
-            return True
-        kept = range(rank)[node.attributes.get_int("start", 0) : node.attributes.get_int("end", rank)]
-        self._hosts[node.outputs[0]] = hosts.array([self.dim(x, i) for i in kept])
-        return True
+        found = self._host_numbers.outputs(node)
+        self._hosts.update(zip(node.outputs, found or (), strict=False))
+        return found is not None
 
     def _store(self, node: ir.Node, result: Any) -> None:
         outputs = list(node.outputs)

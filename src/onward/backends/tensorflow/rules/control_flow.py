@@ -19,11 +19,11 @@ from onward.backends.emit.bodies import (
 )
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, Ref, Var, lift
-from onward.backends.emit.host import array
 from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
 from onward.backends.tensorflow.traced_values import CARRIED, is_open, kind_of_branches, kind_of_type
 from onward.graph.infer_bodies import TAKEN
+from onward.graph.values import array
 
 
 def _plain(value: Any) -> Expr:

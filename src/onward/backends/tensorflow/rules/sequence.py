@@ -8,10 +8,10 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter, Hosted
 from onward.backends.emit.expr import Binary, Expr, Literal, Name, Star, lift
-from onward.backends.emit.host import array
 from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import ops, rule, tf
 from onward.backends.tensorflow.traced_values import is_open
+from onward.graph.values import array
 
 
 @rule("SequenceEmpty")

@@ -9,11 +9,12 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr, Ref
-from onward.backends.emit.host import array, is_nonnegative
+from onward.backends.emit.host import is_nonnegative
 from onward.backends.tensorflow.dtypes import dtype_of, scalar
 from onward.backends.tensorflow.target import dtype as typename
 from onward.backends.tensorflow.target import ops, rule, tf
 from onward.graph.facts import Facts, vanishes_with
+from onward.graph.values import array
 
 _D = ir.DataType
 RANGES = {_D.INT32, _D.INT64}

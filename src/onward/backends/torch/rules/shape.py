@@ -12,11 +12,12 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr, Name, Ref
-from onward.backends.emit.host import array, is_nonnegative
+from onward.backends.emit.host import is_nonnegative
 from onward.backends.torch.dtypes import UNSIGNED, bits, from_bits
 from onward.backends.torch.target import F, np_, ops, rule, torch
 from onward.backends.torch.target import dtype as typename
 from onward.graph.facts import Facts, vanishes_with
+from onward.graph.values import array
 
 
 def is_string(e: Emitter, x: Expr) -> bool:
