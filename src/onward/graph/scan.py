@@ -13,14 +13,15 @@ Step = Callable[[Sequence[Tensor], Sequence[Tensor]], tuple[Sequence[Tensor], Se
 
 
 def scan(
-    op: Builder, step: Step, states: Sequence[Tensor], rows: Sequence[Tensor], *, backwards: bool = False
+    op: Builder, step: Step, states: Sequence[Tensor], rows: Sequence[Tensor], *, axis: int = 0, backwards: bool = False
 ) -> list[Tensor]:
-    """The final states and the results, all along axis 0; from the last slice to the first with `backwards`."""
+    """The final states and the results, all along `axis`; from the last slice to the first with `backwards`."""
     graph = ir.Graph([], [], nodes=[], name=op.names.node(f"{op.scope}step"))
     graph.inputs.extend([op.input_like(state.value) for state in states])
     for row in rows:
         value = op.input_like(row.value)
-        value.shape = None if row.value.shape is None else ir.Shape(row.value.shape[1:])
+        dims = row.value.shape
+        value.shape = None if dims is None else ir.Shape([*dims[:axis], *dims[axis + 1 :]])
         graph.inputs.append(value)
     with op.inside(graph):
         given = [op.tensor(value) for value in graph.inputs]
@@ -34,6 +35,8 @@ def scan(
         *rows,
         body=graph,
         num_scan_inputs=len(rows),
+        scan_input_axes=[axis] * len(rows) if axis else None,
+        scan_output_axes=[axis] * len(made) if axis and made else None,
         scan_input_directions=[way] * len(rows),
         scan_output_directions=[way] * len(made) or None,
     )

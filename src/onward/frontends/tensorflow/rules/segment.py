@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import onnx_ir as ir
 
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.writer import FAR, Writer
 from onward.graph.build import Tensor
+from onward.graph.scan import scan
 
 REDUCTIONS = {"Sum": "add", "Prod": "mul", "Max": "max", "Min": "min"}
 
@@ -162,23 +162,9 @@ def _running(
     where = op.axis(op.numbers(axis, "the axis")[0], op.rank(x, "what is accumulated"))
     first = op.squeeze(op.Slice(x, op.ints([0]), op.ints([1]), op.ints([where])), [where])
     start = op.Expand(op.like(neutral, x), op.Shape(first))
-    body = ir.Graph([], [], nodes=[], name=op.names.node("running"))
-    so_far, item = op.input_like(first.value), op.input_like(first.value)
-    body.inputs.extend([so_far, item])
-    with op.inside(body):
-        total = join(op.tensor(so_far), op.tensor(item))
-        body.outputs.append(op.Identity(total).value)
-        body.outputs.append(op.Identity(op.tensor(so_far) if exclusive else total).value)
-    direction = [int(reverse)]
-    return op.many(
-        "Scan",
-        2,
-        start,
-        x,
-        body=body,
-        num_scan_inputs=1,
-        scan_input_axes=[where],
-        scan_output_axes=[where],
-        scan_input_directions=direction,
-        scan_output_directions=direction,
-    )[1]
+
+    def step(states: Sequence[Tensor], rows: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        total = join(*states, *rows)
+        return [total], [states[0] if exclusive else total]
+
+    return scan(op, step, [start], [x], axis=where, backwards=reverse)[1]

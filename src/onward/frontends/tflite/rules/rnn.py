@@ -12,8 +12,8 @@ from onward.frontends.tflite.hybrid import is_hybrid, product, seen
 from onward.frontends.tflite.like_tensorflow import ACTIVATIONS, activated
 from onward.frontends.tflite.registry import rule
 from onward.frontends.tflite.rules.state import kept
-from onward.frontends.tflite.scan import scanned
 from onward.graph.build import Tensor
+from onward.graph.scan import scan
 
 NORM_EPSILON = 1e-8
 TANH = 4
@@ -100,11 +100,11 @@ def _walked(op: Writer, x: Tensor, widths: Sequence[int], step: Step, backwards:
     batch = op.Slice(op.Shape(x), op.ints([1]), op.ints([2]))
     states = [op.Expand(op.like(0, x), op.Concat(batch, op.ints([width]), axis=0)) for width in widths]
 
-    def kept(x: Tensor, *states: Tensor) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        after = step(x, *states)
+    def kept(states: Sequence[Tensor], rows: Sequence[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        after = step(*rows, *states)
         return after, after[:1]
 
-    return scanned(op, x, states, kept, 1, backwards)[-1]
+    return scan(op, kept, states, [x], backwards=backwards)[-1]
 
 
 def _over_time(op: Writer, x: Tensor, layer: Callable[[Tensor], Tensor]) -> Tensor:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir as ir
 
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.registry import rule
-from onward.frontends.tflite.scan import scanned
 from onward.graph.build import Tensor
+from onward.graph.scan import scan
 
 LEAST = -3.0e38
 """The score of a box that is out."""
@@ -23,7 +25,8 @@ def soft_suppression(
     rounds = op.Range(op.index(0), op.Reshape(op.int64(count), scalar), op.index(1))
     bound = op.like(LEAST, scores)
 
-    def chosen(_: Tensor, left: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def chosen(states: Sequence[Tensor], _: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        (left,) = states
         place = op.ArgMax(left, axis=0, keepdims=1)
         score = op.Gather(left, place)
         there = score > bound
@@ -37,7 +40,7 @@ def soft_suppression(
         return [op.where(there, next_left, left)], [op.squeeze(part, [0]) for part in found]
 
     start = op.where(scores > least, scores, bound)
-    _, places, values = scanned(op, rounds, [start], chosen, 2)
+    _, places, values = scan(op, chosen, [start], [rounds])
     total = op.sum((values > 0.0).cast(ir.DataType.INT32), [0], keepdims=False)
     return [places, values, total]
 
