@@ -168,7 +168,7 @@ def test_a_file_of_keras_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], m
     old.Sequential(layers).save(tmp_path / "net.h5")
     assert converted(tmp_path / "net.h5", "--to", "onnx", "--out", tmp_path / "net.onnx") == 0
     assert "verified" in capsys.readouterr().err
-    monkeypatch.setattr("onward.formats.keras_2.PACKAGE", "tf_keras_is_not_installed")
+    monkeypatch.setattr("onward.formats.keras.keras_2.PACKAGE", "tf_keras_is_not_installed")
     refused("pip install --no-deps tf_keras", capsys, tmp_path, tmp_path / "net.h5")
 
 

@@ -22,8 +22,8 @@ h5py = pytest.importorskip("h5py")
 import onward  # noqa: E402
 from onward.cli import main  # noqa: E402
 from onward.errors import UntrustedError  # noqa: E402
-from onward.formats import keras_parts  # noqa: E402
-from onward.formats.keras_dangers import dangers  # noqa: E402
+from onward.formats.keras import parts  # noqa: E402
+from onward.formats.keras.dangers import dangers  # noqa: E402
 
 DENSE = 1
 """Which of the layers is changed."""
@@ -247,8 +247,8 @@ DENIED = {"FlaxLayer", "Input", "InputSpec", "JaxLayer", "Lambda", "TFSMLayer", 
 def test_every_class_of_keras_is_judged(module: str) -> None:
     """Each is known to compute, or is one that does more."""
     names = {name for name in dir(getattr(keras, module)) if name[0].isupper()}
-    assert names - keras_parts.CLASSES <= DENIED
-    assert not DENIED & keras_parts.CLASSES
+    assert names - parts.CLASSES <= DENIED
+    assert not DENIED & parts.CLASSES
 
 
 def test_layers_of_its_applications() -> None:
@@ -265,7 +265,7 @@ def test_layers_of_its_applications() -> None:
         if inspect.isclass(one) and issubclass(one, keras.Layer)
     }
     assert layers >= {"LayerScale", "StochasticDepth"}
-    assert layers <= keras_parts.CLASSES
+    assert layers <= parts.CLASSES
 
 
 def test_a_model_of_keras_2_with_functions_of_tensorflow(tmp_path: Path) -> None:

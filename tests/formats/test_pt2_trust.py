@@ -16,7 +16,7 @@ import pytest
 from onward.cli import main
 from onward.errors import UntrustedError
 from onward.formats.pt2 import open_pt2, read_program
-from onward.formats.pt2_expressions import NotASize, checked
+from onward.formats.pt2.expressions import NotASize, checked
 from onward.gate import trusting
 
 torch = pytest.importorskip("torch")

@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,50 +19,50 @@ LONGEST = 500
 SHARED = {
     "dtypes": "what rules of every family use for dtypes that PyTorch has few kernels for",
     "host": "helpers for numbers computed from shapes, called by the emitter",
+    "meaning": "what a spec is, and how the one of a node is found",
     "ml_scores": "what scores become, for the tree ensembles, linear models and support vector machines of ai.onnx.ml",
     "weights": "how a generated model of TensorFlow gets its weights",
     "window": "sliding windows, for conv and pool",
 }
 """Files of runtime helpers or specs that belong to no single family of ops, and why."""
 
-BASE = {"errors", "registry", "gate", "writing"}
-MAY_IMPORT = {
-    "errors": set(),
-    "registry": set(),
-    "gate": {"errors"},
-    "writing": {"errors"},
-    "hub": BASE,
-    "model": BASE | {"hub"},
-    "spec": BASE | {"hub", "model"},
-    "passes": BASE | {"hub", "model", "spec", "canon"},
-    "canon": BASE | {"hub", "model", "spec", "passes"},
-    "layout": BASE | {"hub", "model", "spec", "canon", "passes", "verification"},
-    "backends": set(),
-    "backends.emit": BASE | {"hub", "model", "spec", "canon"},
-    "backends.coverage": BASE | {"hub", "model", "canon", "backends.torch", "backends.tensorflow"},
-    "backends.torch": BASE | {"hub", "model", "spec", "canon", "passes", "backends.emit", "backends.coverage"},
-    "backends.torch.runtime": set(),
-    "backends.tensorflow": BASE
-    | {"hub", "model", "spec", "canon", "passes", "layout", "backends.emit", "backends.coverage"},
-    "backends.tensorflow.runtime": set(),
-    "backends.keras": BASE
-    | {"hub", "model", "spec", "canon", "passes", "layout", "backends.emit", "backends.tensorflow"},
-    "verification": BASE
-    | {"hub", "model", "spec", "canon", "backends.torch", "backends.torch.runtime"}
-    | {"backends.tensorflow", "backends.keras"},
-    "importers": {"model", "verification", "backends.emit", "backends.torch", "backends.tensorflow", "backends.keras"},
-    "frontends": BASE | {"hub", "model", "canon", "passes", "layout", "training", "verification"},
-    "training": BASE | {"hub", "model", "spec", "canon", "passes", "verification", "frontends", "training.export"},
-    "training.export": BASE | {"hub", "model", "canon", "training", "backends.emit", "backends.torch"},
-    "scoreboard": BASE | {"", "hub", "model", "verification"},
-    "report": BASE | {"hub", "model", "canon", "verification", "training", "backends.coverage"},
-    "cli": BASE
-    | {"", "hub", "model", "canon", "layout", "report", "scoreboard", "verification", "training", "training.export"}
-    | {"frontends", "backends.emit", "backends.torch", "backends.tensorflow", "backends.keras", "backends.coverage"},
-    "": {"errors", "model", "training", "verification", "frontends", "importers"},
-    "__main__": {"cli"},
-}
-"""Which part of the package may import which; every part may import itself."""
+LAYERS = [
+    ("errors", "registry", "version"),
+    ("gate", "writing"),
+    ("hub",),
+    ("model",),
+    ("graph",),
+    ("spec",),
+    ("canon",),
+    ("passes",),
+    ("layout",),
+    ("training.autodiff",),
+    ("runners.calls", "runners.undisturbed"),
+    ("runners.isolate",),
+    ("backends", "backends.emit"),
+    ("backends.shared",),
+    ("backends.*.runtime",),
+    ("backends.*",),
+    ("backends.coverage",),
+    ("formats",),
+    ("runners",),
+    ("frontends",),
+    ("training", "verification"),
+    ("exporters", "importers"),
+    ("report", "scoreboard"),
+    ("cli",),
+    ("__init__",),
+    ("__main__",),
+]
+"""The parts of the package, the lowest first. A part imports itself and what is in a lower layer, and no part beside it
+in its own; what is in no part listed more closely belongs to the part around it. `*` is any one name."""
+
+BESIDE = {("backends.keras", "backends.tensorflow"): "what Keras has no layer for, a model of Keras says in TensorFlow"}
+"""Parts that import one beside them, and why."""
+
+MOST_FILES = 22
+FAMILIES = ("rules", "runtime", "vjp", "spec", "shared")
+"""Folders with a file for each family of ops, of which there are many."""
 
 
 def files(*folders: str) -> list[Path]:
@@ -72,25 +72,60 @@ def files(*folders: str) -> list[Path]:
 PYTHON = files("src", "tests", "benchmarks", "examples")
 
 
-def imports(path: Path) -> Iterator[str]:
-    """The modules that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
+MODULES = {
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path for path in files("src")
+}
+"""The files of the package by the names of their modules, without `onward.`; the package itself is `__init__`."""
+
+
+def imported_names(tree: ast.AST) -> Iterator[str]:
+    """What is imported anywhere in a file, `a.b` for `from a import b` too."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}: relative import"
-            assert node.module is not None
-            yield node.module
+            assert not node.level, "relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+def imports(path: Path) -> set[str]:
+    return set(imported_names(ast.parse(path.read_text())))
 
 
-def part_of(module: str) -> str:
-    """The part of the package that a module belongs to, as in MAY_IMPORT: the longest name that fits."""
-    name = module.removeprefix("onward").removeprefix(".")
-    return max((part for part in MAY_IMPORT if name == part or name.startswith(f"{part}." if part else "?")), key=len)
+def own(imported: Iterable[str]) -> set[str]:
+    """The modules of the package among what is imported."""
+    found = set()
+    for name in imported:
+        inner = name.removeprefix("onward.")
+        if inner != name:
+            found.add(next((m for m in (inner, inner.rpartition(".")[0]) if m in MODULES), "__init__"))
+    return found | ({"__init__"} if "onward" in imported else set())
+
+
+def without_types(path: Path) -> ast.AST:
+    """A file without what it imports for the type checker alone."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    return tree
+
+
+def place(module: str) -> tuple[int, str]:
+    """The layer that a module is in, and its part: the longest name that fits, rather one without `*`."""
+    steps = module.split(".")
+    for length in range(len(steps), 0, -1):
+        start = steps[:length]
+        fitting = [(part, i) for i, layer in enumerate(LAYERS) for part in layer if fits(start, part.split("."))]
+        if fitting:
+            return max(fitting)[1], ".".join(start)
+    raise AssertionError(f"{module} is in no layer: add it to LAYERS")
+
+
+def fits(steps: list[str], pattern: list[str]) -> bool:
+    return len(steps) == len(pattern) and all(
+        wanted in ("*", step) for step, wanted in zip(steps, pattern, strict=True)
+    )
 
 
 def names(folder: Path) -> set[str]:
@@ -107,18 +142,60 @@ def test_nothing_is_left_for_later() -> None:
     assert not [str(path) for path in PYTHON if word.search(path.read_text())]
 
 
-def test_parts_import_only_what_they_may() -> None:
+def test_parts_import_only_lower_ones() -> None:
     wrong = []
-    for path in files("src"):
-        module = module_of(path)
-        part = part_of(module)
-        for imported in imports(path):
-            top = imported.partition(".")[0]
-            if top == "onward" and part_of(imported) not in MAY_IMPORT[part] | {part}:
-                wrong.append(f"{module} imports {imported}")
-            if top in {"tests", "benchmarks", "examples", "pytest"}:
-                wrong.append(f"{module} imports {imported}")
+    for module, path in MODULES.items():
+        layer, part = place(module)
+        for other in own(imports(path)):
+            lower, its_part = place(other)
+            if lower > layer or (lower == layer and its_part != part and (part, its_part) not in BESIDE):
+                wrong.append(f"{module} imports {other}")
     assert not wrong
+
+
+def test_nothing_is_imported_from_outside_the_package() -> None:
+    outside = {"tests", "benchmarks", "examples", "pytest"}
+    assert not [path for path in files("src") if outside & {name.partition(".")[0] for name in imports(path)}]
+
+
+def test_every_layer_is_there() -> None:
+    parts = {place(module)[1] for module in MODULES}
+    listed = [part for layer in LAYERS for part in layer]
+    assert not [part for part in listed if not any(fits(found.split("."), part.split(".")) for found in parts)]
+    assert {name for pair in BESIDE for name in pair} <= parts
+
+
+def test_only_pipelines_join_canonical_form_and_passes() -> None:
+    passes = [module for module in MODULES if module.startswith("passes.")]
+    joining = {
+        module for module in passes if any(other.startswith("canon.") for other in own(imports(MODULES[module])))
+    }
+    assert joining == {"passes.pipelines"}
+
+
+def cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import one another in a circle, if there are any: what is left of leaves taken away."""
+    left = dict(graph)
+    while leaves := [module for module, others in left.items() if not others & left.keys()]:
+        for leaf in leaves:
+            del left[leaf]
+    while roots := [module for module in left if not any(module in others for others in left.values())]:
+        for root in roots:
+            del left[root]
+    return sorted(left)
+
+
+def test_no_modules_import_one_another() -> None:
+    """Also not inside functions; imports for the type checker are no imports when it runs."""
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["b", "c"]
+    graph = {module: own(imported_names(without_types(path))) - {module} for module, path in MODULES.items()}
+    assert cycle(graph) == []
+
+
+def test_no_folder_is_crowded() -> None:
+    folders = [folder for folder in SOURCE.rglob("*") if folder.is_dir() and folder.name not in FAMILIES]
+    counts = {str(folder.relative_to(SOURCE)): len(names(folder)) for folder in (SOURCE, *folders)}
+    assert not {folder: count for folder, count in counts.items() if count > MOST_FILES}
 
 
 RUNTIMES = {folder.parent.name: folder for folder in (SOURCE / "backends").glob("*/runtime")}
@@ -131,8 +208,8 @@ def test_runtime_helpers_depend_on_nothing_but_the_framework(backend: str) -> No
     allowed = {backend, "numpy", "safetensors", "PIL", *sys.stdlib_module_names}
     for path in RUNTIMES[backend].glob("*.py"):
         for imported in imports(path):
-            own = imported.startswith(f"onward.backends.{backend}.runtime.")
-            assert own or imported.partition(".")[0] in allowed, f"{path} imports {imported}"
+            beside = imported.startswith(f"onward.backends.{backend}.runtime.")
+            assert beside or imported.partition(".")[0] in allowed, f"{path} imports {imported}"
 
 
 def test_backends_with_runtime_helpers() -> None:

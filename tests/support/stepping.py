@@ -10,7 +10,8 @@ import onnx_ir as ir
 import onnxruntime
 
 from onward.model import Model
-from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable
+from onward.training.step_graphs import LEARNING_RATE, LOSS, STEP
+from onward.training.trainable import Trainable
 
 Array = np.ndarray[Any, Any]
 

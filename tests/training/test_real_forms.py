@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from onward.errors import InvalidDataError
-from onward.training.info.training_info import load
+from onward.training.info.read import load
 from onward.training.recipe.optimizers import SGD
 from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import prepare

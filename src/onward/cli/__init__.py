@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from onward import __version__
 from onward.cli.streams import REFUSALS, checked_streams, silence, until_unread
 from onward.cli.supervise import supervised
 from onward.errors import OnwardError, VerificationError
 from onward.gate import trusting
+from onward.version import __version__
 
 LONGEST = 1000
 """Characters of an error message: a name in a file may be longer."""

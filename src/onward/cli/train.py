@@ -302,7 +302,7 @@ def _add_run(actions: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from onward.training.info.training_info import load
+    from onward.training.info.read import load
     from onward.training.runtime.trainer import Trainer, npz
 
     out = Path(args.out)
@@ -384,7 +384,7 @@ def described(path: str) -> dict[str, Any]:
     from onward.graph.walk import all_nodes
     from onward.model import load
     from onward.training.autodiff.coverage import gradient_status
-    from onward.training.info.training_info import load as load_trainable
+    from onward.training.info.read import load as load_trainable
 
     model = load(path)
     ops = {key_of(node) for node in all_nodes(model.ir.graph)} - {"Constant"}
@@ -428,7 +428,7 @@ def loss_of(trainable: Trainable) -> str:
     from onward.training.autodiff.derivatives import named
     from onward.training.recipe.described import loss_words, penalty_words
     from onward.training.runtime.divergence import before
-    from onward.training.trainable import LOSS
+    from onward.training.step_graphs import LOSS
 
     if trainable.loss is not None:
         return " + ".join([*map(loss_words, trainable.loss), *map(penalty_words, trainable.penalties)])

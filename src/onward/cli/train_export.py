@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     from onward.backends.backend import backend, require
     from onward.conversion.convert import check_output
     from onward.training.export import to_torch_package
-    from onward.training.info.training_info import load
+    from onward.training.info.read import load
 
     check_output(Path(args.out), is_file=False)
     require(backend("torch"))

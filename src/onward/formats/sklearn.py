@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,14 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.errors import InvalidModelError, OnwardError, UnsupportedError
+from onward.errors import InvalidModelError, UnsupportedError
 from onward.formats import Kind, Opened, register, skops_schema
 from onward.formats.matching import Declared
 from onward.formats.sklearn_parts import check_parts
 from onward.formats.tables import derived, feeds, like, shortened
 from onward.gate import opens
 from onward.gate.archive import archive, names_in
+from onward.gate.files import readable
 from onward.runners.calls import Inputs, Outputs
 
 SAMPLE: ContextVar[Any] = ContextVar("sample", default=None)
@@ -90,7 +90,7 @@ def recognise(path: Path) -> bool:
 
 
 def dangers(path: Path) -> Iterable[str]:
-    with archive(path) as found, _damage(path):
+    with archive(path) as found, readable(path, "skops does not open it"):
         yield from skops_schema.dangers(json.loads(found.read(SCHEMA)))
 
 
@@ -101,22 +101,10 @@ def loaded(path: Path) -> Any:
         raise InvalidModelError(f"{path}: it is no .skops file")
     from skops.io import get_untrusted_types, load
 
-    with _damage(path):
+    with readable(path, "skops does not open it"):
         found = load(path, trusted=get_untrusted_types(file=path))
         check_parts(found)
         return found
-
-
-@contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except InvalidModelError as error:
-        raise InvalidModelError(f"{path}: {error}") from error
-    except OnwardError:
-        raise
-    except Exception as error:
-        raise InvalidModelError(f"{path}: skops does not open it: {type(error).__name__}: {error}") from error
 
 
 @opens(dangers)

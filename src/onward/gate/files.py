@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from onward.errors import InvalidModelError, OnwardError
@@ -46,3 +47,17 @@ def ordinary(path: Path, error: type[OnwardError] = InvalidModelError) -> Path:
     if what:
         raise error(f"{path}: it is {what}, not a file; copy its content to a file first")
     return path
+
+
+@contextmanager
+def readable(path: Path, otherwise: str) -> Iterator[None]:
+    """Whatever a library raises inside means that the file is none that it reads: `otherwise` says so."""
+    try:
+        yield
+    except InvalidModelError as error:
+        raise InvalidModelError(f"{path}: {error}") from error
+    except OnwardError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines() or [""]
+        raise InvalidModelError(f"{path}: {otherwise}: {type(error).__name__}: {reason[0]}") from error

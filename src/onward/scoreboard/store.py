@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-import onward
 from onward.runners import find
+from onward.version import __version__
 
 What = Literal["suite", "unknown", "dtypes"]
 WHAT: tuple[What, ...] = get_args(What)
@@ -78,7 +78,7 @@ def _read(path: Path) -> Iterator[Result]:
 def versions(runner: str) -> dict[str, str]:
     """Package to version, for all that a runner's results depend on; Onward's with a digest of its source."""
     package = find(runner)[0].package
-    found = {"onward": f"{onward.__version__} ({_digest()})", "onnx": importlib.metadata.version("onnx")}
+    found = {"onward": f"{__version__} ({_digest()})", "onnx": importlib.metadata.version("onnx")}
     return found | ({} if package in found else {package: package_version(package)})
 
 
@@ -92,7 +92,7 @@ def package_version(package: str) -> str:
 
 @cache
 def _digest() -> str:
-    root = Path(onward.__file__).parent
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         if path.relative_to(root).parts[0] not in LOOKS:

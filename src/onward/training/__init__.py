@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from onward.training.export import to_torch_package
     from onward.training.info.check import check
     from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
-    from onward.training.info.training_info import load
+    from onward.training.info.read import load
     from onward.training.recipe.adapters import lora
     from onward.training.recipe.ctc import CTC
     from onward.training.recipe.groups import Group
@@ -41,7 +41,7 @@ _HOMES = {
     "recipe.user_models": ("OnnxLoss", "OnnxOptimizer"),
     "export": ("to_torch_package",),
     "recipe.groups": ("Group",),
-    "info.training_info": ("load",),
+    "info.read": ("load",),
     "info.check": ("check",),
     "recipe.losses": (
         "BinaryCrossEntropy",

@@ -13,10 +13,10 @@ from keras_steps import check_steps, classes, floats, tiny  # noqa: E402
 import onward  # noqa: E402
 from onward.errors import UnsupportedError  # noqa: E402
 from onward.training.capture.keras_optimizers import adds_up, taken  # noqa: E402
-from onward.training.info.training_info import load  # noqa: E402
+from onward.training.info.read import load  # noqa: E402
 from onward.training.recipe.optimizers import SGD, Clipped  # noqa: E402
 from onward.training.runtime.session import open_session  # noqa: E402
-from onward.training.trainable import LEARNING_RATE, STEP, first_state, updates  # noqa: E402
+from onward.training.step_graphs import LEARNING_RATE, STEP, first_state, updates  # noqa: E402
 
 OPT, S = keras.optimizers, keras.optimizers.schedules
 OPTIMIZERS: dict[str, Any] = {

@@ -26,7 +26,7 @@ from onward.errors import UnsupportedError
 from onward.training.export import to_torch_package
 from onward.training.export.recognise import recognise
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
-from onward.training.info.training_info import load
+from onward.training.info.read import load
 from onward.training.recipe.adapters import lora
 from onward.training.recipe.groups import Group
 from onward.training.recipe.losses import (
@@ -44,7 +44,8 @@ from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, R
 from onward.training.recipe.schedules import Cosine, Linear, Steps, Warmup
 from onward.training.runtime import checkpoint
 from onward.training.runtime.trainer import Trainer
-from onward.training.trainable import LOSS, Trainable, prepare
+from onward.training.step_graphs import LOSS
+from onward.training.trainable import Trainable, prepare
 
 STEPS = 20
 

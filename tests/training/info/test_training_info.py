@@ -16,8 +16,10 @@ from training_models import BATCHES, model, optimizer_model
 
 from onward.errors import InvalidModelError, OnwardError
 from onward.spec.training import TRAINING
+from onward.training.info.check import check
 from onward.training.info.preview_ops import OnnxAdam
-from onward.training.info.training_info import check, load, to_model
+from onward.training.info.read import load
+from onward.training.info.write import to_model
 from onward.training.recipe.adapters import lora
 from onward.training.recipe.groups import Group
 from onward.training.recipe.losses import CrossEntropy, KLDivergence, Penalty, Term

@@ -25,12 +25,13 @@ from onward.training.autodiff.derivatives import gradient
 from onward.training.capture.torch import from_torch
 from onward.training.export import to_torch_package
 from onward.training.export.words import loss_call
-from onward.training.info.training_info import load
+from onward.training.info.read import load
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.optimizers import AdamW
 from onward.training.runtime.divergence import DivergedError
 from onward.training.runtime.trainer import Trainer
-from onward.training.trainable import LOSS, Trainable, keep_outputs, prepare
+from onward.training.step_graphs import LOSS, keep_outputs
+from onward.training.trainable import Trainable, prepare
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]

@@ -24,7 +24,8 @@ from onward.training.recipe.losses import (
     NegativeLogLikelihood,
     loss_named,
 )
-from onward.training.trainable import LOSS, prepare
+from onward.training.step_graphs import LOSS
+from onward.training.trainable import prepare
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(3)

@@ -12,7 +12,7 @@ import torch
 from onward.errors import OnwardError
 from onward.model import Model
 from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, optimizer_named
-from onward.training.trainable import LEARNING_RATE, STEP, updates
+from onward.training.step_graphs import LEARNING_RATE, STEP, updates
 
 Array = np.ndarray[Any, Any]
 STEPS = 5

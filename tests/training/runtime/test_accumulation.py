@@ -14,7 +14,7 @@ import torch
 from small_networks import batches, network, onnx_of
 
 from onward.training.export import to_torch_package
-from onward.training.info.training_info import load
+from onward.training.info.read import load
 from onward.training.recipe.groups import Group
 from onward.training.recipe.optimizers import SGD, AdamW
 from onward.training.recipe.schedules import Steps

@@ -18,7 +18,8 @@ from onward.training.capture.keras_optimizers import Taken, adds_up, taken
 from onward.training.recipe.groups import exactly
 from onward.training.recipe.modes import training_mode
 from onward.training.recipe.parameters import choose
-from onward.training.trainable import LOSS, Trainable, assembled
+from onward.training.step_graphs import LOSS
+from onward.training.trainable import Trainable, assembled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

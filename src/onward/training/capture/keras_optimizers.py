@@ -16,7 +16,7 @@ from onward.graph.build import Builder, Tensor
 from onward.model import Model
 from onward.training.recipe.optimizers import SGD, Clipped, Optimizer
 from onward.training.recipe.user_models import OnnxOptimizer, adopt
-from onward.training.trainable import give_out
+from onward.training.step_graphs import give_out
 
 Array = np.ndarray[Any, np.dtype[Any]]
 STEPS = "steps"

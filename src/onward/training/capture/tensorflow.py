@@ -13,7 +13,8 @@ from onward.frontends.tensorflow.sources import concrete
 from onward.frontends.tensorflow.trained import Storage, trained
 from onward.training.autodiff.prepare_graph import differentiable
 from onward.training.recipe.described import Stored
-from onward.training.trainable import LOSS, Trainable, updates
+from onward.training.step_graphs import LOSS, updates
+from onward.training.trainable import Trainable
 
 
 def from_tensorflow(

@@ -24,7 +24,8 @@ from onward.training.recipe.groups import Rule, matches
 from onward.training.recipe.losses import Penalty, Term
 from onward.training.recipe.modes import inference_mode
 from onward.training.runtime import checkpoint
-from onward.training.trainable import LOSS, Trainable
+from onward.training.step_graphs import LOSS
+from onward.training.trainable import Trainable
 
 if TYPE_CHECKING:
     from onward.training.runtime.trainer import Trainer

@@ -21,7 +21,8 @@ from onward.training.info.preview_ops import FORMULAS, OnnxAdagrad, OnnxAdam, On
 from onward.training.recipe.described import Stored, without
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.optimizers import Optimizer
-from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable
+from onward.training.step_graphs import LEARNING_RATE, LOSS, STEP
+from onward.training.trainable import Trainable
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KINDS: Mapping[str, Any] = {"Adam": OnnxAdam, "Adagrad": OnnxAdagrad, "Momentum": OnnxMomentum}

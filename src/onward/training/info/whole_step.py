@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx_ir as ir
@@ -17,7 +17,10 @@ from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.optimizers import SGD, Adagrad, Optimizer
 from onward.training.recipe.user_models import adopt
-from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable
+from onward.training.step_graphs import LEARNING_RATE, LOSS, STEP
+
+if TYPE_CHECKING:
+    from onward.training.trainable import Trainable
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Standard = OnnxAdam | OnnxAdagrad | OnnxMomentum

@@ -16,7 +16,8 @@ from onward.training.native.expressions import UnprintableError, ctype
 from onward.training.native.optimizer import printed, step_graphs
 from onward.training.speed.lifetimes import UPDATE
 from onward.training.speed.scattered import sum_of_rows
-from onward.training.trainable import LEARNING_RATE, LOSS, STEP, Trainable
+from onward.training.step_graphs import LEARNING_RATE, LOSS, STEP
+from onward.training.trainable import Trainable
 
 COPIED = """\
   for (int t = 0; t < {kept}; t++)

@@ -16,7 +16,8 @@ from onward.training.native.compiler import loaded
 from onward.training.native.expressions import PRELUDE, UnprintableError, constant, ctype, expression, literal
 from onward.training.recipe.groups import Rule
 from onward.training.runtime.buffers import Flat
-from onward.training.trainable import LEARNING_RATE, STEP, Trainable, updates
+from onward.training.step_graphs import LEARNING_RATE, STEP, updates
+from onward.training.trainable import Trainable
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SHARED = 1 << 15

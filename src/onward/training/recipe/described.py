@@ -17,7 +17,7 @@ from onward.training.recipe.losses import LOSSES, Penalty, Term
 from onward.training.recipe.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Optimizer, State, Update
 from onward.training.recipe.schedules import SCHEDULES, Schedule, Warmup
 from onward.training.recipe.user_models import OnnxOptimizer
-from onward.training.trainable import CLIP_EPSILON
+from onward.training.step_graphs import CLIP_EPSILON
 
 KEY = "onward.training."
 """Of the model's metadata, followed by the number of the training info."""

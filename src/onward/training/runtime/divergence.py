@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.errors import OnwardError
 from onward.training.runtime.session import open_session
-from onward.training.trainable import LOSS, keep_outputs
+from onward.training.step_graphs import LOSS, keep_outputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

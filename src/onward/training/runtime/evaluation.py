@@ -10,7 +10,8 @@ from onward.graph.build import Builder
 from onward.graph.walk import all_nodes
 from onward.training.recipe.modes import inference_mode
 from onward.training.recipe.targets import class_labels
-from onward.training.trainable import LOSS, Trainable, give_out, keep_outputs
+from onward.training.step_graphs import LOSS, give_out, keep_outputs
+from onward.training.trainable import Trainable
 
 RIGHT = "onward.right"
 """How many labels the highest score was that of."""

@@ -13,7 +13,8 @@ from onward.training.native.in_place import with_updates
 from onward.training.runtime.buffers import Flat
 from onward.training.runtime.session import bind_input, bind_output, open_changing, open_session
 from onward.training.speed.scattered import Rows, scatter_in_place
-from onward.training.trainable import LEARNING_RATE, STEP, Trainable
+from onward.training.step_graphs import LEARNING_RATE, STEP
+from onward.training.trainable import Trainable
 
 
 class Kept:

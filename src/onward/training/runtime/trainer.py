@@ -26,7 +26,8 @@ from onward.training.runtime.gradient_passes import Kept, Used, used
 from onward.training.runtime.session import Batch, Feeds, bind_input, bind_output, open_session
 from onward.training.runtime.starting_point import set_aside
 from onward.training.runtime.update import stepping
-from onward.training.trainable import LOSS, Trainable, check_rate
+from onward.training.step_graphs import LOSS
+from onward.training.trainable import Trainable, check_rate
 
 if TYPE_CHECKING:
     from onward.training.runtime.epochs import History

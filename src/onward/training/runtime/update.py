@@ -15,7 +15,8 @@ from onward.training.native.expressions import UnprintableError
 from onward.training.native.optimizer import Kernel
 from onward.training.runtime.buffers import Flat
 from onward.training.runtime.session import bind_input, bind_output, open_session
-from onward.training.trainable import LEARNING_RATE, STEP, Trainable, updates
+from onward.training.step_graphs import LEARNING_RATE, STEP, updates
+from onward.training.trainable import Trainable
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CHUNK = 1 << 16

@@ -226,22 +226,6 @@ def one_against_rest(
     return pair_votes(op, 1.0 - second_won, pairs, count) + sums / ((op.Abs(sums) + 1.0) * 3.0)
 
 
-@rule("LabelPropagation", "LabelSpreading")
-def propagation(op: Writer, model: Any, x: Tensor) -> Outputs:
-    from onward.frontends.sklearn.rules.neighbors import nearest
-
-    spread = op.reals(model.label_distributions_)
-    if model.kernel == "rbf":
-        weights = op.MatMul(kernel(op, x, model.X_, "rbf", model.gamma, 3, 1), spread)
-    elif model.kernel == "knn":
-        index, _ = nearest(op, model.nn_fit, x, model.n_neighbors)
-        weights = op.ReduceSum(op.Gather(spread, index, axis=0), op.ints([1]), keepdims=0)
-    else:
-        raise UnsupportedError(f"{type(model).__name__}: a kernel that is Python code is not translated")
-    chances = op.share(weights)
-    return {"predict": op.labels(model.classes_, op.argmax(chances)), "predict_proba": chances}
-
-
 @rule("NearestCentroid")
 def nearest_centroid(op: Writer, model: Any, x: Tensor) -> Outputs:
     spread = np.where(model.within_class_std_dev_ == 0, 1.0, model.within_class_std_dev_)

@@ -10,7 +10,7 @@ from onward.errors import UnsupportedError
 from onward.frontends.sklearn.registry import Outputs, rule
 from onward.frontends.sklearn.rules.impute import is_missing, with_indicator
 from onward.frontends.sklearn.rules.iterate import solved
-from onward.frontends.sklearn.rules.kernels import exact_distances, length, squared_distances
+from onward.frontends.sklearn.rules.kernels import exact_distances, kernel, length, squared_distances
 from onward.frontends.sklearn.writer import Writer
 from onward.graph.build import Tensor
 
@@ -231,3 +231,17 @@ def _imputed(op: Writer, model: Any, x: Tensor, i: int, distance: Tensor, missin
     filled = op.where(op.Equal(total, 0.0), float(values.mean()), mean)
     column = op.take(x, [i])
     return op.Where(op.Gather(missing, op.ints([i]), axis=1), filled, column)
+
+
+@rule("LabelPropagation", "LabelSpreading")
+def propagation(op: Writer, model: Any, x: Tensor) -> Outputs:
+    spread = op.reals(model.label_distributions_)
+    if model.kernel == "rbf":
+        weights = op.MatMul(kernel(op, x, model.X_, "rbf", model.gamma, 3, 1), spread)
+    elif model.kernel == "knn":
+        index, _ = nearest(op, model.nn_fit, x, model.n_neighbors)
+        weights = op.ReduceSum(op.Gather(spread, index, axis=0), op.ints([1]), keepdims=0)
+    else:
+        raise UnsupportedError(f"{type(model).__name__}: a kernel that is Python code is not translated")
+    chances = op.share(weights)
+    return {"predict": op.labels(model.classes_, op.argmax(chances)), "predict_proba": chances}

@@ -15,8 +15,9 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.formats import Kind, Opened, keras_2, named, register
-from onward.formats.keras_dangers import CONFIG, METADATA, attribute, dangers, sources_of
+from onward.formats import Kind, Opened, named, register
+from onward.formats.keras import keras_2
+from onward.formats.keras.dangers import CONFIG, METADATA, attribute, dangers, sources_of
 from onward.formats.matching import Declared
 from onward.gate import harmless, is_trusted, opens, run_source
 from onward.gate.archive import is_archive, names_in

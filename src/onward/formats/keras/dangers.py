@@ -1,7 +1,7 @@
 """What a file of Keras would have executed, or read from elsewhere, when it is opened.
 
 The whole configuration is walked before Keras sees it: every class and function that it names, wherever, has to be one
-of `keras_parts`. Keras' own safe mode looks only at some of them, and Keras 2 imports any module that a file names.
+of `parts`. Keras' own safe mode looks only at some of them, and Keras 2 imports any module that a file names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from onward.errors import InvalidModelError
-from onward.formats import keras_parts
+from onward.formats.keras import parts
 from onward.gate import is_written, ordinary
 from onward.gate.archive import archive, is_archive
 
@@ -81,7 +81,7 @@ def dangers_of_part(part: dict[str, Any]) -> Iterator[str]:
     if name in ("Lambda", "__lambda__"):
         yield "a Lambda layer of it holds code"
     elif name == "function":
-        known = isinstance(inner, str) and inner in keras_parts.FUNCTIONS
+        known = isinstance(inner, str) and inner in parts.FUNCTIONS
         if not known or not _is_own(part.get("module")) or part.get("registered_name") not in (None, inner):
             yield f"its function {inner!r} is not one of Keras that computes"
     elif not _is_class(part):
@@ -89,7 +89,7 @@ def dangers_of_part(part: dict[str, Any]) -> Iterator[str]:
         yield f"its part {name!r}{origin} is not one of Keras that computes"
     elif name in ("TFOpLambda", "SlicingOpLambda"):
         called = inner.get("function") if isinstance(inner, dict) else None
-        if not isinstance(called, str) or not keras_parts.OPS_OF_TENSORFLOW.fullmatch(called):
+        if not isinstance(called, str) or not parts.OPS_OF_TENSORFLOW.fullmatch(called):
             yield f"it calls tf.{called}"
 
 
@@ -100,13 +100,13 @@ def _is_class(part: dict[str, Any]) -> bool:
     plain = name.removeprefix("Custom>")
     if part.get("registered_name") not in (None, name, f"Custom>{plain}"):
         return False
-    if isinstance(module, str) and keras_parts.OPS.fullmatch(module):
+    if isinstance(module, str) and parts.OPS.fullmatch(module):
         return name.isidentifier()
-    return _is_own(module) and (plain in keras_parts.CLASSES or plain in keras_parts.LOWERED)
+    return _is_own(module) and (plain in parts.CLASSES or plain in parts.LOWERED)
 
 
 def _is_own(module: Any) -> bool:
-    return module is None or (isinstance(module, str) and keras_parts.OWN.fullmatch(module) is not None)
+    return module is None or (isinstance(module, str) and parts.OWN.fullmatch(module) is not None)
 
 
 def module_of(part: dict[str, Any]) -> str | None:

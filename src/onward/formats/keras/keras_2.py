@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onward.errors import UnsupportedError
-from onward.formats.keras_dangers import METADATA, attribute, dangers
+from onward.formats.keras.dangers import METADATA, attribute, dangers
 from onward.gate import is_trusted, need_trust
 from onward.gate.archive import archive, is_archive
 

@@ -12,13 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.errors import InvalidModelError, OnwardError
-from onward.formats.pt2_program import Program
+from onward.errors import InvalidModelError
+from onward.formats.pt2.program import Program
 from onward.gate.archive import archive
+from onward.gate.files import readable
 
 if TYPE_CHECKING:
     import torch
 
+DAMAGED = "this exported program is damaged, or of another version of PyTorch"
 PROGRAM, OLD_PROGRAM = "models/model.json", "serialized_exported_program.json"
 """Where the program is; PyTorch before 2.8 wrote the other."""
 WEIGHTS, CONSTANTS = ("data/weights", "weights"), ("data/constants", "constants")
@@ -141,22 +143,5 @@ def _unpickled(content: bytes) -> dict[str, torch.Tensor]:
 
 @contextmanager
 def parts_of(path: Path) -> Iterator[Parts]:
-    with archive(path), damage(path), zipfile.ZipFile(path) as file:
+    with archive(path), readable(path, DAMAGED), zipfile.ZipFile(path) as file:
         yield Parts(file)
-
-
-@contextmanager
-def damage(path: Path) -> Iterator[None]:
-    """Whatever goes wrong inside, the file is damaged."""
-    try:
-        yield
-    except InvalidModelError as error:
-        raise InvalidModelError(f"{path}: {error}") from error
-    except OnwardError:
-        raise
-    except Exception as error:
-        reason = str(error).strip().splitlines() or [""]
-        raise InvalidModelError(
-            f"{path}: this exported program is damaged, or of another version of PyTorch:"
-            f" {type(error).__name__}: {reason[0]}"
-        ) from error

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from onward.errors import InvalidModelError
-from onward.formats.pt2_expressions import NotASize, checked
+from onward.formats.pt2.expressions import NotASize, checked
 
 NAME = re.compile(r"[^\W\d]\w*|", re.ASCII)
 """Names of values and arguments: they are written into Python code that PyTorch generates."""

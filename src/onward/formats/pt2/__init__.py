@@ -13,9 +13,10 @@ import onnx_ir as ir
 from onward.backends.torch.values import to_framework, to_numpy
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
-from onward.formats.pt2_archive import OLD_PROGRAM, damage, parts_of
+from onward.formats.pt2.archive import DAMAGED, OLD_PROGRAM, parts_of
 from onward.gate import is_trusted, opens
 from onward.gate.archive import archive, is_archive
+from onward.gate.files import readable
 from onward.runners.calls import Inputs, Outputs
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def read_program(path: Path) -> torch.export.ExportedProgram:
     import torch
 
     if is_trusted():
-        with damage(path):
+        with readable(path, DAMAGED):
             return torch.export.load(path)
     with parts_of(path) as parts:
         return parts.program()
