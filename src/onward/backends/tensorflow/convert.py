@@ -78,7 +78,7 @@ def generate(
 ) -> Source:
     """The TensorFlow source of a model, the inputs and outputs named so channels last. `model` is left as it is.
 
-    `cast` tells what becomes of ops in dtypes that there are no kernels for, see `casts`.
+    `cast` tells what becomes of ops in dtypes that there are no kernels for, see `missing_kernels`.
     """
     load_rules()
     policy = checked(cast)
