@@ -1,7 +1,7 @@
 """Gradients of quantisation, straight through: rounding counts as doing nothing, clipping as what it is.
 
-The gradient of an integer is that of the formula in which it is a real number (see `quantised_values`). Scales and zero points
-get none: they are settings, not weights.
+The gradient of an integer is that of the formula in which it is a real number (see `quantised_values`). Scales and
+zero points get none: they are settings, not weights.
 """
 
 from __future__ import annotations
