@@ -1,0 +1,93 @@
+"""`onward.convert`: the pipeline behind the command, for files and for objects in memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onward
+from onward.backends.backend import backend
+from onward.conversion.request import Request
+from onward.errors import OnwardError, VerificationError
+from onward.verification.check import Verdict
+
+DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
+
+
+def test_a_file_becomes_a_package_that_is_verified(tmp_path: Path) -> None:
+    done = onward.convert(DIGITS, to="torch", out=tmp_path / "net", report=tmp_path / "report.json")
+    assert done.out == tmp_path / "net" and {"model.py", "weights.safetensors"} <= {p.name for p in done.out.iterdir()}
+    assert [verdict.status for verdict in done.verdicts] == ["verified"]
+    assert done.trainable[0].startswith("trainable: ") and str(done).endswith(f"written: {onward_said(done.out)}")
+    assert '"status": "same"' in (tmp_path / "report.json").read_text()
+
+
+def onward_said(folder: Path) -> str:
+    return f"{folder}/ ({', '.join(sorted(path.name for path in folder.iterdir()))})"
+
+
+def test_a_module_in_memory_goes_to_onnx_and_on(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()).eval()
+    spec = ["x:float32[batch,3]"]
+    done = onward.convert(net, to="onnx", out=tmp_path / "net.onnx", inputs=spec)
+    assert [verdict.status for verdict in done.verdicts] == ["verified"]
+    there = onward.convert(net, to="torch", out=tmp_path / "net", inputs=spec)
+    assert [verdict.status for verdict in there.verdicts] == ["verified", "verified"]
+
+
+def test_a_model_in_memory(tmp_path: Path) -> None:
+    model = onward.load(DIGITS)
+    assert onward.convert(model, to="torch", out=tmp_path / "a", verify=False).verdicts == ()
+    assert onward.convert(DIGITS.read_bytes(), to="torch", out=tmp_path / "b").verdicts[0].status == "verified"
+
+
+def test_an_estimator_with_its_sample(tmp_path: Path) -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    rows = np.arange(8, dtype=np.float32).reshape(4, 2)
+    estimator = linear_model.LinearRegression().fit(rows, rows[:, 0])
+    done = onward.convert(estimator, to="onnx", out=tmp_path / "linear.onnx", sample=rows)
+    assert done.out.exists() and done.verdicts[0].status == "verified"
+
+
+def test_a_tolerance_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result that is a little off is refused, and nothing is written, unless the user allows it or asks to keep it."""
+    torch = backend("torch")
+    to_numpy = type(torch).to_numpy
+    monkeypatch.setattr(type(torch), "to_numpy", lambda self, value, dtype: to_numpy(self, value, dtype) + 0.01)
+    with pytest.raises(VerificationError, match="nothing was written \\(keep writes"):
+        onward.convert(DIGITS, to="torch", out=tmp_path / "net")
+    assert not (tmp_path / "net").exists()
+    kept = onward.convert(DIGITS, to="torch", out=tmp_path / "net", keep=True)
+    assert kept.verdicts[0].status == "different" and kept.out.exists()
+    allowed = onward.convert(DIGITS, to="torch", out=tmp_path / "net", atol=0.02)
+    assert allowed.verdicts[0].status == "verified"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"to": "abacus"}, "no format 'abacus'; there are .*torch.*onnx"),
+        ({"to": "torch", "inputs_nhwc": ["x"]}, "inputs_nhwc is for to .*tensorflow.*`onward layout`"),
+        ({"to": "torch", "cast": "up"}, "cast is for to tensorflow, savedmodel, tflite"),
+        ({"to": "torch", "opset": 13}, "opset is for models of other frameworks"),
+        ({"to": "tflite", "quantize": "int8"}, "quantize int8 needs calibration data: give calibrate"),
+        ({"to": "onnx"}, "it is an ONNX model already"),
+        ({"to": "onnx", "dims": {"batch": 1}}, "dims is for conversions to a framework"),
+        ({"to": "torch", "verify_on": "abacus"}, "there is no runner 'abacus'"),
+    ],
+)
+def test_options_that_do_not_fit(options: dict[str, object], words: str, tmp_path: Path) -> None:
+    with pytest.raises(OnwardError, match=words):
+        onward.convert(DIGITS, out=tmp_path / "out", **options)  # type: ignore[arg-type]
+
+
+def test_options_are_spelled_as_the_user_knows_them(tmp_path: Path) -> None:
+    asked = Request(DIGITS, "torch", tmp_path)
+    typed = Request(DIGITS, "torch", tmp_path, is_command=True)
+    assert asked.spelled("inputs", "inputs_nhwc") == "inputs and inputs_nhwc"
+    assert typed.spelled("inputs", "inputs_nhwc", "cast") == "--input, --inputs-nhwc and --cast"
+
+
+def test_a_verdict_is_a_sentence() -> None:
+    assert str(Verdict("not the same", "by int8")) == "not the same, by int8"
