@@ -51,7 +51,7 @@ def test_an_estimator_with_its_sample(tmp_path: Path) -> None:
 
 
 def test_a_tolerance_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A result that is a little off is refused, and nothing is written, unless the user allows it or asks to keep it."""
+    """A result that is a little off is refused and nothing is written, unless the user allows it or keeps it."""
     torch = backend("torch")
     to_numpy = type(torch).to_numpy
     monkeypatch.setattr(type(torch), "to_numpy", lambda self, value, dtype: to_numpy(self, value, dtype) + 0.01)
