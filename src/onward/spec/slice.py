@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from onward.spec.meaning import Spec, means
+
+
+@means("Pad")
+@dataclass(frozen=True)
+class Pad(Spec):
+    mode: str = "constant"
+
+
+@means("CenterCropPad")
+@dataclass(frozen=True)
+class CenterCropPad(Spec):
+    axes: Sequence[int] | None = None
+
 
 FAR = 2**31 - 1
 """Exporters write this or more where they mean 'to the end'."""

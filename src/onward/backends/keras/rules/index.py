@@ -7,13 +7,14 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.keras.target import LAYERS, applied, made, owning, owns
+from onward.spec.index import Along
 
 
 @LAYERS.register("Gather")
-def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr | None:
+def gather(e: Emitter, x: Expr, indices: Expr, p: Along) -> Expr | None:
     """Rows of a table of weights, by indices that are given to the model or computed."""
     shape = e.shape(x)
-    if axis != 0 or shape is None or len(shape) != 2 or not owns(e, x) or not e.is_weight(x):
+    if p.axis != 0 or shape is None or len(shape) != 2 or not owns(e, x) or not e.is_weight(x):
         return None
     if e.rank(indices) is None or e.const(indices) is not None or e.host(indices) is not None:
         return None

@@ -9,17 +9,16 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import is_dim
 from onward.backends.keras.target import applied, is_tensor, made, rule
-from onward.backends.keras.window import zero_padded
-from onward.backends.tensorflow.rules.elementwise import literal
+from onward.spec.shape import Concat, Flatten, Reshape, Transpose
 
 
 @rule("Reshape")
-def reshape(e: Emitter, x: Expr, shape: Expr, *, allowzero: int = 0) -> Expr | None:
+def reshape(e: Emitter, x: Expr, shape: Expr, p: Reshape) -> Expr | None:
     """Where the first axis stays, and at most one of the others is to be found out."""
     known, wanted = e.shape(x), e.numbers(shape)
     if known is None or isinstance(wanted, Expr) or len(wanted) < 2:
         return None
-    if allowzero and any(not isinstance(n, Expr) and n == 0 for n in wanted):
+    if p.allowzero and any(not isinstance(n, Expr) and n == 0 for n in wanted):
         return None
     rest = [known[i] if n == 0 and i < len(known) else n for i, n in enumerate(wanted) if i and not isinstance(n, Expr)]
     if len(rest) < len(wanted) - 1 or None in rest or 0 in rest:
@@ -41,9 +40,9 @@ def _reshaped(e: Emitter, x: Expr, rest: Sequence[int | None]) -> Expr:
 
 
 @rule("Flatten")
-def flatten(e: Emitter, x: Expr, *, axis: int = 1) -> Expr | None:
+def flatten(e: Emitter, x: Expr, p: Flatten) -> Expr | None:
     rank = e.rank(x) or 0
-    return applied(e, made(e, x, "Flatten"), x) if rank > 1 and axis % rank == 1 else None
+    return applied(e, made(e, x, "Flatten"), x) if rank > 1 and p.axis % rank == 1 else None
 
 
 @rule("Squeeze")
@@ -75,34 +74,16 @@ def _with_one_open(e: Emitter, x: Expr, rest: list[int | None]) -> Expr | None:
 
 
 @rule("Transpose")
-def transpose(e: Emitter, x: Expr, *, perm: Sequence[int] | None = None) -> Expr | None:
-    if perm is None or len(perm) < 2 or perm[0] != 0:
+def transpose(e: Emitter, x: Expr, p: Transpose) -> Expr | None:
+    if p.perm is None or len(p.perm) < 2 or p.perm[0] != 0:
         return None
-    return applied(e, made(e, x, "Permute", tuple(perm[1:])), x)
+    return applied(e, made(e, x, "Permute", tuple(p.perm[1:])), x)
 
 
 @rule("Concat")
-def concat(e: Emitter, *inputs: Expr, axis: int) -> Expr | None:
+def concat(e: Emitter, *inputs: Expr, p: Concat) -> Expr | None:
     rank = e.rank(inputs[0]) or 0
-    if len(inputs) < 2 or not is_tensor(e, *inputs) or axis % rank == 0:
+    if len(inputs) < 2 or not is_tensor(e, *inputs) or p.axis % rank == 0:
         return None
-    axis %= rank
+    axis = p.axis % rank
     return applied(e, made(e, inputs[0], "Concatenate", **({} if axis == rank - 1 else {"axis": axis})), list(inputs))
-
-
-@rule("Pad")
-def pad(
-    e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr | None = None, *, mode: str = "constant"
-) -> Expr | None:
-    """Zeros around the axes of an image that is channels last."""
-    rank, widths = e.rank(x) or 0, e.static_ints(pads)
-    chosen = list(range(rank)) if axes is None else e.static_ints(axes)
-    if mode != "constant" or widths is None or chosen is None or not 3 <= rank <= 5 or min(widths) < 0:
-        return None
-    if value is not None and literal(e, value, x) != 0:
-        return None
-    begin, end = [0] * rank, [0] * rank
-    for place, axis in enumerate(chosen):
-        begin[axis % rank], end[axis % rank] = widths[place], widths[place + len(chosen)]
-    outer = (begin[0], begin[-1], end[0], end[-1])
-    return zero_padded(e, x, x, begin[1:-1], end[1:-1]) if not any(outer) and any(widths) else None

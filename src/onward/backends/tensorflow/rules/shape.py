@@ -7,24 +7,19 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.emitter import Arg, Emitter, Hosted, Unpack
-from onward.backends.emit.expr import Expr, Ref
+from onward.backends.emit.emitter import Emitter, Hosted, Unpack
+from onward.backends.emit.expr import Expr
 from onward.backends.emit.host import is_nonnegative
+from onward.backends.shared.shape import identity, is_number, is_same, may_copy, subscript, unsqueezed
 from onward.backends.tensorflow.dtypes import dtype_of, scalar
 from onward.backends.tensorflow.target import dtype as typename
 from onward.backends.tensorflow.target import ops, rule, tf
-from onward.graph.facts import Facts, vanishes_with
 from onward.graph.values import array
+from onward.spec import shape as spec
 
 _D = ir.DataType
 RANGES = {_D.INT32, _D.INT64}
 """Integers that `tf.range` makes."""
-
-
-def axis_of(e: Emitter, x: Expr, axis: int) -> int:
-    """The axis counted from the front where the rank is known."""
-    rank = e.rank(x)
-    return axis + rank if axis < 0 and rank is not None else axis
 
 
 def along(axis: int, default: int = 0) -> dict[str, int]:
@@ -50,66 +45,24 @@ def dims(items: Any) -> Any:
     return items if isinstance(items, Expr) else list(items)
 
 
-def subscript(x: Expr, items: dict[int, Any], rank: int | None) -> Expr | None:
-    """`x[:, items[1]]`; None where axes are counted from both ends and the rank is unknown."""
-    if rank is not None:
-        items = {a + rank if a < 0 else a: item for a, item in items.items()}
-    if all(a >= 0 for a in items):
-        return x[tuple(items.get(a, slice(None)) for a in range(max(items, default=-1) + 1))]
-    if all(a < 0 for a in items):
-        return x[(..., *(items.get(a, slice(None)) for a in range(min(items), 0)))]
-    return None
-
-
-@rule("Identity")
-def identity(e: Emitter, x: Expr) -> Expr:
-    return x
+rule("Identity")(identity)
 
 
 @rule("Reshape")
-def reshape(e: Emitter, x: Expr, shape: Expr, *, allowzero: int = 0) -> Expr:
+def reshape(e: Emitter, x: Expr, shape: Expr, p: spec.Reshape) -> Expr:
     wanted = e.numbers(shape)
     if isinstance(wanted, Expr):
-        return tf.reshape(x, wanted) if allowzero else ops.reshape(x, wanted)
-    if not allowzero:
-        if _may_copy(e, x, shape, wanted):
+        return tf.reshape(x, wanted) if p.allowzero else ops.reshape(x, wanted)
+    if not p.allowzero:
+        if may_copy(e, x, shape, wanted):
             return ops.reshape(x, ops.packed(wanted, tf.int64))
         wanted = [e.dim(x, i) if is_number(n, 0) else n for i, n in enumerate(wanted)]
     return tf.reshape(x, wanted)
 
 
-def _may_copy(e: Emitter, x: Expr, shape: Expr, wanted: list[Any]) -> bool:
-    """Whether a number known only at run time may turn out as 0 and stand for a dimension of `x` that is not 0.
-
-    To PyTorch, which may have exported the file, a 0 is just that; and TensorFlow infers no -1 if `x` is empty.
-    """
-    assert isinstance(x, Arg) and isinstance(shape, Arg)
-    if e.producer == "pytorch":
-        return False
-    rank, facts = e.rank(x), Facts()
-    elements = facts.elements(shape._value, len(wanted))
-    for i, n in enumerate(wanted if rank is None else wanted[:rank]):
-        if isinstance(n, Expr) and not is_same(n, e.dim(x, i)):
-            if rank is None:
-                return True
-            inferring = any(is_number(other, -1) for other in wanted)
-            if not vanishes_with(elements[i], facts.size(x._value) if inferring else facts.dim(x._value, i)):
-                return True
-    return False
-
-
-def is_number(item: Any, number: int) -> bool:
-    return not isinstance(item, Expr) and item == number
-
-
-def is_same(a: Any, b: Any) -> bool:
-    """Whether two host numbers are the same variable."""
-    return isinstance(a, Ref) and isinstance(b, Ref) and a._var is b._var
-
-
 @rule("Flatten")
-def flatten(e: Emitter, x: Expr, *, axis: int = 1) -> Expr:
-    rank, axis = e.rank(x), axis_of(e, x, axis)
+def flatten(e: Emitter, x: Expr, p: spec.Flatten) -> Expr:
+    rank, axis = e.rank(x), p.axis
     known = e.shape(x)
     if axis == 0:
         return tf.reshape(x, [1, -1])
@@ -151,10 +104,10 @@ def unsqueeze(e: Emitter, x: Expr, axes: Expr) -> Expr:
 
 
 @rule("Transpose")
-def transpose(e: Emitter, x: Expr, *, perm: list[int] | None = None) -> Expr:
-    if perm is None:
+def transpose(e: Emitter, x: Expr, p: spec.Transpose) -> Expr:
+    if p.perm is None:
         return x if e.rank(x) in (0, 1) else tf.transpose(x)
-    return x if list(perm) == list(range(len(perm))) else tf.transpose(x, list(perm))
+    return x if list(p.perm) == list(range(len(p.perm))) else tf.transpose(x, list(p.perm))
 
 
 @rule("Expand")
@@ -194,26 +147,17 @@ def tile(e: Emitter, x: Expr, repeats: Expr) -> Expr:
 
 
 @rule("Concat")
-def concat(e: Emitter, *parts: Expr, axis: int) -> Expr:
+def concat(e: Emitter, *parts: Expr, p: spec.Concat) -> Expr:
     if len(parts) == 1:
         return parts[0]
-    axis = axis_of(e, parts[0], axis)
-    rows = [_unsqueezed(e, part, axis) for part in parts]
+    axis = p.axis
+    rows = [unsqueezed(e, part, axis) for part in parts]
     return tf.concat(list(parts), axis) if None in rows else tf.stack(rows, **along(axis))
 
 
-def _unsqueezed(e: Emitter, part: Expr, axis: int) -> Expr | None:
-    """What an input was before a dimension was inserted at `axis`, or None: joining such inputs is stacking."""
-    node = part._value.producer() if isinstance(part, Arg) else None
-    if node is None or node.op_type != "Unsqueeze" or node.domain or e.host(part) is not None:
-        return None
-    axes = e.static_ints(e.arg(node.inputs[1]))
-    return e.arg(node.inputs[0]) if axes is not None and [axis_of(e, part, a) for a in axes] == [axis] else None
-
-
 @rule("Split")
-def split(e: Emitter, x: Expr, sizes: Expr | None = None, *, axis: int = 0, num_outputs: int | None = None) -> Any:
-    count, axis = len(e.node.outputs), axis_of(e, x, axis)
+def split(e: Emitter, x: Expr, sizes: Expr | None = None, *, p: spec.Split) -> Any:
+    count, axis = len(e.node.outputs), p.axis
     if count == 1:
         return x
     known = e.shape(x)
@@ -231,9 +175,9 @@ def split(e: Emitter, x: Expr, sizes: Expr | None = None, *, axis: int = 0, num_
 
 
 @rule("Shape")
-def shape(e: Emitter, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
+def shape(e: Emitter, x: Expr, p: spec.Shape) -> Expr:
     whole = tf.shape(x, tf.int64)
-    return whole if not start and end is None else whole[start or None : end]
+    return whole if not p.start and p.end is None else whole[p.start or None : p.end]
 
 
 @rule("Size")
@@ -242,7 +186,7 @@ def size(e: Emitter, x: Expr) -> Hosted:
 
 
 @rule("Range")
-def range_(e: Emitter, start: Expr, limit: Expr, delta: Expr, *, stash_type: int = 1) -> Expr:
+def range_(e: Emitter, start: Expr, limit: Expr, delta: Expr, p: spec.Range) -> Expr:
     of = dtype_of(e, start)
     if of.is_floating_point():
         wide = _D.DOUBLE if of == _D.DOUBLE else _D.FLOAT
@@ -264,45 +208,43 @@ def range_(e: Emitter, start: Expr, limit: Expr, delta: Expr, *, stash_type: int
 
 
 @rule("ConstantOfShape")
-def constant_of_shape(e: Emitter, shape: Expr, *, value: ir.TensorProtocol | None = None) -> Expr:
-    wanted = dims(e.numbers(shape))
-    of = _D.FLOAT if value is None else value.dtype
-    fill = 0 if value is None else value.numpy().reshape(-1)[0].item()
-    if fill == 0 and pymath.copysign(1, fill) > 0:
-        return tf.zeros(wanted, typename(of))
-    return tf.ones(wanted, typename(of)) if fill == 1 else tf.fill(wanted, tf.constant(fill, typename(of)))
+def constant_of_shape(e: Emitter, shape: Expr, p: spec.ConstantOfShape) -> Expr:
+    wanted, of = dims(e.numbers(shape)), typename(p.dtype)
+    if p.is_zero:
+        return tf.zeros(wanted, of)
+    return tf.ones(wanted, of) if p.fill == 1 else tf.fill(wanted, tf.constant(p.fill, of))
 
 
 @rule("EyeLike")
-def eye_like(e: Emitter, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
-    of = _D(dtype) if dtype is not None else dtype_of(e, x)
+def eye_like(e: Emitter, x: Expr, p: spec.EyeLike) -> Expr:
+    of = _D(p.dtype) if p.dtype is not None else dtype_of(e, x)
     rows, columns = e.dim(x, 0), e.dim(x, 1)
-    return ops.shifted_eye(rows, columns, k, typename(of)) if k else tf.eye(rows, columns, dtype=typename(of))
+    return ops.shifted_eye(rows, columns, p.k, typename(of)) if p.k else tf.eye(rows, columns, dtype=typename(of))
 
 
 @rule("Trilu")
-def trilu(e: Emitter, x: Expr, k: Expr | None = None, *, upper: int = 1) -> Expr:
+def trilu(e: Emitter, x: Expr, k: Expr | None = None, *, p: spec.Trilu) -> Expr:
     shift = 0 if k is None else scalar(e, k)
     if is_number(shift, 0):
-        return tf.linalg.band_part(x, 0, -1) if upper else tf.linalg.band_part(x, -1, 0)
-    return ops.triangle(x, shift, **({} if upper else {"upper": False}))
+        return tf.linalg.band_part(x, 0, -1) if p.upper else tf.linalg.band_part(x, -1, 0)
+    return ops.triangle(x, shift, **({} if p.upper else {"upper": False}))
 
 
 @rule("DepthToSpace")
-def depth_to_space(e: Emitter, x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
-    return ops.depth_to_space_first(x, blocksize, mode)
+def depth_to_space(e: Emitter, x: Expr, p: spec.Blocks) -> Expr:
+    return ops.depth_to_space_first(x, p.blocksize, p.mode)
 
 
 @rule("SpaceToDepth")
-def space_to_depth(e: Emitter, x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
-    return ops.space_to_depth_first(x, blocksize, mode)
+def space_to_depth(e: Emitter, x: Expr, p: spec.Blocks) -> Expr:
+    return ops.space_to_depth_first(x, p.blocksize, p.mode)
 
 
 @rule("onward.nhwc::DepthToSpace")
-def depth_to_space_last(e: Emitter, x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
-    return ops.pixel_shuffle(x, blocksize) if mode == "CRD" else tf.nn.depth_to_space(x, blocksize)
+def depth_to_space_last(e: Emitter, x: Expr, p: spec.Blocks) -> Expr:
+    return ops.pixel_shuffle(x, p.blocksize) if p.mode == "CRD" else tf.nn.depth_to_space(x, p.blocksize)
 
 
 @rule("onward.nhwc::SpaceToDepth")
-def space_to_depth_last(e: Emitter, x: Expr, *, blocksize: int, mode: str = "DCR") -> Expr:
-    return ops.pixel_unshuffle(x, blocksize) if mode == "CRD" else tf.nn.space_to_depth(x, blocksize)
+def space_to_depth_last(e: Emitter, x: Expr, p: spec.Blocks) -> Expr:
+    return ops.pixel_unshuffle(x, p.blocksize) if p.mode == "CRD" else tf.nn.space_to_depth(x, p.blocksize)

@@ -6,32 +6,32 @@ from typing import Any
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.shared.shape import subscript
+from onward.backends.shared.slice import center_crop_pad, known_bounds
 from onward.backends.tensorflow.dtypes import is_string
-from onward.backends.tensorflow.rules.shape import integers, subscript
+from onward.backends.tensorflow.rules.shape import integers
 from onward.backends.tensorflow.target import ops, rule, tf
-from onward.spec.slice import FAR, from_the_start, pad_sides, to_the_end
+from onward.spec.slice import FAR, Pad, from_the_start, pad_sides, to_the_end
+
+rule("CenterCropPad")(center_crop_pad)
 
 
 @rule("Slice")
 def slice_(e: Emitter, x: Expr, starts: Expr, ends: Expr, axes: Expr | None = None, steps: Expr | None = None) -> Expr:
-    first, last = integers(e, starts, "start"), integers(e, ends, "end")
-    if not isinstance(first, Expr) and not isinstance(last, Expr):
-        along = list(range(len(first))) if axes is None else e.static_ints(axes)
-        by = [1] * len(first) if steps is None else e.static_ints(steps)
-        if along is not None and by is not None:
-            found = _sliced(e, x, first, last, along, by)
-            if found is not None:
-                return found
+    known = known_bounds(e, integers(e, starts, "start"), integers(e, ends, "end"), axes, steps)
+    found = None if known is None else _sliced(e, x, known)
+    if found is not None:
+        return found
     bounds = [None if v is None else e.numbers(v) for v in (starts, ends, axes, steps)]
     while bounds[-1] is None:
         bounds.pop()
     return ops.slice_tensor(x, *bounds)
 
 
-def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[int], steps: list[int]) -> Expr | None:
+def _sliced(e: Emitter, x: Expr, bounds: list[tuple[Any, Any, int, int]]) -> Expr | None:
     """As Python writes it; None where ONNX, which begins a slice backwards within the axis, means another."""
     items: dict[int, Any] = {}
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+    for start, end, axis, step in bounds:
         if step > 0:
             if from_the_start(start) and to_the_end(end) and step == 1:
                 continue
@@ -46,9 +46,8 @@ def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[
 
 
 @rule("Pad")
-def pad(
-    e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr | None = None, *, mode: str = "constant"
-) -> Expr:
+def pad(e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr | None = None, *, p: Pad) -> Expr:
+    mode = p.mode
     widths, rank = e.numbers(pads), e.rank(x)
     chosen = None if axes is None else e.static_ints(axes)
     if not isinstance(widths, Expr) and (axes is None or chosen is not None) and rank is not None:
@@ -78,8 +77,3 @@ def _tf_can(e: Emitter, x: Expr, mode: str, each: list[list[Any]]) -> bool:
     shape = e.shape(x) or ()
     inside = all(not max(pair) or (size or 0) > max(pair) for pair, size in zip(each, shape, strict=True))
     return mode == "constant" or (mode == "reflect" and inside and len(each) <= 5)
-
-
-@rule("CenterCropPad")
-def center_crop_pad(e: Emitter, x: Expr, shape: Expr, *, axes: list[int] | None = None) -> Expr:
-    return ops.center_crop_pad(x, e.numbers(shape), *([] if axes is None else [list(axes)]))

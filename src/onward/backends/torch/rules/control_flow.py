@@ -20,7 +20,8 @@ from onward.backends.emit.bodies import (
 from onward.backends.emit.emitter import Arg, Emitter, Hosted
 from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var, lift, variables
 from onward.backends.emit.statements import Block, read
-from onward.backends.torch.rules.shape import integer, is_string, subscript
+from onward.backends.shared.shape import subscript
+from onward.backends.torch.rules.shape import integer, is_string
 from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.errors import UnsupportedError
 from onward.graph.infer_bodies import TAKEN

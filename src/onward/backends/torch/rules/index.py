@@ -8,18 +8,19 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, Name
+from onward.backends.shared.shape import axis_of, subscript
 from onward.backends.torch.dtypes import bits, from_bits, from_ordered, ordered
 from onward.backends.torch.rules.linear import typed
-from onward.backends.torch.rules.shape import axis_of, integer, is_string, number, subscript
+from onward.backends.torch.rules.shape import integer, is_string, number
 from onward.backends.torch.target import dtype, nn, np_, ops, rule, torch
+from onward.spec import index as spec
 
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
 @rule("Gather")
-def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    axis = axis_of(e, x, axis)
-    if axis == 0 and _is_embedding(e, x, indices):
+def gather(e: Emitter, x: Expr, indices: Expr, p: spec.Along) -> Expr:
+    if p.axis == 0 and _is_embedding(e, x, indices):
         size, width = e.shape(x) or ()
         return e.module(nn.Embedding(size, width, **typed(e, x)), "embedding", weight=x)(indices)
     index: Any = indices
@@ -28,7 +29,7 @@ def gather(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
         index = chosen.item()
     elif is_string(e, x):
         index = indices.cpu().numpy()
-    found = subscript(x, {axis: index}, e.rank(x))
+    found = subscript(x, {p.axis: index}, e.rank(x))
     assert found is not None
     may_be_one = (e.rank(x) or 1) == 1 and (e.rank(indices) or 0) == 0
     return np_.asarray(found, dtype=Name("object")) if is_string(e, x) and may_be_one else found
@@ -47,13 +48,12 @@ def _is_embedding(e: Emitter, x: Expr, indices: Expr) -> bool:
 
 
 @rule("GatherElements")
-def gather_elements(e: Emitter, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    axis = axis_of(e, x, axis)
+def gather_elements(e: Emitter, x: Expr, indices: Expr, p: spec.Along) -> Expr:
     if is_string(e, x):
-        return ops.strings_at(x, ops.gather_elements(ops.places(x), indices.cpu(), axis))
+        return ops.strings_at(x, ops.gather_elements(ops.places(x), indices.cpu(), p.axis))
     if _from_front(e, indices):
-        return from_bits(e, x, torch.gather(bits(e, x), axis, indices))
-    return from_bits(e, x, ops.gather_elements(bits(e, x), indices, axis))
+        return from_bits(e, x, torch.gather(bits(e, x), p.axis, indices))
+    return from_bits(e, x, ops.gather_elements(bits(e, x), indices, p.axis))
 
 
 def _from_front(e: Emitter, indices: Expr) -> bool:
@@ -65,50 +65,45 @@ def _from_front(e: Emitter, indices: Expr) -> bool:
 
 
 @rule("GatherND")
-def gather_nd(e: Emitter, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+def gather_nd(e: Emitter, x: Expr, indices: Expr, p: spec.GatherND) -> Expr:
     if is_string(e, x):
-        return ops.strings_at(x, ops.gather_nd(ops.places(x), indices.cpu(), batch_dims))
-    return x[indices.unbind(-1)] if batch_dims == 0 else ops.gather_nd(x, indices, batch_dims)
+        return ops.strings_at(x, ops.gather_nd(ops.places(x), indices.cpu(), p.batch_dims))
+    return x[indices.unbind(-1)] if p.batch_dims == 0 else ops.gather_nd(x, indices, p.batch_dims)
 
 
 @rule("Scatter", "ScatterElements")
-def scatter_elements(
-    e: Emitter, x: Expr, indices: Expr, updates: Expr, *, axis: int = 0, reduction: str = "none"
-) -> Expr:
-    axis = axis_of(e, x, axis)
+def scatter_elements(e: Emitter, x: Expr, indices: Expr, updates: Expr, p: spec.ScatterElements) -> Expr:
     if is_string(e, x):
-        return ops.put_strings(x, ops.gather_elements(ops.places(x), indices.cpu(), axis), updates)
-    enter, leave = (ordered, from_ordered) if reduction in ("min", "max") else (bits, from_bits)
-    place = indices if _from_front(e, indices) else ops.from_front(indices, e.dim(x, axis))
-    operands = axis, place, enter(e, updates)
-    if reduction == "none":
+        return ops.put_strings(x, ops.gather_elements(ops.places(x), indices.cpu(), p.axis), updates)
+    enter, leave = (ordered, from_ordered) if p.reduction in ("min", "max") else (bits, from_bits)
+    place = indices if _from_front(e, indices) else ops.from_front(indices, e.dim(x, p.axis))
+    operands = p.axis, place, enter(e, updates)
+    if p.reduction == "none":
         return leave(e, x, enter(e, x).scatter(*operands))
-    return leave(e, x, enter(e, x).scatter_reduce(*operands, REDUCTIONS[reduction]))
+    return leave(e, x, enter(e, x).scatter_reduce(*operands, REDUCTIONS[p.reduction]))
 
 
 @rule("ScatterND")
-def scatter_nd(e: Emitter, x: Expr, indices: Expr, updates: Expr, *, reduction: str = "none") -> Expr:
+def scatter_nd(e: Emitter, x: Expr, indices: Expr, updates: Expr, p: spec.ScatterND) -> Expr:
     if is_string(e, x):
         return ops.put_strings(x, ops.gather_nd(ops.places(x), indices.cpu(), 0), updates)
-    if reduction in ("none", "add"):
-        options = {"accumulate": True} if reduction == "add" else {}
+    if p.reduction in ("none", "add"):
+        options = {"accumulate": True} if p.reduction == "add" else {}
         return from_bits(e, x, bits(e, x).index_put(indices.unbind(-1), bits(e, updates), **options))
-    enter, leave = (ordered, from_ordered) if reduction in ("min", "max") else (bits, from_bits)
-    return leave(e, x, ops.scatter_nd(enter(e, x), indices, enter(e, updates), REDUCTIONS[reduction]))
+    enter, leave = (ordered, from_ordered) if p.reduction in ("min", "max") else (bits, from_bits)
+    return leave(e, x, ops.scatter_nd(enter(e, x), indices, enter(e, updates), REDUCTIONS[p.reduction]))
 
 
 @rule("TensorScatter")
-def tensor_scatter(
-    e: Emitter, cache: Expr, update: Expr, start: Expr | None = None, *, axis: int = -2, mode: str = "linear"
-) -> Expr:
-    options = {"circular": True} if mode == "circular" else {}
-    return from_bits(e, cache, ops.write_cache(bits(e, cache), bits(e, update), start, axis, **options))
+def tensor_scatter(e: Emitter, cache: Expr, update: Expr, start: Expr | None = None, *, p: spec.TensorScatter) -> Expr:
+    options = {"circular": True} if p.mode == "circular" else {}
+    return from_bits(e, cache, ops.write_cache(bits(e, cache), bits(e, update), start, p.axis, **options))
 
 
 @rule("OneHot")
-def one_hot(e: Emitter, indices: Expr, depth: Expr, values: Expr, *, axis: int = -1) -> Expr:
+def one_hot(e: Emitter, indices: Expr, depth: Expr, values: Expr, p: spec.OneHot) -> Expr:
     size = number(e, depth)
-    mask = ops.one_hot(indices, Name("int")(size) if isinstance(size, Expr) else int(size), axis)
+    mask = ops.one_hot(indices, Name("int")(size) if isinstance(size, Expr) else int(size), p.axis)
     if is_string(e, values):
         return np_.where(mask.cpu().numpy(), values[1], values[0])
     known, of = e.const(values), e.dtype(values)
@@ -123,36 +118,36 @@ def nonzero(e: Emitter, x: Expr) -> Expr:
 
 
 @rule("Unique")
-def unique(e: Emitter, x: Expr, *, axis: int | None = None, sorted: int = 1) -> Any:
+def unique(e: Emitter, x: Expr, p: spec.Unique) -> Any:
     if is_string(e, x):
-        return tuple(e.unpack(ops.unique_strings(x, axis, bool(sorted)), 4))
-    if axis is None and sorted and not any(map(e.used, (1, 2, 3))):
+        return tuple(e.unpack(ops.unique_strings(x, p.axis, bool(p.sorted)), 4))
+    if p.axis is None and p.sorted and not any(map(e.used, (1, 2, 3))):
         return from_ordered(e, x, torch.unique(ordered(e, x)))
-    values, *counts = e.unpack(ops.unique(ordered(e, x), axis, bool(sorted)), 4)
+    values, *counts = e.unpack(ops.unique(ordered(e, x), p.axis, bool(p.sorted)), 4)
     return from_ordered(e, x, values), *counts
 
 
 @rule("TopK")
-def topk(e: Emitter, x: Expr, k: Expr, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+def topk(e: Emitter, x: Expr, k: Expr, p: spec.TopK) -> Any:
     count = integer(e, k, "k")
-    axis = axis_of(e, x, axis)
+    axis = axis_of(e, x, p.axis)
     if not e.used(1):
-        options = {} if largest else {"largest": False}
+        options = {} if p.largest else {"largest": False}
         return from_ordered(e, x, torch.topk(ordered(e, x), count, axis, **options).values), None
-    values, indices = e.unpack(ops.top_k(ordered(e, x), count, axis, *([] if largest else [False])), 2)
+    values, indices = e.unpack(ops.top_k(ordered(e, x), count, axis, *([] if p.largest else [False])), 2)
     return from_ordered(e, x, values), indices
 
 
 @rule("Compress")
-def compress(e: Emitter, x: Expr, condition: Expr, *, axis: int | None = None) -> Expr:
+def compress(e: Emitter, x: Expr, condition: Expr, p: spec.Compress) -> Expr:
     if is_string(e, x):
-        return np_.compress(condition.cpu().numpy(), x, **({} if axis is None else {"axis": axis}))
+        return np_.compress(condition.cpu().numpy(), x, **({} if p.axis is None else {"axis": p.axis}))
     kept = torch.nonzero(condition)[:, 0]
-    return x.reshape(-1)[kept] if axis is None else x.index_select(axis_of(e, x, axis), kept)
+    return x.reshape(-1)[kept] if p.axis is None else x.index_select(axis_of(e, x, p.axis), kept)
 
 
 @rule("ReverseSequence")
-def reverse_sequence(e: Emitter, x: Expr, lengths: Expr, *, batch_axis: int = 1, time_axis: int = 0) -> Expr:
+def reverse_sequence(e: Emitter, x: Expr, lengths: Expr, p: spec.ReverseSequence) -> Expr:
     if is_string(e, x):
-        return ops.strings_at(x, ops.reverse_sequence(ops.places(x), lengths.cpu(), time_axis, batch_axis))
-    return from_bits(e, x, ops.reverse_sequence(bits(e, x), lengths, time_axis, batch_axis))
+        return ops.strings_at(x, ops.reverse_sequence(ops.places(x), lengths.cpu(), p.time_axis, p.batch_axis))
+    return from_bits(e, x, ops.reverse_sequence(bits(e, x), lengths, p.time_axis, p.batch_axis))

@@ -8,7 +8,8 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter, Hosted
 from onward.backends.emit.expr import Binary, Expr, Literal, Name, Star, lift
-from onward.backends.torch.rules.shape import axis_of, integer, is_string
+from onward.backends.shared.shape import axis_of
+from onward.backends.torch.rules.shape import integer, is_string
 from onward.backends.torch.target import np_, ops, rule, torch
 from onward.graph.values import array
 

@@ -8,30 +8,30 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.shared.shape import axis_of, subscript
+from onward.backends.shared.slice import center_crop_pad, known_bounds
 from onward.backends.torch.dtypes import bits, from_bits
-from onward.backends.torch.rules.shape import axis_of, integers, is_string, number, subscript
+from onward.backends.torch.rules.shape import integers, is_string, number
 from onward.backends.torch.target import F, ops, rule
-from onward.spec.slice import from_the_start, pad_sides, reverses, to_the_end
+from onward.spec.slice import Pad, from_the_start, pad_sides, reverses, to_the_end
+
+rule("CenterCropPad")(center_crop_pad)
 
 
 @rule("Slice")
 def slice_(e: Emitter, x: Expr, starts: Expr, ends: Expr, axes: Expr | None = None, steps: Expr | None = None) -> Expr:
-    first, last = integers(e, starts, "start"), integers(e, ends, "end")
-    if not isinstance(first, Expr) and not isinstance(last, Expr):
-        along = list(range(len(first))) if axes is None else e.static_ints(axes)
-        by = [1] * len(first) if steps is None else e.static_ints(steps)
-        if along is not None and by is not None:
-            found = _sliced(e, x, first, last, along, by)
-            if found is not None:
-                return found
+    known = known_bounds(e, integers(e, starts, "start"), integers(e, ends, "end"), axes, steps)
+    found = None if known is None else _sliced(e, x, known)
+    if found is not None:
+        return found
     bounds = [None if v is None else e.numbers(v) for v in (starts, ends, axes, steps)]
     return from_bits(e, x, ops.slice_tensor(bits(e, x), *bounds))
 
 
-def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[int], steps: list[int]) -> Expr | None:
+def _sliced(e: Emitter, x: Expr, bounds: list[tuple[Any, Any, int, int]]) -> Expr | None:
     forward: dict[int, Any] = {}
     backward: list[tuple[int, Any, Any, int]] = []
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+    for start, end, axis, step in bounds:
         if step < 0 and not is_string(e, x):
             backward.append((axis_of(e, x, axis), start, end, step))
         elif not (from_the_start(start) and to_the_end(end) and step == 1):
@@ -49,9 +49,8 @@ def _sliced(e: Emitter, x: Expr, starts: list[Any], ends: list[Any], axes: list[
 
 
 @rule("Pad")
-def pad(
-    e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr | None = None, *, mode: str = "constant"
-) -> Expr:
+def pad(e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr | None = None, *, p: Pad) -> Expr:
+    mode = p.mode
     widths = e.numbers(pads)
     along = None if axes is None else e.static_ints(axes)
     flat = None
@@ -116,8 +115,3 @@ def _torch_can(e: Emitter, x: Expr, mode: str, flat: list[Any]) -> bool:
         if mode == "reflect" and size is not None and n >= max(size, 1):
             return False
     return True
-
-
-@rule("CenterCropPad")
-def center_crop_pad(e: Emitter, x: Expr, shape: Expr, *, axes: list[int] | None = None) -> Expr:
-    return ops.center_crop_pad(x, e.numbers(shape), *([] if axes is None else [list(axes)]))

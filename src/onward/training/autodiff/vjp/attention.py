@@ -13,7 +13,7 @@ from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
 from onward.training.autodiff.vjp.linear import turned
-from onward.training.autodiff.vjp.slice import lengths
+from onward.training.autodiff.vjp.shape import lengths
 
 PROBABILITIES = 3
 """The `qk_matmul_output_mode` of an op that also gives what its softmax makes."""

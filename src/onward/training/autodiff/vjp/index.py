@@ -8,11 +8,16 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.graph.build import Tensor
+from onward.spec import index as spec
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
 
 
 @vjp("Gather")
+def of_gather(c: Context, g: Tensor, x: Tensor, indices: Tensor, p: spec.Along) -> Gradients:
+    return gather(c, g, x, indices, axis=p.axis)
+
+
 def gather(c: Context, g: Tensor, x: Tensor, indices: Tensor, *, axis: int) -> Gradients:
     """Rows are added where they came from: an embedding costs what it reads."""
     op = c.op
@@ -29,13 +34,13 @@ def gather(c: Context, g: Tensor, x: Tensor, indices: Tensor, *, axis: int) -> G
 
 
 @vjp("GatherElements")
-def gather_elements(c: Context, g: Tensor, x: Tensor, indices: Tensor, *, axis: int) -> Gradients:
-    return c.op.ScatterElements(c.op.zeros_like(x), indices, g, axis=axis, reduction="add")
+def gather_elements(c: Context, g: Tensor, x: Tensor, indices: Tensor, p: spec.Along) -> Gradients:
+    return c.op.ScatterElements(c.op.zeros_like(x), indices, g, axis=p.axis, reduction="add")
 
 
 @vjp("GatherND")
-def gather_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, *, batch_dims: int) -> Gradients:
-    return c.op.ScatterND(c.op.zeros_like(x), with_batch(c, indices, batch_dims), g, reduction="add")
+def gather_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, p: spec.GatherND) -> Gradients:
+    return c.op.ScatterND(c.op.zeros_like(x), with_batch(c, indices, p.batch_dims), g, reduction="add")
 
 
 def with_batch(c: Context, indices: Tensor, batch_dims: int) -> Tensor:
@@ -57,40 +62,40 @@ def with_batch(c: Context, indices: Tensor, batch_dims: int) -> Tensor:
 
 @vjp("ScatterElements", "Scatter")
 def scatter_elements(
-    c: Context, g: Tensor, x: Tensor, indices: Tensor, updates: Tensor, *, axis: int, reduction: str = "none"
+    c: Context, g: Tensor, x: Tensor, indices: Tensor, updates: Tensor, p: spec.ScatterElements
 ) -> Gradients:
     op = c.op
-    taken = op.GatherElements(g, indices, axis=axis)
-    if reduction == "add":
+    taken = op.GatherElements(g, indices, axis=p.axis)
+    if p.reduction == "add":
         return g, None, taken
-    if reduction == "none":
-        kept = op.ScatterElements(op.filled(x, 1), indices, op.zeros_like(updates), axis=axis)
+    if p.reduction == "none":
+        kept = op.ScatterElements(op.filled(x, 1), indices, op.zeros_like(updates), axis=p.axis)
         return g * kept, None, taken
-    if reduction == "mul":
+    if p.reduction == "mul":
         return _products(
             g,
             x,
             updates,
-            lambda into, what, how: op.ScatterElements(into, indices, what, axis=axis, reduction=how),
-            lambda tensor: op.GatherElements(tensor, indices, axis=axis),
+            lambda into, what, how: op.ScatterElements(into, indices, what, axis=p.axis, reduction=how),
+            lambda tensor: op.GatherElements(tensor, indices, axis=p.axis),
         )
-    hit = op.Equal(updates, op.GatherElements(c.y, indices, axis=axis)).cast(g.dtype)
+    hit = op.Equal(updates, op.GatherElements(c.y, indices, axis=p.axis)).cast(g.dtype)
     own = op.Equal(x, c.y).cast(g.dtype)
-    count = op.ScatterElements(own, indices, hit, axis=axis, reduction="add")
+    count = op.ScatterElements(own, indices, hit, axis=p.axis, reduction="add")
     share = g / op.Max(count, op.like(1, g))
-    return share * own, None, op.GatherElements(share, indices, axis=axis) * hit
+    return share * own, None, op.GatherElements(share, indices, axis=p.axis) * hit
 
 
 @vjp("ScatterND")
-def scatter_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str) -> Gradients:
+def scatter_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, updates: Tensor, p: spec.ScatterND) -> Gradients:
     op = c.op
     taken = op.GatherND(g, indices)
-    if reduction == "add":
+    if p.reduction == "add":
         return g, None, taken
-    if reduction == "none":
+    if p.reduction == "none":
         kept = op.ScatterND(op.filled(x, 1), indices, op.zeros_like(updates))
         return g * kept, None, taken
-    if reduction == "mul":
+    if p.reduction == "mul":
         return _products(
             g,
             x,
@@ -119,61 +124,66 @@ def _products(
 
 
 @vjp("TopK")
-def top_k(c: Context, g: Tensor | None, x: Tensor, k: Tensor, *, axis: int, **_: object) -> Gradients:
-    return None if g is None else c.op.ScatterElements(c.op.zeros_like(x), c.output(1), g, axis=axis)
+def top_k(c: Context, g: Tensor | None, x: Tensor, k: Tensor, p: spec.TopK) -> Gradients:
+    return None if g is None else c.op.ScatterElements(c.op.zeros_like(x), c.output(1), g, axis=p.axis)
 
 
 @vjp("Compress")
-def compress(c: Context, g: Tensor, x: Tensor, condition: Tensor, *, axis: int | None = None) -> Gradients:
+def compress(c: Context, g: Tensor, x: Tensor, condition: Tensor, p: spec.Compress) -> Gradients:
     """The positions that were kept."""
     op = c.op
     positions = op.Reshape(op.NonZero(condition), op.ints([-1]))
-    if axis is not None:
-        return gather(c, g, x, positions, axis=axis)
+    if p.axis is not None:
+        return gather(c, g, x, positions, axis=p.axis)
     flat = op.Expand(op.like(0, g), op.Unsqueeze(op.Size(x), op.ints([0])))
     return op.reshape_like(op.ScatterElements(flat, positions, g, axis=0), x)
 
 
 @vjp("OneHot")
-def one_hot(c: Context, g: Tensor, indices: Tensor, depth: Tensor, values: Tensor, *, axis: int) -> Gradients:
+def one_hot(c: Context, g: Tensor, indices: Tensor, depth: Tensor, values: Tensor, p: spec.OneHot) -> Gradients:
     op = c.op
-    hot = op.OneHot(indices, depth, op.constant(np.asarray([0, 1], g.dtype.numpy())), axis=axis)
+    hot = op.OneHot(indices, depth, op.constant(np.asarray([0, 1], g.dtype.numpy())), axis=p.axis)
     on = op.sum(g * hot, keepdims=False)
     off = op.sum(g, keepdims=False) - on
     return None, None, op.Concat(op.Reshape(off, op.ints([1])), op.Reshape(on, op.ints([1])), axis=0)
 
 
 @vjp("Unique")
-def unique(c: Context, g: Tensor | None, x: Tensor, *, axis: int | None = None, **_: object) -> Gradients:
+def unique(c: Context, g: Tensor | None, x: Tensor, p: spec.Unique) -> Gradients:
     """To the first of equal elements, which is the one that the op points at."""
     op = c.op
     if g is None:
         return None
     positions = c.optional_output(1)
-    if axis is not None:
-        return gather(c, g, x, positions, axis=axis)
+    if p.axis is not None:
+        return gather(c, g, x, positions, axis=p.axis)
     flat = op.Expand(op.like(0, g), op.Unsqueeze(op.Size(x), op.ints([0])))
     return op.reshape_like(op.ScatterElements(flat, positions, g, axis=0), x)
 
 
 @vjp("TensorScatter")
 def tensor_scatter(
-    c: Context, g: Tensor, past: Tensor, update: Tensor, start: Tensor | None = None, *, axis: int, mode: str
+    c: Context, g: Tensor, past: Tensor, update: Tensor, start: Tensor | None = None, *, p: spec.TensorScatter
 ) -> Gradients:
     """The cache gets what was not written over, the update what was written."""
     op = c.op
     if update.rank is None:
         raise c.refuse("the rank of the update is not known")
-    at = axis % update.rank
-    kept = op.TensorScatter(g, op.zeros_like(update), start, axis=axis, mode=mode)
+    at = p.axis % update.rank
+    kept = op.TensorScatter(g, op.zeros_like(update), start, axis=p.axis, mode=p.mode)
     length, size = (op.Squeeze(op.Shape(t, start=at, end=at + 1), op.ints([0])) for t in (update, g))
     shape = [-1 if i == at else 1 for i in range(update.rank)]
     places = op.Reshape(op.Range(op.index(0), length, op.index(1)), op.ints(shape))
     if start is not None:
         places = places + op.Reshape(start, op.ints([-1, *[1] * (update.rank - 1)]))
-    if mode == "circular":
+    if p.mode == "circular":
         places = op.Mod(places, size)
     return kept, op.GatherElements(g, op.Expand(places, update.shape), axis=at)
+
+
+@vjp("ReverseSequence")
+def reverse_sequence(c: Context, g: Tensor, x: Tensor, lengths: Tensor, p: spec.ReverseSequence) -> Gradients:
+    return c.op.ReverseSequence(g, lengths, batch_axis=p.batch_axis, time_axis=p.time_axis)
 
 
 no_gradient("integers", "NonZero")

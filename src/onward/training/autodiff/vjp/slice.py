@@ -1,40 +1,17 @@
-"""Gradients of ops that take tensors apart and put them together."""
+"""Gradients of parts of a tensor and of tensors with a border."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from onward.graph.build import Builder, Tensor
+from onward.graph.build import Tensor
+from onward.spec.slice import Pad
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
 from onward.training.autodiff.vjp.elementwise import constant_of
-
-
-@vjp("Concat")
-def concat(c: Context, g: Tensor, *xs: Tensor, axis: int) -> Gradients:
-    op = c.op
-    if len(xs) == 1:
-        return g
-    return op.many("Split", len(xs), g, lengths(op, xs, axis), axis=axis)
-
-
-def lengths(op: Builder, xs: Sequence[Tensor], axis: int) -> Tensor:
-    """The sizes of tensors along an axis, constant where they are known."""
-    sizes = [None if x.dims is None else x.dims[axis] for x in xs]
-    known = [size for size in sizes if isinstance(size, int)]
-    if len(known) == len(xs):
-        return op.ints(known)
-    end = None if axis == -1 else axis + 1
-    return op.Concat(*(op.Shape(x, start=axis, end=end) for x in xs), axis=0)
-
-
-@vjp("Split")
-def split(c: Context, g: Tensor | None, x: Tensor, sizes: Tensor | None = None, *, axis: int, **_: object) -> Gradients:
-    count = len(c.node.outputs)
-    return c.op.Concat(*(c.gradient_or_zero(i) for i in range(count)), axis=axis)
 
 
 @vjp("Slice")
@@ -116,14 +93,14 @@ def pad(
     value: Tensor | None = None,
     axes: Tensor | None = None,
     *,
-    mode: str,
+    p: Pad,
 ) -> Gradients:
     """The element that each place of the result was taken from: padding the positions shows which."""
     op = c.op
     size = op.Size(x)
     positions = op.reshape_like(op.Range(op.index(0), size, op.index(1)), x)
-    if mode != "constant":
-        sources = op.Reshape(op.Pad(positions, pads, None, axes, mode=mode), op.ints([-1]))
+    if p.mode != "constant":
+        sources = op.Reshape(op.Pad(positions, pads, None, axes, mode=p.mode), op.ints([-1]))
         flat = op.Expand(op.like(0, g), op.Unsqueeze(size, op.ints([0])))
         values = op.Reshape(g, op.ints([-1]))
         return op.reshape_like(op.ScatterElements(flat, sources, values, axis=0, reduction="add"), x)
