@@ -195,6 +195,16 @@ def test_no_modules_import_one_another() -> None:
     assert cycle(graph) == []
 
 
+def test_compiled_kernels_have_one_interface() -> None:
+    """Only `onward.training.native` itself is imported from outside of it."""
+    inside = SOURCE / "training/native"
+    for path in files("src"):
+        if inside not in path.parents:
+            deeper = [name for name in imports(path) if name.startswith("onward.training.native.")]
+            assert {name.rpartition(".")[0] for name in deeper} <= {"onward.training.native"}, path
+            assert not {name.rpartition(".")[2] for name in deeper} & names(inside), path
+
+
 def test_no_folder_is_crowded() -> None:
     folders = [folder for folder in SOURCE.rglob("*") if folder.is_dir() and folder.name not in FAMILIES]
     counts = {str(folder.relative_to(SOURCE)): len(names(folder)) for folder in (SOURCE, *folders)}

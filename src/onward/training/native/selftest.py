@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from onward.training.native import compiler
+from onward.training.native.compiler import compiler, marker
 from onward.training.native.fusion import fused
 
 OLDEST = (1, 18)
@@ -23,7 +23,7 @@ def with_kernels(model: ir.Model, own: Mapping[str, str] | None = None) -> tuple
 
     `own`: the C of kernels that the model has already, by name; it is changed itself then.
     """
-    return fused(model, own) if compiler.compiler() is not None and works() else None
+    return fused(model, own) if compiler() is not None and works() else None
 
 
 @cache
@@ -35,7 +35,7 @@ def works() -> bool:
     found = fused(sample()) if version >= OLDEST else None
     if found is None:
         return False
-    mark = compiler.marker(f"{found[1].name} {onnxruntime.__version__} {onnxruntime.__file__} {sys.version}")
+    mark = marker(f"{found[1].name} {onnxruntime.__version__} {onnxruntime.__file__} {sys.version}")
     if not mark.exists():
         command = [sys.executable, "-c", f"from {__name__} import main; main()"]
         done = subprocess.run(command, capture_output=True, timeout=300, check=False)

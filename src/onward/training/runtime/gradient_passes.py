@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onward.training.native.compiler import chosen, wanted
-from onward.training.native.expressions import UnprintableError
-from onward.training.native.in_place import with_updates
+from onward.training.native import UnprintableError, chosen, wanted, with_updates
 from onward.training.runtime.buffers import Flat
 from onward.training.runtime.session import bind_input, bind_output, open_changing, open_session
 from onward.training.speed.scattered import Rows, scatter_in_place

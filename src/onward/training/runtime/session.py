@@ -16,7 +16,7 @@ from onward.errors import InvalidDataError, RunFailure
 from onward.graph.slots import NAMELESS
 from onward.model import Model
 from onward.runners.calls import failures
-from onward.training.native.selftest import with_kernels
+from onward.training.native import with_kernels
 from onward.training.speed.fast_conv import fast_convolutions
 from onward.training.speed.lifetimes import order_nodes
 from onward.training.speed.recompute import recompute

@@ -10,9 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.runners.calls import raised_failures
-from onward.training.native.compiler import wanted
-from onward.training.native.expressions import UnprintableError
-from onward.training.native.optimizer import Kernel
+from onward.training.native import Kernel, UnprintableError, wanted
 from onward.training.runtime.buffers import Flat
 from onward.training.runtime.session import bind_input, bind_output, open_session
 from onward.training.step_graphs import LEARNING_RATE, STEP, updates

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import onnx
 
-from onward.training.native.driver import DOMAIN
+from onward.training.native import DOMAIN
 
 UPDATE = "update"
 """How the names of kernels begin that change weights: each writes its outputs `<input>.next` where these inputs are."""

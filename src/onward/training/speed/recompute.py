@@ -11,7 +11,7 @@ from operator import itemgetter
 
 import onnx
 
-from onward.training.native.driver import DOMAIN
+from onward.training.native import DOMAIN
 from onward.training.speed.lifetimes import order_nodes, reads
 
 CHEAP = ("Relu", "Gelu", "Sigmoid", "Tanh", "Mul", "Add", "LayerNormalization", "SimplifiedLayerNormalization", "Cast")
