@@ -44,6 +44,7 @@ def test_python_runs(folder: Path) -> None:
     made: dict[str, object] = {}
     exec(shown[0], made)
     assert (folder / "build/copy.onnx").stat().st_size > 100_000
+    assert (folder / "build/net/model.py").exists()
     assert [name for name, p in made["head"].named_parameters() if p.requires_grad] == ["head.weight", "head.bias"]
 
 
