@@ -32,9 +32,9 @@ from onward.verification.sides import Side
 PAGE = Path(__file__).parent.parent / "docs/measured/keras-applications.md"
 WORDS = """# The models of `keras.applications` as ONNX
 
-Random weights; the statistics of batch normalisation are those of a batch of blots, since with the statistics that
-Keras starts with every output would be the same. The error is the largest difference as a share of the largest number,
-between Keras and ONNX Runtime; the verdict is `onward.verify`'s. Made by `benchmarks/keras_applications.py`."""
+Weights are random. The statistics of batch normalisation come from a batch of blots, because with Keras's initial ones
+every output would be the same. The error is the largest difference between Keras and ONNX Runtime, divided by the
+largest number; the verdict is that of `onward.verify`. Made by `benchmarks/keras_applications.py`."""
 HEAD = "| model | nodes | transposes | seconds to convert | largest error | verdict |\n|---|--:|--:|--:|--:|---|"
 
 
