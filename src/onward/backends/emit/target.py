@@ -32,6 +32,8 @@ class Target(Protocol):
         """One number for each axis, as the framework's calls take them: a tuple, or a list."""
         ...
 
+    def cast(self, x: Expr, of: ir.DataType | int) -> Expr: ...
+
     def concat(self, tensors: Sequence[Expr], axis: int) -> Expr: ...
 
     def pick(self, table: Expr, index: Expr) -> Expr:
@@ -44,6 +46,10 @@ class Target(Protocol):
 
     def pick_strings(self, strings: Expr, index: Expr) -> Expr:
         """The elements of a vector of strings at integer places."""
+        ...
+
+    def is_literal(self, number: Any) -> bool:
+        """Whether a number can stand beside a tensor as it is."""
         ...
 
     def dim(self, x: Expr, axis: int) -> Expr:

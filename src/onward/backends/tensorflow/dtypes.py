@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.shared.elementwise import FLOATS as FLOATS
+from onward.backends.shared.elementwise import is_float as is_float
 from onward.backends.tensorflow.target import dtype, tf
 
 _D = ir.DataType
 
 UNSIGNED = frozenset({_D.UINT8, _D.UINT16, _D.UINT32, _D.UINT64, _D.UINT4, _D.UINT2})
-FLOATS = (_D.FLOAT, _D.DOUBLE, _D.FLOAT16, _D.BFLOAT16)
-
-
-def is_float(e: Emitter, x: Expr) -> bool:
-    of = e.dtype(x)
-    return of is None or of.is_floating_point()
 
 
 def is_string(e: Emitter, x: Expr) -> bool:
@@ -34,14 +29,6 @@ def dtype_of(e: Emitter, x: Expr) -> ir.DataType:
 def cast(e: Emitter, x: Expr, to: ir.DataType) -> Expr:
     """An input in another dtype, in which TensorFlow can compute with it."""
     return x if e.dtype(x) == to else tf.cast(x, dtype(to))
-
-
-def number(e: Emitter, x: Expr, value: float) -> float:
-    """A float attribute that is combined with `x`, as it prints best: 0.01 rather than 0.009999999776482582.
-
-    The file holds 32 bits of it. Only doubles can tell the two apart, so they get the longer one.
-    """
-    return value if e.dtype(x) in (_D.DOUBLE, None) else float(str(np.float32(value)))
 
 
 def scalar(e: Emitter, x: Expr, to: ir.DataType = _D.INT64) -> Any:

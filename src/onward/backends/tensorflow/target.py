@@ -99,6 +99,9 @@ class TensorFlowTarget:
     def each(self, numbers: Iterable[int]) -> list[int]:
         return list(numbers)
 
+    def cast(self, x: Expr, of: ir.DataType | int) -> Expr:
+        return tf.cast(x, dtype(of))
+
     def concat(self, tensors: Sequence[Expr], axis: int) -> Expr:
         return tf.concat(list(tensors), axis=axis)
 
@@ -110,6 +113,8 @@ class TensorFlowTarget:
 
     def pick_strings(self, strings: Expr, index: Expr) -> Expr:
         return tf.gather(strings, index)
+    def is_literal(self, number: Any) -> bool:
+        return not isinstance(number, Expr) and not is_minus_zero(number)
 
     def dim(self, x: Expr, axis: int) -> Expr:
         return ops.size(x, axis)

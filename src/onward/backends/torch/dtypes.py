@@ -6,7 +6,6 @@ the numbers matters. For every other dtype these are no-ops, so ordinary models 
 
 from __future__ import annotations
 
-import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
@@ -53,14 +52,6 @@ def from_ordered(e: Emitter, x: Expr, result: Expr) -> Expr:
     if _dtype(e, x) == _D.UINT64:
         return ops.uint64_restored(result)
     return result.to(dtype(_dtype(e, x))) if _dtype(e, x) in UNSIGNED else result
-
-
-def number(e: Emitter, x: Expr, value: float) -> float:
-    """A float attribute that is combined with `x`, as it prints best: 0.01 rather than 0.009999999776482582.
-
-    The file holds 32 bits of it. Only doubles can tell the two apart, so they get the longer one.
-    """
-    return value if _dtype(e, x) in (_D.DOUBLE, _D.UNDEFINED) else float(str(np.float32(value)))
 
 
 def _dtype(e: Emitter, x: Expr) -> ir.DataType:

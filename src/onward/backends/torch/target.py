@@ -74,6 +74,9 @@ class TorchTarget:
     def each(self, numbers: Iterable[int]) -> tuple[int, ...]:
         return tuple(numbers)
 
+    def cast(self, x: Expr, of: ir.DataType | int) -> Expr:
+        return x.to(dtype(of))
+
     def concat(self, tensors: Sequence[Expr], axis: int) -> Expr:
         return torch.cat(tuple(tensors), dim=axis)
 
@@ -85,6 +88,8 @@ class TorchTarget:
 
     def pick_strings(self, strings: Expr, index: Expr) -> Expr:
         return ops.pick_strings(strings, index)
+    def is_literal(self, number: Any) -> bool:
+        return True
 
     def dim(self, x: Expr, axis: int) -> Expr:
         return x.shape[axis]

@@ -11,16 +11,16 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Part
 from onward.backends.keras.target import applied, made, owning, owns, rule
-from onward.backends.tensorflow.dtypes import number
-from onward.backends.tensorflow.rules.elementwise import literal
+from onward.backends.shared.elementwise import literal
+from onward.spec.activation import Along, Dropout, Gelu, LeakyRelu, Scaled
 
 
 def _function(op: str, name: str, **only: Any) -> None:
     """An activation that Keras has by name; with `only`, of nodes with these attributes."""
 
     @rule(op)
-    def apply(e: Emitter, x: Expr, **attributes: Any) -> Expr | None:
-        given = [(attributes.get(key, value), value) for key, value in only.items()]
+    def apply(e: Emitter, x: Expr, p: Any = None) -> Expr | None:
+        given = [(getattr(p, key), value) for key, value in only.items()]
         single = e.dtype(x) == ir.DataType.FLOAT
         if any(np.float32(a) != np.float32(b) if single else a != b for a, b in given):
             return None
@@ -53,23 +53,23 @@ def clip(e: Emitter, x: Expr, low: Expr | None = None, high: Expr | None = None)
 
 
 @rule("LeakyRelu")
-def leaky_relu(e: Emitter, x: Expr, *, alpha: float = 0.01) -> Expr:
-    return applied(e, made(e, x, "LeakyReLU", number(e, x, alpha)), x)
+def leaky_relu(e: Emitter, x: Expr, p: LeakyRelu) -> Expr:
+    return applied(e, made(e, x, "LeakyReLU", p.alpha), x)
 
 
 @rule("Elu")
-def elu(e: Emitter, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return applied(e, made(e, x, "ELU", number(e, x, alpha)), x)
+def elu(e: Emitter, x: Expr, p: Scaled) -> Expr:
+    return applied(e, made(e, x, "ELU", p.alpha), x)
 
 
 @rule("Gelu")
-def gelu(e: Emitter, x: Expr, *, approximate: str = "none") -> Expr | None:
-    return applied(e, made(e, x, "Activation", "gelu"), x) if approximate == "none" else None
+def gelu(e: Emitter, x: Expr, p: Gelu) -> Expr | None:
+    return applied(e, made(e, x, "Activation", "gelu"), x) if p.approximate == "none" else None
 
 
 @rule("Softmax")
-def softmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
-    return applied(e, made(e, x, "Softmax", *([] if axis == -1 else [axis])), x)
+def softmax(e: Emitter, x: Expr, p: Along) -> Expr:
+    return applied(e, made(e, x, "Softmax", *([] if p.axis == -1 else [p.axis])), x)
 
 
 @rule("PRelu")
@@ -87,9 +87,7 @@ def prelu(e: Emitter, x: Expr, slope: Expr) -> Expr | None:
 
 
 @rule("Dropout")
-def dropout(
-    e: Emitter, x: Expr, ratio: Expr | None = None, training: Expr | None = None, *, seed: int | None = None
-) -> Any:
+def dropout(e: Emitter, x: Expr, ratio: Expr | None = None, training: Expr | None = None, *, p: Dropout) -> Any:
     rate = 0.5 if ratio is None else e.scalar(ratio, 1)
     on = False if training is None else e.scalar(training, 1)
     if e.used(1) or on not in (False, 0) or not isinstance(rate, int | float) or not 0 <= rate <= 1:

@@ -11,6 +11,7 @@ from onward.backends.keras.window import zero_padded
 from onward.backends.tensorflow.rules.pool import pool_padding
 from onward.backends.tensorflow.window import short
 from onward.spec.pool import AveragePool, MaxPool
+from onward.spec.reduce import Reduce
 from onward.spec.window import Window
 
 NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "Softmax", "Softplus", "HardSigmoid", "Exp", "Abs"})
@@ -77,14 +78,12 @@ def global_max_pool(e: Emitter, x: Expr) -> Expr | None:
 
 def _reduction(op: str, kind: str) -> None:
     @rule(op)
-    def reduce(
-        e: Emitter, x: Expr, axes: Expr | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
-    ) -> Expr | None:
+    def reduce(e: Emitter, x: Expr, axes: Expr | None = None, *, p: Reduce) -> Expr | None:
         """Over all axes between the first and the last."""
         rank, over = e.rank(x) or 0, e.static_ints(axes)
         if over is None or sorted(a % rank for a in over) != list(range(1, rank - 1)):
             return None
-        return _over_images(e, x, kind, bool(keepdims))
+        return _over_images(e, x, kind, bool(p.keepdims))
 
 
 _reduction("ReduceMean", "Average")

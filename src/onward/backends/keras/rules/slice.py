@@ -6,7 +6,7 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.keras.target import rule
 from onward.backends.keras.window import zero_padded
-from onward.backends.tensorflow.rules.elementwise import literal
+from onward.backends.shared.elementwise import literal
 from onward.spec.slice import Pad
 
 

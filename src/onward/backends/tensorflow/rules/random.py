@@ -11,83 +11,37 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Binary, Expr
 from onward.backends.emit.facts import scaled
 from onward.backends.tensorflow.dtypes import dtype_of
-from onward.backends.tensorflow.target import dtype as typename
-from onward.backends.tensorflow.target import rule, tf
+from onward.backends.tensorflow.target import dtype, rule, tf
+from onward.spec.random import Bernoulli, Draw, Multinomial
 
 _D = ir.DataType
 
 
-def _draw(name: str, shape: Any, of: ir.DataType | int, seed: float | None) -> Expr:
+def _drawn(name: str, seed: float | None, *arguments: Any, **typed: Any) -> Expr:
     """Numbers of TensorFlow's own generator, or those that belong to a seed."""
-    typed = {} if of == _D.FLOAT else {"dtype": typename(of)}
     if seed is None:
         plain: Expr = getattr(tf.random, name)
-        return plain(shape, **typed)
+        return plain(*arguments, **typed)
     stateless: Expr = getattr(tf.random, f"stateless_{name}")
-    return stateless(shape, [int(np.float32(seed).view(np.int32)), 0], **typed)
+    return stateless(*arguments, [int(np.float32(seed).view(np.int32)), 0], **typed)
 
 
-@rule("RandomNormal")
-def normal(
-    e: Emitter,
-    *,
-    shape: list[int],
-    dtype: int = _D.FLOAT,
-    mean: float = 0.0,
-    scale: float = 1.0,
-    seed: float | None = None,
-) -> Expr:
-    return scaled(_draw("normal", list(shape), dtype, seed), scale, mean)
+def _typed(of: ir.DataType | int, usual: ir.DataType) -> dict[str, Any]:
+    return {} if of == usual else {"dtype": dtype(of)}
 
 
-@rule("RandomUniform")
-def uniform(
-    e: Emitter,
-    *,
-    shape: list[int],
-    dtype: int = _D.FLOAT,
-    low: float = 0.0,
-    high: float = 1.0,
-    seed: float | None = None,
-) -> Expr:
-    return scaled(_draw("uniform", list(shape), dtype, seed), high - low, low)
-
-
-@rule("RandomNormalLike")
-def normal_like(
-    e: Emitter,
-    x: Expr,
-    *,
-    dtype: int | None = None,
-    mean: float = 0.0,
-    scale: float = 1.0,
-    seed: float | None = None,
-) -> Expr:
-    return scaled(_draw("normal", tf.shape(x), dtype or dtype_of(e, x), seed), scale, mean)
-
-
-@rule("RandomUniformLike")
-def uniform_like(
-    e: Emitter,
-    x: Expr,
-    *,
-    dtype: int | None = None,
-    low: float = 0.0,
-    high: float = 1.0,
-    seed: float | None = None,
-) -> Expr:
-    return scaled(_draw("uniform", tf.shape(x), dtype or dtype_of(e, x), seed), high - low, low)
+@rule("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+def draw(e: Emitter, x: Expr | None = None, *, p: Draw) -> Expr:
+    shape = list(p.shape) if x is None else tf.shape(x)
+    return scaled(_drawn(p.kind, p.seed, shape, **_typed(p.dtype or _D.FLOAT, _D.FLOAT)), p.factor, p.shift)
 
 
 @rule("Bernoulli")
-def bernoulli(e: Emitter, x: Expr, *, dtype: int | None = None, seed: float | None = None) -> Expr:
-    drawn = _draw("uniform", tf.shape(x), dtype_of(e, x), seed)
-    return tf.cast(Binary("<", drawn, x), typename(dtype_of(e, x) if dtype is None else dtype))
+def bernoulli(e: Emitter, x: Expr, p: Bernoulli) -> Expr:
+    drawn = _drawn("uniform", p.seed, tf.shape(x), **_typed(dtype_of(e, x), _D.FLOAT))
+    return tf.cast(Binary("<", drawn, x), dtype(dtype_of(e, x) if p.dtype is None else p.dtype))
 
 
 @rule("Multinomial")
-def multinomial(e: Emitter, x: Expr, *, dtype: int = _D.INT32, sample_size: int = 1, seed: float | None = None) -> Expr:
-    typed = {} if dtype == _D.INT64 else {"dtype": typename(dtype)}
-    if seed is None:
-        return tf.random.categorical(x, sample_size, **typed)
-    return tf.random.stateless_categorical(x, sample_size, [int(np.float32(seed).view(np.int32)), 0], **typed)
+def multinomial(e: Emitter, x: Expr, p: Multinomial) -> Expr:
+    return _drawn("categorical", p.seed, x, p.sample_size, **_typed(p.dtype, _D.INT64))

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Binary, Expr, Name
 from onward.backends.emit.weights import Part
-from onward.backends.torch.dtypes import UNSIGNED, number
-from onward.backends.torch.rules.elementwise import is_float
-from onward.backends.torch.target import F, dtype, nn, ops, rule, torch
+from onward.backends.shared import activation as shared
+from onward.backends.shared.elementwise import functions, is_float
+from onward.backends.torch.dtypes import UNSIGNED
+from onward.backends.torch.target import TARGET, F, nn, ops, rule, torch
 from onward.backends.torch.window import typed
 from onward.graph.origin import origin
+from onward.spec.activation import Along, Dropout, HardSigmoid, Selu, Shrink
 
 _D = ir.DataType
 _WIDE = (_D.FLOAT, _D.DOUBLE)
 
 
-@rule("Relu")
-def relu(e: Emitter, x: Expr) -> Expr:
-    return F.relu(x)
+TARGET.rules.take(
+    {
+        **functions({"Relu": F.relu, "Sigmoid": torch.sigmoid, "Tanh": torch.tanh}),
+        **functions({"Mish": F.mish, "Softsign": F.softsign}),
+        "LeakyRelu": lambda e, x, p: F.leaky_relu(x, p.alpha),
+        "Elu": lambda e, x, p: F.elu(x, **_scaled(p.alpha)),
+        "Celu": lambda e, x, p: F.celu(x, **_scaled(p.alpha)),
+        "ThresholdedRelu": lambda e, x, p: torch.where(Binary(">", x, p.alpha), x, 0.0),
+        "Swish": lambda e, x, p: F.silu(x) if p.alpha == 1 else x * torch.sigmoid(x * p.alpha),
+        "Gelu": lambda e, x, p: F.gelu(x, **({"approximate": "tanh"} if p.approximate == "tanh" else {})),
+        "LogSoftmax": lambda e, x, p: torch.log_softmax(x, dim=p.axis),
+    }
+)
 
 
-@rule("Sigmoid")
-def sigmoid(e: Emitter, x: Expr) -> Expr:
-    return torch.sigmoid(x)
-
-
-@rule("Tanh")
-def tanh(e: Emitter, x: Expr) -> Expr:
-    return torch.tanh(x)
-
-
-@rule("LeakyRelu")
-def leaky_relu(e: Emitter, x: Expr, *, alpha: float = 0.01) -> Expr:
-    return F.leaky_relu(x, number(e, x, alpha))
+def _scaled(alpha: float) -> dict[str, float]:
+    return {} if alpha == 1 else {"alpha": alpha}
 
 
 @rule("PRelu")
@@ -61,34 +61,18 @@ def _slope_channels(e: Emitter, x: Expr, slope: Expr) -> int | None:
     return None
 
 
-@rule("Elu")
-def elu(e: Emitter, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return F.elu(x) if alpha == 1 else F.elu(x, alpha=number(e, x, alpha))
-
-
 @rule("Selu")
-def selu(e: Emitter, x: Expr, *, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Expr:
-    usual = np.float32(alpha) == np.float32(1.6732632) and np.float32(gamma) == np.float32(1.050701)
-    if usual and e.dtype(x) != _D.DOUBLE:
+def selu(e: Emitter, x: Expr, p: Selu) -> Expr:
+    if p.is_usual and e.dtype(x) != _D.DOUBLE:
         return F.selu(x)
-    return Binary("*", number(e, x, gamma), elu(e, x, alpha=alpha))
-
-
-@rule("Celu")
-def celu(e: Emitter, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return F.celu(x) if alpha == 1 else F.celu(x, alpha=number(e, x, alpha))
-
-
-@rule("ThresholdedRelu")
-def thresholded_relu(e: Emitter, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return torch.where(Binary(">", x, number(e, x, alpha)), x, 0.0)
+    return Binary("*", p.gamma, F.elu(x, **_scaled(p.alpha)))
 
 
 @rule("HardSigmoid")
-def hard_sigmoid(e: Emitter, x: Expr, *, alpha: float = 0.2, beta: float = 0.5) -> Expr:
-    if np.float32(alpha) == np.float32(1 / 6) and beta == 0.5 and e.dtype(x) != _D.DOUBLE:
+def hard_sigmoid(e: Emitter, x: Expr, p: HardSigmoid) -> Expr:
+    if p.is_usual and e.dtype(x) != _D.DOUBLE:
         return F.hardsigmoid(x)
-    return torch.clamp(x * number(e, x, alpha) + number(e, x, beta), 0.0, 1.0)
+    return torch.clamp(x * p.alpha + p.beta, 0.0, 1.0)
 
 
 @rule("HardSwish")
@@ -101,78 +85,44 @@ def hard_swish(e: Emitter, x: Expr) -> Expr:
     return x * F.hardsigmoid(x)
 
 
-@rule("Swish")
-def swish(e: Emitter, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return F.silu(x) if alpha == 1 else x * torch.sigmoid(x * number(e, x, alpha))
-
-
-@rule("Mish")
-def mish(e: Emitter, x: Expr) -> Expr:
-    return F.mish(x)
-
-
-@rule("Gelu")
-def gelu(e: Emitter, x: Expr, *, approximate: str = "none") -> Expr:
-    return F.gelu(x, approximate="tanh") if approximate == "tanh" else F.gelu(x)
-
-
 @rule("Softplus")
 def softplus(e: Emitter, x: Expr) -> Expr:
     """PyTorch takes softplus(x) for x above 20, which is exact in single precision only."""
     return F.softplus(x, threshold=40.0) if e.dtype(x) == _D.DOUBLE else F.softplus(x)
 
 
-@rule("Softsign")
-def softsign(e: Emitter, x: Expr) -> Expr:
-    return F.softsign(x)
-
-
 @rule("Shrink")
-def shrink(e: Emitter, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Expr:
+def shrink(e: Emitter, x: Expr, p: Shrink) -> Expr:
     """PyTorch's own keep NaN, of which ONNX's definition makes zero: it is on neither side of the limits."""
-    if is_float(e, x):
-        limit, by = number(e, x, lambd), number(e, x, bias)
-        if e.producer != "pytorch":
-            return ops.shrink(x, limit, by)
-        if by == 0 and limit >= 0:
-            return F.hardshrink(x, limit)
-        if by == limit >= 0:
-            return F.softshrink(x, limit)
-        return ops.shrink(x, limit, by)
-    return ops.shrink(x.to(torch.float64), lambd, bias).to(dtype(e.dtype(x) or _D.INT64))
+    if e.producer == "pytorch" and is_float(e, x) and p.lambd >= 0:
+        if p.bias == 0:
+            return F.hardshrink(x, p.lambd)
+        if p.bias == p.lambd:
+            return F.softshrink(x, p.lambd)
+    return shared.shrink(e, x, p)
 
 
 @rule("Softmax")
-def softmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
-    if e.dtype(x) == _D.FLOAT16:
-        return ops.half_precision_softmax(x, axis)
-    return torch.softmax(x, dim=axis)
-
-
-@rule("LogSoftmax")
-def log_softmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
-    return torch.log_softmax(x, dim=axis)
+def softmax(e: Emitter, x: Expr, p: Along) -> Expr:
+    return ops.half_precision_softmax(x, p.axis) if e.dtype(x) == _D.FLOAT16 else torch.softmax(x, dim=p.axis)
 
 
 @rule("Hardmax")
-def hardmax(e: Emitter, x: Expr, *, axis: int = -1) -> Expr:
+def hardmax(e: Emitter, x: Expr, p: Along) -> Expr:
     shape = e.shape(x)
-    if shape is None or not shape[axis]:
-        return ops.hardmax(x, axis)
-    return torch.zeros_like(x).scatter(axis, x.argmax(dim=axis, keepdim=True), 1.0)
+    if shape is None or not shape[p.axis]:
+        return ops.hardmax(x, p.axis)
+    return torch.zeros_like(x).scatter(p.axis, x.argmax(dim=p.axis, keepdim=True), 1.0)
 
 
 @rule("Dropout")
-def dropout(
-    e: Emitter, x: Expr, ratio: Expr | None = None, training: Expr | None = None, *, seed: int | None = None
-) -> Any:
+def dropout(e: Emitter, x: Expr, ratio: Expr | None = None, training: Expr | None = None, *, p: Dropout) -> Any:
     """Off in `eval()` and on in `train()`, as in PyTorch, unless the file itself switches it on."""
     rate = 0.5 if ratio is None else _number(e, ratio)
     switch = False if training is None else _number(e, training)
     active = Name("self").training if switch is False else switch
-    if e.used(1) or (seed is not None and switch is not False):
-        seeded = {} if seed is None else {"seed": seed}
-        return tuple(e.unpack(ops.dropout_with_mask(x, rate, active, **seeded), 2))
+    if e.used(1) or (p.seed is not None and switch is not False):
+        return shared.dropout_with_mask(e, x, rate, active, p)
     if isinstance(rate, float) and switch is False:
         return e.module(nn.Dropout(rate), "dropout")(x), None
     return F.dropout(x, p=rate, training=active), None

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Binary, Expr
+from onward.backends.shared import elementwise as shared
+from onward.backends.shared.elementwise import functions, is_float, limit, operands, tensor_first
 from onward.backends.torch.dtypes import FLOAT8, UNSIGNED, bits, from_bits, from_ordered, ordered
-from onward.backends.torch.target import F, dtype, ops, rule, torch
+from onward.backends.torch.target import TARGET, F, dtype, ops, rule, torch
+from onward.spec.elementwise import BitShift, IsInf, Mod
 
 _D = ir.DataType
-_FLOATS = (_D.FLOAT, _D.DOUBLE, _D.FLOAT16, _D.BFLOAT16)
 
-
-def operands(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:
-    """Both operands of a broadcasting op; a lone number beside a tensor stays a Python number."""
-    number = e.scalar(b, e.rank(a))
-    if number is not None and e.scalar(a) is None:
-        return a, number
-    number = e.scalar(a, e.rank(b))
-    if number is not None and e.scalar(b) is None:
-        return number, b
-    return a, b
-
-
-def is_float(e: Emitter, x: Expr) -> bool:
-    of = e.dtype(x)
-    return of is None or of.is_floating_point()
+TARGET.rules.take(shared.RULES)
 
 
 # Arithmetic
@@ -44,21 +32,8 @@ def _wrapping(op: str, symbol: str) -> None:
         return Binary(symbol, *operands(e, a, b))
 
 
-_wrapping("Add", "+")
-_wrapping("Sub", "-")
-_wrapping("Mul", "*")
-_wrapping("BitwiseAnd", "&")
-_wrapping("BitwiseOr", "|")
-_wrapping("BitwiseXor", "^")
-_wrapping("And", "&")
-_wrapping("Or", "|")
-_wrapping("Xor", "^")
-
-
-def tensor_first(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:
-    """Operands for a function whose first argument must be a tensor."""
-    number = e.scalar(b, e.rank(a))
-    return (a, b) if number is None else (a, number)
+for _op, _symbol in shared.WRAPPING.items():
+    _wrapping(_op, _symbol)
 
 
 @rule("Div")
@@ -79,12 +54,12 @@ def divide(e: Emitter, a: Expr, b: Expr) -> Expr:
 
 
 @rule("Mod")
-def modulo(e: Emitter, a: Expr, b: Expr, *, fmod: int = 0) -> Expr:
+def modulo(e: Emitter, a: Expr, b: Expr, p: Mod) -> Expr:
     if e.dtype(a) == _D.UINT64:
         return ops.uint64_remainder(a, b)
     if e.dtype(a) in UNSIGNED:
         return from_ordered(e, a, ordered(e, a) % ordered(e, b))
-    if fmod:
+    if p.fmod:
         return ops.float_remainder(a, b) if e.dtype(a) == _D.FLOAT else torch.fmod(*tensor_first(e, a, b))
     return ops.float_modulo(a, b) if is_float(e, a) else Binary("%", *operands(e, a, b))
 
@@ -108,11 +83,6 @@ def power(e: Emitter, x: Expr, y: Expr) -> Expr:
     return x**y if e.dtype(x) == e.dtype(y) else (x.to(torch.int64) ** y.to(torch.int64)).to(same)
 
 
-@rule("Neg")
-def negative(e: Emitter, x: Expr) -> Expr:
-    return -x
-
-
 @rule("Abs")
 def absolute(e: Emitter, x: Expr) -> Expr:
     return x if e.dtype(x) in UNSIGNED else torch.abs(x)
@@ -126,19 +96,17 @@ def sign(e: Emitter, x: Expr) -> Expr:
     return ops.float_sign(x) if is_float(e, x) else torch.sign(x)
 
 
-def _function(op: str, name: str) -> None:
-    function: Expr = getattr(torch, name)
-
-    @rule(op)
-    def apply(e: Emitter, x: Expr) -> Expr:
-        return function(x)
-
-
-for _op in (
-    *("Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Ceil", "Floor", "Round"),
-    *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh"),
-):
-    _function(_op, _op.lower())
+TARGET.rules.take(
+    functions(
+        {
+            op: getattr(torch, op.lower())
+            for op in (
+                *("Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Ceil", "Floor", "Round"),
+                *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh"),
+            )
+        }
+    )
+)
 
 
 def _hyperbolic(op: str) -> None:
@@ -152,16 +120,6 @@ def _hyperbolic(op: str) -> None:
 
 _hyperbolic("Sinh")
 _hyperbolic("Cosh")
-
-
-@rule("Sum")
-def total(e: Emitter, *xs: Expr) -> Expr:
-    return reduce(lambda a, b: a + b, xs)
-
-
-@rule("Mean")
-def mean(e: Emitter, *xs: Expr) -> Expr:
-    return total(e, *xs) / len(xs) if len(xs) > 1 else xs[0]
 
 
 def _extreme(op: str, name: str, bound: str) -> None:
@@ -184,27 +142,18 @@ _extreme("Max", "maximum", "min")
 
 @rule("Clip")
 def clip(e: Emitter, x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
-    given = {"min": low, "max": high}
     if e.dtype(x) in UNSIGNED:
-        bounds = {name: ordered(e, bound) for name, bound in given.items() if bound is not None}
+        bounds = {name: ordered(e, b) for name, b in (("min", low), ("max", high)) if b is not None}
         return from_ordered(e, x, torch.clamp(ordered(e, x), **bounds)) if bounds else x
-    limits = {name: limit for name, bound in given.items() if (limit := _limit(e, x, name, bound)) is not None}
+    last = torch.finfo(x.dtype)
+    limits = given(min=limit(e, x, low, last.min), max=limit(e, x, high, last.max))
     if list(limits.values()) == [0.0, 6.0] and is_float(e, x):
         return F.relu6(x)
-    tensors = [isinstance(limit, Arg) for limit in limits.values()]
-    if any(tensors) and not all(tensors):
-        for name, limit in limits.items():
-            x = torch.clamp(x, **{name: limit})
+    if len({isinstance(bound, Arg) for bound in limits.values()}) == 2:
+        for name, bound in limits.items():
+            x = torch.clamp(x, **{name: bound})
         return x
     return torch.clamp(x, **limits) if limits else x
-
-
-def _limit(e: Emitter, x: Expr, name: str, bound: Expr | None) -> Any:
-    """A number or a tensor; where no bound is given, the last finite number, but none in what PyTorch has exported."""
-    if bound is None:
-        return getattr(torch.finfo(x.dtype), name) if e.dtype(x) in _FLOATS and e.producer != "pytorch" else None
-    number = e.scalar(bound, e.rank(x))
-    return bound if number is None else number
 
 
 # Comparison and logic
@@ -218,10 +167,8 @@ def _comparison(op: str, symbol: str) -> None:
         return Binary(symbol, *operands(e, a, b))
 
 
-_comparison("Less", "<")
-_comparison("LessOrEqual", "<=")
-_comparison("Greater", ">")
-_comparison("GreaterOrEqual", ">=")
+for _op, _symbol in shared.COMPARISONS.items():
+    _comparison(_op, _symbol)
 
 
 @rule("Equal")
@@ -230,17 +177,7 @@ def equal(e: Emitter, a: Expr, b: Expr) -> Expr:
         return ops.string_equal(a, b, device=e.device)
     if e.dtype(a) in UNSIGNED:
         return Binary("==", bits(e, a), bits(e, b))
-    x, y = operands(e, a, b)
-    if isinstance(x, bool):
-        return b if x else ~b
-    if isinstance(y, bool):
-        return a if y else ~a
-    return Binary("==", x, y)
-
-
-@rule("Not")
-def logical_not(e: Emitter, x: Expr) -> Expr:
-    return ~x
+    return shared.equal(e, a, b)
 
 
 @rule("BitwiseNot")
@@ -249,9 +186,9 @@ def bitwise_not(e: Emitter, x: Expr) -> Expr:
 
 
 @rule("BitShift")
-def shift(e: Emitter, x: Expr, amount: Expr, *, direction: str) -> Expr:
+def shift(e: Emitter, x: Expr, amount: Expr, p: BitShift) -> Expr:
     """PyTorch defines shifts by a negative amount or by more than the width just as ONNX does."""
-    if direction == "LEFT":
+    if p.is_left:
         if e.dtype(x) in UNSIGNED:
             return from_bits(e, x, bits(e, x) << bits(e, amount))
         return Binary("<<", *tensor_first(e, x, amount))
@@ -268,7 +205,7 @@ def is_nan(e: Emitter, x: Expr) -> Expr:
 
 
 @rule("IsInf")
-def is_infinite(e: Emitter, x: Expr, *, detect_negative: int = 1, detect_positive: int = 1) -> Expr:
+def is_infinite(e: Emitter, x: Expr, p: IsInf) -> Expr:
     if e.dtype(x) in FLOAT8:
         x = x.to(torch.float32)
     test: dict[tuple[bool, bool], Callable[..., Expr]] = {
@@ -276,7 +213,7 @@ def is_infinite(e: Emitter, x: Expr, *, detect_negative: int = 1, detect_positiv
         (True, False): torch.isneginf,
         (False, True): torch.isposinf,
     }
-    found = test.get((bool(detect_negative), bool(detect_positive)))
+    found = test.get((bool(p.detect_negative), bool(p.detect_positive)))
     return torch.zeros_like(x, dtype=torch.bool) if found is None else found(x)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from onward.graph.build import Tensor
+from onward.spec.activation import Along, Gelu, HardSigmoid, LeakyRelu, Scaled, Selu, Shrink
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
@@ -16,8 +17,8 @@ def relu(c: Context, g: Tensor, x: Tensor) -> Gradients:
 
 
 @vjp("LeakyRelu")
-def leaky_relu(c: Context, g: Tensor, x: Tensor, *, alpha: float) -> Gradients:
-    return c.op.where(x > 0, g, g * alpha)
+def leaky_relu(c: Context, g: Tensor, x: Tensor, p: LeakyRelu) -> Gradients:
+    return c.op.where(x > 0, g, g * p.alpha)
 
 
 @vjp("PRelu")
@@ -27,23 +28,23 @@ def prelu(c: Context, g: Tensor, x: Tensor, slope: Tensor) -> Gradients:
 
 
 @vjp("ThresholdedRelu")
-def thresholded_relu(c: Context, g: Tensor, x: Tensor, *, alpha: float) -> Gradients:
-    return c.op.where(x > alpha, g, 0)
+def thresholded_relu(c: Context, g: Tensor, x: Tensor, p: Scaled) -> Gradients:
+    return c.op.where(x > p.alpha, g, 0)
 
 
 @vjp("Elu")
-def elu(c: Context, g: Tensor, x: Tensor, *, alpha: float) -> Gradients:
-    return c.op.where(x > 0, g, g * (c.y + alpha))
+def elu(c: Context, g: Tensor, x: Tensor, p: Scaled) -> Gradients:
+    return c.op.where(x > 0, g, g * (c.y + p.alpha))
 
 
 @vjp("Selu")
-def selu(c: Context, g: Tensor, x: Tensor, *, alpha: float, gamma: float) -> Gradients:
-    return c.op.where(x > 0, g * gamma, g * (c.y + alpha * gamma))
+def selu(c: Context, g: Tensor, x: Tensor, p: Selu) -> Gradients:
+    return c.op.where(x > 0, g * p.gamma, g * (c.y + p.alpha * p.gamma))
 
 
 @vjp("Celu")
-def celu(c: Context, g: Tensor, x: Tensor, *, alpha: float) -> Gradients:
-    return c.op.where(x > 0, g, g * (c.y * (1 / alpha) + 1))
+def celu(c: Context, g: Tensor, x: Tensor, p: Scaled) -> Gradients:
+    return c.op.where(x > 0, g, g * (c.y * (1 / p.alpha) + 1))
 
 
 @vjp("Sigmoid")
@@ -52,8 +53,8 @@ def sigmoid(c: Context, g: Tensor, x: Tensor) -> Gradients:
 
 
 @vjp("HardSigmoid")
-def hard_sigmoid(c: Context, g: Tensor, x: Tensor, *, alpha: float, beta: float) -> Gradients:
-    return c.op.where(c.op.And(c.y > 0, c.y < 1), g * alpha, 0)
+def hard_sigmoid(c: Context, g: Tensor, x: Tensor, p: HardSigmoid) -> Gradients:
+    return c.op.where(c.op.And(c.y > 0, c.y < 1), g * p.alpha, 0)
 
 
 @vjp("HardSwish")
@@ -63,9 +64,9 @@ def hard_swish(c: Context, g: Tensor, x: Tensor) -> Gradients:
 
 
 @vjp("Swish")
-def swish(c: Context, g: Tensor, x: Tensor, *, alpha: float) -> Gradients:
-    s = c.op.Sigmoid(x * alpha)
-    return g * (s + c.y * alpha * (1 - s))
+def swish(c: Context, g: Tensor, x: Tensor, p: Scaled) -> Gradients:
+    s = c.op.Sigmoid(x * p.alpha)
+    return g * (s + c.y * p.alpha * (1 - s))
 
 
 @vjp("Tanh")
@@ -91,9 +92,9 @@ def mish(c: Context, g: Tensor, x: Tensor) -> Gradients:
 
 
 @vjp("Gelu")
-def gelu(c: Context, g: Tensor, x: Tensor, *, approximate: str) -> Gradients:
+def gelu(c: Context, g: Tensor, x: Tensor, p: Gelu) -> Gradients:
     op = c.op
-    if approximate == "tanh":
+    if p.approximate == "tanh":
         inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
         t = op.Tanh(inner)
         slope = (x * x * (3 * 0.044715) + 1) * math.sqrt(2 / math.pi)
@@ -103,19 +104,19 @@ def gelu(c: Context, g: Tensor, x: Tensor, *, approximate: str) -> Gradients:
 
 
 @vjp("Shrink")
-def shrink(c: Context, g: Tensor, x: Tensor, *, bias: float, lambd: float) -> Gradients:
-    return c.op.where(c.op.Or(x > lambd, x < -lambd), g, 0)
+def shrink(c: Context, g: Tensor, x: Tensor, p: Shrink) -> Gradients:
+    return c.op.where(c.op.Or(x > p.lambd, x < -p.lambd), g, 0)
 
 
 @vjp("Softmax")
-def softmax(c: Context, g: Tensor, x: Tensor, *, axis: int) -> Gradients:
+def softmax(c: Context, g: Tensor, x: Tensor, p: Along) -> Gradients:
     weighted = g * c.y
-    return weighted - c.y * c.op.sum(weighted, [axis])
+    return weighted - c.y * c.op.sum(weighted, [p.axis])
 
 
 @vjp("LogSoftmax")
-def log_softmax(c: Context, g: Tensor, x: Tensor, *, axis: int) -> Gradients:
-    return g - c.op.Exp(c.y) * c.op.sum(g, [axis])
+def log_softmax(c: Context, g: Tensor, x: Tensor, p: Along) -> Gradients:
+    return g - c.op.Exp(c.y) * c.op.sum(g, [p.axis])
 
 
 no_gradient("constant between its steps", "Hardmax")

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from onward.graph.build import Tensor
+from onward.spec.elementwise import Mod
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.quantised_values import is_narrow
 from onward.training.autodiff.reverse import Context
@@ -35,7 +36,7 @@ def div(c: Context, g: Tensor, a: Tensor, b: Tensor) -> Gradients:
 
 
 @vjp("Mod", broadcasts=True)
-def mod(c: Context, g: Tensor, a: Tensor, b: Tensor, *, fmod: int) -> Gradients:
+def mod(c: Context, g: Tensor, a: Tensor, b: Tensor, p: Mod) -> Gradients:
     """a - b * q, the quotient q being an integer: a constant almost everywhere."""
     quotient = c.op.Round((a - c.y) / b)
     return g, -g * quotient

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onward.graph.build import Tensor
+from onward.spec.activation import Dropout
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
 from onward.training.autodiff.vjp.elementwise import constant_of
@@ -16,7 +17,7 @@ def dropout(
     ratio: Tensor | None = None,
     training_mode: Tensor | None = None,
     *,
-    seed: int | None = None,
+    p: Dropout,
 ) -> Gradients:
     """By the mask of the very same draw. What is kept was divided by its probability."""
     op = c.op

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from onward.graph.build import Tensor
 from onward.graph.scan import scan
+from onward.spec.reduce import Reduce, Running
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
 from onward.training.autodiff.vjp.elementwise import constant_of
@@ -18,9 +19,9 @@ from onward.training.autodiff.vjp.elementwise import constant_of
 class Reduction:
     """What the rules of reductions share: the reduced axes put back, so that results broadcast to the input."""
 
-    def __init__(self, c: Context, x: Tensor, axes: Tensor | None, keepdims: int, noop_with_empty_axes: int) -> None:
-        self.c, self.x, self.axes, self.keepdims = c, x, axes, keepdims
-        self.is_noop = bool(noop_with_empty_axes) and (axes is None or axes.sizes == [0])
+    def __init__(self, c: Context, x: Tensor, axes: Tensor | None, p: Reduce) -> None:
+        self.c, self.x, self.axes, self.keepdims = c, x, axes, p.keepdims
+        self.is_noop = bool(p.noop_with_empty_axes) and (axes is None or axes.sizes == [0])
         """Nothing is reduced; the function of a single element is applied nevertheless."""
 
     def back(self, reduced: Tensor) -> Tensor:
@@ -51,10 +52,8 @@ def rule(*ops: str) -> Callable[[Formula], Formula]:
 
     def file(formula: Formula) -> Formula:
         @vjp(*ops)
-        def apply(
-            c: Context, g: Tensor, x: Tensor, axes: Tensor | None = None, *, keepdims: int, noop_with_empty_axes: int
-        ) -> Gradients:
-            r = Reduction(c, x, axes, keepdims, noop_with_empty_axes)
+        def apply(c: Context, g: Tensor, x: Tensor, axes: Tensor | None = None, *, p: Reduce) -> Gradients:
+            r = Reduction(c, x, axes, p)
             return formula(r, r.back(g), x, r.back(c.y))
 
         return formula
@@ -126,17 +125,17 @@ def reduce_prod(r: Reduction, g: Tensor, x: Tensor, y: Tensor) -> Gradients:
 
 
 @vjp("CumSum")
-def cum_sum(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, reverse: int) -> Gradients:
-    return c.op.CumSum(g, axis, exclusive=exclusive, reverse=1 - reverse)
+def cum_sum(c: Context, g: Tensor, x: Tensor, axis: Tensor, p: Running) -> Gradients:
+    return c.op.CumSum(g, axis, exclusive=p.exclusive, reverse=1 - p.reverse)
 
 
 @vjp("CumProd")
-def cum_prod(c: Context, g: Tensor, x: Tensor, axis: Tensor, *, exclusive: int, reverse: int) -> Gradients:
+def cum_prod(c: Context, g: Tensor, x: Tensor, axis: Tensor, p: Running) -> Gradients:
     """The product of what comes before an element, times a sum over what comes behind, which is run up step by step."""
     op, known = c.op, constant_of(axis)
     if known is None or x.rank is None:
-        return op.reshape_like(_of_product(_around(g, axis), _around(x, axis), 1, 3, exclusive, reverse), x)
-    return _of_product(g, x, int(known.flat[0]) % x.rank, x.rank, exclusive, reverse)
+        return op.reshape_like(_of_product(_around(g, axis), _around(x, axis), 1, 3, p), x)
+    return _of_product(g, x, int(known.flat[0]) % x.rank, x.rank, p)
 
 
 def _around(x: Tensor, axis: Tensor) -> Tensor:
@@ -151,20 +150,20 @@ def _around(x: Tensor, axis: Tensor) -> Tensor:
     return op.Reshape(x, op.Concat(*sizes, axis=0), allowzero=1).ranked(3)
 
 
-def _of_product(g: Tensor, x: Tensor, axis: int, rank: int, exclusive: int, reverse: int) -> Tensor:
+def _of_product(g: Tensor, x: Tensor, axis: int, rank: int, p: Running) -> Tensor:
     op = g.op
     order = [axis, *(i for i in range(rank) if i != axis)]
     rows = [op.transpose(t, order) for t in (g, x)]
 
     def step(states: Sequence[Tensor], now: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        if exclusive:
+        if p.exclusive:
             return [now[0] + now[1] * states[0]], [states[0]]
         total = now[0] + states[0]
         return [now[1] * total], [total]
 
     start = op.zeros_like(op.Gather(rows[1], op.index(0), axis=0))
-    behind = scan(op, step, [start], rows, backwards=not reverse)[1]
-    before = op.CumProd(x, op.index(axis), exclusive=1, reverse=reverse)
+    behind = scan(op, step, [start], rows, backwards=not p.reverse)[1]
+    before = op.CumProd(x, op.index(axis), exclusive=1, reverse=p.reverse)
     return before * op.transpose(behind, [order.index(i) for i in range(rank)])
 
 
