@@ -113,6 +113,7 @@ class TensorFlowTarget:
 
     def pick_strings(self, strings: Expr, index: Expr) -> Expr:
         return tf.gather(strings, index)
+
     def is_literal(self, number: Any) -> bool:
         return not isinstance(number, Expr) and not is_minus_zero(number)
 

@@ -88,6 +88,7 @@ class TorchTarget:
 
     def pick_strings(self, strings: Expr, index: Expr) -> Expr:
         return ops.pick_strings(strings, index)
+
     def is_literal(self, number: Any) -> bool:
         return True
 

@@ -7,27 +7,14 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.bodies import (
-    ENDLESS,
-    condition_of,
-    counters,
-    give_types,
-    hint_of,
-    kind_of,
-    passed,
-    row_shape,
-)
+from onward.backends.emit.bodies import ENDLESS, condition_of, counters, hint_of, kind_of, row_shape
 from onward.backends.emit.emitter import Arg, Emitter
-from onward.backends.emit.expr import Expr, Ref, Var, lift
+from onward.backends.emit.expr import Expr, Ref, Var
+from onward.backends.shared.control_flow import bind_index, changing, mapped, plain, test_of
 from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
 from onward.backends.tensorflow.traced_values import CARRIED, is_open, kind_of_branches, kind_of_type
-from onward.graph.infer_bodies import TAKEN
-from onward.graph.values import array
-
-
-def _plain(value: Any) -> Expr:
-    return value._force() if isinstance(value, Arg) else lift(value)
+from onward.spec.control_flow import If, Repeated, Scan
 
 
 def _bound(e: Emitter, call: Expr, wanted: Sequence[tuple[ir.Value, ...]]) -> list[Expr]:
@@ -42,9 +29,9 @@ def _bound(e: Emitter, call: Expr, wanted: Sequence[tuple[ir.Value, ...]]) -> li
 
 
 @rule("If")
-def if_(e: Emitter, condition: Expr, *, then_branch: ir.Graph, else_branch: ir.Graph) -> Any:
-    test = e.node.meta.get(TAKEN)
-    test = condition_of(e, condition) if test is None else test
+def if_(e: Emitter, condition: Expr, p: If) -> Any:
+    then_branch, else_branch = p.then_branch, p.else_branch
+    test = test_of(e, condition)
     if not isinstance(test, Expr):
         return tuple(e.graph(then_branch if test else else_branch))
     used = [i for i in range(len(e.node.outputs)) if e.used(i)]
@@ -52,7 +39,7 @@ def if_(e: Emitter, condition: Expr, *, then_branch: ir.Graph, else_branch: ir.G
     for hint, branch in (("yes", then_branch), ("no", else_branch)):
         with e.nested() as block:
             outputs = e.graph(branch)
-        branches.append(e.define(hint, [], block, [_plain(outputs[i]) for i in used]))
+        branches.append(e.define(hint, [], block, [plain(outputs[i]) for i in used]))
     is_scalar = isinstance(test, Arg) and e.rank(test) == 0
     ends = zip(then_branch.outputs, else_branch.outputs, e.node.outputs, strict=True)
     kinds = [kind_of_branches(yes, no, result.type) for yes, no, result in ends]
@@ -78,14 +65,8 @@ def _carried(
     counted: dict[int, int],
 ) -> dict[int, Var]:
     """A parameter of the body for each part of the state that changes, by number, but for those `counted`."""
-    give_types(formals, [a._value for a in initial])
     states: dict[int, Var] = {}
-    for i, (formal, start) in enumerate(zip(formals, initial, strict=True)):
-        if i in counted:
-            continue
-        if results[i] is formal:
-            e.bind_same(formal, start._value)
-            continue
+    for i, formal, _ in changing(e, formals, initial, results, counted):
         states[i] = Var(hint_of(formal, results[i], *e.node.outputs[i : i + 1]), kind_of(formal))
         e.bind(formal, states[i])
         formal.meta[CARRIED] = True
@@ -140,19 +121,13 @@ def _finals(
 
 
 @rule("Loop")
-def loop(
-    e: Emitter, trip_count: Expr | None = None, condition: Expr | None = None, *initial: Arg, body: ir.Graph
-) -> Any:
-    results, formals = body.outputs[1:], body.inputs[2:]
+def loop(e: Emitter, trip_count: Expr | None = None, condition: Expr | None = None, *initial: Arg, p: Repeated) -> Any:
+    body, results, formals = p.body, p.body.outputs[1:], p.body.inputs[2:]
     counted = counters(e, formals, initial, results)
     states = _carried(e, formals, initial, results, counted)
     used, rows = _rows(e, results, len(initial))
     index = Var("i", "host")
-    e.nonnegative.add(index)
-    e.bind_host(body.inputs[0], array([Ref(index)], ()))
-    e.bind_host(body.inputs[1], array([True], ()))  # the body runs only while this holds
-    for i, first in counted.items():
-        e.bind_host(formals[i], array([Ref(index) + first if first else Ref(index)], ()))
+    bind_index(e, index, body, counted)
     options: dict[str, Any] = {}
     limit = None if trip_count is None else scalar(e, trip_count)
     if isinstance(limit, Expr) or (limit is not None and limit < ENDLESS):
@@ -164,7 +139,7 @@ def loop(
         proceed, *outputs = e.graph(body)
         test = condition_of(e, proceed)
     function = e.define(
-        "body", [index, *states.values()], block, [test, *(_plain(outputs[i]) for i in (*states, *used))]
+        "body", [index, *states.values()], block, [test, *(plain(outputs[i]) for i in (*states, *used))]
     )
     options |= _shapes([formals[i] for i in states], [initial[i] for i in states]) | rows
     call = ops.loop(function, [initial[i] for i in states], **options)
@@ -172,42 +147,32 @@ def loop(
 
 
 @rule("Scan")
-def scan(
-    e: Emitter,
-    *operands: Arg,
-    body: ir.Graph,
-    num_scan_inputs: int,
-    scan_input_axes: Sequence[int] = (),
-    scan_input_directions: Sequence[int] = (),
-    scan_output_axes: Sequence[int] = (),
-    scan_output_directions: Sequence[int] = (),
-) -> Any:
-    count = len(operands) - num_scan_inputs
+def scan(e: Emitter, *operands: Arg, p: Scan) -> Any:
+    body, results = p.body, p.body.outputs
+    count = len(operands) - p.num_scan_inputs
     initial, scanned = operands[:count], operands[count:]
-    axes = list(scan_input_axes) or [0] * num_scan_inputs
-    size = e.dim(scanned[0], axes[0])
-    results = body.outputs
+    size = e.dim(scanned[0], p.input_axes[0])
     states = _carried(e, body.inputs[:count], initial, results, {})
     used, rows = _rows(e, results, count)
     index = Var("i", "host")
     with e.nested() as block:
         for k, (formal, x) in enumerate(zip(body.inputs[count:], scanned, strict=True)):
-            backward = bool(scan_input_directions and scan_input_directions[k])
             part = Var(hint_of(formal), kind_of(formal))
-            e.assign(part, _part(x, axes[k], size - 1 - Ref(index) if backward else Ref(index)))
+            place = size - 1 - Ref(index) if p.input_directions[k] else Ref(index)
+            e.assign(part, _part(x, p.input_axes[k], place))
             e.bind(formal, part)
         outputs = e.graph(body)
     function = e.define(
-        "body", [index, *states.values()], block, [True, *(_plain(outputs[i]) for i in (*states, *used))]
+        "body", [index, *states.values()], block, [True, *(plain(outputs[i]) for i in (*states, *used))]
     )
     options = _shapes([body.inputs[i] for i in states], [initial[i] for i in states]) | rows
     call = ops.loop(function, [initial[i] for i in states], count=size, **options)
     finals = _finals(e, call, results, initial, states, used)
     for i in used:
-        if scan_output_directions and scan_output_directions[i - count]:
+        if p.output_directions[i - count]:
             finals[i] = tf.reverse(finals[i], [0])
-        if scan_output_axes and scan_output_axes[i - count]:
-            finals[i] = ops.axis_moved(finals[i], scan_output_axes[i - count])
+        if p.output_axes[i - count]:
+            finals[i] = ops.axis_moved(finals[i], p.output_axes[i - count])
     return finals
 
 
@@ -219,18 +184,10 @@ def _part(x: Expr, axis: int, place: Expr) -> Expr:
 
 
 @rule("SequenceMap")
-def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
-    sequences, items = [], []
-    for operand, formal in zip(operands, body.inputs, strict=True):
-        if isinstance(e.type(operand), ir.SequenceType):
-            sequences.append(operand)
-            items.append(formal)
-        else:
-            e.bind_same(formal, operand._value)
-    results: list[Any] = [None] * len(body.outputs)
-    for i, value in enumerate(map(passed, body.outputs)):
-        if value in items:
-            results[i] = sequences[items.index(value)]
+def sequence_map(e: Emitter, *operands: Arg, p: Repeated) -> Any:
+    body = p.body
+    sequences, items, unchanged = mapped(e, operands, body)
+    results: list[Any] = list(unchanged)
     used = [i for i, known in enumerate(results) if known is None and e.used(i)]
     if not used:
         return results
@@ -239,7 +196,7 @@ def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
         e.bind(formal, parameter)
     with e.nested() as block:
         outputs = e.graph(body)
-    function = e.define("body", parameters, block, [(*(_plain(outputs[i]) for i in used),)])
+    function = e.define("body", parameters, block, [(*(plain(outputs[i]) for i in used),)])
     if any(map(is_open, sequences)):
         call = ops.map_open(function, sequences, [dtype(body.outputs[i].dtype or ir.DataType.FLOAT) for i in used])
     else:

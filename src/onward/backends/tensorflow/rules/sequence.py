@@ -4,46 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-import onnx_ir as ir
-
+from onward.backends.emit.arguments import options
 from onward.backends.emit.emitter import Arg, Emitter, Hosted
-from onward.backends.emit.expr import Binary, Expr, Literal, Name, Star, lift
+from onward.backends.emit.expr import Expr, Name
+from onward.backends.shared import sequence as shared
 from onward.backends.tensorflow.dtypes import scalar
-from onward.backends.tensorflow.target import ops, rule, tf
+from onward.backends.tensorflow.target import TARGET, ops, rule, tf
 from onward.backends.tensorflow.traced_values import is_open
-from onward.graph.values import array
+from onward.spec.sequence import ConcatFromSequence, SplitToSequence
 
-
-@rule("SequenceEmpty")
-def sequence_empty(e: Emitter, *, dtype: int = 1) -> Any:
-    return _list()
-
-
-def _list(*items: Any) -> Expr:
-    return lift(list(items))
-
-
-@rule("SequenceConstruct")
-def sequence_construct(e: Emitter, *items: Expr) -> Expr:
-    return _list(*items)
+TARGET.rules.take(shared.RULES)
 
 
 @rule("SequenceInsert")
 def sequence_insert(e: Emitter, sequence: Expr, item: Expr, position: Expr | None = None) -> Expr:
-    if position is None:
-        return ops.sequence_append(sequence, item) if is_open(sequence) else _list(Star(sequence), item)
-    place = scalar(e, position)
-    if not is_open(sequence) and not isinstance(place, Expr) and place == 0:
-        return _list(item, Star(sequence))
-    return ops.sequence_insert(sequence, item, place)
+    place = None if position is None else scalar(e, position)
+    if not is_open(sequence):
+        return shared.inserted(sequence, item, place)
+    return ops.sequence_append(sequence, item) if place is None else ops.sequence_insert(sequence, item, place)
 
 
 @rule("SequenceErase")
 def sequence_erase(e: Emitter, sequence: Expr, position: Expr | None = None) -> Expr:
     place = -1 if position is None else scalar(e, position)
-    if not is_open(sequence) and not isinstance(place, Expr) and place in (0, -1):
-        return sequence[1:] if place == 0 else sequence[:-1]
-    return ops.sequence_erase(sequence, place)
+    return ops.sequence_erase(sequence, place) if is_open(sequence) else shared.erased(sequence, place)
 
 
 @rule("SequenceAt")
@@ -59,23 +43,21 @@ def sequence_at(e: Emitter, sequence: Expr, position: Expr) -> Expr:
 def sequence_length(e: Emitter, sequence: Expr) -> Hosted:
     split = _split_of(e, sequence)
     if split is not None:
-        return Hosted(array([e.let_host(ops.part_count(*split), "n", nonnegative=True)], ()))
-    if is_open(sequence):
-        return Hosted(array([e.let_host(ops.sequence_length(sequence), "n", nonnegative=True)], ()))
-    return Hosted(array([e.let_host(Name("len")(sequence), "n", nonnegative=True)], ()))
+        return shared.length(e, ops.part_count(*split))
+    return shared.length(e, (ops.sequence_length if is_open(sequence) else Name("len"))(sequence))
 
 
 @rule("ConcatFromSequence")
-def concat_from_sequence(e: Emitter, sequence: Expr, *, axis: int, new_axis: int = 0) -> Expr:
+def concat_from_sequence(e: Emitter, sequence: Expr, p: ConcatFromSequence) -> Expr:
     if is_open(sequence):
-        return ops.sequence_concat(sequence, axis, **({"new_axis": True} if new_axis else {}))
-    return (tf.stack if new_axis else tf.concat)(sequence, axis)
+        return ops.sequence_concat(sequence, p.axis, **options(new_axis=bool(p.new_axis)))
+    return (tf.stack if p.new_axis else tf.concat)(sequence, p.axis)
 
 
 @rule("SplitToSequence")
-def split_to_sequence(e: Emitter, x: Expr, sizes: Expr | None = None, *, axis: int = 0, keepdims: int = 1) -> Expr:
-    shape = e.shape(x)
-    if sizes is None and keepdims:
+def split_to_sequence(e: Emitter, x: Expr, sizes: Expr | None = None, *, p: SplitToSequence) -> Expr:
+    shape, axis = e.shape(x), p.axis
+    if sizes is None and p.keepdims:
         return ops.split_in_steps(x, 1, axis)
     if sizes is None:
         is_known = shape is not None and shape[axis] is not None
@@ -112,19 +94,9 @@ def _keeps_axis(sequence: Expr) -> bool:
     return node is None or len(node.inputs) > 1 or bool(node.attributes.get_int("keepdims", 1))
 
 
-@rule("Optional")
-def optional(e: Emitter, x: Expr | None = None, *, type: Any = None) -> Expr:
-    return Literal(None) if x is None else x
-
-
 @rule("OptionalHasElement")
 def optional_has_element(e: Emitter, x: Expr | None = None) -> Hosted:
-    if x is None:
-        return Hosted(array([False], ()))
-    if not isinstance(e.type(x), ir.OptionalType):
-        return Hosted(array([True], ()))
-    found = ops.has_element(x) if is_open(x) else Binary("is not", x, None)
-    return Hosted(array([e.let_host(found, "flag")], ()))
+    return shared.has_element(e, x, ops.has_element(x) if is_open(x) else None)
 
 
 @rule("OptionalGetElement")

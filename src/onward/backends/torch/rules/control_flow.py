@@ -7,25 +7,17 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.bodies import (
-    ENDLESS,
-    condition_of,
-    counters,
-    give_types,
-    hint_of,
-    kind_of,
-    passed,
-    row_shape,
-)
+from onward.backends.emit.bodies import ENDLESS, condition_of, counters, hint_of, kind_of, row_shape
 from onward.backends.emit.emitter import Arg, Emitter, Hosted
-from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var, lift, variables
+from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var, variables
 from onward.backends.emit.statements import Block, read
+from onward.backends.shared.control_flow import bind_index, changing, mapped, plain, test_of
 from onward.backends.shared.shape import subscript
 from onward.backends.torch.rules.shape import integer, is_string
 from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.errors import UnsupportedError
-from onward.graph.infer_bodies import TAKEN
 from onward.graph.values import array
+from onward.spec.control_flow import If, Repeated, Scan
 
 DEEPEST = 20
 
@@ -39,14 +31,13 @@ def variable(e: Emitter, *values: ir.Value) -> Var:
 
 
 @rule("If")
-def if_(e: Emitter, condition: Expr, *, then_branch: ir.Graph, else_branch: ir.Graph) -> Any:
-    test = e.node.meta.get(TAKEN)
-    test = condition_of(e, condition) if test is None else test
+def if_(e: Emitter, condition: Expr, p: If) -> Any:
+    test = test_of(e, condition)
     if not isinstance(test, Expr):
-        return tuple(e.graph(then_branch if test else else_branch))
+        return tuple(e.graph(p.then_branch if test else p.else_branch))
     used = [i for i in range(len(e.node.outputs)) if e.used(i)]
     blocks, results = [], []
-    for branch in (then_branch, else_branch):
+    for branch in (p.then_branch, p.else_branch):
         with e.nested() as block:
             outputs = e.graph(branch)
             blocks.append(block)
@@ -92,7 +83,7 @@ def _assign_in(e: Emitter, block: Block, var: Var, value: Any) -> None:
 
 def assign_together(e: Emitter, following: dict[Var, Any]) -> None:
     """Assign the next state: line by line, or at once what needs each other's old state."""
-    pending = {target: _plain(value) for target, value in following.items()}
+    pending = {target: plain(value) for target, value in following.items()}
     pending = {t: v for t, v in pending.items() if not (isinstance(v, Ref) and v._var is t)}
     reads = {target: set(variables(value)) for target, value in pending.items()}
     while pending:
@@ -101,10 +92,6 @@ def assign_together(e: Emitter, following: dict[Var, Any]) -> None:
             e.assign(list(pending), tuple(pending.values()))
             return
         e.assign(free, pending.pop(free))
-
-
-def _plain(value: Any) -> Expr:
-    return value._force() if isinstance(value, Arg) else lift(value)
 
 
 def stacked(
@@ -145,14 +132,8 @@ def carry(
     counted: Container[int] = (),
 ) -> dict[int, Var]:
     """Bind the state of a loop: a variable for each part that changes, by number, but for those `counted`."""
-    give_types(formals, [a._value for a in initial])
     states: dict[int, Var] = {}
-    for i, (formal, start) in enumerate(zip(formals, initial, strict=True)):
-        if i in counted:
-            continue
-        if results[i] is formal:
-            e.bind_same(formal, start._value)
-            continue
+    for i, formal, start in changing(e, formals, initial, results, counted):
         states[i] = variable(e, formal, results[i], *e.node.outputs[i : i + 1])
         e.assign(states[i], start)
         e.bind(formal, states[i])
@@ -170,11 +151,9 @@ def collect(e: Emitter, count: int, results: Sequence[ir.Value]) -> dict[int, Va
 
 
 @rule("Loop")
-def loop(
-    e: Emitter, trip_count: Expr | None = None, condition: Expr | None = None, *initial: Arg, body: ir.Graph
-) -> Any:
+def loop(e: Emitter, trip_count: Expr | None = None, condition: Expr | None = None, *initial: Arg, p: Repeated) -> Any:
     with e.together():
-        return _loop(e, trip_count, condition, initial, body)
+        return _loop(e, trip_count, condition, initial, p.body)
 
 
 def _loop(
@@ -190,11 +169,7 @@ def _loop(
         limit = None
     start = condition_of(e, condition)
     index = e.fresh("i", "host")
-    e.nonnegative.add(index)
-    e.bind_host(body.inputs[0], array([Ref(index)], ()))
-    for i, first in counted.items():
-        e.bind_host(body.inputs[2 + i], array([Ref(index) + first if first else Ref(index)], ()))
-    e.bind_host(body.inputs[1], array([True], ()))  # the body runs only while this holds
+    bind_index(e, index, body, counted)
     running = e.fresh("running", "host")
     with e.nested() as block:
         proceed, *outputs = e.graph(body)
@@ -243,20 +218,10 @@ def _leave_unless(e: Emitter, test: Any) -> None:
 
 
 @rule("Scan")
-def scan(
-    e: Emitter,
-    *operands: Arg,
-    body: ir.Graph,
-    num_scan_inputs: int,
-    scan_input_axes: Sequence[int] = (),
-    scan_input_directions: Sequence[int] = (),
-    scan_output_axes: Sequence[int] = (),
-    scan_output_directions: Sequence[int] = (),
-) -> Any:
-    count = len(operands) - num_scan_inputs
+def scan(e: Emitter, *operands: Arg, p: Scan) -> Any:
+    body, axes, backward = p.body, p.input_axes, p.input_directions
+    count = len(operands) - p.num_scan_inputs
     scanned = operands[count:]
-    axes = list(scan_input_axes) or [0] * num_scan_inputs
-    backward = [bool(d) for d in scan_input_directions] or [False] * num_scan_inputs
 
     def item(x: Expr, i: int, place: Expr) -> Expr:
         found = subscript(x, {axes[i]: -1 - place if backward[i] else place}, e.rank(x))
@@ -264,7 +229,7 @@ def scan(
         return found
 
     whole: Expr | None = None
-    if num_scan_inputs == 1 and not is_string(e, scanned[0]):
+    if p.num_scan_inputs == 1 and not is_string(e, scanned[0]):
         whole = scanned[0].unbind(axes[0])
         whole = Name("reversed")(whole) if backward[0] else whole
     size = e.dim(scanned[0], axes[0])
@@ -275,29 +240,19 @@ def scan(
     shape = e.shape(scanned[0])
     never_empty = shape is not None and bool(shape[axes[0]])
     finals: list[Any] = [Ref(states[i]) if i in states else operands[i] for i in range(count)]
-    for i in range(count, len(body.outputs)):
-        axis = scan_output_axes[i - count] if scan_output_axes else 0
-        reverse = bool(scan_output_directions and scan_output_directions[i - count])
-        finals.append(
-            stacked(e, lists[i], body.outputs[i], axis=axis, reverse=reverse, never_empty=never_empty)
-            if i in lists
-            else None
-        )
-    return finals
+    ways = zip(body.outputs[count:], p.output_axes, p.output_directions, strict=True)
+    return finals + [
+        stacked(e, lists[i], result, axis=axis, reverse=bool(back), never_empty=never_empty) if i in lists else None
+        for i, (result, axis, back) in enumerate(ways, count)
+    ]
 
 
 @rule("SequenceMap")
-def sequence_map(e: Emitter, *operands: Arg, body: ir.Graph) -> Any:
-    sequences, items = [], []
-    for operand, formal in zip(operands, body.inputs, strict=True):
-        if isinstance(e.type(operand), ir.SequenceType):
-            sequences.append(operand)
-            items.append(formal)
-        else:
-            e.bind_same(formal, operand._value)
-    unchanged = {i: sequences[items.index(v)] for i, v in enumerate(map(passed, body.outputs)) if v in items}
-    if len(unchanged) == len(body.outputs):
-        return [unchanged[i] for i in range(len(body.outputs))]
+def sequence_map(e: Emitter, *operands: Arg, p: Repeated) -> Any:
+    body = p.body
+    sequences, items, unchanged = mapped(e, operands, body)
+    if None not in unchanged:
+        return unchanged
     whole = sequences[0] if len(sequences) == 1 else None
     size = Name("len")(sequences[0])
     with e.together():

@@ -18,6 +18,7 @@ from onward.graph.build import Builder, Tensor
 from onward.graph.rewriter import put
 from onward.graph.scan import give
 from onward.graph.walk import all_graphs
+from onward.spec.control_flow import If, Repeated, Scan
 from onward.training.autodiff.quantised_values import is_narrow
 from onward.training.autodiff.reverse import Context, captured, dependents_of, reads, several_gradients
 from onward.training.autodiff.vjp import Gradients, vjp
@@ -25,8 +26,8 @@ from onward.training.autodiff.vjp.elementwise import constant_of
 
 
 @vjp("If", of_levels=True)
-def if_(c: Context, g: Tensor | None, condition: Tensor, *, then_branch: ir.Graph, else_branch: ir.Graph) -> Gradients:
-    branches = (then_branch, else_branch)
+def if_(c: Context, g: Tensor | None, condition: Tensor, p: If) -> Gradients:
+    branches = (p.then_branch, p.else_branch)
     given = {i: slope for i in range(len(c.node.outputs)) if (slope := c.gradient(i)) is not None}
     wrt = [value for value in dict.fromkeys(v for b in branches for v in captured(b)) if c.wants(value)]
     refuse_sequences(c, [*wrt, *(c.node.outputs[i] for i in given)])
@@ -64,36 +65,21 @@ class Row:
 
 @vjp("Loop", of_levels=True)
 def loop(
-    c: Context, g: Tensor | None, trips: Tensor | None, condition: Tensor | None, *states: Tensor, body: ir.Graph
+    c: Context, g: Tensor | None, trips: Tensor | None, condition: Tensor | None, *states: Tensor, p: Repeated
 ) -> Gradients:
-    found, _ = _Rounds(
-        c, body, states, [], [(0, 0)] * (len(body.outputs) - 1 - len(states)), head=2, flags=1
-    ).gradients()
+    made = [(0, 0)] * (len(p.body.outputs) - 1 - len(states))
+    found, _ = _Rounds(c, p.body, states, [], made, head=2, flags=1).gradients()
     return [None, None, *found]
 
 
 @vjp("Scan", of_levels=True)
-def scan(
-    c: Context,
-    g: Tensor | None,
-    *inputs: Tensor,
-    body: ir.Graph,
-    num_scan_inputs: int,
-    scan_input_axes: Sequence[int] | None = None,
-    scan_input_directions: Sequence[int] | None = None,
-    scan_output_axes: Sequence[int] | None = None,
-    scan_output_directions: Sequence[int] | None = None,
-) -> Gradients:
-    split = len(inputs) - num_scan_inputs
-    ways = _ways(num_scan_inputs, scan_input_axes, scan_input_directions)
-    rows = [Row(tensor, *way) for tensor, way in zip(inputs[split:], ways, strict=True)]
-    made = _ways(len(body.outputs) - split, scan_output_axes, scan_output_directions)
-    found, taken = _Rounds(c, body, inputs[:split], rows, made, head=0, flags=0).gradients()
+def scan(c: Context, g: Tensor | None, *inputs: Tensor, p: Scan) -> Gradients:
+    split = len(inputs) - p.num_scan_inputs
+    ways = zip(inputs[split:], p.input_axes, p.input_directions, strict=True)
+    rows = [Row(tensor, axis, direction) for tensor, axis, direction in ways]
+    made = list(zip(p.output_axes, p.output_directions, strict=True))
+    found, taken = _Rounds(c, p.body, inputs[:split], rows, made, head=0, flags=0).gradients()
     return [*found, *taken]
-
-
-def _ways(count: int, axes: Sequence[int] | None, directions: Sequence[int] | None) -> list[tuple[int, int]]:
-    return list(zip(axes or [0] * count, directions or [0] * count, strict=True))
 
 
 class _Rounds:
