@@ -111,6 +111,8 @@ class Backend:
     """Ways to run a generated model, beside as it is: each with one line about it. See `in_mode`."""
     is_covered = True
     """Whether it has rules of its own, and so a column in the pages about ops."""
+    takes_untitled = False
+    """Whether a package that does not say what it is for, nor imports a framework, is taken for one of its own."""
     sometimes: frozenset[str] = frozenset()
     """Reasons in `exceptions` that do not keep a case from passing on every processor."""
 

@@ -7,7 +7,7 @@ import importlib
 import itertools
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -40,7 +40,10 @@ def recognise(path: Path, one: Backend) -> bool:
     title = TITLE.match(source)
     if title is not None and title[1] in {other.title for other in backends()}:
         return title[1] == one.title
-    return re.search(rf"^import {re.escape(one.package)}\b", source, re.MULTILINE) is not None
+    imported = [
+        other for other in backends() if re.search(rf"^import {re.escape(other.package)}\b", source, re.MULTILINE)
+    ]
+    return one in imported or (not imported and one.takes_untitled)
 
 
 def dangers(path: Path) -> Iterator[str]:
@@ -98,14 +101,13 @@ def import_package(path: Path) -> ModuleType:
     return sys.modules[f"{name}.model"]
 
 
+def _reader(one: Backend) -> tuple[Callable[[Path], bool], Callable[[Path], Opened]]:
+    """How a package of a backend is recognised and opened; both can be sent to another process."""
+    opener: Any = partial(open_package, one=one)
+    opener.dangers = dangers
+    return partial(recognise, one=one), opener
+
+
 for _backend in backends():
     if _backend.writes_packages:
-        register(
-            Kind(
-                f"generated {_backend.title} package",
-                (_backend.package,),
-                partial(recognise, one=_backend),
-                partial(open_package, one=_backend),
-                SIGN,
-            )
-        )
+        register(Kind(f"generated {_backend.title} package", (_backend.package,), *_reader(_backend), SIGN))
