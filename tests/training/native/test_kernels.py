@@ -25,7 +25,7 @@ from onward.training.native.selftest import with_kernels
 from onward.training.recipe.groups import Group
 from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Averaged, Clipped, Optimizer, RMSprop
 from onward.training.recipe.user_models import OnnxOptimizer
-from onward.training.runtime.buffers import Flat
+from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.trainer import Trainer
 from onward.training.runtime.update import Update, stepping
 from onward.training.trainable import Trainable, prepare
@@ -59,9 +59,9 @@ def mlp(optimizer: Optimizer, **options: Any) -> Trainable:
 
 def stepped(made: Trainable, kernels: bool, gradients: list[Array], threads: int) -> tuple[Any, list[Array]]:
     """What made the steps, and all weights and state after them."""
-    weights = Flat.of(made.parameters, np.dtype(np.float32))
+    weights = SharedBuffer.of(made.parameters, np.dtype(np.float32))
     state = {
-        slot: Flat.of({name: made.state[f"{name}.{slot}"] for name in made.parameters}, np.dtype(np.float32))
+        slot: SharedBuffer.of({name: made.state[f"{name}.{slot}"] for name in made.parameters}, np.dtype(np.float32))
         for slot in made.optimizer.states
     }
     slope = weights.like()

@@ -15,7 +15,7 @@ import onnx_ir as ir
 from onward.training.native.compiler import loaded
 from onward.training.native.expressions import PRELUDE, UnprintableError, constant, ctype, expression, literal
 from onward.training.recipe.groups import Rule
-from onward.training.runtime.buffers import Flat
+from onward.training.runtime.buffers import SharedBuffer
 from onward.training.step_graphs import LEARNING_RATE, STEP, updates
 from onward.training.trainable import Trainable
 
@@ -32,7 +32,12 @@ class Kernel:
     """Makes the steps of a trainable model's optimizer in place."""
 
     def __init__(
-        self, trainable: Trainable, weights: Flat, gradients: Flat, state: Mapping[str, Flat], threads: int | None
+        self,
+        trainable: Trainable,
+        weights: SharedBuffer,
+        gradients: SharedBuffer,
+        state: Mapping[str, SharedBuffer],
+        threads: int | None,
     ) -> None:
         """Raises `UnprintableError` where the optimizer does not go element by element, or does not compile."""
         kinds, graphs = step_graphs(trainable, weights.buffer.dtype)
@@ -80,7 +85,7 @@ def _ctype(dtype: np.dtype[Any]) -> str:
     return ctype(ir.Value(name="w", type=ir.TensorType(ir.DataType.from_numpy(dtype))))
 
 
-def _ranges(weights: Flat, kinds: Sequence[int]) -> list[tuple[int, int, int]]:
+def _ranges(weights: SharedBuffer, kinds: Sequence[int]) -> list[tuple[int, int, int]]:
     """Which kind of step each part of the buffer is for: (kind, begin, end)."""
     found: list[tuple[int, int, int]] = []
     ends = [*list(weights.offsets.values())[1:], len(weights.buffer)]

@@ -12,7 +12,7 @@ LINE = 16
 """Elements between the starts of tensors: whole cache lines."""
 
 
-class Flat:
+class SharedBuffer:
     """Named tensors of one dtype, each a view of the buffer."""
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype[Any]) -> None:
@@ -28,16 +28,16 @@ class Flat:
         }
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Array], dtype: np.dtype[Any]) -> Flat:
+    def of(cls, arrays: Mapping[str, Array], dtype: np.dtype[Any]) -> SharedBuffer:
         """A copy of arrays."""
         made = cls({name: array.shape for name, array in arrays.items()}, dtype)
         for name, array in arrays.items():
             made.views[name][...] = array
         return made
 
-    def like(self) -> Flat:
+    def like(self) -> SharedBuffer:
         """Zeros of the same shapes."""
-        return Flat({name: view.shape for name, view in self.views.items()}, self.buffer.dtype)
+        return SharedBuffer({name: view.shape for name, view in self.views.items()}, self.buffer.dtype)
 
     def chunks(self, size: int) -> Iterator[slice]:
         """The buffer in pieces of at most `size` elements."""

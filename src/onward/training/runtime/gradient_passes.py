@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onward.training.native import UnprintableError, chosen, wanted, with_updates
-from onward.training.runtime.buffers import Flat
+from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.session import bind_input, bind_output, open_changing, open_session
 from onward.training.speed.scattered import Rows, scatter_in_place
 from onward.training.step_graphs import LEARNING_RATE, STEP
@@ -18,7 +18,7 @@ from onward.training.trainable import Trainable
 class Kept:
     """Writes gradients into a buffer."""
 
-    def __init__(self, trainable: Trainable, weights: Flat, threads: int | None, kernels: bool | None) -> None:
+    def __init__(self, trainable: Trainable, weights: SharedBuffer, threads: int | None, kernels: bool | None) -> None:
         graph, scattered = scatter_in_place(trainable.gradients)
         self.session: Any = open_session(graph, threads, lean=True, kernels=chosen(kernels))
         self.own = {each.start for each in scattered}
@@ -36,7 +36,7 @@ class Kept:
 class Used:
     """Makes steps of the optimizer as well: a gradient is gone as soon as its weight has followed it."""
 
-    def __init__(self, session: Any, weights: Flat, state: Mapping[str, Flat]) -> None:
+    def __init__(self, session: Any, weights: SharedBuffer, state: Mapping[str, SharedBuffer]) -> None:
         self.session = session
         self.binding = session.io_binding()
         self._rate, self._step = np.zeros((), np.float32), np.zeros((), np.int64)
@@ -56,7 +56,11 @@ class Used:
 
 
 def used(
-    trainable: Trainable, weights: Flat, state: Mapping[str, Flat], threads: int | None, kernels: bool | None
+    trainable: Trainable,
+    weights: SharedBuffer,
+    state: Mapping[str, SharedBuffer],
+    threads: int | None,
+    kernels: bool | None,
 ) -> Used | None:
     """Such steps where they can be had: with a compiler, and an optimizer that takes gradients one by one."""
     if not wanted(kernels):

@@ -20,7 +20,7 @@ SMALLEST = 1 << 16
 LINE = 64
 
 
-def set_aside(trainable: Trainable) -> None:
+def move_to_file(trainable: Trainable) -> None:
     """Move the parameters of a model that was loaded from a file; nothing but where they are changes."""
     if trainable.original.path is None:
         return

@@ -19,12 +19,12 @@ from onward.model import Model
 from onward.runners.calls import raised_failures
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.targets import class_labels
-from onward.training.runtime.buffers import Flat
+from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.divergence import DivergedError, diagnosis
 from onward.training.runtime.evaluation import COUNTED, RIGHT, evaluation
 from onward.training.runtime.gradient_passes import Kept, Used, used
 from onward.training.runtime.session import Batch, Feeds, bind_input, bind_output, open_session
-from onward.training.runtime.starting_point import set_aside
+from onward.training.runtime.starting_point import move_to_file
 from onward.training.runtime.update import stepping
 from onward.training.step_graphs import LOSS
 from onward.training.trainable import Trainable, check_rate
@@ -74,8 +74,8 @@ class Trainer:
                 f"weights of {dtype} are not trained: small steps would be rounded away. Convert the model to float32"
             )
         check_homes(trainable.original, trainable.weights(trainable.parameters))
-        self._weights = Flat.of(trainable.parameters, dtype)
-        set_aside(trainable)
+        self._weights = SharedBuffer.of(trainable.parameters, dtype)
+        move_to_file(trainable)
         self._sums = self._weights.like() if trainable.accumulate > 1 else None
         self._state = {slot: self._slot(slot) for slot in trainable.optimizer.states}
         self._buffers = {name: array.copy() for name, array in trainable.buffers.items()}
@@ -97,9 +97,9 @@ class Trainer:
         """Whether a step has failed when it had begun to change weights."""
         self._evaluation: Any = None
 
-    def _slot(self, slot: str) -> Flat:
+    def _slot(self, slot: str) -> SharedBuffer:
         given = {name: self.trainable.state[f"{name}.{slot}"] for name in self.trainable.parameters}
-        return Flat.of(given, self._weights.buffer.dtype)
+        return SharedBuffer.of(given, self._weights.buffer.dtype)
 
     @cached_property
     def _kept(self) -> Kept:
@@ -108,7 +108,7 @@ class Trainer:
         return made
 
     @property
-    def _gradients(self) -> Flat:
+    def _gradients(self) -> SharedBuffer:
         return self._kept.gradients
 
     def _bind(self, session: Any, binding: Any) -> None:

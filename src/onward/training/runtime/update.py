@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onward.runners.calls import raised_failures
 from onward.training.native import Kernel, UnprintableError, wanted
-from onward.training.runtime.buffers import Flat
+from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.session import bind_input, bind_output, open_session
 from onward.training.step_graphs import LEARNING_RATE, STEP, updates
 from onward.training.trainable import Trainable
@@ -25,9 +25,9 @@ BY_ELEMENT = frozenset({"Add", "Sub", "Mul", "Div", "Sum", "Where", "Neg", "Max"
 
 def stepping(
     trainable: Trainable,
-    weights: Flat,
-    gradients: Flat,
-    state: Mapping[str, Flat],
+    weights: SharedBuffer,
+    gradients: SharedBuffer,
+    state: Mapping[str, SharedBuffer],
     threads: int | None,
     kernels: bool | None,
 ) -> Callable[[float, int], None]:
@@ -42,7 +42,12 @@ class Update:
     """Chunk by chunk where every element goes its own way by the same rule, else all parameters at once."""
 
     def __init__(
-        self, trainable: Trainable, weights: Flat, gradients: Flat, state: Mapping[str, Flat], threads: int | None
+        self,
+        trainable: Trainable,
+        weights: SharedBuffer,
+        gradients: SharedBuffer,
+        state: Mapping[str, SharedBuffer],
+        threads: int | None,
     ) -> None:
         self._rate, self._step = np.zeros((), np.float32), np.zeros((), np.int64)
         self._bindings: list[tuple[Any, Any]] = []
