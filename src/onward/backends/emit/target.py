@@ -13,6 +13,26 @@ from onward.registry import Registry
 
 Rule = Callable[..., Any]
 
+_D = ir.DataType
+PLAIN_DTYPES: dict[ir.DataType, str] = {
+    _D.FLOAT: "float32",
+    _D.DOUBLE: "float64",
+    _D.FLOAT16: "float16",
+    _D.BFLOAT16: "bfloat16",
+    _D.INT8: "int8",
+    _D.INT16: "int16",
+    _D.INT32: "int32",
+    _D.INT64: "int64",
+    _D.UINT8: "uint8",
+    _D.UINT16: "uint16",
+    _D.UINT32: "uint32",
+    _D.UINT64: "uint64",
+    _D.BOOL: "bool",
+    _D.COMPLEX64: "complex64",
+    _D.COMPLEX128: "complex128",
+}
+"""The names that frameworks share with NumPy."""
+
 
 class Target(Protocol):
     """How a framework says what all of them have; host numbers are what is computed from shapes and constants."""

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.expr import ops as ops
-from onward.backends.emit.target import Rule
+from onward.backends.emit.target import PLAIN_DTYPES, Rule
 from onward.registry import Registry
 
 tf = Name("tf")
@@ -19,21 +19,7 @@ np_ = Name("np")
 
 _D = ir.DataType
 DTYPES: dict[ir.DataType, str] = {
-    _D.FLOAT: "float32",
-    _D.DOUBLE: "float64",
-    _D.FLOAT16: "float16",
-    _D.BFLOAT16: "bfloat16",
-    _D.INT8: "int8",
-    _D.INT16: "int16",
-    _D.INT32: "int32",
-    _D.INT64: "int64",
-    _D.UINT8: "uint8",
-    _D.UINT16: "uint16",
-    _D.UINT32: "uint32",
-    _D.UINT64: "uint64",
-    _D.BOOL: "bool",
-    _D.COMPLEX64: "complex64",
-    _D.COMPLEX128: "complex128",
+    **PLAIN_DTYPES,
     _D.STRING: "string",
     # TensorFlow has no kernels for these: each value is kept in the smallest type that holds it exactly.
     _D.INT4: "int8",

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.expr import Device, Expr, Name
 from onward.backends.emit.expr import ops as ops
-from onward.backends.emit.target import Rule, python_call
+from onward.backends.emit.target import PLAIN_DTYPES, Rule, python_call
 from onward.registry import Registry
 
 torch = Name("torch")
@@ -21,21 +21,7 @@ np_ = Name("np")
 
 _D = ir.DataType
 DTYPES: dict[ir.DataType, str] = {
-    _D.FLOAT: "float32",
-    _D.DOUBLE: "float64",
-    _D.FLOAT16: "float16",
-    _D.BFLOAT16: "bfloat16",
-    _D.INT8: "int8",
-    _D.INT16: "int16",
-    _D.INT32: "int32",
-    _D.INT64: "int64",
-    _D.UINT8: "uint8",
-    _D.UINT16: "uint16",
-    _D.UINT32: "uint32",
-    _D.UINT64: "uint64",
-    _D.BOOL: "bool",
-    _D.COMPLEX64: "complex64",
-    _D.COMPLEX128: "complex128",
+    **PLAIN_DTYPES,
     _D.FLOAT8E4M3FN: "float8_e4m3fn",
     _D.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
     _D.FLOAT8E5M2: "float8_e5m2",

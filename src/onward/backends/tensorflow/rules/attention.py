@@ -25,18 +25,8 @@ def sdpa(e: Emitter, q: Expr, k: Expr, v: Expr, mask: Expr | None = None, *, p: 
 
 
 @rule("Attention")
-def attention(
-    e: Emitter,
-    q: Expr,
-    k: Expr,
-    v: Expr,
-    mask: Expr | None = None,
-    past_key: Expr | None = None,
-    past_value: Expr | None = None,
-    lengths: Expr | None = None,
-    *,
-    p: Attention,
-) -> list[Any]:
+def attention(e: Emitter, q: Expr, k: Expr, v: Expr, *more: Expr | None, p: Attention) -> list[Any]:
+    mask, past_key, past_value, lengths = (*more, None, None, None, None)[:4]
     query, key, value = shared.by_heads(e, q, k, v, past_key, past_value, p)
     bounds: dict[str, Any] = p.bounds | options(causal=bool(p.is_causal))
     if past_key is not None and bounds:

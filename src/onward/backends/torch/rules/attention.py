@@ -47,18 +47,8 @@ def _is_grouped(q: Expr, k: Expr, q_heads: int = 0, kv_heads: int = 0) -> bool:
 
 
 @rule("Attention")
-def attention(
-    e: Emitter,
-    q: Expr,
-    k: Expr,
-    v: Expr,
-    mask: Expr | None = None,
-    past_key: Expr | None = None,
-    past_value: Expr | None = None,
-    lengths: Expr | None = None,
-    *,
-    p: Attention,
-) -> list[Any]:
+def attention(e: Emitter, q: Expr, k: Expr, v: Expr, *more: Expr | None, p: Attention) -> list[Any]:
+    mask, past_key, past_value, lengths = (*more, None, None, None, None)[:4]
     query, key, value = shared.by_heads(e, q, k, v, past_key, past_value, p)
     causal, bounds = bool(p.is_causal), dict(p.bounds)
     fits = mask is None or (e.rank(mask) in (2, 3, 4) and _same(_symbol(mask, -1), _symbol(k, -2)))
