@@ -21,11 +21,13 @@ CHANNELS_LAST = "onward.nhwc"
 
 
 class Spec:
-    """The parameters of a node. By default they are its attributes, a field each."""
+    """The parameters of a node. By default they are its attributes, a field each; one that is True or False by default
+    is a flag."""
 
     @classmethod
     def of(cls, node: ir.Node) -> Self:
-        return cls(**attributes(node))
+        given = attributes(node)
+        return cls(**given | {name: bool(v) for name, v in given.items() if isinstance(getattr(cls, name, None), bool)})
 
 
 SPECS: Registry[type[Spec]] = Registry("meaning")

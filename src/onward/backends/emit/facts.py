@@ -27,10 +27,15 @@ def scaled(x: Expr, factor: float, shift: float) -> Expr:
     return x if shift == 0 else x + shift
 
 
+def is_made_up(e: Emitter, x: Expr | None, value: float) -> bool:
+    """Whether the input is a constant full of `value` that an exporter wrote because the op wants an input."""
+    constant = e.const(x)
+    return x is not None and constant is not None and not e.is_weight(x) and bool((constant == value).all())
+
+
 def without_zeros(e: Emitter, bias: Expr | None) -> Expr | None:
     """No bias where an exporter wrote zeros for none."""
-    value = e.const(bias)
-    return bias if bias is None or value is None or value.any() or e.is_weight(bias) else None
+    return None if is_made_up(e, bias, 0) else bias
 
 
 def is_zero(e: Emitter, zero_point: Expr | None) -> bool:

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.graph.build import Tensor
+from onward.spec.norm import LRN, BatchNorm, GroupNorm, LayerNorm, LpNorm, MeanVarianceNorm, Norm
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
@@ -16,27 +17,17 @@ from onward.training.autodiff.vjp import Gradients, vjp
 
 @vjp("BatchNormalization")
 def batch_norm(
-    c: Context,
-    g: Tensor | None,
-    x: Tensor,
-    scale: Tensor,
-    bias: Tensor,
-    mean: Tensor,
-    var: Tensor,
-    *,
-    epsilon: float,
-    momentum: float,
-    training_mode: int,
+    c: Context, g: Tensor | None, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor, p: BatchNorm
 ) -> Gradients:
     given = (x, scale, bias, mean, var)
     wide = [widened(t) for t in given]
     kind = wide[0].dtype
     wide = [t.cast(kind) for t in wide]
     slope = shaped(c.gradient_or_zero(0), x).cast(kind)
-    if training_mode:
-        found = _batch_norm_training(c, slope, *wide, epsilon=epsilon, momentum=momentum)
+    if p.training_mode:
+        found = _batch_norm_training(c, slope, *wide, epsilon=p.epsilon, momentum=p.momentum)
     else:
-        found = _batch_norm_inference(slope, *wide, epsilon=epsilon)
+        found = _batch_norm_inference(slope, *wide, epsilon=p.epsilon)
     return [None if f is None else f.cast(t.dtype) for f, t in zip(found, given, strict=True)]
 
 
@@ -92,15 +83,13 @@ def _batch_norm_training(
 
 
 @vjp("InstanceNormalization")
-def instance_norm(c: Context, g: Tensor, x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float) -> Gradients:
-    return _grouped(g, x, scale, bias, 0, epsilon)
+def instance_norm(c: Context, g: Tensor, x: Tensor, scale: Tensor, bias: Tensor, p: Norm) -> Gradients:
+    return _grouped(g, x, scale, bias, 0, p.epsilon)
 
 
 @vjp("GroupNormalization")
-def group_norm(
-    c: Context, g: Tensor, x: Tensor, scale: Tensor, bias: Tensor, *, num_groups: int, epsilon: float, stash_type: int
-) -> Gradients:
-    return _grouped(g, x, scale, bias, num_groups, epsilon)
+def group_norm(c: Context, g: Tensor, x: Tensor, scale: Tensor, bias: Tensor, p: GroupNorm) -> Gradients:
+    return _grouped(g, x, scale, bias, p.num_groups, p.epsilon)
 
 
 def _grouped(g: Tensor, x: Tensor, scale: Tensor, bias: Tensor, groups: int, epsilon: float) -> list[Tensor]:
@@ -120,25 +109,17 @@ def _grouped(g: Tensor, x: Tensor, scale: Tensor, bias: Tensor, groups: int, eps
 
 @vjp("LayerNormalization")
 def layer_norm(
-    c: Context,
-    g: Tensor | None,
-    x: Tensor,
-    scale: Tensor,
-    bias: Tensor | None = None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_type: int,
+    c: Context, g: Tensor | None, x: Tensor, scale: Tensor, bias: Tensor | None = None, *, p: LayerNorm
 ) -> Gradients:
     """With the means and inverse deviations that the op itself has computed, unless they are less precise than x."""
     op, rank = c.op, rank_of(x)
-    axes = list(range(axis % rank, rank))
+    axes = list(range(p.axis % rank, rank))
     slope, wide, factor = widened(c.gradient_or_zero(0)), widened(x), widened(scale)
-    if wide.dtype == stash_type:
+    if wide.dtype == p.stash_type:
         centred, inverse = wide - c.optional_output(1), c.optional_output(2)
     else:
         centred = wide - op.ReduceMean(wide, op.ints(axes))
-        inverse = inverse_root(op.ReduceMean(centred * centred, op.ints(axes)), epsilon)
+        inverse = inverse_root(op.ReduceMean(centred * centred, op.ints(axes)), p.epsilon)
     normal = centred * inverse
     product = slope * normal
     if len(axes) == 1 and scale.rank == 1 and _is_whole(scale, x):
@@ -162,13 +143,11 @@ def _is_whole(scale: Tensor, x: Tensor) -> bool:
 
 
 @vjp("RMSNormalization")
-def rms_norm(
-    c: Context, g: Tensor, x: Tensor, scale: Tensor, *, axis: int, epsilon: float, stash_type: int
-) -> Gradients:
+def rms_norm(c: Context, g: Tensor, x: Tensor, scale: Tensor, p: LayerNorm) -> Gradients:
     op, rank = c.op, rank_of(x)
-    axes = list(range(axis % rank, rank))
+    axes = list(range(p.axis % rank, rank))
     slope, wide, factor = widened(g), widened(x), widened(scale)
-    inverse = inverse_root(op.ReduceMean(wide * wide, op.ints(axes)), epsilon)
+    inverse = inverse_root(op.ReduceMean(wide * wide, op.ints(axes)), p.epsilon)
     normal = wide * inverse
     product = slope * normal
     if len(axes) == 1 and scale.rank == 1 and _is_whole(scale, x):
@@ -187,16 +166,14 @@ def _through(g: Tensor, normal: Tensor, inverse: Tensor, axes: Sequence[int]) ->
 
 
 @vjp("LRN")
-def local_response_norm(
-    c: Context, g: Tensor, x: Tensor, *, size: int, alpha: float, beta: float, bias: float
-) -> Gradients:
+def local_response_norm(c: Context, g: Tensor, x: Tensor, p: LRN) -> Gradients:
     """Each element acts on itself, and through the energy on the channels around it: the same window, turned."""
-    below, above = (size - 1) // 2, size // 2
-    factor = alpha / size
-    energy = _over_channels(x * x, size, below, above) * factor + bias
-    direct = g * energy**-beta
+    size, below, above = p.size, (p.size - 1) // 2, p.size // 2
+    factor = p.alpha / size
+    energy = _over_channels(x * x, size, below, above) * factor + p.bias
+    direct = g * energy**-p.beta
     around = _over_channels(direct * x / energy, size, above, below)
-    return direct - x * around * (2 * factor * beta)
+    return direct - x * around * (2 * factor * p.beta)
 
 
 def _over_channels(x: Tensor, size: int, below: int, above: int) -> Tensor:
@@ -208,20 +185,20 @@ def _over_channels(x: Tensor, size: int, below: int, above: int) -> Tensor:
 
 
 @vjp("LpNormalization")
-def lp_normalize(c: Context, g: Tensor, x: Tensor, *, axis: int, p: int) -> Gradients:
+def lp_normalize(c: Context, g: Tensor, x: Tensor, p: LpNorm) -> Gradients:
     """Zeros stay zeros, as if divided by 1."""
     op = c.op
-    reduce = op.ReduceL1 if p == 1 else op.ReduceL2
-    norm = reduce(x, op.ints([axis]), keepdims=1)
+    reduce = op.ReduceL1 if p.p == 1 else op.ReduceL2
+    norm = reduce(x, op.ints([p.axis]), keepdims=1)
     norm = op.where(op.Equal(norm, op.like(0, norm)), 1, norm)
-    along = op.sum(g * c.y, [axis])
-    return (g - (op.Sign(x) if p == 1 else c.y) * along) / norm
+    along = op.sum(g * c.y, [p.axis])
+    return (g - (op.Sign(x) if p.p == 1 else c.y) * along) / norm
 
 
 @vjp("MeanVarianceNormalization")
-def mean_variance_norm(c: Context, g: Tensor, x: Tensor, *, axes: Sequence[int]) -> Gradients:
+def mean_variance_norm(c: Context, g: Tensor, x: Tensor, p: MeanVarianceNorm) -> Gradients:
     op = c.op
-    over = op.ints(axes)
+    over = op.ints(p.axes)
     centred = x - op.ReduceMean(x, over)
     deviation = op.Sqrt(op.ReduceMean(centred * centred, over))
     divisor = deviation + 1e-9
