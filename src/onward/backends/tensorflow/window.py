@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.tensorflow.target import ops, tf
+from onward.backends.tensorflow.target import ops, rule, tf
 from onward.spec.window import Window
+
+
+def image_rule(op: str) -> Callable[[Callable[..., Expr]], Callable[..., Expr]]:
+    """Register a rule for images that are channels last, and for those whose rank has no layout."""
+
+    def register(last: Callable[..., Expr]) -> Callable[..., Expr]:
+        @rule(op)
+        def first(e: Emitter, x: Expr, *more: Expr | None, **attributes: Any) -> Expr:
+            return ops.channels_first(last(e, ops.channels_last(x), *more, **attributes))
+
+        rule(f"onward.nhwc::{op}")(last)
+        return last
+
+    return register
 
 
 def short(values: Sequence[int]) -> Any:

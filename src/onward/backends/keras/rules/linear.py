@@ -8,27 +8,17 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Part
 from onward.backends.keras.target import applied, made, owning, owns, rule
+from onward.spec.linear import Gemm, Linear
 
 
 @rule("onward::Linear")
-def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, transposed: int = 0) -> Expr | None:
-    """The weight is (out, in), or (in, out) where it is transposed."""
-    return _dense(e, x, weight, bias, not transposed)
+def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, p: Linear) -> Expr | None:
+    return _dense(e, x, weight, bias, not p.transposed)
 
 
 @rule("Gemm")
-def gemm(
-    e: Emitter,
-    a: Expr,
-    b: Expr,
-    c: Expr | None = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,
-    transB: int = 0,
-) -> Expr | None:
-    return _dense(e, a, b, c, bool(transB)) if (alpha, beta, transA) == (1, 1, 0) else None
+def gemm(e: Emitter, a: Expr, b: Expr, c: Expr | None = None, *, p: Gemm) -> Expr | None:
+    return _dense(e, a, b, c, p.transB) if (p.alpha, p.beta, p.transA) == (1, 1, False) else None
 
 
 def _dense(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, turned: bool) -> Expr | None:

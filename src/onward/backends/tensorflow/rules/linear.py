@@ -10,9 +10,11 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, lift
+from onward.backends.shared.linear import integer_gemm, weighted
 from onward.backends.tensorflow.dtypes import dtype_of, is_float
 from onward.backends.tensorflow.layer_weights import Arrangement, owned
 from onward.backends.tensorflow.target import dtype, ops, rule, tf
+from onward.spec.linear import Einsum, Gemm, Linear
 
 _D = ir.DataType
 NARROW = {_D.INT8, _D.UINT8, _D.INT16, _D.UINT16, _D.UINT32, _D.UINT64}
@@ -20,9 +22,8 @@ NARROW = {_D.INT8, _D.UINT8, _D.INT16, _D.UINT16, _D.UINT32, _D.UINT64}
 
 
 @rule("onward::Linear")
-def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, transposed: int = 0) -> Expr:
-    """The weight is (out, in), or (in, out) where it is transposed."""
-    weight, turn, kept = _layer(e, x, weight, bias, not transposed)
+def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, p: Linear) -> Expr:
+    weight, turn, kept = _layer(e, x, weight, bias, not p.transposed)
     product = _product(e, x, weight, turn)
     return product if kept is None else product + kept
 
@@ -61,31 +62,17 @@ def _wide(e: Emitter, compute: Any, *operands: Expr) -> Expr:
 
 
 @rule("Gemm")
-def gemm(
-    e: Emitter,
-    a: Expr,
-    b: Expr,
-    c: Expr | None = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,
-    transB: int = 0,
-) -> Expr:
-    if not is_float(e, a) and (e.dtype(a) in NARROW or alpha != 1 or beta != 1):
-        options = {"trans_a": bool(transA), "trans_b": bool(transB)}
-        return ops.integer_gemm(a, b, c, alpha=alpha, beta=beta, **options)
-    if transA:
-        product = tf.matmul(a, b, transpose_a=True, **({"transpose_b": True} if transB else {}))
+def gemm(e: Emitter, a: Expr, b: Expr, c: Expr | None = None, *, p: Gemm) -> Expr:
+    if not is_float(e, a) and (e.dtype(a) in NARROW or p.alpha != 1 or p.beta != 1):
+        return integer_gemm(a, b, c, p)
+    if p.transA:
+        product = tf.matmul(a, b, transpose_a=True, **({"transpose_b": True} if p.transB else {}))
         if c is not None and (e.shape(c) or ())[:1] == (1,) and e.rank(c) == 2:
             c = c[0]  # TensorFlow's optimizer takes a (1, n) matrix for a bias here, and then refuses it
     else:
-        weight, turn, c = _layer(e, a, b, c, bool(transB)) if e.const(b) is not None else (b, bool(transB), c)
+        weight, turn, c = _layer(e, a, b, c, p.transB) if e.const(b) is not None else (b, p.transB, c)
         product = _product(e, a, weight, turn)
-    scaled = product if alpha == 1 else alpha * product
-    if c is None or beta == 0:
-        return scaled
-    return scaled + (c if beta == 1 else beta * c)
+    return weighted(product, c, p)
 
 
 @rule("Det")
@@ -103,8 +90,8 @@ def inverse(e: Emitter, x: Expr) -> Expr:
 
 
 @rule("Einsum")
-def einsum(e: Emitter, *operands: Expr, equation: str) -> Expr:
-    written = explicit(equation)
+def einsum(e: Emitter, *operands: Expr, p: Einsum) -> Expr:
+    written = explicit(p.equation)
     return _wide(e, lambda e, ranks, *xs: tf.einsum(written, *xs), *operands)
 
 

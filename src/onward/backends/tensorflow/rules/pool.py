@@ -8,9 +8,9 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr
-from onward.backends.shared.pool import lp_pool, max_unpool, pool_arguments
+from onward.backends.shared.pool import lp_pool, max_roi_pool, max_unpool, pool_arguments
 from onward.backends.tensorflow.target import ops, rule, tf
-from onward.backends.tensorflow.window import is_same, pad_pairs, short
+from onward.backends.tensorflow.window import image_rule, is_same, pad_pairs, short
 from onward.spec.pool import AveragePool, GlobalLpPool, MaxPool, MaxUnpool, Pool
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
@@ -18,6 +18,7 @@ _FLOATS = (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataTy
 
 rule("onward.nhwc::LpPool")(lp_pool)
 rule("onward.nhwc::MaxUnpool")(max_unpool)
+image_rule("MaxRoiPool")(max_roi_pool)
 
 
 @rule("onward.nhwc::MaxPool")

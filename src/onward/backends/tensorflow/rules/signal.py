@@ -4,61 +4,43 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from onward.backends.emit.arguments import given, options
+from onward.backends.emit.arguments import changed, given
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import dtype, ops, rule
+from onward.spec.signal import DFT, STFT, CosineWindow, Made
 
 
 @rule("DFT")
-def dft(
-    e: Emitter,
-    x: Expr,
-    dft_length: Expr | None = None,
-    axis: Expr | None = None,
-    *,
-    inverse: int = 0,
-    onesided: int = 0,
-) -> Expr:
+def dft(e: Emitter, x: Expr, dft_length: Expr | None = None, axis: Expr | None = None, *, p: DFT) -> Expr:
     along = -2 if axis is None else scalar(e, axis)
-    keywords = options(
+    keywords = given(
         length=None if dft_length is None else scalar(e, dft_length),
         axis=None if isinstance(along, int) and along == -2 else along,
-        inverse=bool(inverse),
-        onesided=bool(onesided),
     )
-    return ops.dft(x, **keywords)
+    return ops.dft(x, **keywords, **changed(p, "inverse", "onesided"))
 
 
 @rule("STFT")
 def stft(
-    e: Emitter,
-    signal: Expr,
-    frame_step: Expr,
-    window: Expr | None = None,
-    frame_length: Expr | None = None,
-    *,
-    onesided: int = 1,
+    e: Emitter, signal: Expr, frame_step: Expr, window: Expr | None = None, frame_length: Expr | None = None, *, p: STFT
 ) -> Expr:
-    keywords = given(
-        window=window,
-        frame_length=None if frame_length is None else scalar(e, frame_length),
-        onesided=None if onesided else False,
-    )
-    return ops.stft(signal, scalar(e, frame_step), **keywords)
+    keywords = given(window=window, frame_length=None if frame_length is None else scalar(e, frame_length))
+    return ops.stft(signal, scalar(e, frame_step), **keywords, **changed(p, "onesided"))
 
 
 def _window(op: str, *coefficients: float) -> None:
     """A window that is a sum of cosines: its coefficients."""
 
     @rule(op)
-    def apply(e: Emitter, size: Expr, *, output_datatype: int = 1, periodic: int = 1) -> Expr:
-        keywords = given(
-            periodic=None if periodic else False,
-            dtype=None if output_datatype == ir.DataType.FLOAT else dtype(output_datatype),
-        )
-        return ops.cosine_window(scalar(e, size), list(coefficients), **keywords)
+    def apply(e: Emitter, size: Expr, p: CosineWindow) -> Expr:
+        return ops.cosine_window(scalar(e, size), list(coefficients), **changed(p, "periodic"), **_typed(p))
+
+
+def _typed(p: Made) -> dict[str, Expr]:
+    """The dtype to make, where it has to be said."""
+    return {} if p.output_datatype == ir.DataType.FLOAT else {"dtype": dtype(p.output_datatype)}
 
 
 _window("HannWindow", 0.5, -0.5)
@@ -74,10 +56,8 @@ def mel_weight_matrix(
     sample_rate: Expr,
     lower_edge_hertz: Expr,
     upper_edge_hertz: Expr,
-    *,
-    output_datatype: int = 1,
+    p: Made,
 ) -> Expr:
     counts = (scalar(e, x) for x in (num_mel_bins, dft_length, sample_rate))
     edges = (scalar(e, x, ir.DataType.DOUBLE) for x in (lower_edge_hertz, upper_edge_hertz))
-    kind = {} if output_datatype == ir.DataType.FLOAT else {"dtype": dtype(output_datatype)}
-    return ops.mel_weight_matrix(*counts, *edges, **kind)
+    return ops.mel_weight_matrix(*counts, *edges, **_typed(p))

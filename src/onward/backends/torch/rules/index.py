@@ -10,9 +10,9 @@ from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.shared.shape import axis_of, subscript
 from onward.backends.torch.dtypes import bits, from_bits, from_ordered, ordered
-from onward.backends.torch.rules.linear import typed
 from onward.backends.torch.rules.shape import integer, is_string, number
 from onward.backends.torch.target import dtype, nn, np_, ops, rule, torch
+from onward.backends.torch.window import typed
 from onward.spec import index as spec
 
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}

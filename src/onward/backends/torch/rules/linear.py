@@ -10,17 +10,14 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Part
-from onward.backends.torch.target import F, dtype, nn, ops, rule, torch
+from onward.backends.shared.linear import integer_gemm, weighted
+from onward.backends.torch.target import F, nn, ops, rule, torch
+from onward.backends.torch.window import typed
+from onward.spec.linear import Einsum, Gemm, Linear
 
 _D = ir.DataType
 WITHOUT_KERNELS = {_D.UINT16, _D.UINT32, _D.UINT64}
 """Types PyTorch can hold but not multiply."""
-
-
-def typed(e: Emitter, weight: Expr) -> dict[str, Expr]:
-    """The `dtype=` a module needs to hold `weight`: none for single precision."""
-    of = e.dtype(weight)
-    return {} if of in (None, _D.FLOAT) else {"dtype": dtype(of)}
 
 
 def is_float(e: Emitter, x: Expr) -> bool:
@@ -53,8 +50,8 @@ def linear_layer(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, weight_is
 
 
 @rule("onward::Linear")
-def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, transposed: int = 0) -> Expr:
-    return linear_layer(e, x, weight, bias, bool(transposed))
+def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, p: Linear) -> Expr:
+    return linear_layer(e, x, weight, bias, p.transposed)
 
 
 @rule("MatMul")
@@ -82,36 +79,22 @@ def _is_bias(e: Emitter, c: Expr | None, out: int | None) -> bool:
 
 
 @rule("Gemm")
-def gemm(
-    e: Emitter,
-    a: Expr,
-    b: Expr,
-    c: Expr | None = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,
-    transB: int = 0,
-) -> Expr:
-    plain = alpha == 1 and (beta == 1 or c is None)
+def gemm(e: Emitter, a: Expr, b: Expr, c: Expr | None = None, *, p: Gemm) -> Expr:
+    plain = p.alpha == 1 and (p.beta == 1 or c is None)
     shape = e.shape(b)
-    if plain and not transA and e.const(b) is not None and is_float(e, b) and shape is not None:
-        out = shape[0 if transB else 1]
-        if _is_bias(e, c, out) and (transB or not read_by_others(b)):
-            return linear_layer(e, a, b, c, not transB)
+    if plain and not p.transA and e.const(b) is not None and is_float(e, b) and shape is not None:
+        out = shape[0 if p.transB else 1]
+        if _is_bias(e, c, out) and (p.transB or not read_by_others(b)):
+            return linear_layer(e, a, b, c, not p.transB)
     if e.dtype(a) in WITHOUT_KERNELS:
-        return ops.integer_gemm(a, b, c, alpha=alpha, beta=beta, trans_a=bool(transA), trans_b=bool(transB))
-    if plain and transB and not transA and is_float(e, a) and (c is None or e.rank(c) == 1):
+        return integer_gemm(a, b, c, p)
+    if plain and p.transB and not p.transA and is_float(e, a) and (c is None or e.rank(c) == 1):
         return F.linear(a, b) if c is None else F.linear(a, b, c)
-    left: Expr = a.T if transA else a
-    right: Expr = b.T if transB else b
-    if not is_float(e, a) and (alpha != 1 or beta != 1):
-        return ops.integer_gemm(a, b, c, alpha=alpha, beta=beta, trans_a=bool(transA), trans_b=bool(transB))
-    product = left @ right
-    scaled = product if alpha == 1 else alpha * product
-    if c is None or beta == 0:
-        return scaled
-    return scaled + (c if beta == 1 else beta * c)
+    if not is_float(e, a) and (p.alpha != 1 or p.beta != 1):
+        return integer_gemm(a, b, c, p)
+    left: Expr = a.T if p.transA else a
+    right: Expr = b.T if p.transB else b
+    return weighted(left @ right, c, p)
 
 
 @rule("Det")
@@ -127,7 +110,7 @@ def inverse(e: Emitter, x: Expr) -> Expr:
 
 
 @rule("Einsum")
-def einsum(e: Emitter, *operands: Expr, equation: str) -> Expr:
+def einsum(e: Emitter, *operands: Expr, p: Einsum) -> Expr:
     if e.dtype(operands[0]) in WITHOUT_KERNELS:
-        return ops.integer_einsum(equation, *operands)
-    return torch.einsum(equation, *operands)
+        return ops.integer_einsum(p.equation, *operands)
+    return torch.einsum(p.equation, *operands)

@@ -8,10 +8,10 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr, Name
-from onward.backends.shared.pool import lp_pool, max_unpool, pool_arguments
+from onward.backends.shared.pool import lp_pool, max_roi_pool, max_unpool, pool_arguments
 from onward.backends.torch.target import F, ops, rule, torch
 from onward.backends.torch.window import options, padded, short
-from onward.spec.pool import AveragePool, GlobalLpPool, MaxPool, MaxRoiPool
+from onward.spec.pool import AveragePool, GlobalLpPool, MaxPool
 from onward.spec.window import Window
 
 _WIDE = (ir.DataType.FLOAT, ir.DataType.DOUBLE)
@@ -20,6 +20,7 @@ _FLOATS = (*_WIDE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 
 rule("LpPool")(lp_pool)
 rule("MaxUnpool")(max_unpool)
+rule("MaxRoiPool")(max_roi_pool)
 
 
 @rule("MaxPool")
@@ -101,9 +102,3 @@ def _arguments(win: Window, ceil_mode: bool) -> dict[str, Any]:
 
 def _spatial_axes(x: Expr, rank: int | None) -> Any:
     return tuple(range(2, rank)) if rank is not None else Name("tuple")(Name("range")(2, x.ndim))
-
-
-@rule("MaxRoiPool")
-def max_roi_pool(e: Emitter, x: Expr, rois: Expr, p: MaxRoiPool) -> Expr:
-    scale = {} if p.spatial_scale == 1 else {"scale": p.spatial_scale}
-    return ops.max_roi_pool(x, rois, tuple(p.pooled_shape), **scale)

@@ -11,8 +11,8 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Part
 from onward.backends.shared.rnn import activations, scan, stacked_parts, trained_half
-from onward.backends.torch.rules.linear import typed
 from onward.backends.torch.target import F, nn, ops, rule, torch
+from onward.backends.torch.window import typed
 from onward.spec.rnn import GATES, Recurrence, Stacked
 
 Array = np.ndarray[Any, Any]

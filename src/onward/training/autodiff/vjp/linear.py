@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from string import ascii_letters
 
 from onward.graph.build import Builder, Tensor
+from onward.spec.linear import Einsum, Gemm
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
@@ -45,30 +46,19 @@ def _with_vector(c: Context, g: Tensor, a: Tensor, b: Tensor) -> Gradients:
 
 
 @vjp("Gemm")
-def gemm(
-    c: Context,
-    g: Tensor,
-    a: Tensor,
-    b: Tensor,
-    bias: Tensor | None = None,
-    *,
-    alpha: float,
-    beta: float,
-    transA: int,
-    transB: int,
-) -> Gradients:
-    op = c.op
-    if transA:
-        da = op.Gemm(b, g, alpha=alpha, transA=transB, transB=1)
+def gemm(c: Context, g: Tensor, a: Tensor, b: Tensor, bias: Tensor | None = None, *, p: Gemm) -> Gradients:
+    op, turned_a, turned_b = c.op, int(p.transA), int(p.transB)
+    if turned_a:
+        da = op.Gemm(b, g, alpha=p.alpha, transA=turned_b, transB=1)
     else:
-        da = op.Gemm(g, b, alpha=alpha, transB=1 - transB)
-    if transB:
-        db = op.Gemm(g, a, alpha=alpha, transA=1, transB=transA)
+        da = op.Gemm(g, b, alpha=p.alpha, transB=1 - turned_b)
+    if turned_b:
+        db = op.Gemm(g, a, alpha=p.alpha, transA=1, transB=turned_a)
     else:
-        db = op.Gemm(a, g, alpha=alpha, transA=1 - transA)
+        db = op.Gemm(a, g, alpha=p.alpha, transA=1 - turned_a)
     if bias is None:
         return da, db
-    return da, db, unbroadcast(g if beta == 1 else g * beta, bias)
+    return da, db, unbroadcast(g if p.beta == 1 else g * p.beta, bias)
 
 
 def turned(x: Tensor) -> Tensor:
@@ -90,9 +80,9 @@ def flat(x: Tensor) -> Tensor:
 
 
 @vjp("Einsum")
-def einsum(c: Context, g: Tensor, *xs: Tensor, equation: str) -> Gradients:
+def einsum(c: Context, g: Tensor, *xs: Tensor, p: Einsum) -> Gradients:
     """For each operand the sum of products of the gradient and the other operands."""
-    terms, output = subscripts(c, equation, xs)
+    terms, output = subscripts(c, p.equation, xs)
     return [_of_operand(c, g, xs, terms, output, i) if c.wants(x.value) else None for i, x in enumerate(xs)]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.graph.build import Tensor
+from onward.spec.sample import AffineGrid, GridSample, RoiAlign
 from onward.training.autodiff.reverse import Context, several_gradients
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
 from onward.training.autodiff.vjp.norm import rank_of
@@ -31,9 +32,7 @@ def by_definition(g: Tensor, inputs: Sequence[Tensor], definition: Callable[...,
 
 
 @vjp("GridSample")
-def grid_sample(
-    c: Context, g: Tensor, x: Tensor, grid: Tensor, *, align_corners: int, mode: str, padding_mode: str
-) -> Gradients:
+def grid_sample(c: Context, g: Tensor, x: Tensor, grid: Tensor, p: GridSample) -> Gradients:
     axes = rank_of(x) - 2
 
     def definition(image: Tensor, places: Tensor) -> Tensor:
@@ -43,15 +42,15 @@ def grid_sample(
         coordinates = []
         for axis, size in enumerate(sizes):
             at = picked(flat, axes - 1 - axis, 2)
-            at = (at + 1) * ((size - 1) * 0.5) if align_corners else ((at + 1) * size - 1) * 0.5
+            at = (at + 1) * ((size - 1) * 0.5) if p.align_corners else ((at + 1) * size - 1) * 0.5
             coordinates.append(at)
-        if mode == "cubic":
-            found = _cubic(image, coordinates, sizes, padding_mode, bool(align_corners))
+        if p.mode == "cubic":
+            found = _cubic(image, coordinates, sizes, p.padding_mode, p.align_corners)
         else:
             moved = [
-                _into_range(at, n, padding_mode, bool(align_corners)) for at, n in zip(coordinates, sizes, strict=True)
+                _into_range(at, n, p.padding_mode, p.align_corners) for at, n in zip(coordinates, sizes, strict=True)
             ]
-            read = _nearest if mode == "nearest" else read_between
+            read = _nearest if p.mode == "nearest" else read_between
             found = read(image, moved, sizes)
         return op.reshape_like(found, c.y)
 
@@ -160,13 +159,13 @@ def _read(
 
 
 @vjp("AffineGrid")
-def affine_grid(c: Context, g: Tensor, theta: Tensor, size: Tensor, *, align_corners: int) -> Gradients:
+def affine_grid(c: Context, g: Tensor, theta: Tensor, size: Tensor, p: AffineGrid) -> Gradients:
     """Linear in theta: the places of the identity, and ones, are what it is multiplied by."""
     op = c.op
     matrix, axes = op.Shape(theta, start=1), op.Shape(theta, start=1, end=2)
     identity = op.Unsqueeze(op.EyeLike(op.ConstantOfShape(matrix), dtype=int(theta.dtype)), op.ints([0]))
     single = op.Concat(op.ints([1]), op.Slice(size, op.ints([1]), op.ints([5])), axis=0)
-    places = op.Reshape(op.AffineGrid(identity, single, align_corners=align_corners), shape_list(-1, axes))
+    places = op.Reshape(op.AffineGrid(identity, single, align_corners=int(p.align_corners)), shape_list(-1, axes))
     padded = op.Pad(places, op.ints([0, 0, 0, 1]), op.like(1, places))
     rows = op.Reshape(g, shape_list(op.Shape(theta, end=1), -1, axes))
     return op.Transpose(rows, perm=[0, 2, 1]) @ padded
@@ -192,33 +191,19 @@ def picked(x: Tensor, index: int, axis: int = 0) -> Tensor:
 
 
 @vjp("RoiAlign")
-def roi_align(
-    c: Context,
-    g: Tensor,
-    x: Tensor,
-    rois: Tensor,
-    images: Tensor,
-    *,
-    coordinate_transformation_mode: str,
-    mode: str,
-    output_height: int,
-    output_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-) -> Gradients:
+def roi_align(c: Context, g: Tensor, x: Tensor, rois: Tensor, images: Tensor, p: RoiAlign) -> Gradients:
     op = c.op
-    half = coordinate_transformation_mode == "half_pixel"
 
     def definition(image: Tensor, regions: Tensor) -> Tensor:
-        scaled = regions * spatial_scale - (0.5 if half else 0.0)
+        scaled = regions * p.spatial_scale - (0.5 if p.half_pixel else 0.0)
         lines = []
-        for axis, cells in ((1, output_height), (0, output_width)):
+        for axis, cells in ((1, p.output_height), (0, p.output_width)):
             start = picked(scaled, axis, 1)
             span = picked(scaled, axis + 2, 1) - start
-            step = (span if half else op.Max(span, op.like(1, span))) * (1 / cells)
-            count = op.filled(step, sampling_ratio) if sampling_ratio > 0 else op.Ceil(step)
+            step = (span if p.half_pixel else op.Max(span, op.like(1, span))) * (1 / cells)
+            count = op.filled(step, p.sampling_ratio) if p.sampling_ratio > 0 else op.Ceil(step)
             lines.append(RoiLine(start, step, count, cells, size_of(image, 3 - axis)))
-        return (_largest_of_samples if mode == "max" else _mean_of_samples)(image, images.cast(INT64), *lines)
+        return (_largest_of_samples if p.mode == "max" else _mean_of_samples)(image, images.cast(INT64), *lines)
 
     return by_definition(g, [x, rois], definition)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.graph.build import Builder, Tensor
+from onward.spec.signal import DFT, STFT
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
 from onward.training.autodiff.vjp.elementwise import constant_of
@@ -13,18 +14,11 @@ from onward.training.autodiff.vjp.index import gather
 
 @vjp("DFT")
 def dft(
-    c: Context,
-    g: Tensor,
-    x: Tensor,
-    length: Tensor | None = None,
-    axis: Tensor | None = None,
-    *,
-    inverse: int,
-    onesided: int,
+    c: Context, g: Tensor, x: Tensor, length: Tensor | None = None, axis: Tensor | None = None, *, p: DFT
 ) -> Gradients:
     """The input may be longer than the transform, which then cuts it, or shorter, and is filled up with zeros."""
     op = c.op
-    if inverse and onesided:
+    if p.inverse and p.onesided:
         raise c.refuse("an inverse transform of one side")
     along = op.index(-2) if axis is None else axis
     at = constant_of(along)
@@ -33,7 +27,7 @@ def dft(
     place = int(at.flat[0]) % x.rank
     size = op.Shape(x, start=place, end=place + 1)
     count = op.Squeeze(size, op.ints([0])) if length is None else length.cast(size.dtype)
-    back = transposed(g, op.Reshape(count, op.ints([])), along, inverse)
+    back = transposed(g, op.Reshape(count, op.ints([])), along, p.inverse)
     back = op.Slice(back, op.ints([0]), op.Shape(x, start=-1), op.ints([-1]))
     if length is None:
         return back
@@ -42,10 +36,10 @@ def dft(
     return op.Pad(taken, rest, None, op.ints([place]))
 
 
-def transposed(g: Tensor, count: Tensor, axis: Tensor, inverse: int = 0) -> Tensor:
+def transposed(g: Tensor, count: Tensor, axis: Tensor, inverse: bool = False) -> Tensor:
     """The transpose of a transform of `count` elements (a scalar); one side of the result may be all there is."""
     factor = count.cast(g.dtype)
-    found = g.op.DFT(g, count, axis, inverse=1 - inverse)
+    found = g.op.DFT(g, count, axis, inverse=int(not inverse))
     return found / factor if inverse else found * factor
 
 
@@ -58,7 +52,7 @@ def stft(
     window: Tensor | None = None,
     frame_length: Tensor | None = None,
     *,
-    onesided: int,
+    p: STFT,
 ) -> Gradients:
     """Frames that overlap are added up where they were taken."""
     op = c.op

@@ -1,0 +1,14 @@
+"""Regions of images, as helpers read them."""
+
+from __future__ import annotations
+
+from onward.backends.emit.arguments import changed
+from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.expr import Expr, ops
+from onward.spec.sample import RoiAlign
+
+
+def roi_align(e: Emitter, x: Expr, rois: Expr, batch_indices: Expr, p: RoiAlign) -> Expr:
+    cells = e.target.each((p.output_height, p.output_width))
+    scale = changed(p, scale="spatial_scale")
+    return ops.roi_align(x, rois, batch_indices, cells, **scale, **changed(p, "sampling_ratio", "mode", "half_pixel"))
