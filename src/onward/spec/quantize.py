@@ -1,14 +1,70 @@
-"""When sums of products of 8-bit integers can be computed in floating point."""
+"""What quantization means, and when sums of products of 8-bit integers can be computed in floating point."""
 
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import onnx_ir as ir
 
 from onward.spec.cast import INTEGER_RANGES
+from onward.spec.meaning import Spec, attributes, means
+
+_D = ir.DataType
 
 EXACT = 2**24
 """All integers up to this are float32 numbers: a sum whose terms add up to no more is exact in any order."""
+
+
+@dataclass(frozen=True)
+class Steps(Spec):
+    """Where scales and zero points differ: from slice to slice along an axis, or from block to block of a size."""
+
+    dtype: ir.DataType
+    """Of the result."""
+    axis: int = 1
+    block_size: int = 0
+
+
+@means("QuantizeLinear")
+@dataclass(frozen=True)
+class Quantize(Steps):
+    precision: ir.DataType = _D.FLOAT
+    """In which the input is divided by the scale."""
+    saturate: bool = True
+
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given = attributes(node)
+        to, precision = _D(given.pop("output_dtype", 0) or _D.UINT8), given.pop("precision", 0)
+        division = _D(precision) if precision else _dtype(node, 1) or _D.FLOAT
+        if not division.is_floating_point() or division == _D.FLOAT8E8M0:
+            division = _D.FLOAT
+        saturate = bool(given.pop("saturate", 1))
+        return cls(_dtype(node, 2) or to, precision=division, saturate=saturate, **given)
+
+
+@means("DequantizeLinear")
+@dataclass(frozen=True)
+class Dequantize(Steps):
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given = attributes(node)
+        to = given.pop("output_dtype", 0)
+        return cls(_D(to) if to else _dtype(node, 1) or _D.FLOAT, **given)
+
+
+def _dtype(node: ir.Node, index: int) -> ir.DataType | None:
+    value = node.inputs[index] if index < len(node.inputs) else None
+    return None if value is None else value.dtype
+
+
+@means("onward::FakeQuantize")
+@dataclass(frozen=True)
+class FakeQuantize(Spec):
+    low: float
+    high: float
 
 
 def largest_distance(of: ir.DataType | None, zero_point: np.ndarray[Any, Any] | None) -> int:

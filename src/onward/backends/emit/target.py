@@ -48,6 +48,10 @@ class Target(Protocol):
         """The name of a dtype: `torch.float32`."""
         ...
 
+    def cast(self, x: Expr, of: ir.DataType) -> Expr:
+        """A tensor in another dtype."""
+        ...
+
     def each(self, numbers: Iterable[int]) -> Any:
         """One number for each axis, as the framework's calls take them: a tuple, or a list."""
         ...

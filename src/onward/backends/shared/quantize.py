@@ -1,4 +1,4 @@
-"""Products of quantized tensors: helpers whose sums are of floating point."""
+"""Quantization, and products of quantized tensors: helpers whose sums are of floating point."""
 
 from __future__ import annotations
 
@@ -9,9 +9,39 @@ import onnx_ir as ir
 
 from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Arg, Emitter, Unpack
-from onward.backends.emit.expr import Expr, ops
+from onward.backends.emit.expr import Binary, Expr, ops
 from onward.backends.emit.facts import is_exact_in_single, offset
 from onward.backends.emit.target import Rule
+from onward.spec.quantize import Dequantize, Quantize
+
+_D = ir.DataType
+
+
+def per_tensor(e: Emitter, x: Expr, parameter: Expr) -> Any:
+    """A scale or zero point of the whole of `x`: a number, or the tensor of one; None where there are several."""
+    number = e.scalar(parameter, e.rank(x))
+    if number is not None:
+        return number
+    return parameter if e.rank(parameter) == 0 or (e.rank(x) and e.shape(parameter) == (1,)) else None
+
+
+def divided(e: Emitter, x: Expr, scale: Expr, divisor: Any, p: Quantize) -> Expr:
+    """The input in steps of the scale, which `divisor` is, so that it broadcasts."""
+    cast = e.target.cast
+    if isinstance(divisor, Expr) and e.dtype(scale) != p.precision:
+        divisor = cast(divisor, p.precision)
+    ratio = x if e.dtype(x) == p.precision else cast(x, p.precision)
+    return ratio / divisor if isinstance(divisor, Expr) or divisor != 1 else ratio
+
+
+def multiplied(e: Emitter, x: Expr, scale: Expr, factor: Any, zero_point: Any, p: Dequantize) -> Expr:
+    """What integers stand for; `factor` and `zero_point` (None for zero) broadcast."""
+    cast = e.target.cast
+    if isinstance(factor, Expr) and e.dtype(scale) != _D.FLOAT:
+        factor = cast(factor, _D.FLOAT)
+    values = cast(x, _D.FLOAT)
+    product = Binary("*", values if zero_point is None else values - zero_point, factor)
+    return product if p.dtype == _D.FLOAT else cast(product, p.dtype)
 
 
 def dynamic_quantize(e: Emitter, x: Expr) -> Unpack:

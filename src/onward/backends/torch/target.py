@@ -57,6 +57,9 @@ class TorchTarget:
     def dtype(self, of: ir.DataType | int) -> Expr:
         return dtype(of)
 
+    def cast(self, x: Expr, of: ir.DataType) -> Expr:
+        return x.to(dtype(of))
+
     def each(self, numbers: Iterable[int]) -> tuple[int, ...]:
         return tuple(numbers)
 

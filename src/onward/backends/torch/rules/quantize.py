@@ -7,7 +7,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Binary, Expr
+from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import is_zero
 from onward.backends.shared import quantize as shared
 from onward.backends.shared.conv import lists
@@ -17,6 +17,7 @@ from onward.backends.torch.target import TARGET, dtype, ops, rule, torch
 from onward.backends.torch.window import options, padding
 from onward.spec.cast import INTEGER_RANGES, SMALL_FLOATS
 from onward.spec.conv import Conv
+from onward.spec.quantize import Dequantize, Quantize, Steps
 
 _D = ir.DataType
 
@@ -24,79 +25,41 @@ TARGET.rules.take(shared.RULES)
 
 
 @rule("QuantizeLinear")
-def quantize(
-    e: Emitter,
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr | None = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    precision: int = 0,
-    saturate: int = 1,
-) -> Expr:
-    target = (e.dtype(zero_point) if zero_point is not None else None) or _D(output_dtype or _D.UINT8)
-    division = _D(precision) if precision else e.dtype(scale) or _D.FLOAT
-    if not division.is_floating_point() or division == _D.FLOAT8E8M0:
-        division = _D.FLOAT
-    divisor = spread(e, x, scale, axis, block_size)
-    if isinstance(divisor, Expr) and e.dtype(scale) != division:
-        divisor = divisor.to(dtype(division))
-    ratio = x if e.dtype(x) == division else x.to(dtype(division))
-    if isinstance(divisor, Expr) or divisor != 1:
-        ratio = ratio / divisor
-    offset = _zero_points(e, x, zero_point, axis, block_size)
-    if target in SMALL_FLOATS:
-        return small_float(ratio if offset is None else ratio + offset, target, bool(saturate))
+def quantize(e: Emitter, x: Expr, scale: Expr, zero_point: Expr | None = None, *, p: Quantize) -> Expr:
+    ratio = shared.divided(e, x, scale, spread(e, x, scale, p), p)
+    offset = _zero_points(e, x, zero_point, p)
+    if p.dtype in SMALL_FLOATS:
+        return small_float(ratio if offset is None else ratio + offset, p.dtype, p.saturate)
     whole = torch.round(ratio)
-    if division in (_D.FLOAT16, _D.BFLOAT16):
+    if p.precision in (_D.FLOAT16, _D.BFLOAT16):
         whole = whole.to(torch.float32)
-    return torch.clamp(whole if offset is None else whole + offset, *INTEGER_RANGES[target]).to(dtype(target))
+    return torch.clamp(whole if offset is None else whole + offset, *INTEGER_RANGES[p.dtype]).to(dtype(p.dtype))
 
 
 @rule("DequantizeLinear")
-def dequantize(
-    e: Emitter,
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr | None = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-) -> Expr:
-    target = _D(output_dtype) if output_dtype else e.dtype(scale) or _D.FLOAT
-    factor = spread(e, x, scale, axis, block_size)
-    if isinstance(factor, Expr) and e.dtype(scale) != _D.FLOAT:
-        factor = factor.to(torch.float32)
-    offset = _zero_points(e, x, zero_point, axis, block_size)
-    values = x.to(torch.float32)
-    product = Binary("*", values if offset is None else values - offset, factor)
-    return product if target == _D.FLOAT else product.to(dtype(target))
+def dequantize(e: Emitter, x: Expr, scale: Expr, zero_point: Expr | None = None, *, p: Dequantize) -> Expr:
+    return shared.multiplied(e, x, scale, spread(e, x, scale, p), _zero_points(e, x, zero_point, p), p)
 
 
-def _zero_points(e: Emitter, x: Expr, zero_point: Expr | None, axis: int, block_size: int) -> Any:
+def _zero_points(e: Emitter, x: Expr, zero_point: Expr | None, p: Steps) -> Any:
     """What is added to or taken from float32 numbers; None for nothing."""
     if is_zero(e, zero_point) or zero_point is None:
         return None
-    points = spread(e, x, zero_point, axis, block_size)
+    points = spread(e, x, zero_point, p)
     return points.to(torch.float32) if e.dtype(zero_point) in FLOAT8 else points
 
 
-def spread(e: Emitter, x: Expr, parameter: Any, axis: int, block_size: int = 0) -> Any:
-    """A scale or zero point, given per tensor, per slice along `axis` or per block, so that it broadcasts with `x`."""
-    number = e.scalar(parameter, e.rank(x))
-    if number is not None:
-        return number
-    rank, own, shape = e.rank(x), e.rank(parameter), e.shape(parameter)
-    if own == 0 or (rank and shape == (1,)):
-        return parameter
-    if block_size and own != 1:
-        return ops.per_block(parameter, x.shape, axis, block_size)
-    if not rank or own is None or block_size:
-        return ops.per_axis(parameter, x.shape, axis, block_size)
-    after = rank - 1 - axis % rank
+def spread(e: Emitter, x: Expr, parameter: Expr, p: Steps) -> Any:
+    """A scale or zero point, so that it broadcasts with `x`."""
+    alone = shared.per_tensor(e, x, parameter)
+    if alone is not None:
+        return alone
+    rank, own = e.rank(x), e.rank(parameter)
+    if p.block_size and own != 1:
+        return ops.per_block(parameter, x.shape, p.axis, p.block_size)
+    if not rank or own is None or p.block_size:
+        return ops.per_axis(parameter, x.shape, p.axis, p.block_size)
+    after = rank - 1 - p.axis % rank
     return parameter.reshape(-1, *[1] * after) if after else parameter
 
 

@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from onward.graph.build import Tensor
 from onward.spec.conv import Conv
+from onward.spec.quantize import Dequantize, Quantize
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
 from onward.training.autodiff.vjp.conv import conv
@@ -23,28 +24,18 @@ from onward.training.autodiff.vjp.linear import matmul
 
 @vjp("QuantizeLinear", of_levels=True)
 def quantize(
-    c: Context,
-    g: Tensor,
-    x: Tensor,
-    scale: Tensor,
-    zero_point: Tensor | None = None,
-    *,
-    axis: int,
-    block_size: int = 0,
-    **_: object,
+    c: Context, g: Tensor, x: Tensor, scale: Tensor, zero_point: Tensor | None = None, *, p: Quantize
 ) -> Gradients:
     """The gradient of what lies between the least and the greatest number that can be stood for."""
     op = c.op
-    low, high = (_number(c, x, scale, zero_point, end, axis, block_size) for end in _range(c.y.dtype))
+    low, high = (_number(c, x, scale, zero_point, end, p.axis, p.block_size) for end in _range(c.y.dtype))
     inside = op.And(op.GreaterOrEqual(x, low), op.LessOrEqual(x, high))
-    return op.where(inside, _over(g, _step(c, x, scale, c.y.dtype, axis, block_size)).cast(x.dtype), 0)
+    return op.where(inside, _over(g, _step(c, x, scale, c.y.dtype, p.axis, p.block_size)).cast(x.dtype), 0)
 
 
 @vjp("DequantizeLinear", of_levels=True)
-def dequantize(
-    c: Context, g: Tensor, x: Tensor, scale: Tensor, *_: object, axis: int, block_size: int = 0, **__: object
-) -> Gradients:
-    return _times(g, _step(c, x, scale, x.dtype, axis, block_size)) if c.wants(x.value) else None
+def dequantize(c: Context, g: Tensor, x: Tensor, scale: Tensor, *_: object, p: Dequantize) -> Gradients:
+    return _times(g, _step(c, x, scale, x.dtype, p.axis, p.block_size)) if c.wants(x.value) else None
 
 
 @vjp("DynamicQuantizeLinear", of_levels=True)
