@@ -1,18 +1,61 @@
-"""Resize: where the elements of the result lie in the input, and by which rule the nearest one is chosen."""
+"""What Resize means: where the elements of the result lie in the input, and by which rule the nearest one is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.gate.bounds import check_room
+from onward.spec.meaning import Spec, attributes, means
 
 Array = np.ndarray[Any, Any]
 
 MANY = 1 << 14
 """Lengths and places up to which a claim about every length is checked."""
+
+
+@means("Resize")
+@dataclass(frozen=True)
+class Resize(Spec):
+    """Parameters that do not matter in the mode of a node have their defaults."""
+
+    axes: tuple[int, ...] | None = None
+    mode: str = "nearest"
+    coordinates: str = "half_pixel"
+    rounding: str = "round_prefer_floor"
+    policy: str = "stretch"
+    """Whether the ratio of the sizes is kept ("not_larger", "not_smaller")."""
+    cubic: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    outside: float = 0.0
+    """What is read beyond the image, where a part of it is resized."""
+
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given = attributes(node)
+        mode = given.get("mode", cls.mode)
+        smooth, crops = mode != "nearest", given.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+        return cls(
+            given.get("axes"),
+            mode,
+            given.get("coordinate_transformation_mode", cls.coordinates),
+            cls.rounding if smooth else given.get("nearest_mode", cls.rounding),
+            given.get("keep_aspect_ratio_policy", cls.policy),
+            given.get("cubic_coeff_a", cls.cubic) if mode == "cubic" else cls.cubic,
+            smooth and bool(given.get("exclude_outside")),
+            smooth and bool(given.get("antialias")),
+            given.get("extrapolation_value", cls.outside) if crops else cls.outside,
+        )
+
+    @property
+    def crops(self) -> bool:
+        """Whether a part of the image is resized."""
+        return self.coordinates == "tf_crop_and_resize"
 
 
 def target_length(length: int | Array, scale: float) -> Any:

@@ -12,28 +12,26 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import is_dim
 from onward.backends.keras.target import applied, made, rule
-from onward.backends.tensorflow.rules.resize import scales_of, sizes_of
+from onward.backends.shared.resize import scales_of, sizes_of
 from onward.backends.tensorflow.window import short
-from onward.spec.resize import nearest_index, spread
+from onward.spec.resize import Resize, nearest_index, spread
 
 
 @rule("onward.nhwc::Resize")
 def resize(
-    e: Emitter, x: Expr, roi: Expr | None = None, scales: Expr | None = None, sizes: Expr | None = None, **how: Any
+    e: Emitter, x: Expr, roi: Expr | None = None, scales: Expr | None = None, sizes: Expr | None = None, *, p: Resize
 ) -> Expr | None:
     shape = e.shape(x)
     if shape is None or len(shape) != 4 or e.dtype(x) != ir.DataType.FLOAT:
         return None
-    factors = _factors(e, x, scales, sizes, how.get("axes"))
-    if factors is None or how.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+    factors = _factors(e, x, scales, sizes, p.axes)
+    if factors is None or p.policy != "stretch":
         return None
-    mode, coordinates = how.get("mode", "nearest"), how.get("coordinate_transformation_mode", "half_pixel")
-    rounding = how.get("nearest_mode", "round_prefer_floor")
     pairs = list(zip(shape[1:3], factors, strict=True))
-    if mode == "nearest" and all(_repeats(n, factor, coordinates, rounding) for n, factor in pairs):
+    if p.mode == "nearest" and all(_repeats(n, factor, p.coordinates, p.rounding) for n, factor in pairs):
         return applied(e, made(e, x, "UpSampling2D", short(factors)), x)
-    smooth = coordinates == "half_pixel" or (coordinates == "pytorch_half_pixel" and min(factors) > 1)
-    if mode == "linear" and smooth and not how.get("exclude_outside"):  # antialiasing does nothing to a larger image
+    smooth = p.coordinates == "half_pixel" or (p.coordinates == "pytorch_half_pixel" and min(factors) > 1)
+    if p.mode == "linear" and smooth and not p.exclude_outside:  # antialiasing does nothing to a larger image
         return applied(e, made(e, x, "UpSampling2D", short(factors), interpolation="bilinear"), x)
     return None
 

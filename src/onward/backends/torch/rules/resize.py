@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit.arguments import given
-from onward.backends.emit.emitter import Emitter, exact
+from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import is_dim
+from onward.backends.shared.resize import resized, scales_of, sizes_of
 from onward.backends.torch.target import F, ops, rule
 from onward.backends.torch.window import short
-from onward.spec.resize import is_whole, lengths_agree, nearest_index, spread, stays, target_length
+from onward.spec.resize import Resize, is_whole, lengths_agree, nearest_index, spread, stays, target_length
 
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 _HALF_PIXEL = ("half_pixel", "pytorch_half_pixel")
@@ -29,68 +29,18 @@ def resize(
     scales: Expr | None = None,
     sizes: Expr | None = None,
     *,
-    antialias: int = 0,
-    axes: Sequence[int] | None = None,
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: int = 0,
-    extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: str = "stretch",
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
+    p: Resize,
 ) -> Expr:
-    coordinates, smooth = coordinate_transformation_mode, mode != "nearest"
-    crops = coordinates == "tf_crop_and_resize"
-    # Many files have an empty tensor for the one of the two that is not given.
-    scale_list = None if scales is None or e.shape(scales) == (0,) else _scales(e, scales)
-    size_list = None if sizes is None or e.shape(sizes) == (0,) else e.numbers(sizes)
-    if not crops and keep_aspect_ratio_policy == "stretch":
-        spatial = _spatial(e, x, axes, scale_list, size_list)
-        method = _Method(
-            mode,
-            coordinates,
-            nearest_mode,
-            cubic_coeff_a,
-            bool(exclude_outside and smooth),
-            bool(antialias and smooth),
-        )
-        if spatial is not None:
-            found = _interpolate(e, x, spatial, method)
-            if found is not None:
-                return found
-            axes = range(2, 2 + len(spatial.lengths))
-            scale_list, size_list = spatial.scales, spatial.sizes
-    keywords = given(
-        size=size_list,
-        scales=scale_list,
-        axes=None if axes is None else tuple(axes),
-        mode=mode if smooth else None,
-        coordinates=None if coordinates == "half_pixel" else coordinates,
-        rounding=nearest_mode if not smooth and nearest_mode != "round_prefer_floor" else None,
-        policy=None if keep_aspect_ratio_policy == "stretch" else keep_aspect_ratio_policy,
-        cubic=cubic_coeff_a if mode == "cubic" and cubic_coeff_a != -0.75 else None,
-        exclude_outside=True if exclude_outside and smooth else None,
-        antialias=True if antialias and smooth else None,
-        roi=e.numbers(roi) if crops and roi is not None else None,
-        outside=extrapolation_value if crops and extrapolation_value else None,
-    )
-    return ops.resize(x, **keywords)
-
-
-def _scales(e: Emitter, scales: Expr) -> Any:
-    """Scales as numbers in their shortest form, or an expression for a list of them."""
-    constant = e.const(scales)
-    return e.numbers(scales) if constant is None else exact(constant).reshape(-1).tolist()
-
-
-@dataclass(frozen=True)
-class _Method:
-    mode: str
-    coordinates: str
-    rounding: str
-    cubic: float
-    exclude_outside: bool
-    antialias: bool
+    scale_list, size_list = scales_of(e, scales), sizes_of(e, sizes)
+    if p.crops or p.policy != "stretch":
+        return resized(e, x, roi, scale_list, size_list, p.axes, p)
+    spatial = _spatial(e, x, p.axes, scale_list, size_list)
+    if spatial is None:
+        return resized(e, x, roi, scale_list, size_list, p.axes, p)
+    found = _interpolate(e, x, spatial, p)
+    if found is not None:
+        return found
+    return resized(e, x, roi, spatial.scales, spatial.sizes, range(2, 2 + len(spatial.lengths)), p)
 
 
 @dataclass(frozen=True)
@@ -137,7 +87,7 @@ def _spatial(e: Emitter, x: Expr, axes: Sequence[int] | None, scales: Any, sizes
     return _Spatial(shape[2:], None, kept)
 
 
-def _interpolate(e: Emitter, x: Expr, spatial: _Spatial, method: _Method) -> Expr | None:
+def _interpolate(e: Emitter, x: Expr, spatial: _Spatial, p: Resize) -> Expr | None:
     """`F.interpolate` where it means the same, else None; it takes and makes no axis without elements."""
     if 0 in (*spatial.lengths, *spatial.targets):
         return None
@@ -150,62 +100,62 @@ def _interpolate(e: Emitter, x: Expr, spatial: _Spatial, method: _Method) -> Exp
         how: dict[str, Any] = {"scale_factor": short(scales)}
     else:
         how = {"size": spatial.sizes}
-    if method.mode == "nearest":
-        return _nearest(e, x, spatial, method, how)
+    if p.mode == "nearest":
+        return _nearest(e, x, spatial, p, how)
     rank = len(spatial.lengths)
-    if e.dtype(x) not in _FLOATS or (method.mode == "cubic" and rank != 2):
+    if e.dtype(x) not in _FLOATS or (p.mode == "cubic" and rank != 2):
         return None
-    mode = "bicubic" if method.mode == "cubic" else ("linear", "bilinear", "trilinear")[rank - 1]
-    if method.antialias:
-        sharp = method.mode == "linear" or method.cubic == -0.5
-        same = sharp and rank == 2 and method.exclude_outside and _half_pixel(spatial, method)
+    mode = "bicubic" if p.mode == "cubic" else ("linear", "bilinear", "trilinear")[rank - 1]
+    if p.antialias:
+        sharp = p.mode == "linear" or p.cubic == -0.5
+        same = sharp and rank == 2 and p.exclude_outside and _half_pixel(spatial, p)
         single = e.dtype(x) in (ir.DataType.FLOAT, ir.DataType.DOUBLE)
         return F.interpolate(x, **how, mode=mode, antialias=True) if same and single else None
-    if method.mode == "cubic" and (method.exclude_outside or method.cubic != -0.75):
+    if p.mode == "cubic" and (p.exclude_outside or p.cubic != -0.75):
         return None
-    if method.coordinates == "align_corners":
+    if p.coordinates == "align_corners":
         whole = spatial.scales is None or all(map(is_whole, spatial.lengths, spatial.scales))
         return F.interpolate(x, **how, mode=mode, align_corners=True) if whole else None
-    if _half_pixel(spatial, method):
+    if _half_pixel(spatial, p):
         return F.interpolate(x, **how, mode=mode)
-    if method.coordinates == "pytorch_half_pixel":
+    if p.coordinates == "pytorch_half_pixel":
         given = {k: (v,) * rank if isinstance(v, int | float) else v for k, v in how.items()}
-        return ops.resize_half_pixel(x, **given, **({"mode": "cubic"} if method.mode == "cubic" else {}))
+        return ops.resize_half_pixel(x, **given, **({"mode": "cubic"} if p.mode == "cubic" else {}))
     return None
 
 
-def _half_pixel(spatial: _Spatial, method: _Method) -> bool:
+def _half_pixel(spatial: _Spatial, p: Resize) -> bool:
     """PyTorch's own coordinates: ONNX's of that name differ for a result of one element."""
-    if method.coordinates == "half_pixel":
+    if p.coordinates == "half_pixel":
         return True
     grows = [s is not None and s >= 2 for s in spatial.scales or (None,) * len(spatial.lengths)]
     long = [t is not None and t > 1 for t in spatial.targets]
-    return method.coordinates == "pytorch_half_pixel" and all(map(max, grows, long))
+    return p.coordinates == "pytorch_half_pixel" and all(map(max, grows, long))
 
 
-def _nearest(e: Emitter, x: Expr, spatial: _Spatial, method: _Method, how: dict[str, Any]) -> Expr | None:
+def _nearest(e: Emitter, x: Expr, spatial: _Spatial, p: Resize, how: dict[str, Any]) -> Expr | None:
     if e.dtype(x) not in (*_FLOATS, ir.DataType.UINT8):
         return None
-    if all(_copies_alike(spatial, method, 0.0)):
+    if all(_copies_alike(spatial, p, 0.0)):
         return F.interpolate(x, **how)
-    if all(_copies_alike(spatial, method, 0.5)):
+    if all(_copies_alike(spatial, p, 0.5)):
         return F.interpolate(x, **how, mode="nearest-exact")
     return None
 
 
-def _copies_alike(spatial: _Spatial, method: _Method, shift: float) -> list[bool]:
+def _copies_alike(spatial: _Spatial, p: Resize, shift: float) -> list[bool]:
     """For each axis, whether PyTorch's rule, `floor((i + shift) / scale)` in single precision, is that of the node."""
     found = []
     one = np.float32
     for length, target, factor in zip(spatial.lengths, spatial.targets, spatial.factors, strict=True):
         lengthless = length is None or target is None
-        if factor is None or (lengthless and method.coordinates not in (*_HALF_PIXEL, "asymmetric")):
+        if factor is None or (lengthless and p.coordinates not in (*_HALF_PIXEL, "asymmetric")):
             found.append(False)
             continue
-        if lengthless and method.coordinates == "pytorch_half_pixel" and factor < 2:
+        if lengthless and p.coordinates == "pytorch_half_pixel" and factor < 2:
             found.append(False)
             continue
-        wanted = nearest_index(length, target, factor, method.coordinates, method.rounding)
+        wanted = nearest_index(length, target, factor, p.coordinates, p.rounding)
         if shift == 0 and factor != 2 and (2 < factor < 3 if length is None else target == 2 * length):
             found.append(False)  # PyTorch takes any doubling of the length to be a scale of 2
             continue

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onward.graph.build import Tensor
-from onward.spec.resize import nearest_index, spread
+from onward.spec.resize import Resize, nearest_index, spread
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
 from onward.training.autodiff.vjp.elementwise import constant_of
@@ -31,32 +31,28 @@ def resize(
     scales: Tensor | None = None,
     sizes: Tensor | None = None,
     *,
-    axes: Sequence[int] | None = None,
-    coordinate_transformation_mode: str,
-    extrapolation_value: float,
-    keep_aspect_ratio_policy: str,
-    **method: Any,
+    p: Resize,
 ) -> Gradients:
     if x.rank is None:
         raise c.refuse("the rank of the input is not known")
-    along = [axis % x.rank for axis in axes] if axes is not None else list(range(x.rank))
+    along = [axis % x.rank for axis in p.axes] if p.axes is not None else list(range(x.rank))
     if sizes is not None and sizes.sizes != [0]:
         scales = None
     else:
         sizes = None
-    method["coordinate_transformation_mode"] = coordinate_transformation_mode
-    crops = coordinate_transformation_mode == "tf_crop_and_resize"
+    apart = ("axes", "extrapolation_value", "keep_aspect_ratio_policy")
+    method: dict[str, Any] = {name: a for name, a in c.node.attributes.items() if name not in apart}
     factors = None if scales is None else constant_of(scales)
-    if not crops and factors is not None:
+    if not p.crops and factors is not None:
         full = spread(x.rank, along, [float(f) for f in factors.reshape(-1)], [1.0] * x.rank)
-        if (found := _of_copies(g, x, full, method)) is not None:
+        if (found := _of_copies(g, x, full, p)) is not None:
             return found
-    if sizes is not None and keep_aspect_ratio_policy != "stretch":
-        if axes is None:
+    if sizes is not None and p.policy != "stretch":
+        if p.axes is None:
             raise c.refuse("keep_aspect_ratio_policy without axes")
-        method |= {"keep_aspect_ratio_policy": keep_aspect_ratio_policy, "axes": along}
+        method |= {"keep_aspect_ratio_policy": p.policy, "axes": along}
     for i, axis in enumerate(along):
-        whole = not crops or roi is None or _is_whole(roi, i, len(along))
+        whole = not p.crops or roi is None or _is_whole(roi, i, len(along))
         if whole and _stays(c, x, axis, None if factors is None else float(factors.reshape(-1)[i])):
             continue
         _check_size(c, x, axis)
@@ -64,7 +60,7 @@ def resize(
             assert sizes is not None
             weights = _bounded_weights(x, axis, sizes, method)
         else:
-            weights = _weights(c, x, axis, i, len(along), roi if crops else None, scales, method)
+            weights = _weights(c, x, axis, i, len(along), roi if p.crops else None, scales, method)
         g = _along(g, weights, axis, x.rank)
     return g
 
@@ -168,18 +164,17 @@ def _along(g: Tensor, weights: Tensor, axis: int, rank: int) -> Tensor:
     return op.transpose(found, [order.index(i) for i in range(rank)])
 
 
-def _of_copies(g: Tensor, x: Tensor, factors: Sequence[float], method: dict[str, Any]) -> Tensor | None:
+def _of_copies(g: Tensor, x: Tensor, factors: Sequence[float], p: Resize) -> Tensor | None:
     """Where each element is repeated a whole number of times: the sums of the copies."""
     rank = len(factors)
     whole = [int(f) for f in factors]
-    if method["mode"] != "nearest" or not 3 <= rank <= 5 or whole[:2] != [1, 1] or whole != list(factors):
+    if p.mode != "nearest" or not 3 <= rank <= 5 or whole[:2] != [1, 1] or whole != list(factors):
         return None
     for factor, size in zip(whole[2:], (x.dims or [None] * rank)[2:], strict=True):
         length = size if isinstance(size, int) else None
         target = None if length is None else length * factor
-        coordinates, rounding = method["coordinate_transformation_mode"], method["nearest_mode"]
         try:
-            index = nearest_index(length, target, factor, coordinates, rounding)
+            index = nearest_index(length, target, factor, p.coordinates, p.rounding)
         except ValueError:
             return None
         if not np.array_equal(index, np.arange(len(index)) // factor):
