@@ -34,6 +34,10 @@ def divided(e: Emitter, x: Expr, scale: Expr, divisor: Any, p: Quantize) -> Expr
     return ratio / divisor if isinstance(divisor, Expr) or divisor != 1 else ratio
 
 
+def plus(x: Expr, zero_point: Any) -> Expr:
+    return x if zero_point is None else x + zero_point
+
+
 def multiplied(e: Emitter, x: Expr, scale: Expr, factor: Any, zero_point: Any, p: Dequantize) -> Expr:
     """What integers stand for; `factor` and `zero_point` (None for zero) broadcast."""
     cast = e.target.cast

@@ -25,15 +25,13 @@ TARGET.rules.take(shared.RULES)
 
 @rule("QuantizeLinear")
 def quantize(e: Emitter, x: Expr, scale: Expr, zero_point: Expr | None = None, *, p: Quantize) -> Expr:
-    ratio = shared.divided(e, x, scale, spread(e, x, scale, p), p)
-    offset = _zero_points(e, x, zero_point, p)
+    ratio, offset = shared.divided(e, x, scale, spread(e, x, scale, p), p), _zero_points(e, x, zero_point, p)
     if p.dtype in SMALL_FLOATS:
-        return small_float(ratio if offset is None else ratio + offset, p.dtype, p.saturate)
+        return small_float(shared.plus(ratio, offset), p.dtype, p.saturate)
     whole = tf.round(ratio)
     if p.precision not in (_D.FLOAT, _D.DOUBLE):
         whole = tf.cast(whole, tf.float32)
-    moved = whole if offset is None else whole + offset
-    return tf.cast(tf.clip_by_value(moved, *INTEGER_RANGES[p.dtype]), dtype(p.dtype))
+    return tf.cast(tf.clip_by_value(shared.plus(whole, offset), *INTEGER_RANGES[p.dtype]), dtype(p.dtype))
 
 
 @rule("DequantizeLinear")

@@ -26,14 +26,13 @@ TARGET.rules.take(shared.RULES)
 
 @rule("QuantizeLinear")
 def quantize(e: Emitter, x: Expr, scale: Expr, zero_point: Expr | None = None, *, p: Quantize) -> Expr:
-    ratio = shared.divided(e, x, scale, spread(e, x, scale, p), p)
-    offset = _zero_points(e, x, zero_point, p)
+    ratio, offset = shared.divided(e, x, scale, spread(e, x, scale, p), p), _zero_points(e, x, zero_point, p)
     if p.dtype in SMALL_FLOATS:
-        return small_float(ratio if offset is None else ratio + offset, p.dtype, p.saturate)
+        return small_float(shared.plus(ratio, offset), p.dtype, p.saturate)
     whole = torch.round(ratio)
     if p.precision in (_D.FLOAT16, _D.BFLOAT16):
         whole = whole.to(torch.float32)
-    return torch.clamp(whole if offset is None else whole + offset, *INTEGER_RANGES[p.dtype]).to(dtype(p.dtype))
+    return torch.clamp(shared.plus(whole, offset), *INTEGER_RANGES[p.dtype]).to(dtype(p.dtype))
 
 
 @rule("DequantizeLinear")
