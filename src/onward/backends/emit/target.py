@@ -48,15 +48,13 @@ class Target(Protocol):
         """The name of a dtype: `torch.float32`."""
         ...
 
-    def cast(self, x: Expr, of: ir.DataType) -> Expr:
+    def cast(self, x: Expr, of: ir.DataType | int) -> Expr:
         """A tensor in another dtype."""
         ...
 
     def each(self, numbers: Iterable[int]) -> Any:
         """One number for each axis, as the framework's calls take them: a tuple, or a list."""
         ...
-
-    def cast(self, x: Expr, of: ir.DataType | int) -> Expr: ...
 
     def concat(self, tensors: Sequence[Expr], axis: int) -> Expr: ...
 

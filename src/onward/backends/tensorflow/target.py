@@ -82,9 +82,6 @@ class TensorFlowTarget:
     def dtype(self, of: ir.DataType | int) -> Expr:
         return dtype(of)
 
-    def cast(self, x: Expr, of: ir.DataType) -> Expr:
-        return tf.cast(x, dtype(of))
-
     def each(self, numbers: Iterable[int]) -> list[int]:
         return list(numbers)
 

@@ -57,9 +57,6 @@ class TorchTarget:
     def dtype(self, of: ir.DataType | int) -> Expr:
         return dtype(of)
 
-    def cast(self, x: Expr, of: ir.DataType) -> Expr:
-        return x.to(dtype(of))
-
     def each(self, numbers: Iterable[int]) -> tuple[int, ...]:
         return tuple(numbers)
 
