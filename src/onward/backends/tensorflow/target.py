@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.expr import ops as ops
-from onward.backends.emit.target import PLAIN_DTYPES, Rule
+from onward.backends.emit.target import PLAIN_DTYPES, Rule, Target
 from onward.registry import Registry
 
 tf = Name("tf")
@@ -64,7 +64,7 @@ def is_minus_zero(number: Any) -> bool:
     return isinstance(number, float) and number == 0 and math.copysign(1, number) < 0
 
 
-class TensorFlowTarget:
+class TensorFlowTarget(Target):
     name = "tensorflow"
     rules: Registry[Rule] = Registry("TensorFlow rule")
 
@@ -93,9 +93,6 @@ class TensorFlowTarget:
 
     def pick(self, table: Expr, index: Expr) -> Expr:
         return tf.gather(table, index)
-
-    def placed(self) -> dict[str, Expr]:
-        return {}
 
     def pick_strings(self, strings: Expr, index: Expr) -> Expr:
         return tf.gather(strings, index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.expr import Device, Expr, Name
 from onward.backends.emit.expr import ops as ops
-from onward.backends.emit.target import PLAIN_DTYPES, Rule, python_call
+from onward.backends.emit.target import PLAIN_DTYPES, Rule, Target
 from onward.registry import Registry
 
 torch = Name("torch")
@@ -44,7 +44,7 @@ def dtype(of: ir.DataType | int) -> Expr:
     return Name(f"torch.{DTYPES[ir.DataType(of)]}")
 
 
-class TorchTarget:
+class TorchTarget(Target):
     name = "torch"
     rules: Registry[Rule] = Registry("torch rule")
 
@@ -57,38 +57,17 @@ class TorchTarget:
     def dtype(self, of: ir.DataType | int) -> Expr:
         return dtype(of)
 
-    def each(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        return tuple(numbers)
-
     def cast(self, x: Expr, of: ir.DataType | int) -> Expr:
         return x.to(dtype(of))
 
     def concat(self, tensors: Sequence[Expr], axis: int) -> Expr:
         return torch.cat(tuple(tensors), dim=axis)
 
-    def pick(self, table: Expr, index: Expr) -> Expr:
-        return table[index]
-
     def placed(self) -> dict[str, Expr]:
         return {"device": Device()}
 
     def pick_strings(self, strings: Expr, index: Expr) -> Expr:
         return ops.pick_strings(strings, index)
-
-    def is_literal(self, number: Any) -> bool:
-        return True
-
-    def dim(self, x: Expr, axis: int) -> Expr:
-        return x.shape[axis]
-
-    def rank(self, x: Expr) -> Expr:
-        return x.ndim
-
-    def listed(self, x: Expr) -> Expr:
-        return x.tolist()
-
-    def call(self, function: str, *arguments: Any) -> Expr:
-        return python_call(function, *arguments)
 
 
 TARGET = TorchTarget()
