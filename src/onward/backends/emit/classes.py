@@ -87,8 +87,8 @@ class ClassWriter:
     """What a tensor is made on where a function has no tensor among its arguments."""
 
     def base(self, node: TreeNode) -> str:
-        """The class that the class of a node derives from."""
-        raise NotImplementedError
+        """The class that the class of a node derives from, if any."""
+        return ""
 
     def declare(self, attribute: str, tensor: Tensor) -> Pieces:
         """The line that gives a module a tensor."""
@@ -164,7 +164,8 @@ class ClassWriter:
             body += self.root_extras()
         if first.forward:
             body += ["", *first.forward]
-        header = f"class {name}({self.base(first.node)}):"
+        base = self.base(first.node)
+        header = f"class {name}({base}):" if base else f"class {name}:"
         self.classes.append("\n".join([*self.decorators, header, *("    " + b if b else "" for b in body)]))
         for i, plan in enumerate(plans):
             arguments: dict[str, Expr] = {p: Literal(column[i]) for column, p in parameters.items()}

@@ -19,6 +19,7 @@ from onward.backends.emit.expr import Var
 from onward.backends.emit.names import scope_of
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.repeats import name_repeats
+from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function
@@ -123,6 +124,28 @@ def imports(text: str, known: Mapping[str, str]) -> set[str]:
     """The imports that code needs: what is in strings, or an attribute, is not meant."""
     code = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
     return {line for name, line in known.items() if re.search(rf"(?<![\w.]){name}\b", code)}
+
+
+def assembled(
+    title: str,
+    text: str,
+    known: Mapping[str, str],
+    helpers: set[str],
+    runtime: str,
+    about: str,
+    weights: Weights,
+    dtypes: Mapping[ir.DataType, str],
+) -> Source:
+    """The package of a model's classes: `text` with its imports, of those `known`, and the helpers that it calls.
+
+    `runtime` is where these lie, `about` says what they are.
+    """
+    lines = sort_imports(imports(text, known))
+    if helpers:
+        lines += ["", f"from .ops import {', '.join(sorted(helpers))}"]
+    ops = load_runtime(runtime).source(helpers, about) if helpers else None
+    model = "\n".join([title, "", *lines]) + f"\n\n\n{text}"
+    return Source(model, ops, {".".join(path): tensor for path, tensor in weights.tensors.items()}, dtypes)
 
 
 def choose(weights: Weights, trainable: Trainable) -> bool | list[str]:

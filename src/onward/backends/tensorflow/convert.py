@@ -8,9 +8,8 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from onward.backends.emit.names import class_names
-from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain, write_package
+from onward.backends.emit.package import Source, Trainable, assembled, choose, emit, guarded, plain, write_package
 from onward.backends.emit.regions import split
-from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Weights
 from onward.backends.tensorflow.kernels import TENSORFLOW as TENSORFLOW_KERNELS
@@ -30,6 +29,7 @@ RUNTIME = "onward.backends.tensorflow.runtime"
 
 IMPORTS = {
     "math": "import math",
+    "Path": "from pathlib import Path",
     "Any": "from typing import Any",
     "np": "import numpy as np",
     "tf": "import tensorflow as tf",
@@ -109,15 +109,12 @@ def _source(
     writer = ModuleWriter(tree, class_names(graph.graph), freeze=freeze)
     text = f"{writer.write(plain(name))}\n\n\n{LOAD}"
     helpers = writer.helpers | {"Weights"}
-    ops = load_runtime(RUNTIME).source(helpers, "The weights, and functions that TensorFlow itself does not have.")
-    lines = sort_imports(imports(text, IMPORTS) | {"from pathlib import Path"})
-    lines += ["", f"from .ops import {', '.join(sorted(helpers))}"]
-    source = "\n".join([*_title(name, casts), "", *lines]) + f"\n\n\n{text}"
-    return Source(source, ops, {".".join(p): t for p, t in weights.tensors.items()}, DTYPES)
+    about = "The weights, and functions that TensorFlow itself does not have."
+    return assembled(_title(name, casts), text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES)
 
 
-def _title(name: str, casts: tuple[Cast, ...]) -> list[str]:
+def _title(name: str, casts: tuple[Cast, ...]) -> str:
     if not casts:
-        return [f'"""{plain(name)}: a TensorFlow model."""']
+        return f'"""{plain(name)}: a TensorFlow model."""'
     title = f'"""{plain(name)}: a TensorFlow model, in part computed in other dtypes than those of the original.'
-    return [title, "", *(f"- {plain(str(cast), 110)}" for cast in casts), '"""']
+    return "\n".join([title, "", *(f"- {plain(str(cast), 110)}" for cast in casts), '"""'])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.backends.emit.names import class_names
-from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain, write_package
+from onward.backends.emit.package import Source, Trainable, assembled, choose, emit, guarded, plain, write_package
 from onward.backends.emit.regions import split
-from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Weights
 from onward.backends.torch.as_module import as_module
@@ -24,12 +23,14 @@ RUNTIME = "onward.backends.torch.runtime"
 
 IMPORTS = {
     "math": "import math",
+    "Path": "from pathlib import Path",
     "Any": "from typing import Any",
     "np": "import numpy as np",
     "torch": "import torch",
     "F": "import torch.nn.functional as F",
     "Tensor": "from torch import Tensor",
     "nn": "from torch import nn",
+    "load_file": "from safetensors.torch import load_file",
     "TorchFunctionMode": "from torch.overrides import TorchFunctionMode",
 }
 
@@ -67,16 +68,8 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, fr
         text += "    model.tie_weights()\n"
     if "nn.Embedding(" in text:
         text = text.replace('with torch.device("meta"):', 'with torch.device("meta"), Uninitialized():') + UNINITIALIZED
-    lines = sort_imports(
-        imports(text, IMPORTS) | {"from pathlib import Path", "from safetensors.torch import load_file"}
-    )
-    ops = None
-    if writer.helpers:
-        ops = load_runtime(RUNTIME).source(writer.helpers, "Functions that PyTorch itself does not have.")
-        lines += ["", f"from .ops import {', '.join(sorted(writer.helpers))}"]
-    header = f'"""{plain(name)}: a PyTorch model."""'
-    source = "\n".join([header, "", *lines]) + f"\n\n\n{text}"
-    return Source(source, ops, {".".join(p): t for p, t in weights.tensors.items()}, DTYPES)
+    title, about = f'"""{plain(name)}: a PyTorch model."""', "Functions that PyTorch itself does not have."
+    return assembled(title, text, IMPORTS, writer.helpers, RUNTIME, about, weights, DTYPES)
 
 
 LOAD = '''def load(folder: str | Path = Path(__file__).parent) -> Model:
