@@ -51,3 +51,9 @@ def test_every_value_is_typed(name: str) -> None:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_only_an_old_op_that_changed_is_outdated(name: str) -> None:
     assert has_outdated(parsed(name).ir) == (name == "upgraded")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_ops_of_our_own_are_for_backends_that_know_them(own: bool) -> None:
+    graph = canonical(parsed("recognised"), lambda key: own or not key.startswith("onward::")).graph
+    assert [node.op_type for node in graph] == (["Linear", "Relu"] if own else ["MatMul", "Add", "Relu"])

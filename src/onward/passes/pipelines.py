@@ -56,7 +56,7 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     simplify(graph)
     tie_weights(graph)  # before idioms: a linear layer shares a weight that is transposed as it runs
     arrange_weights(graph)  # before idioms: a layer owns constants only
-    idioms(graph)  # before folding: a folded weight has lost the name it had in the original model
+    idioms(graph, has_rule)  # before folding: a folded weight has lost the name it had in the original model
     fold_constants(graph)  # before lowering, which looks for constants
     is_open = typed != _wiring(graph) or has_unruled(graph, has_rule)
     if is_open and lower(graph, has_rule, answers):  # types all values anew
@@ -65,14 +65,19 @@ def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     return graph
 
 
-def idioms(model: ir.Model) -> None:
+def idioms(model: ir.Model, has_rule: Callable[[str], bool]) -> None:
     """Recognise, in place, what frameworks have a name for and exporters wrote as many nodes.
+
+    Ops of our own are made for backends that know them only; ops of ONNX can be lowered again.
 
     Runs before constants are folded: a folded weight has lost the name it had in the original model.
     """
-    fuse_rnn(model)  # first: with the initial states it drops go nodes that read the sequences between layers
-    fuse_linear(model)  # before attention: a product with constant keys or values is a layer that owns them
-    fuse_attention(model)
+    if has_rule("onward::LSTM"):
+        fuse_rnn(model)  # first: with the initial states it drops go nodes that read the sequences between layers
+    if has_rule("onward::Linear"):
+        fuse_linear(model)  # before attention: a product with constant keys or values is a layer that owns them
+    if has_rule("onward::SDPA"):
+        fuse_attention(model)
     fuse_layernorm(model)
     fuse_activation(model)
     for graph in graphs(model):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.tensorflow.convert import has_rule
 from onward.backends.tensorflow.layer_weights import GRID, LARGEST
 from onward.graph.names import Names
 from onward.graph.replace import DOMAIN, constant, graphs, is_op, made_by, new_node, remove_unread, shape_of, take_over
@@ -91,7 +92,7 @@ def carry_grids(model: ir.Model) -> bool:
         _carry(node, grid, names)
     for graph in graphs(model):
         remove_unread(list(graph))
-    idioms(model)  # weights are constants now
+    idioms(model, has_rule)  # weights are constants now
     fold_constants(model)
     return True
 
