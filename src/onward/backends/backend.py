@@ -103,8 +103,8 @@ class Backend:
     """As the framework is called."""
     package: str
     """What has to be installed, as it is imported."""
-    extra: str
-    """What of `onward[…]` brings it."""
+    extra: str = ""
+    """What of `onward[…]` brings it, if anything does."""
     distributions: tuple[str, ...] = ()
     """What its versions are known by, where that is not the name of the package."""
     modes: Mapping[str, str] = {}
@@ -264,4 +264,5 @@ def formats() -> dict[str, tuple[Backend, Format]]:
 def require(one: Backend) -> None:
     """Fail with a word on how to install a framework where it is missing."""
     if not one.is_installed:
-        raise OnwardError(f"{one.title} is not installed: pip install 'onward[{one.extra}]'")
+        wanted = f"'onward[{one.extra}]'" if one.extra else one.package
+        raise OnwardError(f"{one.title} is not installed: pip install {wanted}")

@@ -50,9 +50,8 @@ def show(found: dict[str, Any], console: Console) -> None:
     console.print(_ops(found))
     for backend, verdict in found["backends"].items():
         missing = ", ".join(verdict["unsupported"])
-        words = (
-            f"{backend}: cannot be converted, for want of {missing}" if missing else f"{backend}: every op is supported"
-        )
+        words = f"no rule for {missing}; converts only if constants and shapes account for all of it"
+        words = f"{backend}: {words if missing else 'every op is supported'}"
         console.print(Text(printable(words, 1000), style="red" if missing else "green"))
 
 

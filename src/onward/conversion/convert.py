@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -215,7 +215,7 @@ def _check_options(request: Request, found: tuple[Backend, Format] | None) -> No
     if found is None and request.dims:
         raise OnwardError(f"{request.spelled('dims')} is for conversions to a framework")
     takes = frozenset() if found is None else found[1].takes
-    for option in ("inputs_nhwc", "outputs_nhwc", "cast", "quantize", "calibrate", "select_tf_ops"):
+    for option in (each.name for each in fields(Options) if each.name != "out"):
         if request.is_given(option) and option not in takes:
             takers = [name for name, (_, form) in formats().items() if option in form.takes]
             advice = "; `onward layout` moves axes in ONNX files" if option.endswith("_nhwc") else ""
@@ -274,7 +274,7 @@ def _written(
             run = open_artifact(staged).run if request.verify else None
         if run is not None:
             with progress.step(3):
-                verdict, leg = _checked(request, original, source, run)
+                verdict, leg = _checked(request, original, form, source, run)
             progress.found(verdict, leg)
             verdicts += (verdict,)
         with progress.step(4):
@@ -317,7 +317,7 @@ def described(out: Path) -> str:
     return f"{out}/ ({', '.join(sorted(p.name for p in out.iterdir()))})"
 
 
-def _checked(request: Request, original: Original, source: Source, run: Run) -> tuple[Verdict, str]:
+def _checked(request: Request, original: Original, form: Format, source: Source, run: Run) -> tuple[Verdict, str]:
     """How original, on the framework that it comes from, and result compare.
 
     What is kept for the next call only ONNX shows: there, the original is the ONNX model.
@@ -342,7 +342,8 @@ def _checked(request: Request, original: Original, source: Source, run: Run) -> 
     except (UnsupportedError, RunFailure) as error:
         return accepted(Verdict("not verified", str(error)), request), ""
     report.notes += [f"cast: {phrase}" for phrase in source.casts]
-    report.notes += trainable_lines(weights_of_source(source))
+    if form.trains:
+        report.notes += trainable_lines(weights_of_source(source))
     if request.report is not None:
         _write_report(report, request.report)
     too_far = beyond(report, original.model) if source.in_bytes else ""
