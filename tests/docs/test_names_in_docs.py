@@ -7,7 +7,6 @@ import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -73,5 +72,6 @@ def test_a_wrong_name_is_found() -> None:
 def test_code_for_developers_is_real(page: Path) -> None:
     """Each paragraph of a block of Python stands somewhere in the source or in the tests."""
     blocks = re.findall(r"^( *)```python\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE)
-    paragraphs = [text for _, block in blocks for text in dedent(block).strip().split("\n\n")]
+    texts = [re.sub(f"^{indent}", "", block, flags=re.MULTILINE) for indent, block in blocks]
+    paragraphs = [paragraph for text in texts for paragraph in text.split("\n\n")]
     assert [text for text in paragraphs if text.strip("\n") not in code("src") + code("tests")] == []

@@ -1,0 +1,1 @@
+"""A small backend of Onward: ONNX models as NumPy source code."""

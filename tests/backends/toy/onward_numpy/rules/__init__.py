@@ -1,0 +1,1 @@
+"""What NumPy says for each op; a family a file."""
