@@ -16,10 +16,10 @@ import onnx_ir as ir
 from onward.backends.emit import safetensors
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
+from onward.backends.emit.helpers import load_runtime, sort_imports
 from onward.backends.emit.names import scope_of
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.repeats import name_repeats
-from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function

@@ -52,9 +52,9 @@ class Target(ABC):
     def dtype(self, of: ir.DataType | int) -> Expr:
         """The name of a dtype: `torch.float32`."""
 
+    @abstractmethod
     def cast(self, x: Expr, of: ir.DataType | int) -> Expr:
         """A tensor in another dtype."""
-        ...
 
     def each(self, numbers: Iterable[int]) -> Any:
         """One number for each axis, as the framework's calls take them: a tuple, or a list."""

@@ -11,9 +11,9 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Ref, Var
+from onward.backends.emit.helpers import load_runtime, sort_imports
 from onward.backends.emit.names import class_names, identifier
 from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain
-from onward.backends.emit.runtime import load_runtime, sort_imports
 from onward.backends.emit.statements import Assign
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function, TreeNode

@@ -6,6 +6,7 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr, ops
 from onward.errors import UnsupportedError
 from onward.spec.conv import Conv
+from onward.spec.norm import BatchNorm
 from onward_numpy.target import rule
 
 
@@ -19,18 +20,7 @@ def conv(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, p: Conv
 
 
 @rule("BatchNormalization")
-def batch_norm(
-    e: Emitter,
-    x: Expr,
-    scale: Expr,
-    bias: Expr,
-    mean: Expr,
-    var: Expr,
-    *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    training_mode: int = 0,
-) -> Expr:
-    if training_mode:
+def batch_norm(e: Emitter, x: Expr, scale: Expr, bias: Expr, mean: Expr, var: Expr, p: BatchNorm) -> Expr:
+    if p.training_mode:
         raise UnsupportedError("NumPy has no training mode")
-    return ops.batch_norm(x, scale, bias, mean, var, epsilon)
+    return ops.batch_norm(x, scale, bias, mean, var, p.epsilon)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.spec.linear import Gemm
 from onward_numpy.target import rule
 
 
@@ -13,9 +14,7 @@ def matmul(e: Emitter, a: Expr, b: Expr) -> Expr:
 
 
 @rule("Gemm")
-def gemm(
-    e: Emitter, a: Expr, b: Expr, c: Expr | None = None, *, alpha: float, beta: float, transA: int, transB: int
-) -> Expr:
-    product = (a.T if transA else a) @ (b.T if transB else b)
-    scaled = product if alpha == 1 else alpha * product
-    return scaled if c is None else scaled + (c if beta == 1 else beta * c)
+def gemm(e: Emitter, a: Expr, b: Expr, c: Expr | None = None, *, p: Gemm) -> Expr:
+    product = (a.T if p.transA else a) @ (b.T if p.transB else b)
+    scaled = product if p.alpha == 1 else p.alpha * product
+    return scaled if c is None else scaled + (c if p.beta == 1 else p.beta * c)
