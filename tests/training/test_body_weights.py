@@ -11,7 +11,7 @@ import pytest
 from onnx import parser
 
 from onward import load
-from onward.training.info import training_info as info
+from onward.training.info.read import load as load_trainable
 from onward.training.recipe.optimizers import AdamW
 from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import prepare
@@ -87,7 +87,7 @@ def test_a_weight_of_a_body_is_trained_and_saved(kind: str, place: str, tmp_path
     results = [run(proto) for proto in (tuned, plain.tuned().to_proto())]
     np.testing.assert_array_equal(*results)
     ours.continued().save(tmp_path / "later.onnx")
-    later = Trainer(info.load(tmp_path / "later.onnx"), threads=1, kernels=False)
+    later = Trainer(load_trainable(tmp_path / "later.onnx"), threads=1, kernels=False)
     assert [later.step(BATCH) for _ in range(3)] == [plain.step(BATCH) for _ in range(3)]
     np.testing.assert_array_equal(run(load(tmp_path / "later.onnx").to_proto()), results[0])
 

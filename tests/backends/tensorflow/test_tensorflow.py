@@ -424,11 +424,11 @@ def test_int8_keeps_the_accuracy(run: Run, tmp_path: Path, options: list[str]) -
 @pytest.mark.parametrize(
     ("to", "options", "words"),
     [
-        ("tensorflow", ["--quantize", "int8"], "--quantize, --calibrate and --select-tf-ops are for --to tflite"),
-        ("savedmodel", ["--calibrate", "x.npz"], "--quantize, --calibrate and --select-tf-ops are for --to tflite"),
+        ("tensorflow", ["--quantize", "int8"], "--quantize is for --to tflite"),
+        ("savedmodel", ["--calibrate", "x.npz"], "--calibrate is for --to tflite"),
         ("tflite", ["--quantize", "int8"], "needs calibration data: give --calibrate"),
         ("tflite", ["--quantize", "int8", "--calibrate", "no.npz"], "no.npz"),
-        ("torch", ["--inputs-nhwc", "image"], "are for TensorFlow"),
+        ("torch", ["--inputs-nhwc", "image"], "--inputs-nhwc is for --to keras, tensorflow, savedmodel, tflite"),
         ("tensorflow", ["--inputs-nhwc", "picture"], "there is no input 'picture'"),
         ("tensorflow", ["--outputs-nhwc", "logits"], "only those of rank 3, 4 or 5 have channels"),
         ("tensorflow", ["--trainable", "tail.*"], "no weight is called 'tail.*'"),
