@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import onnx
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
+from onward.graph.replace import is_op
 from onward.graph.walk import all_nodes
+from onward.passes.cast_around import Typed, cast_around, typed
 
 WIDER = {
     ir.DataType.BOOL: (ir.DataType.UINT8, ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT),
@@ -44,10 +45,10 @@ def _kernels() -> dict[str, list[tuple[int, int, dict[str, frozenset[str]]]]]:
 def make_runnable(model: ir.Model) -> None:
     """Give every node dtypes that ONNX Runtime has a kernel for, in place; raises where none does."""
     for node in list(all_nodes(model.graph)):
-        if node.domain in ("", "ai.onnx"):
-            if node.op_type == "Gather" and node.outputs[0].dtype == ir.DataType.STRING:
-                _gather_strings(node)
-            _make_runnable(node, model.opset_imports[""])
+        if is_op(node, "Gather") and node.outputs[0].dtype == ir.DataType.STRING:
+            _gather_strings(node)
+    standard = [node for node in all_nodes(model.graph) if node.domain in ("", "ai.onnx")]
+    cast_around(model, [wanted for node in standard if (wanted := _wider(node, model.opset_imports[""]))])
     keep_pads(model)
 
 
@@ -99,7 +100,9 @@ def _gather_strings(node: ir.Node) -> None:
     if axis != 0:
         raise UnsupportedError(f"{node.name!r}: ONNX Runtime loses strings that are gathered along an axis inside")
     last = _ints(f"{node.name}/last", [-1])
-    places = _cast(indices, ir.DataType.INT64, f"{node.name}/places")
+    places = ir.Node("", "Cast", [indices], [ir.AttrInt64("to", int(ir.DataType.INT64))], name=f"{node.name}/places")
+    places.outputs[0].name = places.name
+    places.outputs[0].type, places.outputs[0].shape = ir.TensorType(ir.DataType.INT64), indices.shape
     shape = None if indices.shape is None else ir.Shape([*indices.shape, 1])
     each = ir.Value(name=f"{node.name}/each", type=ir.TensorType(ir.DataType.INT64), shape=shape)
     spread = ir.Node("", "Unsqueeze", [places.outputs[0], last.outputs[0]], outputs=[each], name=f"{node.name}/each")
@@ -112,35 +115,21 @@ def _gather_strings(node: ir.Node) -> None:
     node.graph.remove(node, safe=True)
 
 
-def _make_runnable(node: ir.Node, opset: int) -> None:
+def _wider(node: ir.Node, opset: int) -> tuple[Typed, ir.DataType] | None:
+    """What of a node is to be computed in which dtype; None where it has a kernel as it is."""
     schema = onnx.defs.get_schema(node.op_type, opset)
     if schema.has_function or schema.has_context_dependent_function:
-        return
-    kinds = _variables(node, schema)
-    if _runs(node.op_type, schema.since_version, kinds):
-        return
-    for variable, dtype in kinds.items():
-        for wider in WIDER.get(dtype, ()):
-            if _runs(node.op_type, schema.since_version, kinds | {variable: wider}):
-                _widen(node, schema, variable, dtype, wider)
-                return
-    named = ", ".join(sorted({dtype.name.lower() for dtype in kinds.values()}))
+        return None
+    kinds = typed(node, schema)
+    dtypes = {variable: kind.dtype for variable, kind in kinds.items()}
+    if _runs(node.op_type, schema.since_version, dtypes):
+        return None
+    for variable, kind in kinds.items():
+        for wider in WIDER.get(kind.dtype, ()):
+            if _runs(node.op_type, schema.since_version, dtypes | {variable: wider}):
+                return kind, wider
+    named = ", ".join(sorted({dtype.name.lower() for dtype in dtypes.values()}))
     raise UnsupportedError(f"{node.name!r}: ONNX Runtime has no kernel of {node.op_type} for {named}")
-
-
-def _slots(declared: Any, count: int) -> list[str]:
-    """The type variable of each input or output; the last stands for the rest where an op takes any number."""
-    names = [slot.type_str for slot in declared]
-    return [names[min(i, len(names) - 1)] for i in range(count)]
-
-
-def _variables(node: ir.Node, schema: Any) -> dict[str, ir.DataType]:
-    free = {constraint.type_param_str for constraint in schema.type_constraints}
-    pairs = [*zip(_slots(schema.inputs, len(node.inputs)), node.inputs, strict=True)] if node.inputs else []
-    pairs += zip(_slots(schema.outputs, len(node.outputs)), node.outputs, strict=True)
-    return {
-        name: value.dtype for name, value in pairs if value is not None and value.dtype is not None and name in free
-    }
 
 
 def _runs(op_type: str, version: int, kinds: dict[str, ir.DataType]) -> bool:
@@ -157,27 +146,3 @@ _NAMES = {ir.DataType.FLOAT: "float", ir.DataType.DOUBLE: "double"}
 
 def _is_allowed(types: frozenset[str], dtype: ir.DataType) -> bool:
     return f"tensor({_NAMES.get(dtype, dtype.name.lower())})" in types
-
-
-def _widen(node: ir.Node, schema: Any, variable: str, dtype: ir.DataType, wider: ir.DataType) -> None:
-    graph = node.graph
-    assert graph is not None
-    for i, name in enumerate(_slots(schema.inputs, len(node.inputs))):
-        value = node.inputs[i]
-        if name == variable and value is not None:
-            cast = _cast(value, wider, f"{node.name}/wider{i}")
-            graph.insert_before(node, cast)
-            node.replace_input_with(i, cast.outputs[0])
-    for output, name in zip(node.outputs, _slots(schema.outputs, len(node.outputs)), strict=True):
-        if name == variable:
-            back = _cast(output, dtype, f"{node.name}/back")
-            output.replace_all_uses_with(back.outputs[0], replace_graph_outputs=True)
-            back.replace_input_with(0, output)
-            back.outputs[0].name, output.name = output.name, f"{output.name}/wider"
-            output.type = ir.TensorType(wider)
-            graph.insert_after(node, back)
-
-
-def _cast(value: ir.Value, dtype: ir.DataType, name: str) -> ir.Node:
-    output = ir.Value(name=name, type=ir.TensorType(dtype), shape=value.shape)
-    return ir.Node("", "Cast", [value], [ir.AttrInt64("to", int(dtype))], outputs=[output], name=name)

@@ -5,22 +5,20 @@ This changes what is computed, so it is done only where the user asks, and every
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import numpy as np
 import onnx
 import onnx_ir as ir
 
 from onward.canon.lower import key_of
 from onward.errors import OnwardError, UnsupportedError
-from onward.graph.names import Names
-from onward.graph.origin import copy_origin, origin
+from onward.graph.origin import origin
 from onward.graph.replace import constant
-from onward.graph.trained import inherit
 from onward.graph.walk import all_nodes
 from onward.layout.roles import DOMAIN
+from onward.passes.cast_around import Typed, cast_around, typed, word
 
 Policy = Literal["none", "up", "down", "both"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -81,11 +79,6 @@ class Cast:
         return f"{self.op}: {word(self.dtype)}, computed in {word(self.computed_in)}{how}"
 
 
-def word(dtype: _D) -> str:
-    """float32 for FLOAT."""
-    return {_D.FLOAT: "float32", _D.DOUBLE: "float64"}.get(dtype, dtype.name.lower())
-
-
 def checked(policy: str) -> Policy:
     """The policy of this name."""
     for known in POLICIES:
@@ -100,67 +93,51 @@ def compute_elsewhere(model: ir.Model, policy: Policy, kernels: Kernels) -> tupl
     Results get their own dtype back. Raises `UnsupportedError` for an op without a kernel that the policy does not
     allow to be computed otherwise. The model is in canonical form, its types inferred, its layout chosen.
     """
-    needed = list(_needed(model, kernels))
-    _Rewriter(model).apply([(want, chosen(want, policy, kernels)) for want in needed])
-    return tuple(Cast(str(origin(want.node)), want.dtype, chosen(want, policy, kernels)) for want in needed)
+    wanted = [(kind, chosen(kind, native, policy, kernels)) for kind, native in _needed(model, kernels)]
+    cast_around(model, wanted, store=True)
+    return tuple(Cast(str(origin(kind.node)), kind.dtype, dtype) for kind, dtype in wanted)
 
 
 def advice(model: ir.Model, kernels: Kernels) -> str:
     """A sentence on what a cast would do for a model of which some op has no kernel; '' where all have one."""
-    for want in _needed(model, kernels):
-        ways = [(policy, found[0]) for policy in ("up", "down") if (found := _candidates(want, policy, kernels))]
-        if ways:
-            return refusal(want, kernels, ways)
+    for kind, native in _needed(model, kernels):
+        if _candidates(kind, native, "both"):
+            return refusal(kind, native, kernels)
     return ""
 
 
-@dataclass(frozen=True)
-class _Want:
-    """A node whose inputs and outputs of one type parameter have a dtype without a kernel."""
-
-    node: ir.Node
-    dtype: _D
-    native: frozenset[_D]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-
-
-def chosen(want: _Want, policy: Policy, kernels: Kernels) -> _D:
+def chosen(kind: Typed, native: frozenset[_D], policy: Policy, kernels: Kernels) -> _D:
     """The dtype to compute in."""
-    if found := _candidates(want, policy, kernels):
+    if found := _candidates(kind, native, policy):
         return found[0]
-    ways = [(way, others[0]) for way in ("up", "down") if (others := _candidates(want, way, kernels))]
-    raise UnsupportedError(refusal(want, kernels, ways))
+    raise UnsupportedError(refusal(kind, native, kernels))
 
 
-def refusal(want: _Want, kernels: Kernels, ways: Sequence[tuple[str, _D]]) -> str:
+def refusal(kind: Typed, native: frozenset[_D], kernels: Kernels) -> str:
+    ways = [(way, found[0]) for way in ("up", "down") if (found := _candidates(kind, native, way))]
     told = " or ".join(f"--cast {way} computes it in {word(dtype)}" for way, dtype in ways)
-    problem = f"{origin(want.node)}: {kernels.runtime} does not compute {want.node.op_type} in {word(want.dtype)}"
+    problem = f"{origin(kind.node)}: {kernels.runtime} does not compute {kind.node.op_type} in {word(kind.dtype)}"
     return f"{problem}; {told}" if told else f"{problem}, nor in a dtype near to it"
 
 
-def _candidates(want: _Want, policy: str, kernels: Kernels) -> list[_D]:
-    found = [*(UP.get(want.dtype, ()) if policy in ("up", "both") else ())]
-    found += [*(DOWN.get(want.dtype, ()) if policy in ("down", "both") else ())]
-    return [dtype for dtype in found if dtype in want.native]
+def _candidates(kind: Typed, native: frozenset[_D], policy: str) -> list[_D]:
+    tables = [table for way, table in (("up", UP), ("down", DOWN)) if policy in (way, "both")]
+    return [dtype for table in tables for dtype in table.get(kind.dtype, ()) if dtype in native]
 
 
-def _needed(model: ir.Model, kernels: Kernels) -> Iterator[_Want]:
-    """What has no kernel; numbers computed from shapes and constants alone need none."""
+def _needed(model: ir.Model, kernels: Kernels) -> Iterator[tuple[Typed, frozenset[_D]]]:
+    """What has no kernel, and the dtypes that have one; numbers computed from shapes and constants alone need none."""
     hosts: set[ir.Value] = set()
     for node in all_nodes(model.graph):
         if node.op_type in ("Shape", "Size") or all(v is None or constant(v) or v in hosts for v in node.inputs):
             hosts.update(node.outputs)
             continue
-        for parameter, native in kernels.native.get(_key(node), {}).items():
-            inputs, outputs = _places(node, parameter)
-            values = [node.inputs[i] for i in inputs] or [node.outputs[i] for i in outputs]
-            dtype = next((value.dtype for value in values if value is not None), None)
-            if parameter == ANY and dtype is not None:
-                inputs = tuple(i for i in inputs if (value := node.inputs[i]) and value.dtype == dtype)
-                outputs = tuple(i for i in outputs if node.outputs[i].dtype == dtype)
-            if dtype is not None and dtype not in native and inputs:
-                yield _Want(node, dtype, native, inputs, outputs)
+        natives = kernels.native.get(_key(node), {})
+        kinds = _kinds(node, ANY in natives) if natives else {}
+        for variable, native in natives.items():
+            kind = kinds.get(variable)
+            if kind is not None and kind.inputs and kind.dtype not in native:
+                yield kind, native
 
 
 def _key(node: ir.Node) -> str:
@@ -168,90 +145,13 @@ def _key(node: ir.Node) -> str:
     return node.op_type if node.domain == DOMAIN else key_of(node)
 
 
-def _places(node: ir.Node, parameter: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Which inputs and outputs of a node have the type that a parameter of its schema stands for."""
-    given = [i for i, value in enumerate(node.inputs) if value is not None]
-    if parameter == ANY:
-        return tuple(given), tuple(range(len(node.outputs)))
-    schema = onnx.defs.get_schema(node.op_type, "" if node.domain == DOMAIN else node.domain)
-    ends = [schema.inputs, schema.outputs]
-    kinds = [[formal.type_str for formal in formals] for formals in ends]
-    return (
-        tuple(i for i in given if kinds[0][min(i, len(kinds[0]) - 1)] == parameter),
-        tuple(i for i in range(len(node.outputs)) if kinds[1][min(i, len(kinds[1]) - 1)] == parameter),
-    )
-
-
-class _Rewriter:
-    def __init__(self, model: ir.Model) -> None:
-        self._graph = model.graph
-        self._names = Names(model)
-        self._made: dict[tuple[ir.Value, _D], ir.Value] = {}
-        """Constants in another dtype, and values before they got their own dtype back, where that loses nothing."""
-
-    def apply(self, wanted: Sequence[tuple[_Want, _D]]) -> None:
-        for want, dtype in wanted:
-            node = want.node
-            for place in want.inputs:
-                value = node.inputs[place]
-                assert value is not None
-                node.replace_input_with(place, self._cast(value, dtype, node))
-            for place in want.outputs:
-                self._restore(node.outputs[place], dtype, node)
-        self._drop_replaced()
-
-    def _cast(self, value: ir.Value, dtype: _D, node: ir.Node) -> ir.Value:
-        if (value, dtype) in self._made:
-            return self._made[value, dtype]
-        tensor = constant(value)
-        if tensor is None:
-            return self._node(value, dtype, node, before=True)
-        array = tensor.numpy()
-        with np.errstate(all="ignore"):
-            new = ir.tensor(array.astype(dtype.numpy()), name=self._names.value(f"{value.name}_{word(dtype)}"))
-        made = ir.Value(name=new.name, type=ir.TensorType(dtype), shape=ir.Shape(array.shape), const_value=new)
-        made.metadata_props.update(value.metadata_props)
-        inherit(made, value)
-        self._graph.register_initializer(made)
-        self._made[value, dtype] = made
-        return made
-
-    def _restore(self, value: ir.Value, dtype: _D, node: ir.Node) -> None:
-        """Let `node` give `value` in `dtype`, and everyone else read it in its own."""
-        if value.dtype is None or (not value.uses() and not value.is_graph_output()):
-            return
-        own = value.dtype
-        restored = self._node(value, own, node, before=False)
-        value.replace_all_uses_with(restored, replace_graph_outputs=True)
-        producer = restored.producer()
-        assert producer is not None
-        producer.replace_input_with(0, value)
-        value.name, restored.name = restored.name, value.name
-        value.type = ir.TensorType(dtype)
-        if own in UP.get(dtype, ()):
-            self._made[restored, dtype] = value
-
-    def _node(self, value: ir.Value, dtype: _D, node: ir.Node, before: bool) -> ir.Value:
-        cast = ir.Node("", "Cast", [value], [ir.AttrInt64("to", int(dtype))], version=node.version)
-        copy_origin(cast, node)
-        made = cast.outputs[0]
-        made.name = self._names.value(f"{value.name}_{word(dtype)}")
-        made.type, made.shape = ir.TensorType(dtype), value.shape
-        graph = node.graph
-        assert graph is not None
-        if before:
-            graph.insert_before(node, cast)
-        else:
-            graph.insert_after(node, cast)
-        return made
-
-    def _drop_replaced(self) -> None:
-        """A weight that is read in its new dtype only has its old name there."""
-        for (old, _), new in self._made.items():
-            if new.is_initializer() and old.is_initializer() and not old.uses() and not old.is_graph_output():
-                assert old.graph is not None and old.name is not None
-                name = old.name
-                del old.graph.initializers[name]
-                new.name = name
-                if new.const_value is not None:
-                    new.const_value.name = name
+def _kinds(node: ir.Node, without_schema: bool) -> dict[str, Typed]:
+    """What each type variable stands for; without a schema, `ANY` for all that has the dtype of the first input."""
+    if not without_schema:
+        return typed(node, onnx.defs.get_schema(node.op_type, "" if node.domain == DOMAIN else node.domain))
+    dtype = next((value.dtype for value in node.inputs if value is not None), None)
+    if dtype is None:
+        return {}
+    inputs = (i for i, value in enumerate(node.inputs) if value is not None and value.dtype == dtype)
+    outputs = (i for i, value in enumerate(node.outputs) if value.dtype == dtype)
+    return {ANY: Typed(node, dtype, tuple(inputs), tuple(outputs))}
