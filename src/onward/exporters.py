@@ -202,7 +202,9 @@ def from_keras(
         from onward.training.capture.keras import from_keras as captured
 
         if opset != OPSET or allow_custom_ops:
-            raise OnwardError("a model that is trained has the opset that gradients are written in, and no custom ops")
+            raise OnwardError(
+                "training chooses its own opset and has no custom ops: leave out opset and allow_custom_ops"
+            )
         compiled = opened(model, trust, compiled=True)
         return captured(compiled, signature, labels=labels, dense_gradients=dense_gradients)
     if labels is not None or dense_gradients:

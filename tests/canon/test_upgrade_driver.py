@@ -159,7 +159,7 @@ def test_element_types_are_followed_through_nodes_that_declare_none() -> None:
 @pytest.mark.parametrize(
     ("node", "error", "why"),
     [
-        (helper.make_node("Softmax", ["x"], ["y"], axis=3), InvalidModelError, "axis 3 of an input of rank 3"),
+        (helper.make_node("Softmax", ["x"], ["y"], axis=3), InvalidModelError, "axis 3 is outside an input of rank 3"),
         (helper.make_node("Softmax", ["x"], ["y"], axis="1"), ConversionError, "TypeError"),
         (helper.make_node("Mul", ["x", "x"], ["y"], broadcast=1, axis=1), InvalidModelError, "does not fit"),
         (helper.make_node("Cast", ["x"], ["y"], to="FLOAT1"), InvalidModelError, "FLOAT1"),

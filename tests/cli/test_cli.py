@@ -109,7 +109,7 @@ def test_without_a_place_the_result_has_the_name_of_the_model(
     command = ["convert", DIGITS, "--to", "torch", "--no-verify"]
     assert run(*command)[0] == 0 and (tmp_path / "digits/model.py").exists()
     code, _, errors = run(*command)
-    assert code == 2 and "digits is there already; give --out" in errors
+    assert code == 2 and "digits exists already; give --out" in errors
 
 
 def test_trainable(run: Run, tmp_path: Path) -> None:

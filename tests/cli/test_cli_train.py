@@ -129,7 +129,10 @@ BAD = {
     "lora": (["prepare", str(DIGITS), "--lora", "size=3", "--out", "o.onnx"], "--lora has no option 'size'"),
     "no folder": (["prepare", str(DIGITS), "--out", "nowhere/o.onnx"], "there is no folder nowhere"),
     "no file": (["run", "none.onnx", "--data", "data.npz", "--out", "o.onnx"], "none.onnx: it cannot be read"),
-    "no data": (["run", "trainable.onnx", "--data", "none.npz", "--out", "o.onnx"], "none.npz: there is no such file"),
+    "no data": (
+        ["run", "trainable.onnx", "--data", "none.npz", "--out", "o.onnx"],
+        "none.npz: this file or folder does not exist",
+    ),
     "text": (["run", "trainable.onnx", "--data", "text.npz", "--out", "o.onnx"], "text.npz: it is damaged"),
     "plain": (["run", str(DIGITS), "--data", "data.npz", "--out", "o.onnx"], "no training information"),
     "names": (["run", "trainable.onnx", "--data", "names.npz", "--out", "o.onnx"], "the batch has no 'labels'"),
@@ -202,7 +205,7 @@ def test_data_that_are_no_npz(folder: Path, capsys: pytest.CaptureFixture[str]) 
     prepared("--trainable", "head.*")
     assert main(["train", "run", "trainable.onnx", "--data", str(DIGITS), "--out", "tuned.onnx"]) == 2
     message = capsys.readouterr().err
-    assert "no file of arrays: numpy.savez writes one" in message and "pickle" not in message
+    assert "not a file of arrays: numpy.savez writes one" in message and "pickle" not in message
 
 
 def test_one_of_several_trainings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -165,24 +165,27 @@ def test_a_generated_package_is_a_source(here: Path, capsys: pytest.CaptureFixtu
 
 
 BAD: dict[str, tuple[list[str], str]] = {
-    "unknown": (["own_models.py"], r"no model of a known kind; recognised are: ONNX .*SavedModel \(a folder with"),
-    "folder": (["."], "no model of a known kind; recognised are"),
+    "unknown": (
+        ["own_models.py"],
+        r"not recognised as a model; Onward recognises ONNX .*SavedModel \(a folder with",
+    ),
+    "folder": (["."], "not recognised as a model; Onward recognises"),
     "missing": (["missing.pt2"], "No such file"),
     "state dict": (["weights.pt"], r"it holds weights \(0.weight, 0.bias, 2.weight, …\), and no module"),
     "pickle": (["object.pkl"], "it is a pickle, which could execute anything when it is opened; --trust opens it"),
-    "no model in a pickle": (["object.pkl", "--trust"], "an object of builtins.dict, which is no model"),
+    "no model in a pickle": (["object.pkl", "--trust"], "an object of builtins.dict, which is not a model"),
     "script": (["script.pt"], "it is a TorchScript program"),
     "no input": (["own_models:build"], "give --input"),
     "bad input": (["own_models:build", "--input", "x float32"], "is not understood"),
-    "bad dtype": (["own_models:build", "--input", "x:float33[2]"], "'float33' is no dtype"),
+    "bad dtype": (["own_models:build", "--input", "x:float33[2]"], "'float33' is not a dtype"),
     "bad dimension": (["own_models:build", "--input", "x:float32[2,-1]"], "a dimension is a number or a name"),
     "input twice": (["own_models:build", "--input", "x:int64", "--input", "x:int64"], "'x' is given twice"),
     "code fails": (["own_models:broken"], "ValueError: no weights today"),
-    "no model": (["own_models:number"], "an object of builtins.int, which is no model"),
+    "no model": (["own_models:number"], "does not recognise an object of builtins.int as a model"),
     "no such name": (["own_models:nothing"], "has no attribute 'nothing'"),
     "no such module": (["no_models:nothing"], "No module named 'no_models'"),
     "no translation": (["own_models:Lost", "--input", "x:float32[2]"], "there is no translation of prims.zeta to ONNX"),
-    "cut short": (["cut.pt2"], "no model of a known kind"),
+    "cut short": (["cut.pt2"], "not recognised as a model"),
 }
 
 

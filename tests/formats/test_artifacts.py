@@ -166,7 +166,7 @@ def test_packages_do_not_get_into_each_others_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "there is no such file or folder"),
+        (None, "this file or folder does not exist"),
         (b"", "Onward does not recognise this file"),
         (b"TFL3", "Onward does not recognise this file"),
         (b"PK\x03\x04 cut short", "Onward does not recognise this file"),

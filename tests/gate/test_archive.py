@@ -71,7 +71,7 @@ def test_arrays_of_elements_without_a_size(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "<U0", "fortran_order": False, "shape": (1 << 40,)})
-    with pytest.raises(InvalidDataError, match="elements of no size"):
+    with pytest.raises(InvalidDataError, match="elements of size 0"):
         read_npy(path)
 
 

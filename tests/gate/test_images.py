@@ -26,13 +26,13 @@ def test_an_image_in_a_model() -> None:
     )
     model = onward.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9))
     run = runners.prepare("reference", model)
-    with pytest.raises(InvalidDataError, match="it cannot be read as an image: it is none of JPEG"):
+    with pytest.raises(InvalidDataError, match="it cannot be read as an image: give one as JPEG"):
         run({"x": np.frombuffer(POSTSCRIPT, np.uint8)})
 
 
 def test_an_image_as_data(tmp_path: Path) -> None:
     (tmp_path / "bad.png").write_bytes(POSTSCRIPT)
-    with pytest.raises(InvalidDataError, match=r"bad\.png: it cannot be read as an image: it is none of JPEG"):
+    with pytest.raises(InvalidDataError, match=r"bad\.png: it cannot be read as an image: give one as JPEG"):
         decode(tmp_path / "bad.png")
     (tmp_path / "dot.png").write_bytes(DOT)
     assert decode(tmp_path / "dot.png").tolist() == [[[1, 2, 3]]]

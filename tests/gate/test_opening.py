@@ -68,7 +68,7 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     def read(path: Path) -> None:
         pass
 
-    with pytest.raises(InvalidModelError, match="there is no such file or folder"):
+    with pytest.raises(InvalidModelError, match="this file or folder does not exist"):
         read(tmp_path / "file")
     with pytest.raises(InvalidModelError, match="cannot be read"):
         read(Path("a\0b"))

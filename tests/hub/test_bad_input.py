@@ -161,9 +161,9 @@ def test_segments_are_refused() -> None:
     ("location", "entries", "problem"),
     [
         ("missing.bin", {}, "No such file"),
-        ("", {}, "no file name"),
+        ("", {}, "not a file name"),
         (".", {}, "not a file"),
-        ("a\0b", {}, "no file name"),
+        ("a\0b", {}, "not a file name"),
         ("../secret.bin", {}, "outside the model's folder"),
         ("../model/w.bin", {}, "outside the model's folder"),
         ("sub/../../secret.bin", {}, "outside the model's folder"),

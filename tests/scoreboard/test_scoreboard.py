@@ -140,10 +140,10 @@ def test_dtypes_and_files(onward: Onward, tmp_path: Path) -> None:
     [
         (["--on", "abacus"], "there is no runner 'abacus'"),
         (["--what", "suite,luck"], "there are suite, unknown, dtypes"),
-        (["--only", "("], "is no regular expression"),
+        (["--only", "("], "is not a regular expression"),
         (["--jobs", "0"], "positive"),
         (["--compare", "missing.json"], "missing.json: cannot be read"),
-        (["--compare", __file__], "is no JSON"),
+        (["--compare", __file__], "is not JSON"),
     ],
 )
 def test_bad_usage(onward: Onward, tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -187,7 +187,7 @@ CHANGES: dict[str, tuple[Callable[[onnx.ModelProto], Any], str]] = {
     "negative input dimension": (set_dim(-5), "input 'x': a dimension of its shape is -5"),
     "absurd input shape": (set_dim(2**62), "input 'x': its shape has more elements"),
     "no element type": (set_weight(data_type=0), "no element type"),
-    "unknown element type": (set_weight(data_type=99), "initializer 'weight': unknown element type 99"),
+    "unknown element type": (set_weight(data_type=99), "initializer 'weight': element type 99"),
     "unknown input type": (lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 77), "element type 77"),
     "wrong field": (set_weight(raw_data=None, int64_data=[1, 2]), "FLOAT cannot be stored as int64_data"),
     "data twice": (set_weight(float_data=[1, 2]), "its data is given twice"),

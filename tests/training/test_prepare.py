@@ -250,15 +250,15 @@ def test_public_names() -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"loss": lambda prediction: prediction}, "is no loss: give a name"),
-        ({"loss": CrossEntropy}, "is no loss: give a name"),
-        ({"loss": torch.nn.MSELoss()}, r"MSELoss\(\) is no loss: .*from_torch takes those of torch.nn"),
-        ({"optimizer": AdamW}, "is no optimizer: give a name"),
-        ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=0.1)}, "is no optimizer: .*from_torch takes those"),
+        ({"loss": lambda prediction: prediction}, "is not a loss: give a name"),
+        ({"loss": CrossEntropy}, "is not a loss: give a name"),
+        ({"loss": torch.nn.MSELoss()}, r"MSELoss\(\) is not a loss: .*from_torch takes those of torch.nn"),
+        ({"optimizer": AdamW}, "is not an optimizer: give a name"),
+        ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=0.1)}, "is not an optimizer: .*from_torch takes those"),
         ({"optimizer": SGD(lr=float("nan"))}, "the learning rate is nan"),
         ({"optimizer": SGD(lr=-0.1)}, "the learning rate is -0.1"),
-        ({"clip_norm": 0.0}, "clip_norm is 0.0: it is more than 0"),
-        ({"clip_value": -1.0}, "clip_value is -1.0: it is more than 0"),
+        ({"clip_norm": 0.0}, "clip_norm is 0.0: give a number above 0"),
+        ({"clip_value": -1.0}, "clip_value is -1.0: give a number above 0"),
         ({"average": 1.0}, "average is 1.0"),
         ({"lora": 8}, r"lora is 8: write onward.training.lora\(rank=8\)"),
     ],
@@ -270,7 +270,7 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], problem: str) -> None:
 
 def test_schedules_of_no_steps_are_refused() -> None:
     for kind in (Steps, Linear, Cosine, Warmup):
-        with pytest.raises(OnwardError, match="the number of steps is at least 1"):
+        with pytest.raises(OnwardError, match="the number of steps has to be at least 1"):
             kind(0)
 
 

@@ -77,7 +77,7 @@ class Inliner:
         function, graph = self._functions[node.op_identifier()], node.graph
         assert graph is not None
         if len(node.inputs) > len(function.inputs) or len(node.outputs) > len(function.outputs):
-            raise InvalidModelError(f"{origin(node)}: more inputs or outputs than the function has")
+            raise InvalidModelError(f"{origin(node)}: it has more inputs or outputs than the function")
         given = [*node.inputs, *[None] * (len(function.inputs) - len(node.inputs))]
         defaults = {a.name: a for a in function.attributes.values() if a.value is not None}
         call = _Call(

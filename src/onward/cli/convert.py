@@ -176,7 +176,7 @@ def named_after(model: str, to: str) -> str:
     known = formats()
     out = Path(name + (known[to][1].suffix if to in known else ".onnx"))
     if out.exists():
-        raise OnwardError(f"{out} is there already; give --out")
+        raise OnwardError(f"{out} exists already; give --out")
     return str(out)
 
 

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     against = [*runners[1:], *(Path(other) if Path(other).exists() else other for other in args.others)]
     if not against:
         if args.on:
-            raise OnwardError("nothing to compare with: give --on a second runner, or name another file")
+            raise OnwardError("there is nothing to compare with: give --on a second runner, or name another file")
         against = ["torch"]
     console = Console(stderr=True)
     with console.status("starting") as status:

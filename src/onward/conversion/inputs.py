@@ -43,9 +43,7 @@ def _dtype(name: str) -> ir.DataType:
     known = ir.DataType.__members__
     spelt = {"FLOAT32": "FLOAT", "FLOAT64": "DOUBLE"}.get(name.upper(), name.upper())
     if spelt not in known or spelt == "UNDEFINED":
-        raise OnwardError(
-            f"--input: {name!r} is no dtype; there are float32, float64, int64, bool, string and the like"
-        )
+        raise OnwardError(f"--input: {name!r} is not a dtype; use float32, float64, int64, bool, string or the like")
     return known[spelt]
 
 

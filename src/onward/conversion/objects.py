@@ -44,7 +44,9 @@ def built(name: str) -> Any:
         raise OnwardError(f"{name}: {type(error).__name__}: {error}") from error
     if kind_of_object(found) is None:
         what = f"an object of {class_name(found)}" if not inspect.ismodule(found) else "a module"
-        raise OnwardError(f"{name}: it is {what}, which is no model of a known kind")
+        raise OnwardError(
+            f"{name}: Onward does not recognise {what} as a model; name a model, or a function that returns one"
+        )
     return found
 
 

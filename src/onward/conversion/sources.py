@@ -68,7 +68,7 @@ def _tflite(path: Any, request: Request) -> Model:
 
     if request.signature or request.allow_custom_ops:
         words = request.spelled("signature", "allow_custom_ops")
-        raise OnwardError(f"{words} are not for TensorFlow Lite")
+        raise OnwardError(f"{words} do not apply to TensorFlow Lite: leave them out")
     return from_tflite(path, check=False, **({} if request.opset is None else {"opset": request.opset}))
 
 
@@ -90,7 +90,7 @@ def _of_trees(convert: Callable[..., Model], model: Any, request: Request) -> Mo
 
     if request.signature or request.allow_custom_ops or request.outputs:
         words = request.spelled("signature", "allow_custom_ops", "outputs")
-        raise OnwardError(f"{words} are not for boosted trees")
+        raise OnwardError(f"{words} do not apply to boosted trees: leave them out")
     options: dict[str, Any] = {"check": False} | ({} if request.opset is None else {"opset": request.opset})
     given = parsed(request.inputs)
     if given and given[0].dtype is not None:
@@ -283,7 +283,7 @@ def _onnx(source: Any, request: Request) -> Original:
     except InvalidModelError as error:
         if not isinstance(source, Path) or source.suffix == ".onnx" or not source.exists():
             raise
-        raise InvalidModelError(f"{source}: it is no model of a known kind; {recognised()}") from error
+        raise InvalidModelError(f"{source}: this is not recognised as a model; {recognised()}") from error
     if request.to == "onnx":
         raise OnwardError(f"{request.name}: it is an ONNX model already")
     return Original(model)
@@ -294,4 +294,4 @@ def recognised() -> str:
     from onward.formats import kinds
 
     known = [f"{kind.name} ({kind.sign})" for kind in kinds() if kind.name in {*FRONTENDS, *OPENED}]
-    return f"recognised are: {', '.join(['ONNX (its protobuf)', *known])}, and package.module:callable"
+    return f"Onward recognises {', '.join(['ONNX (its protobuf)', *known])}, and package.module:callable"

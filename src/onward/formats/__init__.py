@@ -111,7 +111,7 @@ def opened_object(model: Any, inputs: Sequence[Declared] = ()) -> Opened:
     """An object of a framework, under its own names; `inputs` are what the user says that it takes."""
     kind = kind_of_object(model)
     if kind is None:
-        raise UnsupportedError(f"an object of {class_name(model)} is no model of a known kind")
+        raise UnsupportedError(f"Onward does not recognise an object of {class_name(model)} as a model")
     open_it = next(kind.classes[name] for name in _class_names(model) if name in kind.classes)
     with failures(kind.name):
         opened = open_it(model, inputs)
@@ -137,11 +137,11 @@ def open_artifact(
     kind = kind_of(path)
     if kind is None:
         if not path.exists():
-            raise InvalidModelError(f"{path}: there is no such file or folder")
+            raise InvalidModelError(f"{path}: this file or folder does not exist; check the path")
         raise InvalidModelError(f"{path}: Onward does not recognise this file; it can run: {', '.join(KINDS)}")
     if not any(map(importlib.util.find_spec, kind.packages)):
         needed = " or ".join(kind.packages)
-        raise UnsupportedError(f"{path}: to run this {kind.name}, the package {needed} has to be installed")
+        raise UnsupportedError(f"{path}: install the package {needed} to run this {kind.name}")
     if isolate or seconds is not None or memory is not None:
         process = Isolated(partial(_open, kind, path.absolute(), is_trusted()), seconds=seconds, memory=memory)
         opened = Opened(process, *process.facts)

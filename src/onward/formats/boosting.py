@@ -78,9 +78,9 @@ def lightgbm_file(path: Path) -> Any:
 
 def _check(path: Path, recognise: Callable[[Path], bool], library: str) -> None:
     if not path.is_file():
-        raise InvalidModelError(f"{path}: there is no such file")
+        raise InvalidModelError(f"{path}: this file does not exist; check the path")
     if not recognise(path):
-        raise InvalidModelError(f"{path}: it is no model of {library}")
+        raise InvalidModelError(f"{path}: this is not a model of {library}")
 
 
 def _reason(error: Exception) -> str:

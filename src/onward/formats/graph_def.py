@@ -211,7 +211,7 @@ def _set_shapes(definition: Any, shapes: Mapping[str, Shape | None], path: Path)
             continue
         node = nodes.get(name.removesuffix(":0"))
         if node is None:
-            raise OnwardError(f"{path}: {name!r} is no placeholder, whose shape could be given")
+            raise OnwardError(f"{path}: {name!r} is not a placeholder, so its shape cannot be given")
         node.attr["shape"].shape.Clear()
         for size in shape:
             node.attr["shape"].shape.dim.add(size=size if isinstance(size, int) else -1)

@@ -45,7 +45,7 @@ def unpickled(path: Path) -> Any:
     except Exception as error:
         raise InvalidModelError(f"{path}: the pickle cannot be opened: {type(error).__name__}: {error}") from error
     if kind_of_object(found) is None:
-        raise InvalidModelError(f"{path}: the pickle holds an object of {class_name(found)}, which is no model")
+        raise InvalidModelError(f"{path}: the pickle holds an object of {class_name(found)}, which is not a model")
     return found
 
 

@@ -121,7 +121,7 @@ def choose(signatures: Any) -> str:
     if DEFAULT in names:
         return DEFAULT
     if len(names) != 1:
-        raise UnsupportedError(f"it has no signature {DEFAULT!r} to run it by, but {', '.join(names) or 'none'}")
+        raise UnsupportedError(f"it has no signature {DEFAULT!r} to run; it has {', '.join(names) or 'none'}")
     return names[0]
 
 

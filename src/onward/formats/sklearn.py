@@ -98,7 +98,7 @@ def dangers(path: Path) -> Iterable[str]:
 def loaded(path: Path) -> Any:
     """The estimator of a .skops file."""
     if not recognise(path):
-        raise InvalidModelError(f"{path}: it is no .skops file")
+        raise InvalidModelError(f"{path}: this is not a .skops file")
     from skops.io import get_untrusted_types, load
 
     with readable(path, "skops does not open it"):

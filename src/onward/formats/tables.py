@@ -95,7 +95,7 @@ def _tensor(name: str, array: Array) -> Array:
     if array.dtype.kind in "UT":
         return array.astype(object)
     if array.dtype.kind != "O":
-        raise UnsupportedError(f"column {quote(name)}: {array.dtype} is no type of ONNX")
+        raise UnsupportedError(f"column {quote(name)}: ONNX has no type for {array.dtype}")
     flat = [MISSING if is_missing(item) else item for item in array.reshape(-1)]
     if all(isinstance(item, bool) for item in flat):
         return array.astype(bool)
@@ -136,7 +136,7 @@ def read_table(path: Path) -> Any:
     """The rows in a file: a data frame of a .csv or .parquet, an array of a .npy, of a .npz an array or a frame."""
     suffix = path.suffix.lower()
     if not path.is_file():
-        raise InvalidDataError(f"{path}: there is no such file")
+        raise InvalidDataError(f"{path}: this file does not exist; check the path")
     if suffix == ".npy":
         return read_npy(path)
     if suffix not in (*READERS, ".npz"):

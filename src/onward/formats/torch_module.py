@@ -68,7 +68,7 @@ def read_module(path: Path) -> torch.nn.Module:
             f"{path}: it holds weights ({names}), and no module to give them to: convert package.module:callable, "
             "a function that makes the module and loads them"
         )
-    raise InvalidModelError(f"{path}: it holds an object of {class_name(found)}, which is no module")
+    raise InvalidModelError(f"{path}: it holds an object of {class_name(found)}, which is not a module")
 
 
 @opens(dangers)

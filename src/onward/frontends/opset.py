@@ -9,4 +9,4 @@ OLDEST, NEWEST = 13, 26
 
 def checked_opset(opset: int, oldest: int = OLDEST) -> None:
     if not oldest <= opset <= NEWEST:
-        raise OnwardError(f"opset {opset}: one from {oldest} to {NEWEST} can be written")
+        raise OnwardError(f"opset {opset} cannot be written: give one from {oldest} to {NEWEST}")

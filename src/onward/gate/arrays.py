@@ -40,9 +40,9 @@ def read_npy(path: Path) -> Array:
 def _sized(array: Any) -> Array:
     """An array whose elements take room: of those that take none, a few bytes can claim any number."""
     if not isinstance(array, np.ndarray):
-        raise ValueError("a member is no array")
+        raise ValueError("a member is not an array")
     if array.size and not array.itemsize:
-        raise ValueError(f"an array of shape {list(array.shape)} has elements of no size")
+        raise ValueError(f"an array of shape {list(array.shape)} has elements of size 0")
     return array
 
 
@@ -59,4 +59,4 @@ def _loaded(path: Path, load: Callable[[], T]) -> T:
             raise InvalidDataError(
                 f"{path}: it holds Python objects, which are not opened; save plain arrays"
             ) from None
-        raise InvalidDataError(f"{path}: it is damaged, or no file of arrays: {error}") from error
+        raise InvalidDataError(f"{path}: it is damaged, or is not a file of arrays: {error}") from error

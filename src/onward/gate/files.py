@@ -41,7 +41,7 @@ def ordinary(path: Path, error: type[OnwardError] = InvalidModelError) -> Path:
     try:
         what = special(path)
     except FileNotFoundError:
-        raise error(f"{path}: there is no such file or folder") from None
+        raise error(f"{path}: this file or folder does not exist; check the path") from None
     except (OSError, ValueError) as problem:
         raise error(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from problem
     if what:

@@ -14,7 +14,7 @@ PIXEL = 24
 """Bytes of a pixel while an image is resized."""
 FORMATS = ("BMP", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 """As Pillow calls them."""
-NAMES = "JPEG, PNG, BMP, PNM, TIFF, WebP and JPEG 2000"
+NAMES = "JPEG, PNG, BMP, PNM, TIFF, WebP or JPEG 2000"
 
 
 @contextmanager
@@ -38,6 +38,6 @@ def opened_image(file: BinaryIO, size: int, where: str = "") -> Iterator[Any]:
                     raise InvalidDataError(f"its {pixels} would take {needed:,} bytes; {UNPACKED.hint}")
                 yield image
     except UnidentifiedImageError as error:
-        raise InvalidDataError(f"{where}it cannot be read as an image: it is none of {NAMES}") from error
+        raise InvalidDataError(f"{where}it cannot be read as an image: give one as {NAMES}") from error
     except Exception as error:  # Pillow raises whatever a damaged file leads it to
         raise InvalidDataError(f"{where}it cannot be read as an image: {error}") from error

@@ -243,7 +243,7 @@ class Reader:
             all_text(device, where)
             scope = collections.ChainMap(values, *reversed(outer))
             if not device.configuration_id or not all(spec.tensor_name in scope for spec in device.sharding_spec):
-                raise InvalidModelError(f"{where}: a device configuration without a name, or of an unknown tensor")
+                raise InvalidModelError(f"{where}: a device configuration has no name, or names an unknown tensor")
             read = ir.serde.deserialize_node_device_configuration(device, values=scope)
             named = self._configurations.get(device.configuration_id, read.configuration)
             result.append(dataclasses.replace(read, configuration=named))
@@ -258,7 +258,7 @@ class Reader:
         try:
             kind = Kind(proto.type)
         except ValueError:
-            raise InvalidModelError(f"{where}: unknown type {proto.type}") from None
+            raise InvalidModelError(f"{where}: type {proto.type} is not known") from None
         if proto.ref_attr_name:
             reference = text(proto.ref_attr_name, where)
             if present or reference not in self._parameters:

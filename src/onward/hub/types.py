@@ -63,7 +63,7 @@ def data_type(number: int, where: str) -> ir.DataType:
     try:
         return ir.DataType(number)
     except ValueError:
-        raise InvalidModelError(f"{where}: unknown element type {number}") from None
+        raise InvalidModelError(f"{where}: element type {number} is not known") from None
 
 
 def read_type(proto: onnx.TypeProto, where: str) -> tuple[ir.TypeProtocol | None, ir.Shape | None]:

@@ -64,7 +64,7 @@ class Weights:
             hint = "load the model from its path, not from memory"
             raise InvalidModelError(f"{where}: its data is in the file {quote(location)}; {hint}")
         if not location or "\0" in location:
-            raise InvalidModelError(f"{where}: its external data has no file name, but {quote(location)}")
+            raise InvalidModelError(f"{where}: its external data names {quote(location)}, which is not a file name")
         parts = pathlib.PurePosixPath(location.replace("\\", "/"))
         if parts.is_absolute() or ".." in parts.parts or pathlib.PureWindowsPath(location).drive:
             raise InvalidModelError(f"{where}: its external data {quote(location)} is outside the model's folder")

@@ -118,7 +118,7 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     if stacks[0] is None or stacks[1] is None or (b is not None and stacks[2] is None):
         return None
     if any(stack is not None and len(stack) != len(meaning.reverse) for stack in stacks):
-        raise InvalidModelError(f"{origin(node)}: weights for another number of directions")
+        raise InvalidModelError(f"{origin(node)}: its weights are for another number of directions")
     order, size = ORDER[kind], row_count(stacks[1][0])
     hidden = size // GATES[kind]
     weights = []

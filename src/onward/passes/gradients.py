@@ -37,7 +37,7 @@ def _enclose(node: ir.Node, graph: ir.Graph) -> None:
         raise UnsupportedError(f"{origin(node)}: there is no tensor {missing[0]!r} in the graph of the gradient")
     *start, y = (named[name] for name in wanted)
     if len(start) != len(node.inputs):
-        raise InvalidModelError(f"{origin(node)}: {len(node.inputs)} inputs for {len(start)} tensors")
+        raise InvalidModelError(f"{origin(node)}: it has {len(node.inputs)} inputs for {len(start)} tensors")
     body = _copy(start, y, _between(start, y, graph))
     attributes = {"body": body, "count": len(xs)}
     new = new_node("Gradient", node.inputs, attributes, node, node, domain=DOMAIN, outputs=len(node.outputs))

@@ -97,9 +97,9 @@ def read(path: Path) -> Board:
     except (OSError, UnicodeDecodeError) as error:
         raise OnwardError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except json.JSONDecodeError as error:
-        raise OnwardError(f"{path}: is no JSON: {error}") from error
+        raise OnwardError(f"{path}: it is not JSON: {error}") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT or not {"tests", "dtypes"} <= data.keys():
-        raise OnwardError(f"{path}: is no scoreboard of format {FORMAT}")
+        raise OnwardError(f"{path}: it is not a scoreboard of format {FORMAT}")
     return data
 
 

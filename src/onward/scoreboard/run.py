@@ -94,7 +94,7 @@ def _matcher(only: str) -> Callable[[str], bool]:
     try:
         pattern = re.compile(only)
     except re.error as error:
-        raise OnwardError(f"--only {only!r} is no regular expression: {error}") from error
+        raise OnwardError(f"--only {only!r} is not a regular expression: {error}") from error
     return lambda name: pattern.search(name) is not None
 
 

@@ -86,7 +86,7 @@ class LinearAttention(Spec):
 
     def __post_init__(self) -> None:
         if self.update_rule not in ("linear", "gated", "delta", "gated_delta"):
-            raise UnsupportedError(f"LinearAttention: unknown update_rule {self.update_rule!r}")
+            raise UnsupportedError(f"LinearAttention: update_rule {self.update_rule!r} is not known")
 
 
 @means("CausalConvWithState")
@@ -96,7 +96,7 @@ class CausalConvWithState(Spec):
 
     def __post_init__(self) -> None:
         if self.activation not in ("none", "silu", "swish"):
-            raise UnsupportedError(f"CausalConvWithState: unknown activation {self.activation!r}")
+            raise UnsupportedError(f"CausalConvWithState: activation {self.activation!r} is not known")
 
 
 @means("ai.onnx.preview::FlexAttention")

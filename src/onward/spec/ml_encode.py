@@ -36,7 +36,7 @@ class Table(Spec):
         given = attributes(node)
         found = cls._of_categories(node, given) if node.op_type == "CategoryMapper" else cls._of_labels(given)
         if len(found.keys) != len(found.values) or not len(found.keys):
-            raise InvalidModelError(f"{len(found.keys)} keys for {len(found.values)} values")
+            raise InvalidModelError(f"it has {len(found.keys)} keys for {len(found.values)} values")
         return found
 
     @classmethod

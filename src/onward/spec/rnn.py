@@ -129,12 +129,12 @@ def _activations(kind: str, directions: int, given: Mapping[str, Any]) -> tuple[
     default = _DEFAULT_ACTIVATIONS[kind]
     names = [n.lower() for n in given.get("activations") or list(default) * directions]
     if len(names) < len(default) * directions:
-        raise InvalidModelError(f"{kind}: {len(names)} activations for {directions} direction(s)")
+        raise InvalidModelError(f"{kind}: it has {len(names)} activations for {directions} direction(s)")
     alphas, betas = (iter(given.get(f"activation_{name}") or ()) for name in ("alpha", "beta"))
     found = []
     for name in names[: len(default) * directions]:
         if name not in _NUMBERS:
-            raise UnsupportedError(f"{kind}: unknown activation {name!r}")
+            raise UnsupportedError(f"{kind}: activation {name!r} is not known")
         numbers = (next(source, number) for source, number in zip((alphas, betas), _NUMBERS[name], strict=False))
         found.append(Activation(name, tuple(numbers)))
     size = len(default)

@@ -113,7 +113,7 @@ def python_pattern(pattern: str) -> str:
             end = pattern.find(":]", i)
             name = pattern[i + 2 : end] if end > 0 else ""
             if name not in _CLASSES:
-                raise ValueError(f"no character class [:{name}:]")
+                raise ValueError(f"there is no character class [:{name}:]")
             out.append(_CLASSES[name])
             i = end + 2
             continue
@@ -148,7 +148,7 @@ def python_pattern(pattern: str) -> str:
 def _escape(pattern: str, i: int) -> tuple[str, int]:
     """What the escape at `i` is in Python, and where it ends."""
     if i + 1 >= len(pattern):
-        raise ValueError("a backslash at the end")
+        raise ValueError("it ends with a backslash")
     ch = pattern[i + 1]
     if ch == "Q":
         end = pattern.find(r"\E", i + 2)
@@ -159,7 +159,7 @@ def _escape(pattern: str, i: int) -> tuple[str, int]:
     if ch in "pPC":
         raise ValueError(f"\\{ch} is not known there")
     if ch in "123456789" or ch == "Z":
-        raise ValueError(f"\\{ch} is no part of RE2's syntax")
+        raise ValueError(f"\\{ch} is not part of RE2's syntax")
     if ch == "x" and pattern.startswith("{", i + 2):
         end = pattern.find("}", i)
         return re.escape(chr(int(pattern[i + 3 : end], 16))), end + 1
@@ -176,6 +176,6 @@ def _group(pattern: str, i: int) -> tuple[str, int]:
         raise ValueError(f"no group can begin with {pattern[i : i + 3]!r}")
     if flags[2] == ")":
         if i:
-            raise ValueError("flags in the middle of a pattern")
+            raise ValueError("flags stand in the middle of the pattern")
         return f"(?{flags[1]})", i + flags.end()
     return f"(?{flags[1]}:", i + flags.end()

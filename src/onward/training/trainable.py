@@ -177,13 +177,13 @@ def prepare(
     if mixed_precision is not None:
         refuse_mixed_precision(mixed_precision)
     if accumulate < 1:
-        raise OnwardError(f"gradients are accumulated over {accumulate} batches: it is at least 1")
+        raise OnwardError(f"gradients are accumulated over {accumulate} batches: give at least 1")
     for what, limit in (("clip_norm", clip_norm), ("clip_value", clip_value)):
         if limit is not None and not limit > 0:
-            raise OnwardError(f"{what} is {limit}: it is more than 0")
+            raise OnwardError(f"{what} is {limit}: give a number above 0")
     if average is not None and not 0 <= average < 1:
         raise OnwardError(
-            f"average is {average}: it is the share of the average that stays in a step, from 0 to below 1"
+            f"average is {average}: give the share of the average that stays in a step, from 0 to below 1"
         )
     if lora is not None and not isinstance(lora, LoRA):
         raise OnwardError(f"lora is {lora!r}: write onward.training.lora(rank=8)")
@@ -270,7 +270,7 @@ def _wrapped(optimizer: Any, clip_value: float | None, average: float | None) ->
         how = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
         if isinstance(how, type) or not hasattr(how, "by_element"):
             raise OnwardError(
-                f"{how!r} is no optimizer: give a name, such as 'adamw', one of onward.training such as AdamW(), "
+                f"{how!r} is not an optimizer: give a name, such as 'adamw', one of onward.training such as AdamW(), "
                 "or an ONNX model; from_torch takes those of torch.optim"
             )
     check_rate(how.lr)
@@ -281,7 +281,7 @@ def _wrapped(optimizer: Any, clip_value: float | None, average: float | None) ->
 
 def check_rate(lr: float) -> None:
     if not (math.isfinite(lr) and lr >= 0):
-        raise OnwardError(f"the learning rate is {lr}: it is a number from 0 on")
+        raise OnwardError(f"the learning rate is {lr}: give a number that is not negative")
 
 
 def loss_terms(loss: Any) -> list[Term]:
@@ -319,7 +319,7 @@ def _loss(
         return op.tensor(value)
 
     if not terms:
-        raise OnwardError("there is no loss")
+        raise OnwardError("there is not a loss: give one, such as 'mse'")
     op.scope = "loss/"
     found: list[Tensor] = []
     said: list[Term] = []
@@ -327,7 +327,7 @@ def _loss(
         how: Any = loss_named(term.loss) if isinstance(term.loss, str) else term.loss
         if isinstance(how, type) or not hasattr(how, "build"):
             raise OnwardError(
-                f"{how!r} is no loss: give a name, such as 'mse', one of onward.training such as CrossEntropy(), "
+                f"{how!r} is not a loss: give a name, such as 'mse', one of onward.training such as CrossEntropy(), "
                 "or an ONNX model; from_torch takes those of torch.nn"
             )
         prediction = _prediction(op.graph, term.output or output)
@@ -366,7 +366,7 @@ def _chosen(
         chosen += [value for value in choose(graph, loss.value, trainable, weights) if value not in chosen]
     kept = [v for v in chosen if not any(group.frozen and group.has(v.name or "") for group in groups)]
     if not kept:
-        raise OnwardError("every parameter is in a group that is frozen")
+        raise OnwardError("every parameter is in a group that is frozen: leave some of them out")
     return kept
 
 

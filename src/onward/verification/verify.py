@@ -176,7 +176,7 @@ class Truth:
                     raise
                 notes.append(f"{side.name} does not run on {data.label} ({error}), so nothing is compared there")
         if not samples:
-            raise UnsupportedError(f"{side.name} runs on none of the data")
+            raise UnsupportedError(f"{side.name} fails on all of the data")
         return cls(side, samples, how, judged, [*notes, *_doubts(side.model, samples)])
 
     def judge(self, other: Side) -> SideResult:
@@ -394,7 +394,7 @@ def _open(other: Source, truth: Side, runner: str, how: Options, begun: dict[str
     if not runners.is_known(other):
         raise UnsupportedError(f"there is neither a file nor a runner {other!r}; runners are {', '.join(RUNNERS)}")
     if truth.model is None:
-        raise UnsupportedError(f"{truth.name} is no ONNX model, so it cannot be run on {other}")
+        raise UnsupportedError(f"{truth.name} is not an ONNX model, so it cannot be run on {other}")
     return open_side(truth.model, other, how, prepared=begun.pop(other, None))
 
 

@@ -448,7 +448,7 @@ def test_a_rank_that_tracing_needs_and_nothing_tells(run: Run, tmp_path: Path, t
         value.type.tensor_type.ClearField("shape")
     onnx.save(model, tmp_path / "m.onnx")
     code, said = run(tmp_path / "m.onnx", to, tmp_path / "out")
-    assert code == 2 and "not even the rank of 'x' is known" in said and not (tmp_path / "out").exists()
+    assert code == 2 and "TensorFlow needs the rank of 'x'" in said and not (tmp_path / "out").exists()
 
 
 def test_output_of_the_wrong_kind(run: Run, tmp_path: Path) -> None:
@@ -458,7 +458,7 @@ def test_output_of_the_wrong_kind(run: Run, tmp_path: Path) -> None:
     for to, out, words in [
         ("tensorflow", "file", "is a file; --out names a folder"),
         ("savedmodel", "file", "is a file; --out names a folder"),
-        ("savedmodel", "folder", "is a folder of something else"),
+        ("savedmodel", "folder", "holds something other than a SavedModel"),
         ("tflite", "folder", "is a folder; --out names a file"),
         ("tflite", "file/x.tflite", "is a file; --out names a file in a folder"),
     ]:

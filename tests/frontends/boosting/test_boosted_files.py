@@ -60,8 +60,8 @@ def test_options_that_do_not_fit(files: dict[str, Path], tmp_path: Path, capsys:
     for arguments, words in (
         (["--input", "x:float32[batch,6]"], 'this model takes "x:float32[batch,5]"'),
         (["--input", "y:float32[batch,5]"], 'this model takes "x:float32[batch,5]"'),
-        (["--input", "x:int64[batch,5]"], "trees take float32 or float64"),
-        (["--signature", "serving_default"], "are not for boosted trees"),
+        (["--input", "x:int64[batch,5]"], "trees take rows of float32 or float64"),
+        (["--signature", "serving_default"], "do not apply to boosted trees"),
         (["--opset", "7"], "opset 7"),
     ):
         for path in files.values():
@@ -149,11 +149,11 @@ def test_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = tmp_path / name
         path.write_text(text)
         assert main(["convert", str(path), "--to", "onnx", "--out", str(tmp_path / "out.onnx")]) == 2
-        assert "no model of a known kind" in capsys.readouterr().err.replace("\n", " ")
+        assert "not recognised as a model" in capsys.readouterr().err.replace("\n", " ")
         for read, library in ((onward.from_xgboost, "XGBoost"), (onward.from_lightgbm, "LightGBM")):
-            with pytest.raises(InvalidModelError, match=f"it is no model of {library}"):
+            with pytest.raises(InvalidModelError, match=f"this is not a model of {library}"):
                 read(path)
-    with pytest.raises(InvalidModelError, match="there is no such file"):
+    with pytest.raises(InvalidModelError, match="this file or folder does not exist"):
         onward.from_xgboost(tmp_path / "nothing.json")
 
 

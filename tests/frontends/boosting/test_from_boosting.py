@@ -148,5 +148,5 @@ def test_unfit() -> None:
             make(model)
     with pytest.raises(OnwardError, match="takes a Booster, an estimator of XGBoost or a path, not int"):
         onward.from_xgboost(3)
-    with pytest.raises(OnwardError, match="trees take float32 or float64"):
+    with pytest.raises(OnwardError, match="trees take rows of float32 or float64"):
         onward.from_xgboost(xgb.train({"nthread": 1}, xgb.DMatrix(X, Y), 1), dtype=np.float16)

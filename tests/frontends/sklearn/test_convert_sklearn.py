@@ -86,13 +86,13 @@ def test_pickles_are_opened_where_they_are_trusted(
 
 
 BAD = {
-    "cut off": (["cut.skops"], "it is no model of a known kind"),
+    "cut off": (["cut.skops"], "not recognised as a model"),
     "own class": (["own.skops"], "test_convert_sklearn.Doubling, which could execute anything when it is opened"),
     "sample for another kind": (["numbers.npy", "--sample", "table.csv"], "--sample is for models of other frameworks"),
     "strings without a sample": (["pipeline.skops"], "as no sample is given: give one"),
     "unfitted": (["unfitted.skops", "--sample", "numbers.npy"], "LinearRegression is not fitted"),
     "without its columns": (["pipeline.skops", "--sample", "narrow.npz"], "does not take the sample"),
-    "without such a file": (["forest.skops", "--sample", "rows.csv"], "there is no such file"),
+    "without such a file": (["forest.skops", "--sample", "rows.csv"], "this file does not exist"),
     "wrong width": (["forest.skops", "--sample", "narrow.npz"], "X has 3 features, but RandomForestClassifier"),
     "unknown rows": (["forest.skops", "--sample", "own.skops"], "rows are read from .csv, .parquet, .npy and .npz"),
 }

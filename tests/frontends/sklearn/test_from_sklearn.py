@@ -287,7 +287,7 @@ class Own(linear_model.LinearRegression):
 
 REFUSED: dict[str, tuple[Any, Any, type[OnwardError], str]] = {
     "another shape": (lambda: PCA().fit(X), X[:, :3], InvalidDataError, "X has 3 features, but PCA is expecting 5"),
-    "no estimator": (lambda: print, X, InvalidModelError, "is no estimator of scikit-learn"),
+    "no estimator": (lambda: print, X, InvalidModelError, "is not an estimator of scikit-learn"),
     "no rows": (lambda: PCA().fit(X), X[:0], InvalidDataError, "the sample has no rows"),
     "own class": (lambda: Own().fit(X, TARGET), X, UnsupportedError, "Own has no rule here"),
     "own function": (

@@ -101,7 +101,7 @@ class Fixed(nn.Module):
         ({"dynamic": {"x": {2: "batch"}}}, "'x' has 2 axes, and no axis 2"),
         ({"dynamic": {"x": {0: "batch"}}}, "inferred a static shape of 3 for dimension"),
         ({"input_names": ["a", "b"]}, "there are 1 inputs, but 2 names"),
-        ({"kwargs": {"z": torch.ones(2)}}, "the module is not called like this"),
+        ({"kwargs": {"z": torch.ones(2)}}, "the module cannot be called with these inputs"),
     ],
     ids=["no such input", "no such axis", "not open", "names", "not called so"],
 )
@@ -125,7 +125,7 @@ def test_programs_and_their_files(tmp_path: Path) -> None:
     with pytest.raises(OnwardError, match="an exported program has its inputs already"):
         onward.from_torch(program, x)
     (tmp_path / "text.pt2").write_text("no program")
-    with pytest.raises(OnwardError, match=r"it is no program that `torch\.export\.save` wrote"):
+    with pytest.raises(OnwardError, match=r"`torch\.export\.save` did not write this file"):
         onward.from_torch(tmp_path / "text.pt2")
 
 

@@ -205,5 +205,5 @@ def test_what_is_refused() -> None:
         net.b.assign_add(net.b)
         return x
 
-    with pytest.raises(UnsupportedError, match="no single number"):
+    with pytest.raises(UnsupportedError, match="not a single number"):
         from_tensorflow(several, [X, Y])

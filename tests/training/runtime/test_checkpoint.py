@@ -155,7 +155,7 @@ def test_what_is_no_checkpoint_of_this_training_changes_nothing(tmp_path: Path) 
     checkpoint.save(path, made)
     whole = path.read_bytes()
     other = Trainer(prepare(onnx_of(network("mlp"), PARTS["mlp"][0][0]), optimizer=SGD()), threads=1)
-    with pytest.raises(CheckpointError, match=r"another training: state '0\.bias\.exp_avg': the training has no such"):
+    with pytest.raises(CheckpointError, match=r"another training: state '0\.bias\.exp_avg': the training lacks it"):
         checkpoint.load(path, other)
     with pytest.raises(CheckpointError, match="another training: parameters"):
         checkpoint.load(path, trainer("cnn"))
@@ -163,10 +163,10 @@ def test_what_is_no_checkpoint_of_this_training_changes_nothing(tmp_path: Path) 
         made.fit(PARTS["mlp"], checkpoint=path, resume=True)
     for content in (whole[:-5], whole[:5], b"", b"x" * 100):
         path.write_bytes(content)
-        with pytest.raises(CheckpointError, match="no checkpoint that can be read"):
+        with pytest.raises(CheckpointError, match="this checkpoint cannot be read"):
             checkpoint.load(path, made)
     safetensors.numpy.save_file({"a": np.zeros(3)}, path)
-    with pytest.raises(CheckpointError, match="a safetensors file, but no checkpoint"):
+    with pytest.raises(CheckpointError, match="this safetensors file is not a checkpoint"):
         checkpoint.load(path, made)
     with pytest.raises(CheckpointError, match="cannot be written"):
         checkpoint.save(tmp_path / "nowhere" / "c", made)

@@ -118,7 +118,7 @@ REFUSED = {
     "no sample": (lambda: {"x": X[:0], "labels": Y[:0]}, {}, "the data hold no sample"),
     "rows": (lambda: {"x": X, "labels": Y[:7]}, {}, "different numbers of samples: x has 96, labels has 7"),
     "text": (lambda: ["a"], {}, "batch 1 is a str"),
-    "epochs": (lambda: DATA, {"epochs": 0}, "epochs is 0: it is at least 1"),
+    "epochs": (lambda: DATA, {"epochs": 0}, "epochs is 0: give at least 1"),
     "patience": (lambda: DATA, {"patience": 2}, "patience needs data to evaluate on"),
     "every": (lambda: DATA, {"every": 2}, "there is no checkpoint"),
 }

@@ -193,7 +193,7 @@ def test_without_pillow_the_error_says_what_to_install(tmp_path: Path, monkeypat
         ([], "empty"),
         ([3], "set 0 .* is int"),
         (3, "got int"),
-        ("nowhere.npz", "no such file"),
+        ("nowhere.npz", "does not exist"),
     ],
 )
 def test_wrong_inputs_are_one_clear_line(given: Any, message: str) -> None:
@@ -236,8 +236,8 @@ def test_wrong_files_are_one_clear_line(tmp_path: Path) -> None:
         ("g (float[N,3,4,4] x) => (y) { y = Relu(x) }", "bad.png", "cannot be read as an image"),
         (ONE, "bad.png", r"an image was found, but the input 'x' is float32 \[N, 3\]"),
         (TWO, "bad.png", "2 inputs"),
-        (ONE, "data.csv", "'.csv' are not known"),
-        (ONE, "empty", "nothing in it"),
+        (ONE, "data.csv", "'.csv' cannot be read"),
+        (ONE, "empty", "it holds no data"),
         (ONE, "extra", "input_1.pb: the model takes only 'x'"),
     ]:
         with pytest.raises(InvalidDataError, match=message) as caught:

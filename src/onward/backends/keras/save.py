@@ -30,7 +30,7 @@ def check_path(path: Path) -> None:
         raise OnwardError(f"{path}: the name of a Keras file ends with .keras")
     source = source_path(path)
     if source.exists() and MARK not in source.read_text(encoding="utf-8", errors="replace").partition("\n")[0]:
-        raise OnwardError(f"{source}: this file, which would be replaced, is not of Onward; give another --out")
+        raise OnwardError(f"{source}: Onward did not write this file, and does not replace it; give another --out")
 
 
 def write_keras(source: KerasSource, path: Path) -> Path:

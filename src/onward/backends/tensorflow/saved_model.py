@@ -39,10 +39,10 @@ def check_folder(folder: Path) -> None:
     if not folder.is_dir():
         return
     if any(folder.iterdir()) and not (folder / "saved_model.pb").is_file():
-        raise OnwardError(f"{folder} is a folder of something else; give another --out")
+        raise OnwardError(f"{folder} holds something other than a SavedModel; give another --out")
     added = folder / Path(REMARKS).parent
     if added.is_dir() and (others := {path.name for path in added.iterdir()} - {Path(REMARKS).name}):
-        raise OnwardError(f"{added}: {min(others)} is not of Onward: move it away, or give another --out")
+        raise OnwardError(f"{added}: {min(others)} was not written by Onward: move it away, or give another --out")
 
 
 def write_saved_model(source: Source, graph: ir.Graph, folder: Path) -> Path:
@@ -82,9 +82,7 @@ def traced(source: Source, graph: ir.Graph) -> tuple[Any, Any]:
         name = _unranked(graph)
         if name is None:
             raise
-        raise UnsupportedError(
-            f"not even the rank of {name!r} is known, without which TensorFlow cannot trace"
-        ) from error
+        raise UnsupportedError(f"TensorFlow needs the rank of {name!r}, which is not known") from error
     return net, function
 
 

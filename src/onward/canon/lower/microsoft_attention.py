@@ -23,7 +23,7 @@ def length(x: ir.Value, axis: int, op: Rewriter) -> ir.Value:
 
 def refuse(node: ir.Node, what: str, *present: object) -> None:
     if any(present):
-        raise UnsupportedError(f"{describe(node)}: {what}")
+        raise UnsupportedError(f"{describe(node)}: Onward does not support {what}")
 
 
 def _is_given(node: ir.Node, index: int) -> bool:

@@ -34,9 +34,9 @@ def dynamic_quantize_lstm(node: ir.Node, op: Rewriter) -> None:
 def _only_defaults(node: ir.Node, directions: int) -> None:
     activations = [name.lower() for name in take(node, "activations", [])]
     if activations not in ([], ["sigmoid", "tanh", "tanh"] * directions):
-        raise UnsupportedError(f"{describe(node)}: activations other than Sigmoid and Tanh")
+        raise UnsupportedError(f"{describe(node)}: activations other than Sigmoid and Tanh are not supported")
     if take(node, "clip", 0.0) or take(node, "input_forget", 0) or input_of(node, 7) is not None:
-        raise UnsupportedError(f"{describe(node)}: clipping, coupled gates or peepholes")
+        raise UnsupportedError(f"{describe(node)}: clipping, coupled gates and peepholes are not supported")
 
 
 def _part(x: ir.Value, number: int, op: Rewriter) -> ir.Value:

@@ -159,7 +159,7 @@ def gather_block_quantized(node: ir.Node, op: Rewriter) -> None:
     sizes = None if data.shape is None else data.shape.numpy() if data.shape.is_static() else None
     known = rank(data)
     if known is None or data.dtype is None or data.dtype.is_floating_point():
-        raise UnsupportedError(f"{describe(node)}: a table of unknown rank or of floating-point numbers")
+        raise UnsupportedError(f"{describe(node)}: its table is of unknown rank, or of floating-point numbers")
     axis, cut = take(node, "gather_axis", 0) % known, take(node, "quantize_axis", 1) % known
     if data.dtype == ir.DataType.UINT8:
         if bits < 8:

@@ -48,7 +48,7 @@ def per_feature(values: Sequence[Any], x: ir.Value, dtype: Any, op: Rewriter) ->
     if len(values) == 1:
         return op.constant(np.array(values[0], dtype))
     if (rank(x) or 0) > 2:
-        raise UnsupportedError(f"{describe(op.node)}: features of an input of more than two dimensions")
+        raise UnsupportedError(f"{describe(op.node)}: its input has more than two dimensions")
     return op.constant(np.array(values, dtype))
 
 

@@ -56,7 +56,7 @@ def linear_classifier(node: ir.Node, op: Rewriter) -> None:
     intercepts = np.asarray(take(node, "intercepts", []), np.float32)
     targets = len(intercepts)
     if targets == 0 or (targets > 1 and targets > len(names)):
-        raise InvalidModelError(f"{describe(node)}: {targets} intercepts for {len(names)} classes")
+        raise InvalidModelError(f"{describe(node)}: it has {targets} intercepts for {len(names)} classes")
     coefficients = np.asarray(require(node, "coefficients"), np.float32).reshape(targets, -1)
     x = as_float(as_rows(needed(node, 0), op), op)
     scores = op("Gemm", x, weight(coefficients, ".weight", op), weight(intercepts, ".bias", op), transB=1)
@@ -78,7 +78,7 @@ def svm_classifier(node: ir.Node, op: Rewriter) -> None:
     prob_a, prob_b = (np.asarray(take(node, name, []), np.float32) for name in ("prob_a", "prob_b"))
     counts = [int(n) for n in take(node, "vectors_per_class", [])]
     if len(names) < 2:
-        raise UnsupportedError(f"{describe(node)}: a classifier of {len(names)} classes")
+        raise UnsupportedError(f"{describe(node)}: a classifier of {len(names)} classes is not supported")
     x = as_float(as_rows(needed(node, 0), op), op)
     if sum(counts) == 0:
         _linear(x, coefficients.reshape(len(names), -1), rho, len(prob_a) > 0, names, transform, op)

@@ -161,7 +161,7 @@ def _apply(entry: Entry, node: ir.Node, since: int, op: Rewriter) -> None:
         raise
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
-        raise ConversionError(f"{describe(node)}: no upgrade to version {since}: {problem}") from error
+        raise ConversionError(f"{describe(node)}: it cannot be upgraded to version {since}: {problem}") from error
 
 
 def _next_entry(domain: str, op_type: str, version: int, target: int) -> tuple[int, Entry] | None:

@@ -16,7 +16,7 @@ def flattened_softmax(node: ir.Node, op: Rewriter) -> None:
     if known is not None:
         first = axis + len(known) if axis < 0 else axis
         if not 0 <= first < len(known):
-            raise InvalidModelError(f"{describe(node)}: axis {axis} of an input of rank {len(known)}")
+            raise InvalidModelError(f"{describe(node)}: axis {axis} is outside an input of rank {len(known)}")
         wide = [d for d in range(first, len(known)) if known[d] != 1]
         if len(wide) <= 1:
             put(node, axis=wide[0] if wide else len(known) - 1)

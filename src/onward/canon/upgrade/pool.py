@@ -12,7 +12,7 @@ def whole_power(node: ir.Node, op: Rewriter) -> None:
     """`p` was any number, now it is a whole one; the size of the kernel became required."""
     power = take(node, "p", 2.0)
     if power != int(power):
-        raise UnsupportedError(f"{describe(node)}: p is {power}, later versions take whole numbers only")
+        raise UnsupportedError(f"{describe(node)}: p is {power}, but later versions take whole numbers only")
     put(node, p=int(power))
     if node.op_type == "LpPool" and "kernel_shape" not in node.attributes:
         raise InvalidModelError(f"{describe(node)}: attribute 'kernel_shape' is missing")

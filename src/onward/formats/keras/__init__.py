@@ -46,7 +46,7 @@ def open_model(model: Any, declared: Sequence[Declared]) -> Opened:
     import keras
 
     if not getattr(model, "inputs", None):
-        raise UnsupportedError("the model does not say what its inputs are")
+        raise UnsupportedError("the model does not say what its inputs are: call it once first")
     inputs = [tensor.name for tensor in model.inputs]
 
     def run(given: Inputs) -> Outputs:

@@ -38,7 +38,7 @@ def dangers(path: Path, reader: str = "keras") -> Iterator[str]:
                     yield from dangers_of_part(part)
         yield from _dangers_of_weights(path)
     except DAMAGED as error:
-        raise InvalidModelError(f"{path}: it is damaged, or no model of Keras: {_reason(error)}") from error
+        raise InvalidModelError(f"{path}: it is damaged, or is not a model of Keras: {_reason(error)}") from error
 
 
 def configs(path: Path) -> list[Any]:

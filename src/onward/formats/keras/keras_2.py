@@ -31,7 +31,7 @@ def opened(path: Path, called: str, error: Exception) -> Any:
     reason = str(error).strip().splitlines() or [type(error).__name__]
     if importlib.util.find_spec(PACKAGE) is None:
         raise UnsupportedError(
-            f"{path}: Keras {version(path)} wrote it, and Keras 3 does not open it: what does is brought by"
+            f"{path}: Keras {version(path)} wrote it, and Keras 3 does not open it: install Keras 2 by"
             f" `pip install --no-deps {PACKAGE}` ({reason[0][:LONGEST]})"
         ) from error
     reader = importlib.import_module(PACKAGE)

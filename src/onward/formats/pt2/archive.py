@@ -137,7 +137,7 @@ def _unpickled(content: bytes) -> dict[str, torch.Tensor]:
             raise InvalidModelError("weights in it are compressed, which PyTorch does not write")
     found = torch.load(io.BytesIO(content), weights_only=True)
     if not isinstance(found, dict):
-        raise InvalidModelError("its weights are no dictionary")
+        raise InvalidModelError("its weights are not a dictionary")
     return found
 
 

@@ -25,7 +25,7 @@ def begun(source: Any, features: int, dtype: npt.DTypeLike, opset: int) -> tuple
     """A graph that takes rows of features, called as the file is that it comes from."""
     checked_opset(opset)
     if np.dtype(dtype) not in DTYPES:
-        raise OnwardError(f"rows of {np.dtype(dtype)}: trees take float32 or float64")
+        raise OnwardError(f"trees take rows of float32 or float64, not {np.dtype(dtype)}")
     name = pathlib.Path(source).stem if isinstance(source, str | os.PathLike) else "model"
     x = ir.Value(name="x", type=ir.TensorType(DTYPES[np.dtype(dtype)]), shape=ir.Shape(["batch", features]))
     imports = {"": opset, ML: ML_OPSET}
@@ -49,7 +49,9 @@ def labelled(op: Builder, index: Tensor, classes: npt.NDArray[Any]) -> Tensor:
     """The class of each index, in the dtype of `classes`."""
     if classes.dtype.kind in "OU":
         if not all(isinstance(name, str) for name in classes.tolist()):
-            raise UnsupportedError(f"the classes {classes.tolist()[:3]}: ONNX has labels that are numbers or strings")
+            raise UnsupportedError(
+                f"the classes {classes.tolist()[:3]} cannot be labels in ONNX, which are numbers or strings"
+            )
         names = [str(name) for name in classes]
         keys = list(range(len(names)))
         return op.many("LabelEncoder", 1, index, domain=ML, keys_int64s=keys, values_strings=names)[0]

@@ -76,7 +76,9 @@ def _written(model: Any, booster: Any, estimator: Any, raw: bool, dtype: npt.DTy
     if forest.is_average:
         total = total / (len(forest.trees) // forest.targets)
     if forest.objective not in LINKS:
-        raise UnsupportedError(f"the objective {forest.objective}: how it makes predictions of scores is not known")
+        raise UnsupportedError(
+            f"the objective {forest.objective} is not supported: how it turns scores into predictions is not known"
+        )
     prediction = flat(op, LINKS[forest.objective](op, total, forest.options))
     if not _is_classifier(estimator) or not forest.objective:
         return finished(op, prediction=prediction)

@@ -121,7 +121,9 @@ def _best(estimator: Any) -> int | None:
 def _link(learner: Mapping[str, Any]) -> Link:
     objective = learner["objective"]["name"]
     if objective not in LINKS:
-        raise UnsupportedError(f"the objective {objective}: how it makes predictions of margins is not known")
+        raise UnsupportedError(
+            f"the objective {objective} is not supported: how it turns margins into predictions is not known"
+        )
     return LINKS[objective]
 
 

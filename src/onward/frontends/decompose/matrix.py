@@ -54,9 +54,9 @@ def side(op: Builder, x: Tensor, axis: int = -1, most: int = MOST_STEPS) -> int:
     """The size of matrices, which must be known: it is the number of steps."""
     size = x.dims[axis] if x.dims is not None else None
     if not isinstance(size, int):
-        raise UnsupportedError("the size of the matrices is not known, and it is the number of steps")
+        raise UnsupportedError("the size of the matrices has to be known, as it is the number of steps")
     if size > most:
-        raise UnsupportedError(f"matrices of {size}, over {most}, would be as many steps")
+        raise UnsupportedError(f"matrices of size {size} are too large: at most {most} is supported")
     return size
 
 
@@ -110,7 +110,7 @@ def eliminated(op: Builder, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tenso
         a = op.Where(at_own, row_a, a - factor * row_a)
         b = op.Where(at_own, row_b, b - factor * row_b)
     if log is None or sign is None:
-        raise UnsupportedError("a matrix of no rows")
+        raise UnsupportedError("a matrix without rows is not supported")
     return b, log, sign
 
 

@@ -53,7 +53,7 @@ def opened(model: Any, trust: bool, compiled: bool = False) -> Any:
 
 def _read(path: pathlib.Path, compiled: bool) -> Any:
     if not path.is_file():
-        raise OnwardError(f"{path}: there is no such file")
+        raise OnwardError(f"{path}: this file does not exist; check the path")
     if not recognise(path):
         raise InvalidModelError(f"{path}: it is neither a .keras archive nor an HDF5 file")
     if not is_archive(path) and not has_model(path):

@@ -35,6 +35,7 @@ def _joining(original: Any) -> Any:
             if inputs.shape[1] is None:
                 raise UnsupportedError(
                     f"TimeDistributed {self.name!r}: {type(self.layer).__name__} over an open number of steps"
+                    " is not supported"
                 )
             return original(self, inputs, training=training, mask=mask)
         steps = ops.shape(inputs)

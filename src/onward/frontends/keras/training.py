@@ -118,7 +118,7 @@ def check(model: Any) -> None:
     import keras
 
     if not isinstance(model, keras.Model):
-        raise OnwardError(f"{type(model).__name__} is no Keras model")
+        raise OnwardError(f"{type(model).__name__} is not a Keras model")
     if not getattr(model, "compiled", False):
         raise OnwardError(
             "the model is not compiled: call model.compile(optimizer, loss) first, or convert it and give the loss and "
@@ -134,7 +134,7 @@ def check(model: Any) -> None:
             raise UnsupportedError(f"{layer.name}: mixed precision ({policy.name}) is not trained")
     for variable in model.trainable_variables:
         if variable.constraint is not None:
-            raise UnsupportedError(f"{variable.path}: constraints on weights are not known")
+            raise UnsupportedError(f"{variable.path}: constraints on weights are not supported")
 
 
 def _targets(model: Any, function: Any, names: Sequence[str] | None, labels: Sequence[Any] | None) -> list[Any]:
@@ -152,7 +152,9 @@ def _targets(model: Any, function: Any, names: Sequence[str] | None, labels: Seq
     for index, (output, name, label) in enumerate(zip(outputs, own, called, strict=True)):
         loss = loss_of(model.loss, index, name)
         if isinstance(loss, str) and loss in GUESSED:
-            raise OnwardError(f"which labels the loss {loss!r} takes is not known: give `labels=`, a tf.TensorSpec")
+            raise OnwardError(
+                f"Onward cannot tell which labels the loss {loss!r} takes: give `labels=`, a tf.TensorSpec"
+            )
         how = keras.losses.get(loss) if loss is not None else None
         kind = getattr(how, "__name__", type(how).__name__)
         if kind in SPARSE:

@@ -60,7 +60,7 @@ def converted(estimator: Any, sample: Any, methods: Sequence[str] | None, opset:
     except InvalidDataError as error:
         if sample is not None:
             raise
-        raise InvalidDataError(f"{error} (random numbers, as no sample is given: give one)") from error
+        raise InvalidDataError(f"{error} (it was tried on random numbers, as no sample is given: give one)") from error
     model = _written(estimator, inputs, is_frame(given), expected, opset, name)
     return Converted(model, estimator, given, wanted, expected)
 
@@ -71,7 +71,7 @@ def check_fitted(estimator: Any) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     if not isinstance(estimator, BaseEstimator):
-        raise InvalidModelError(f"{type(estimator).__name__} is no estimator of scikit-learn")
+        raise InvalidModelError(f"{type(estimator).__name__} is not an estimator of scikit-learn")
     try:
         check_is_fitted(estimator)
     except NotFittedError as error:

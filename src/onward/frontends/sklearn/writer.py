@@ -119,7 +119,7 @@ class Writer(Builder):
             return len(x.columns)
         size = x.dims[1] if x.dims is not None and len(x.dims) == 2 else None
         if not isinstance(size, int):
-            raise UnsupportedError(f"{self.scope.rstrip('/')}: how many columns it is given is not known")
+            raise UnsupportedError(f"{self.scope.rstrip('/')}: the number of columns of its input is not known")
         return size
 
     def hstack(self, parts: Sequence[Tensor]) -> Tensor:
@@ -160,7 +160,7 @@ class Writer(Builder):
         if array.dtype.kind in "US":
             return self.strings(array)
         if array.dtype.kind not in "biuf":
-            raise UnsupportedError(f"{self.scope.rstrip('/')}: labels of type {array.dtype} are no type of ONNX")
+            raise UnsupportedError(f"{self.scope.rstrip('/')}: ONNX has no labels of type {array.dtype}")
         return self.constant(array)
 
     def linear(self, x: Tensor, coefficients: Any, intercept: Any) -> Tensor:

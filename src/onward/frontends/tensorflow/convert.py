@@ -100,12 +100,14 @@ def written(
         listed = "; ".join(f"{op} ({', '.join(where[:3])}{' …' if len(where) > 3 else ''})" for op, where in missing)
         changes = any(op.startswith(ASSIGNMENTS) for op, _ in missing)
         hint = "; a function that changes variables is for onward.training.from_tensorflow" if changes else ""
-        raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}{hint}")
+        raise UnsupportedError(
+            f"there is no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}{hint}"
+        )
     given = [*graph.inputs, *map(graph.get_tensor_by_name, inside)]
     results = translator.run(graph, [*arguments, *inside.values()], graph.outputs, given)
     for label, result in zip(outputs or output_names(function), results, strict=True):
         if not isinstance(result, Tensor):
-            raise UnsupportedError(f"output {label!r} is no tensor that ONNX has: {type(result).__name__}")
+            raise UnsupportedError(f"output {label!r} is a {type(result).__name__}, which ONNX does not have")
         if result.value.name != label:
             result = translator.op.Identity(result)
             result.value.name = translator.op.names.value(label)

@@ -283,7 +283,7 @@ class Translator:
     def _custom(self, operation: Any, inputs: Sequence[Value]) -> Sequence[Value]:
         """A node of TensorFlow's own domain, for the user's runtime to know."""
         if not self.custom_ops:
-            raise UnsupportedError(f"no rule for the op {operation.type} ({operation.name!r})")
+            raise UnsupportedError(f"there is no rule for the op {operation.type} ({operation.name!r})")
         if not all(isinstance(value, Tensor) for value in inputs):
             raise UnsupportedError(f"{operation.type} {operation.name!r}: a custom op takes tensors only")
         plain = attributes(operation.node_def, operation.node_def.attr)

@@ -49,7 +49,7 @@ def converted(source: str | os.PathLike[str] | bytes, opset: int | None) -> tupl
     results = GraphWalk(lite, 0, translator, resources).run(arguments)
     for index, result in zip(graph.outputs, results, strict=True):
         if not isinstance(result, Tensor):
-            raise UnsupportedError(f"output {names.outputs[int(index)]!r} is no tensor that ONNX has")
+            raise UnsupportedError(f"output {names.outputs[int(index)]!r} is of a kind that ONNX does not have")
         named = translator.op.Identity(result)
         named.value.name = translator.op.names.value(names.outputs[int(index)])
         translator.model.graph.outputs.append(named.value)
@@ -123,4 +123,4 @@ def _check(lite: Lite) -> None:
                 missing.setdefault(op_type, []).append(where)
     if missing:
         listed = "; ".join(f"{op} ({', '.join(where[:3])})" for op, where in sorted(missing.items()))
-        raise UnsupportedError(f"no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")
+        raise UnsupportedError(f"there is no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")

@@ -36,7 +36,7 @@ def activated(op: Writer, x: Tensor, function: int) -> Tensor:
     if function == 2:
         return op.Clip(x, op.like(-1, x), op.like(1, x))
     if function >= len(ACTIVATIONS):
-        raise UnsupportedError(f"a fused activation of number {function}")
+        raise UnsupportedError(f"a fused activation of number {function} is not supported")
     return like(op, ACTIVATIONS[function], x)  # type: ignore[no-any-return]
 
 

@@ -149,7 +149,7 @@ def read(source: str | os.PathLike[str] | bytes) -> Lite:
     except OSError as error:
         raise InvalidModelError(f"{label}: {error.strerror}") from error
     if data[4:8] != MARK:
-        raise InvalidModelError(f"{label}: it is no TensorFlow Lite model")
+        raise InvalidModelError(f"{label}: this is not a TensorFlow Lite model")
     try:
         if not _has_graphs(data):
             raise InvalidModelError(f"{label}: there is no graph in this TensorFlow Lite model")

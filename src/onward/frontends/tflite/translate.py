@@ -94,7 +94,7 @@ class GraphWalk:
         outputs = [self.graph.tensors[i] for i in operator.outputs]
         name = name_of(outputs[0]) if outputs else op_type
         if rule is None:
-            raise UnsupportedError(f"no rule for the op {op_type} ({name!r})")
+            raise UnsupportedError(f"there is no rule for the op {op_type} ({name!r})")
         options = operator.builtinOptions if operator.builtinOptions is not None else operator.builtinOptions2
         call = Call(
             op_type,

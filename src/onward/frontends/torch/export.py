@@ -47,9 +47,9 @@ def opened(
         return source
     path = Path(source)
     if not path.exists():
-        raise OnwardError(f"{path}: there is no such file")
+        raise OnwardError(f"{path}: this file does not exist; check the path")
     if not recognise(path):
-        raise OnwardError(f"{path}: it is no program that `torch.export.save` wrote")
+        raise OnwardError(f"{path}: `torch.export.save` did not write this file; give one that it wrote")
     with trusting(trust):
         return read_program(path)
 
@@ -138,7 +138,7 @@ def explained() -> Iterator[None]:
                     f"there is no translation of {name} to ONNX; `translations` takes one of your own"
                 ) from error
             if type(cause).__name__ == UNTRACED:
-                raise UnsupportedError(f"PyTorch cannot trace {cause}, so there is no way to ONNX") from error
+                raise UnsupportedError(f"PyTorch cannot trace {cause}, so it cannot be converted") from error
         lines = f"{type(causes[-1]).__name__}: {causes[-1]}".strip().splitlines()
         reason = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
         raise OnwardError(f"PyTorch does not export the module: {reason}") from error

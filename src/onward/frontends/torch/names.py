@@ -35,7 +35,7 @@ def called(
     try:
         bound = inspect.signature(module.forward).bind(*args, **kwargs)
     except TypeError as error:
-        raise OnwardError(f"the module is not called like this: {error}") from error
+        raise OnwardError(f"the module cannot be called with these inputs: {error}") from error
     import torch
     from torch.utils import _pytree as pytree
 

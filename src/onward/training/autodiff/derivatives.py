@@ -29,7 +29,7 @@ def gradient(model: Any, of: str, wrt: Iterable[str], *, names: str = "{}.grad",
         if found is None and zero:
             found = op.zeros_like(op.tensor(x))
         if found is None:
-            raise OnwardError(f"{of} does not depend on {x.name} by a way that has a derivative")
+            raise OnwardError(f"{of} does not depend on {x.name} through ops that have a derivative")
         result = op.Identity(found)
         result.value.name = op.names.value(names.format(x.name))
         graph.graph.outputs.append(result.value)

@@ -166,7 +166,7 @@ class Context:
 
     def refuse(self, why: str) -> MissingGradient:
         """The error for a form of the op that the rule does not cover."""
-        return MissingGradient(f"{origin(self.node)}: no gradient rule: {why}")
+        return MissingGradient(f"{origin(self.node)}: no gradient rule applies: {why}")
 
 
 def on_the_way(graph: ir.Graph, ends: Iterable[ir.Value], wrt: Values) -> list[ir.Node]:

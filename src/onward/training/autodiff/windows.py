@@ -96,7 +96,7 @@ def moved(x: Tensor, begin: Ints, sizes: Ints, rank: int) -> Tensor:
     if begin.is_(0) and end.is_(0):
         return x
     if x.rank is None:
-        raise UnsupportedError("windows over a tensor whose rank is not known")
+        raise UnsupportedError("windows over a tensor whose rank is not known are not supported")
     others = [0] * (x.rank - rank)
     if begin.known is not None and end.known is not None:
         return op.Pad(x, op.ints([*others, *begin.known, *others, *end.known]))

@@ -47,14 +47,16 @@ def taken(optimizer: Any, variables: Sequence[Any]) -> Taken:
     """The optimizer for some variables, with its state if it has made steps."""
     kind = type(optimizer).__name__
     if kind in UNKNOWN:
-        raise UnsupportedError(f"the optimizer {kind} is not known: it does not go variable by variable")
+        raise UnsupportedError(f"the optimizer {kind} is not supported: it does not update variables one by one")
     config = optimizer.get_config()
     accumulate = config.get("gradient_accumulation_steps") or 1
     scheduled, average = not isinstance(config["learning_rate"], int | float), bool(config.get("use_ema"))
     if accumulate > 1 and (scheduled or average):
-        raise UnsupportedError(f"{kind} with accumulated gradients and {'use_ema' if average else 'a schedule'}")
+        raise UnsupportedError(
+            f"{kind} with accumulated gradients and {'use_ema' if average else 'a schedule'} is not supported"
+        )
     if average and config.get("ema_overwrite_frequency"):
-        raise UnsupportedError(f"{kind} with ema_overwrite_frequency, by which weights change every so many steps")
+        raise UnsupportedError(f"{kind} with ema_overwrite_frequency is not supported: set it to None")
     decay = float(config.get("weight_decay") or 0.0)
     made: Optimizer
     if kind == "SGD" and not (config["momentum"] or scheduled or average or config.get("clipnorm")):
@@ -97,7 +99,9 @@ def _built(optimizer: Any, variables: Sequence[Any]) -> list[dict[str, Any]]:
     known |= {id(optimizer._iterations), id(optimizer._learning_rate)}
     for number, variable in enumerate(v for v in optimizer.variables if id(v) not in known):
         if tuple(variable.shape) != ():
-            raise UnsupportedError(f"{type(optimizer).__name__} keeps {variable.name!r} of shape {variable.shape}")
+            raise UnsupportedError(
+                f"{type(optimizer).__name__} keeps {variable.name!r} of shape {variable.shape}, which is not supported"
+            )
         for states in found:
             states[f"shared{number}"] = variable
     return found

@@ -38,7 +38,7 @@ def from_tensorflow(
     made = trained(function, storage, names)
     if not made.assigned:
         raise OnwardError(
-            "the function changes no variable: it is no step of training; onward.from_tensorflow converts it"
+            "the function changes no variable: it is not a step of training; onward.from_tensorflow converts it"
         )
     if inference is None:
         original = trained(function, storage, names)
@@ -51,7 +51,7 @@ def from_tensorflow(
     outputs = {value.name: value for value in graph.graph.outputs}
     value = outputs[loss]
     if value.dtype != ir.DataType.FLOAT or value.shape is None or value.shape.rank() != 0:
-        raise UnsupportedError(f"the loss is the output {loss!r}, but that is no single number of float32")
+        raise UnsupportedError(f"the loss is the output {loss!r}, but that is not a single number of float32")
     value.name = LOSS
     graph.graph.outputs[:] = [value, *(outputs[f"{name}.next"] for name in made.assigned)]
     buffers = {}

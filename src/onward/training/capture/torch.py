@@ -91,11 +91,12 @@ def _mode(module: torch.nn.Module) -> bool:
     parts = [part for part in module.modules() if isinstance(part, _BatchNorm | _DropoutNd)]
     for part in parts:
         if isinstance(part, _BatchNorm) and (part.momentum is None or not part.track_running_stats) and part.training:
-            raise UnsupportedError(f"{part}: without running statistics, or with plain means of them, is not trained")
+            raise UnsupportedError(f"{part} cannot be trained: set track_running_stats=True and a momentum")
     modes = {part.training for part in parts}
     if len(modes) > 1:
         raise UnsupportedError(
-            "some batch normalisation or dropout of the module is in the mode of eval(), some is not"
+            "some batch normalisation or dropout of the module is in the mode of eval(), some is not:"
+            " put all of it in one mode"
         )
     return modes.pop() if modes else module.training
 
@@ -205,9 +206,11 @@ def _optimizer(
                 raise UnsupportedError(f"{type(optimizer).__name__} with {option} has no counterpart")
         for option in known:
             if option not in ("lr", "weight_decay") and group[option] != first[option]:
-                raise UnsupportedError(f"groups of parameters with another {option} are not known")
+                raise UnsupportedError(f"groups of parameters cannot have another {option}: give all of them the same")
         if not rate and group["lr"]:
-            raise UnsupportedError("the learning rate of the first group of parameters is 0, of another it is not")
+            raise UnsupportedError(
+                "the learning rate of the first group of parameters is 0, of another it is not: put another group first"
+            )
         found = {parameter: names[parameter] for parameter in group["params"] if parameter in names}
         own |= found
         if found and group is not first:

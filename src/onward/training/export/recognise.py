@@ -80,7 +80,7 @@ def recognise(loss: ir.Value, outputs: Mapping[str, ir.Value]) -> list[Term]:
         if part is not None and weight is not None and weight.size == 1:
             return [replace(term, weight=term.weight * _short(weight)) for term in recognise(part, outputs)]
     where = "" if node is None else f" (it ends in {node.op_type} {node.name!r})"
-    raise UnsupportedError(f"the loss is none that Onward can say in PyTorch's words{where}")
+    raise UnsupportedError(f"Onward cannot write this loss in PyTorch{where}")
 
 
 def _known(loss: ir.Value, output: ir.Value) -> Loss | None:

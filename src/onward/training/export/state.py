@@ -59,17 +59,17 @@ def package(model: Model, parameters: Mapping[str, Array]) -> tuple[Source, list
         if name not in parameters or name in places:
             other = places[name].name if name in places else ""
             raise UnsupportedError(
-                f"the weight {name!r} is two in PyTorch, {other} and {path}, which would be trained apart"
+                f"PyTorch has two weights for {name!r}, {other} and {path}, which would be trained apart"
                 if other
-                else f"the PyTorch weight {path} is none of the trained ones, but has the name of one"
+                else f"the PyTorch weight {path} has the name of a trained weight, but is not trained"
             )
         data = tensor.read()
         order = data.reshape(-1).view(_BITS[data.dtype.itemsize]).astype(np.int64)
         if not np.array_equal(np.sort(order), np.arange(parameters[name].size)):
-            raise UnsupportedError(f"the PyTorch weight {path} does not have the elements of {name!r}, but others")
+            raise UnsupportedError(f"the PyTorch weight {path} has other elements than {name!r}")
         places[name] = Place(path, name, tuple(tensor.shape), order)
     if lost := [name for name in parameters if name not in places]:
-        raise UnsupportedError(f"the weight {lost[0]!r} is trained, but is none in PyTorch")
+        raise UnsupportedError(f"the PyTorch module does not have the trained weight {lost[0]!r}")
     return source, list(places.values())
 
 

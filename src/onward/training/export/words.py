@@ -154,4 +154,4 @@ def factor(schedule: Schedule, step: str = "step") -> str:
         case Warmup():
             later = factor(schedule.then, f"{step} - {schedule.steps - 1}")
             return f"{step} / {schedule.steps} if {step} < {schedule.steps} else {later}"
-    raise UnsupportedError("a schedule that is a function of the user's cannot be written as source")
+    raise UnsupportedError("a schedule that is your own function cannot be written as source: use one of Onward")

@@ -74,7 +74,9 @@ def from_others(model: Model, index: int) -> tuple[Trainable, dict[str, str]]:
 def _found(info: onnx.TrainingInfoProto, weights: set[str], held: Held) -> _Found:
     nodes = [node for node in info.algorithm.node if node.op_type == "Gradient" and node.domain == TRAINING]
     if not nodes:
-        raise UnsupportedError("the training info has no Gradient node: which of its values are gradients is not known")
+        raise UnsupportedError(
+            "the training info has no Gradient node, so Onward cannot tell which values are gradients"
+        )
     losses: set[str] = set()
     gradients: dict[str, str] = {}
     bound = {entry.key: entry.value for entry in info.update_binding}
@@ -193,7 +195,7 @@ def _stored(
     rest = [value for name, value in values.items() if name not in starts.values()]
     if len(rest) > 1:
         names = ", ".join(str(value.name) for value in rest)
-        raise UnsupportedError(f"which of the inputs {names} is the learning rate is not known")
+        raise UnsupportedError(f"Onward cannot tell which of the inputs {names} is the learning rate")
     for value in rest:
         _feed(update, value, LEARNING_RATE, ir.DataType.FLOAT, 0)
     for name, new in counts.items():
@@ -219,7 +221,7 @@ def _owned(
             seen.add(value)
         owner = owners.pop() if len(owners) == 1 else None
         if owner is None or found.arrays[state].shape != parameters[owner].shape:
-            raise UnsupportedError(f"which parameter the state {state!r} belongs to is not known")
+            raise UnsupportedError(f"Onward cannot tell which parameter the state {state!r} belongs to")
         owned[owner].append(state)
     if len({len(names) for names in owned.values()}) > 1:
         raise UnsupportedError("parameters have different numbers of states")

@@ -47,7 +47,7 @@ class Adapter:
 def lora(rank: int = 8, patterns: str | tuple[str, ...] = "*", alpha: float | None = None, seed: int = 0) -> LoRA:
     """Train low-rank adapters instead of the matrices whose names fit the patterns."""
     if rank < 1:
-        raise OnwardError(f"the rank of adapters is {rank}: it is at least 1")
+        raise OnwardError(f"the rank of adapters is {rank}: give at least 1")
     return LoRA(rank, (patterns,) if isinstance(patterns, str) else tuple(patterns), alpha, seed)
 
 

@@ -36,7 +36,9 @@ class Stored:
     by_element: bool = False
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
-        raise OnwardError("this optimizer is known as a graph of a file only, for the parameters of that file")
+        raise OnwardError(
+            "this optimizer was read from a file as a graph, and updates only the parameters of that file"
+        )
 
 
 @dataclass
@@ -134,7 +136,9 @@ def read_optimizer(given: Mapping[str, Any]) -> Optimizer:
         known = {f.name for f in fields(KINDS[name])}
         made = KINDS[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k in known})
     else:
-        raise InvalidModelError(f"the file is trained by {name!r}, an optimizer that this version does not know")
+        raise InvalidModelError(
+            f"the file is trained by {name!r}, an optimizer that this version does not know: upgrade Onward"
+        )
     return made
 
 
@@ -197,7 +201,7 @@ def write_schedule(schedule: Schedule | None) -> dict[str, Any] | None:
         return None
     name = next((name for name, kind in SCHEDULES.items() if type(schedule) is kind), None)
     if name is None:
-        raise OnwardError("a schedule that is a function of the user's cannot be saved; those of Onward can")
+        raise OnwardError("a schedule that is your own function cannot be saved: use one of Onward")
     own: Any = schedule
     options = {f.name: getattr(own, f.name) for f in fields(own)}
     if isinstance(schedule, Warmup):

@@ -92,10 +92,10 @@ def schedule_named(name: str, **options: Any) -> Schedule:
     first = options.pop("warmup", 0)
     made: Schedule = by_name("schedule", SCHEDULES, name, options)
     if first and not isinstance(first, int):
-        raise OnwardError(f"the schedule {name}: warmup is {first!r}, which is no whole number")
+        raise OnwardError(f"the schedule {name}: warmup is {first!r}, but has to be a whole number")
     return Warmup(first, made) if first else made
 
 
 def _at_least_one(schedule: Any, steps: int) -> None:
     if steps < 1:
-        raise OnwardError(f"{schedule}: the number of steps is at least 1")
+        raise OnwardError(f"{schedule}: the number of steps has to be at least 1")

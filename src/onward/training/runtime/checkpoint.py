@@ -89,9 +89,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             about = json.loads((file.metadata() or {}).get("onward", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, ValueError) as error:
-        raise CheckpointError(f"{path}: no checkpoint that can be read: {error}") from error
+        raise CheckpointError(f"{path}: this checkpoint cannot be read: {error}") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: a safetensors file, but no checkpoint of a training run")
+        raise CheckpointError(f"{path}: this safetensors file is not a checkpoint of a training run")
     return about, tensors
 
 
@@ -112,13 +112,13 @@ def write(file: Any, tensors: Mapping[str, Array], metadata: Mapping[str, str]) 
 
 def _check(path: Path, part: str, found: Mapping[str, Array], wanted: Mapping[str, Array]) -> None:
     if odd := sorted(found.keys() ^ wanted.keys()):
-        lacks = "the checkpoint lacks it" if odd[0] in wanted else "the training has no such tensor"
-        raise CheckpointError(f"{path}: it is of another training: {part} {odd[0]!r}: {lacks}")
+        lacks = "the checkpoint lacks it" if odd[0] in wanted else "the training lacks it"
+        raise CheckpointError(f"{path}: it belongs to another training: {part} {odd[0]!r}: {lacks}")
     for name, array in wanted.items():
         if (found[name].shape, found[name].dtype) != (array.shape, array.dtype):
             raise CheckpointError(
-                f"{path}: it is of another training: {part} {name!r} is {found[name].dtype}{list(found[name].shape)} "
-                f"there, {array.dtype}{list(array.shape)} here"
+                f"{path}: it belongs to another training: {part} {name!r} is"
+                f" {found[name].dtype}{list(found[name].shape)} there, {array.dtype}{list(array.shape)} here"
             )
 
 

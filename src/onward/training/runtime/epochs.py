@@ -178,7 +178,7 @@ def _check(
 ) -> None:
     for name, number in (("epochs", epochs), ("batch", batch), ("patience", patience), ("every", every)):
         if number is not None and number < 1:
-            raise OnwardError(f"{name} is {number}: it is at least 1")
+            raise OnwardError(f"{name} is {number}: give at least 1")
     if patience is not None and val is None:
         raise OnwardError("patience needs data to evaluate on: give val")
     if checkpoint is None and (every or resume):

@@ -39,7 +39,7 @@ def evaluation(trainable: Trainable) -> ir.Model:
     common.RemoveUnusedNodesPass()(model)
     if drawn := next((node for node in all_nodes(model.graph) if node.op_type in RANDOM), None):
         raise UnsupportedError(
-            f"the loss without what is drawn in training is not known: {drawn.op_type} {drawn.name!r} has one mode "
-            "only; evaluate the model that is saved"
+            f"the loss cannot be computed without the random numbers of training: {drawn.op_type} {drawn.name!r} has"
+            " one mode only; evaluate the saved model"
         )
     return model

@@ -169,7 +169,7 @@ def _cast(name: str, given: Any, kind: str) -> Array:
     try:
         array = np.asarray(given)
     except ValueError as error:
-        raise InvalidDataError(f"{name!r} is no array: {error}") from error
+        raise InvalidDataError(f"{name!r} is not an array: {error}") from error
     if array.dtype == dtype:
         return np.ascontiguousarray(array).reshape(array.shape)
     if not np.can_cast(array.dtype, dtype, "same_kind"):

@@ -186,7 +186,7 @@ class Reader:
         if suffix in EXTENSIONS:
             slot = image_input(self.slots, path)
             return DataSet(label, checked({slot.name: read_image(path, slot, self.dims)}, self.slots, str(path)))
-        raise InvalidDataError(f"{path}: files named {suffix or 'so'!r} are not known; there are {KNOWN}")
+        raise InvalidDataError(f"{path}: files named {suffix or 'so'!r} cannot be read; give {KNOWN}")
 
     def _only(self, path: Path) -> Slot:
         required = [slot for slot in self.slots if OPTIONAL not in slot.containers[:1]] or list(self.slots)
@@ -222,7 +222,7 @@ class Reader:
             return
         known = [p for p in files if p.suffix.lower() in (".npz", ".npy", *EXTENSIONS)]
         if not known:
-            raise InvalidDataError(f"{path}: nothing in it is known as data; there are {KNOWN}")
+            raise InvalidDataError(f"{path}: it holds no data that can be read; give {KNOWN}")
         for file in known:
             yield self._file(file, file.name)
 
@@ -277,7 +277,7 @@ def read_pb(path: Path, wrapped_in: tuple[str, ...]) -> Any:
     except OSError as error:
         raise InvalidDataError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (DecodeError, ValueError, TypeError, KeyError, MemoryError) as error:
-        raise InvalidDataError(f"{path}: it is no {kind.__name__} of ONNX, or damaged: {error}") from error
+        raise InvalidDataError(f"{path}: it is damaged, or is not a {kind.__name__} of ONNX: {error}") from error
     return np.asarray(value) if kind is onnx.TensorProto else value
 
 

@@ -137,7 +137,7 @@ class Maker:
     def of(cls, model: Model | Sequence[Slot]) -> Maker:
         if not isinstance(model, Model):
             if not model:
-                raise UnsupportedError("it is not known which inputs the model takes: give inputs")
+                raise UnsupportedError("the model does not say which inputs it takes: give inputs")
             return cls(list(model), ir.Graph([], [], nodes=[]), Fit())
         whole = model.ir
         if whole.functions:
@@ -157,7 +157,9 @@ class Maker:
                 names = ", ".join(map(repr, self.dynamic)) or "none"
                 raise InvalidDataError(f"no input has a dynamic dimension {name!r}; there are {names}")
             if not isinstance(size, int | np.integer) or size < 0:
-                raise InvalidDataError(f"the dimension {name!r} cannot be {size!r}")
+                raise InvalidDataError(
+                    f"the dimension {name!r} cannot be {size!r}: give a whole number that is not negative"
+                )
 
     def nothing_to_choose(self, dims: Mapping[str, int] | None) -> bool:
         """Whether all sizes are known, and no input could be something like an index or a shape."""

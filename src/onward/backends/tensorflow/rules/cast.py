@@ -48,7 +48,7 @@ def small_float(x: Expr, target: ir.DataType, saturate: bool) -> Expr:
 def bit_cast(e: Emitter, x: Expr, p: BitCast) -> Expr:
     source, to = e.dtype(x), _D(p.to)
     if source != to and any(kind in FLOAT8 for kind in (source, to)):
-        raise UnsupportedError(f"TensorFlow keeps no bits of {source} and {to}: BitCast is not possible")
+        raise UnsupportedError(f"TensorFlow cannot cast the bits of {source} to {to}")
     found = small_bits(e, x, p)
     if found is not None:
         return found

@@ -95,7 +95,7 @@ def agglomeration(op: Writer, model: Any, x: Tensor) -> Outputs:
     groups = [op.take(x, np.flatnonzero(labels == label)) for label in np.unique(labels)]
     pools = {np.mean: op.ReduceMean, np.max: op.ReduceMax, np.amax: op.ReduceMax, np.min: op.ReduceMin}
     if model.pooling_func not in pools:
-        raise UnsupportedError("FeatureAgglomeration: of pooling functions, numpy's mean, max and min have rules")
+        raise UnsupportedError("FeatureAgglomeration: only numpy's mean, max and min have rules as pooling functions")
     pool = pools[model.pooling_func]
     return {"transform": op.hstack([pool(group, op.ints([1]), keepdims=1) for group in groups])}
 

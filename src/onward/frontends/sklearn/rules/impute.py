@@ -37,7 +37,7 @@ def simple(op: Writer, model: Any, x: Data) -> Outputs:
     statistics = np.asarray(model.statistics_)
     if given.dtype == ir.DataType.STRING:
         if model.add_indicator:
-            raise UnsupportedError("SimpleImputer: marks of what is missing beside strings are of two types")
+            raise UnsupportedError("SimpleImputer: strings beside marks of missing values are not supported")
         replacement = op.strings(statistics.astype(object)[np.newaxis])
         return {"transform": op.Where(is_missing(op, model, given), replacement, given)}
     numbers = op.number(given)

@@ -170,7 +170,7 @@ def _svm(op: Writer, model: Any, x: Tensor) -> Tensor:
 
 def _svm_kernel(op: Writer, model: Any, x: Tensor) -> Tensor:
     if getattr(model, "_sparse", False) or hasattr(model.support_vectors_, "toarray"):
-        raise UnsupportedError(f"{type(model).__name__}: one fitted on sparse data has no rule")
+        raise UnsupportedError(f"{type(model).__name__}: there is no rule for one that is fitted on sparse data")
     if model.kernel == "precomputed":
         return op.take(x, model.support_)
     return kernel(op, x, model.support_vectors_, model.kernel, model._gamma, model.degree, model.coef0)

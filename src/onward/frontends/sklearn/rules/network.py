@@ -81,7 +81,7 @@ def constant_number(op: Writer, model: Any, x: Tensor) -> Outputs:
 @rule("DummyClassifier")
 def constant_class(op: Writer, model: Any, x: Tensor) -> Outputs:
     if model._strategy in ("stratified", "uniform"):
-        raise UnsupportedError(f"DummyClassifier: the strategy {model._strategy!r} draws at random")
+        raise UnsupportedError(f"DummyClassifier: the strategy {model._strategy!r} draws at random, which has no rule")
     several = model.n_outputs_ > 1
     classes = model.classes_ if several else [model.classes_]
     priors = model.class_prior_ if several else [model.class_prior_]

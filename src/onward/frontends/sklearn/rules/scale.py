@@ -187,7 +187,7 @@ def function_of(op: Writer, function: Any) -> Any:
     if function not in known:
         name = getattr(function, "__name__", type(function).__name__)
         raise UnsupportedError(
-            f"the function {name} is Python code: of functions those of numpy such as log1p are known"
+            f"the function {name} is Python code, which is not translated: use one of numpy, such as log1p"
         )
     return known[function]
 

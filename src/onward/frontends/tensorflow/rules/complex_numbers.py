@@ -39,7 +39,7 @@ def applied(op: Writer, op_type: str, found: Rule | None, inputs: Sequence[Value
     if op_type not in BY_PART or found is None:
         if found is not None and op_type in _OWN:
             return found.function(op, *inputs, **options)
-        raise UnsupportedError("no rule for complex numbers")
+        raise UnsupportedError("there is no rule for complex numbers")
     parts = []
     for pick in ("real", "imaginary"):
         taken = [getattr(value, pick) if isinstance(value, Complex) else value for value in inputs]

@@ -98,7 +98,7 @@ def _parts(op: Writer, value: Value) -> list[Tensor]:
             return [stacked(op, value)]
         case Variable() | Table():
             return []
-    raise UnsupportedError(f"a {type(value).__name__} as the result of a branch or a loop")
+    raise UnsupportedError(f"a {type(value).__name__} as the result of a branch or a loop is not supported")
 
 
 def _put_together(like: Sequence[Value], tensors: Sequence[Tensor]) -> list[Value]:

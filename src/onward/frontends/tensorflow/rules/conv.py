@@ -66,7 +66,7 @@ def padding_attributes(
     if pads is not None:
         return {"pads": pads}
     if any(d != 1 for d in dilations):
-        raise UnsupportedError("`SAME` with strides and dilations, of an image whose size is not known")
+        raise UnsupportedError("`SAME` with strides and dilations needs an image of known size")
     return {"auto_pad": "SAME_UPPER"}
 
 
@@ -208,7 +208,9 @@ def transposed(
             cut = _filled_up(op, cut, op.ints(lengths), rank)
         return as_given(op, cut, data_format, rank)
     if padding == "EXPLICIT":
-        raise UnsupportedError("explicit pads of a transposed convolution whose result's size is not known")
+        raise UnsupportedError(
+            "explicit pads of a transposed convolution whose result's size is not known are not supported"
+        )
     places = list(range(1, rank - 1)) if is_last(data_format) else axes
     length = op.Gather(op.int64(sizes), op.ints(places))
     if padding == "VALID":

@@ -66,7 +66,7 @@ def suppression_v5(
     pad_to_max_output_size: bool = False,
 ) -> list[Tensor]:
     if np.any(op.fixed(sigma, "how much overlapping boxes lose")):
-        raise UnsupportedError("boxes that lose a part of their score to others")
+        raise UnsupportedError("boxes that lose a part of their score to others are not supported")
     chosen, found = suppression_v4(
         op, boxes, scores, count, overlap, least, pad_to_max_output_size=pad_to_max_output_size
     )

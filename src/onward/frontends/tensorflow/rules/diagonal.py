@@ -108,7 +108,7 @@ def _matrix(
 @rule("MatrixDiag", "Diag")
 def diag(op: Writer, x: Tensor) -> Tensor:
     if op.operation.type == "Diag" and x.rank != 1:
-        raise UnsupportedError("the diagonal of a tensor of more than two axes")
+        raise UnsupportedError("the diagonal of a tensor of more than two axes is not supported")
     alone = op.index(-1)
     return _matrix(op, x, op.index(0), alone, alone, op.like(0, x))
 

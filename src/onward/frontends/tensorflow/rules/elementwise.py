@@ -243,7 +243,7 @@ def select_v2(op: Writer, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
 @rule("Cast")
 def cast(op: Writer, x: Tensor, *, DstT: ir.DataType, Truncate: bool = False) -> Tensor | Complex:
     if Truncate and DstT in (ir.DataType.BFLOAT16, ir.DataType.FLOAT16):
-        raise UnsupportedError("a cast that cuts digits off instead of rounding them")
+        raise UnsupportedError("a cast that cuts digits off instead of rounding them is not supported")
     if DstT in (ir.DataType.COMPLEX64, ir.DataType.COMPLEX128):
         part = x.cast(ir.DataType.FLOAT if DstT == ir.DataType.COMPLEX64 else ir.DataType.DOUBLE)
         return Complex(part, op.zeros_like(part))

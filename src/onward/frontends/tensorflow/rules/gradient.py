@@ -242,7 +242,7 @@ def crop_and_resize(
 
     sizes = op.ints([int(d) for d in (gradient.dims or [])[1:3] if isinstance(d, int)])
     if sizes.dims != [2]:
-        raise UnsupportedError("the gradient of crops whose size is not known")
+        raise UnsupportedError("the gradient of crops whose size is not known is not supported")
     image = op.Expand(op.like(0, gradient), op.int64(shape))
     return back(op, lambda start: cropped(op, start, boxes, which, sizes, method=method), image, gradient)
 
@@ -292,7 +292,7 @@ def resize(
     if dims is None:
         dims = op.numbers(x, "the size") if op.operation.type == "ResizeNearestNeighborGrad" else None
     if dims is None or after is None or not all(isinstance(d, int) for d in after):
-        raise UnsupportedError("the gradient of a resize between sizes that are not known")
+        raise UnsupportedError("the gradient of a resize between sizes that are not known is not supported")
     options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
     sizes = zip(dims, (int(d) for d in after if isinstance(d, int)), strict=True)
     return weighted(op, gradient, *(unit_weights(call, axis, *pair, **options).T for axis, pair in enumerate(sizes)))

@@ -21,7 +21,9 @@ def hash_bucket(op: Writer, x: Tensor, *, num_buckets: int) -> Tensor:
     made = x.value.producer()
     number = made.inputs[0] if made is not None and made.op_type == "Cast" else None
     if number is None or number.dtype is None or number.dtype.numpy().kind != "i":
-        raise UnsupportedError("a hash of strings: ONNX has no op for their bytes; of whole numbers there is one")
+        raise UnsupportedError(
+            "a hash of strings is not supported, as ONNX has no op for their bytes; hash whole numbers instead"
+        )
     hashed = _Hash(op, op.int64(op.tensor(number))).value().cast(ir.DataType.UINT64)
     return op.Mod(hashed, op.like(num_buckets, hashed)).cast(ir.DataType.INT64)
 

@@ -263,7 +263,7 @@ def population_count(op: Writer, x: Tensor) -> Tensor:
     """How many bits are set."""
     bits = x.dtype.numpy().itemsize * 8
     if bits > 32:
-        raise UnsupportedError("bits of numbers of more than 32")
+        raise UnsupportedError("numbers of more than 32 bits are not supported")
     whole = op.BitwiseAnd(op.int64(x), op.index(2**bits - 1))
     places = op.constant(2 ** np.arange(bits, dtype=np.int64))
     set_bits = op.Mod(op.Div(op.unsqueeze(whole, [-1]), places), op.index(2))

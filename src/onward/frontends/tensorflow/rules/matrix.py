@@ -73,7 +73,7 @@ def svd(op: Writer, a: Tensor, *, compute_uv: bool = True, full_matrices: bool =
         return [values, values, values]
     rows, columns = matrix.side(op, a, -2), matrix.side(op, a, -1)
     if full_matrices and rows != columns:
-        raise UnsupportedError("vectors beside those of singular values")
+        raise UnsupportedError("full_matrices=True is supported for square matrices only")
     return list(eigen.singular(op, a))
 
 
@@ -109,7 +109,7 @@ def tridiagonal_solve(
 ) -> Tensor:
     """Whatever the order of rows, the solution is the same."""
     if perturb_singular:
-        raise UnsupportedError("singular matrices that are perturbed")
+        raise UnsupportedError("perturb_singular=True is not supported")
     alone, zero = op.index(-1), op.like(0, a)
     whole = diagonal_matrix(op, a, op.ints([-1, 1]), alone, alone, zero, align="LEFT_RIGHT")
     return matrix.solve(op, whole, b)

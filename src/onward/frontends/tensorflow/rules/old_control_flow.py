@@ -99,7 +99,7 @@ class Flow:
         for operation in found:
             if operation.type in ENTERS | NEXT | MERGES:
                 raise UnsupportedError(
-                    f"{operation.type} {operation.name!r}: a tensor inside a loop cannot be given out"
+                    f"{operation.type} {operation.name!r}: a tensor inside a loop cannot be an output"
                 )
         return found
 
@@ -107,7 +107,7 @@ class Flow:
         """Refuse outputs of the whole graph that are there only where a branch was taken."""
         for tensor in outputs:
             if self._guard_of(tensor):
-                raise UnsupportedError(f"{tensor.name} is computed in one branch only: it cannot be given out")
+                raise UnsupportedError(f"{tensor.name} is computed in one branch only: it cannot be an output")
 
     def _before(self, outputs: Iterable[Any], is_border: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
         """The ops before outputs, each after those that it reads, and the tensors of the border that they begin at."""
@@ -146,7 +146,7 @@ class Flow:
         chosen = exit_.inputs[0].op
         condition = chosen.inputs[1].op if chosen.type in SWITCHES else None
         if condition is None or condition.type != "LoopCond":
-            raise UnsupportedError(f"{exit_.type} {exit_.name!r}: not a loop as tf.while_loop makes it")
+            raise UnsupportedError(f"{exit_.type} {exit_.name!r}: it is not a loop as tf.while_loop makes it")
         if condition in self._loops:
             return self._loops[condition]
         switches = [s for s in condition.outputs[0].consumers() if s.type in SWITCHES]
@@ -201,7 +201,7 @@ class Flow:
         one, other = guards if len(guards) == 2 else ({}, {})
         tests = [name for name in one if name in other and one[name] != other[name]]
         if not tests:
-            raise UnsupportedError(f"{merge.type} {merge.name!r}: not a branch as tf.cond makes it")
+            raise UnsupportedError(f"{merge.type} {merge.name!r}: it is not a branch as tf.cond makes it")
         return tests[-1]
 
     def _chosen(self, merges: Sequence[Any], test: str) -> Whole:
@@ -273,7 +273,7 @@ def _first_and_next(merge: Any) -> tuple[Any, Any]:
     """What a state of a loop begins with, and what a round leaves of it."""
     enter, again = sorted(merge.inputs, key=lambda tensor: tensor.op.type in NEXT)
     if enter.op.type not in ENTERS or again.op.type not in NEXT:
-        raise UnsupportedError(f"{merge.type} {merge.name!r}: not a loop as tf.while_loop makes it")
+        raise UnsupportedError(f"{merge.type} {merge.name!r}: it is not a loop as tf.while_loop makes it")
     return enter.op.inputs[0], again.op.inputs[0]
 
 

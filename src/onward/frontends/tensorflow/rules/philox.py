@@ -73,7 +73,7 @@ def key_counter(op: Writer, seed: Tensor) -> list[Tensor]:
 def _drawn(op: Writer, shape: Tensor, key: Tensor, counter: Tensor, alg: Tensor) -> tuple[Tensor, Tensor]:
     """As many words as there are elements, four of each count, as rows of four; and how many elements there are."""
     if op.numbers(alg, "the algorithm")[0] not in (ALGORITHM, 3):
-        raise UnsupportedError("random numbers of an algorithm other than Philox")
+        raise UnsupportedError("random numbers of an algorithm other than Philox are not supported")
     count = op.reduced("ReduceProd", op.int64(shape), [0], keepdims=True)
     blocks = op.squeeze(op.Div(count + op.ints([3]), op.ints([4])), [0])
     low, next_low, *upper = _words(op, op.Reshape(counter, op.ints([2])))
@@ -92,7 +92,7 @@ def _uniform(op: Writer, words: Tensor) -> Tensor:
 
 def _single(dtype: ir.DataType) -> None:
     if dtype != ir.DataType.FLOAT:
-        raise UnsupportedError("random numbers of a seed in another precision than single")
+        raise UnsupportedError("random numbers of a seed in another precision than single are not supported")
 
 
 @rule("StatelessRandomUniformV2")
@@ -141,4 +141,4 @@ def full_int(op: Writer, shape: Tensor, key: Tensor, counter: Tensor, alg: Tenso
 
 def _whole(dtype: ir.DataType) -> None:
     if dtype not in (ir.DataType.INT32, ir.DataType.UINT32):
-        raise UnsupportedError("random whole numbers of more than 32 bits")
+        raise UnsupportedError("random whole numbers of more than 32 bits are not supported")

@@ -48,13 +48,13 @@ def ragged_to_tensor(
         lengths = grouped(op, ones, row, rows, "Sum")
         splits = op.Concat(op.ints([0]), op.CumSum(lengths, op.index(0)), axis=0)
     else:
-        raise UnsupportedError("a tensor of more than one ragged axis")
+        raise UnsupportedError("a tensor of more than one ragged axis is not supported")
     place = op.Range(op.index(0), op.squeeze(count, [0]), op.index(1)) - op.Gather(splits, row)
     lengths = op.Slice(splits, op.ints([1]), op.ints([FAR])) - op.Slice(splits, op.ints([0]), op.ints([-1]))
     longest = op.reduced("ReduceMax", op.Concat(lengths, op.ints([0]), axis=0), [0], keepdims=True)
     wanted = op.known(shape)
     if wanted is None or (wanted.ndim and (wanted[:1] >= 0).any()):
-        raise UnsupportedError("a number of rows asked for")
+        raise UnsupportedError("a given number of rows is not supported")
     width = longest
     if wanted.ndim and wanted.size > 1 and int(wanted[1]) >= 0:
         width = op.ints([int(wanted[1])])
@@ -69,7 +69,7 @@ def ragged_to_tensor(
 def ragged_range(op: Writer, starts: Tensor, limits: Tensor, deltas: Tensor) -> list[Tensor]:
     """Rows of numbers one after the other: each number is its place in the row times the step."""
     if starts.dtype.numpy().kind not in "iu":
-        raise UnsupportedError("rows of numbers that are not whole")
+        raise UnsupportedError("rows have to be of whole numbers")
     begin, end, step = (op.flat(op.int64(t)) for t in (starts, limits, deltas))
     lengths = op.Max(op.Div(end - begin + step - op.Sign(step), step), op.index(0))
     splits = op.Concat(op.ints([0]), op.CumSum(lengths, op.index(0)), axis=0)
@@ -92,7 +92,7 @@ def _dtype(dtype: object) -> ir.DataType:
 def ragged_gather(op: Writer, splits: Tensor, values: Tensor, indices: Tensor) -> list[Tensor]:
     """Rows by their numbers."""
     if len(op.operation.inputs) != 3 or indices.rank != 1:
-        raise UnsupportedError("rows of more than one ragged axis")
+        raise UnsupportedError("rows of more than one ragged axis are not supported")
     ends = op.int64(splits)
     chosen = op.int64(indices)
     begin = op.Gather(ends, chosen)
@@ -108,7 +108,7 @@ def ragged_gather(op: Writer, splits: Tensor, values: Tensor, indices: Tensor) -
 def ragged_to_sparse(op: Writer, *parts: Tensor) -> list[Tensor]:
     """Of one ragged axis: where each value stands, the values, and the size of the whole."""
     if len(parts) != 2:
-        raise UnsupportedError("rows of more than one ragged axis")
+        raise UnsupportedError("rows of more than one ragged axis are not supported")
     splits, values = op.int64(parts[0]), parts[1]
     count = op.Shape(values)
     row = rows_of(op, splits, count)
@@ -144,7 +144,7 @@ def ngrams(
     """The runs of words of each row, by their lengths in the order given, and where rows of them begin."""
     op.need(20, "a join of strings")
     if pad_width or left_pad or right_pad or preserve_short_sequences:
-        raise UnsupportedError("runs of words that are filled up, or that are too short")
+        raise UnsupportedError("runs of words that are filled up, or that are too short, are not supported")
     count = op.flat(op.Size(data))
     row = rows_of(op, splits, count)
     runs, rows, order = [], [], []

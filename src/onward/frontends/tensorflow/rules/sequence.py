@@ -22,7 +22,7 @@ def stacked(op: Writer, items: List) -> Tensor:
         raise NotCollected
     shape = op.known(items.shape)
     if shape is None or shape.ndim == 0 or (shape < 0).any():
-        raise UnsupportedError("a list of tensors whose shape is not known before the loop")
+        raise UnsupportedError("a list of tensors whose shape is not known before the loop is not supported")
     size = op.Concat(op.flat(op.int64(items.count)), op.ints(shape.tolist()), axis=0)
     return op.Expand(op.constant(np.zeros((), items.dtype.numpy())), size)
 

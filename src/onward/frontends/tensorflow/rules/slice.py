@@ -55,7 +55,7 @@ def strided_slice(
         bit = 1 << i
         if ellipsis_mask & bit:
             if rank is None:
-                raise UnsupportedError("an ellipsis where the rank is not known")
+                raise UnsupportedError("an ellipsis where the rank is not known is not supported")
             later = sum(1 for j in range(i + 1, count) if not new_axis_mask & (1 << j))
             skipped = rank - axis - later
             axis += skipped

@@ -260,7 +260,7 @@ def counts(
     """How often each number is in each row, or in a vector; those beyond the most are left out."""
     rank = op.rank(values, "the numbers")
     if op.known(weights) is None or weights.sizes != [0]:
-        raise UnsupportedError("counts with weights")
+        raise UnsupportedError("counts with weights are not supported")
     rows = values if rank == 2 else op.unsqueeze(values, [0])
     most = op.reduced("ReduceMax", op.int64(rows), [0, 1], keepdims=False) + op.index(1)
     size = op.Max(most, op.index(max(minlength, 0)))

@@ -136,7 +136,7 @@ def string_split(op: Writer, x: Tensor, separator: Tensor, *, maxsplit: int = -1
     op.need(20, "a split of strings")
     between = _plain(op.fixed(separator, "the separator"))[0]
     if maxsplit >= 0:
-        raise UnsupportedError("a split into a number of pieces")
+        raise UnsupportedError("a split into a number of pieces is not supported")
     pieces, counts = op.many("StringSplit", 2, x, delimiter=between or None)
     if between:  # an empty string is one empty piece, but for a split at white space
         column = op.Expand(op.text(""), op.Concat(op.Shape(x), op.ints([1]), axis=0))

@@ -67,7 +67,7 @@ def concat(op: Writer, handle: List, flow: List) -> Sequence[Tensor]:
 def split(op: Writer, handle: List, items: Tensor, lengths: Tensor, flow: List) -> TensorList:
     sizes = set(op.numbers(lengths, "how long the parts are"))
     if len(sizes) != 1:
-        raise UnsupportedError("parts of several lengths in one tensor array")
+        raise UnsupportedError("parts of several lengths in one tensor array are not supported")
     inner = op.Slice(op.Shape(items), op.ints([1]), op.ints([FAR]))
     return TensorList(op.Reshape(items, op.Concat(op.ints([-1, *sizes]), inner, axis=0)))
 

@@ -40,7 +40,7 @@ def _mapped(op: Writer, at: Tensor, length: Tensor, mode: str) -> Tensor:
         below = at + length * (op.Floor(-at / span) + 1.0)
         at = op.where(at < 0.0, below, op.where(at > last, above, at))
     elif mode != "NEAREST":
-        raise UnsupportedError(f"pixels beyond the edge by {mode}")
+        raise UnsupportedError(f"fill_mode {mode} is not supported for pixels beyond the edge")
     return op.Min(op.Max(at, op.like(0, at)), last)
 
 

@@ -32,7 +32,7 @@ def bitcast(op: Writer, x: Tensor) -> Tensor:
     if x.dtype == to:
         return x
     if not {x.dtype, to} <= WHOLE | {FLOAT}:
-        raise UnsupportedError(f"the bits of {x.dtype.name.lower()} as {to.name.lower()}")
+        raise UnsupportedError(f"the bits of {x.dtype.name.lower()} cannot be read as {to.name.lower()}")
     bits = _of_float(op, x) if x.dtype == FLOAT else _unsigned(op, x, before)
     if before > after:
         steps = op.constant(np.asarray([256 ** (after * i) for i in range(before // after)], np.int64))

@@ -109,7 +109,7 @@ def l2_pool(op: Writer, x: Tensor) -> Tensor:
 def fully_connected(op: Writer, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     options = op.operation.options
     if options.weightsFormat:
-        raise UnsupportedError("weights in a format of their own")
+        raise UnsupportedError("weights in a format of their own are not supported")
     taken = _sizes(weight)[1]
     if not options.keepNumDims and (x.rank != 2 or (x.dims or [None])[-1] != taken):
         x = op.Reshape(x, op.ints([-1, taken]))

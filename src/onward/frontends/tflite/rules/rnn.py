@@ -132,7 +132,7 @@ def _lstm(op: Writer, x: Tensor, weights: Lstm, backwards: bool = False) -> Tens
 @rule("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def sequence_lstm(op: Writer, x: Tensor, *weights: Tensor | None) -> Tensor:
     if getattr(op.operation.options, "diagonalRecurrentTensors", False):
-        raise UnsupportedError("recurrent weights of which only the diagonal is there")
+        raise UnsupportedError("recurrent weights of which only the diagonal is given are not supported")
     given = [*weights, *[None] * (23 - len(weights))]
     return _lstm(op, x, Lstm.of(given, given[19:23]))
 
@@ -140,7 +140,7 @@ def sequence_lstm(op: Writer, x: Tensor, *weights: Tensor | None) -> Tensor:
 @rule("BIDIRECTIONAL_SEQUENCE_LSTM")
 def bidirectional_lstm(op: Writer, x: Tensor, *weights: Tensor | None) -> Any:
     if any(w is not None for w in weights[38:]):
-        raise UnsupportedError("a second input of a bidirectional LSTM")
+        raise UnsupportedError("a second input of a bidirectional LSTM is not supported")
     return _both(op, _lstm(op, x, Lstm.of(weights[:17])), _lstm(op, x, Lstm.of(weights[17:34]), backwards=True))
 
 
@@ -220,7 +220,7 @@ def sequence_rnn(op: Writer, x: Tensor, weight: Tensor, recurrent: Tensor, bias:
 @rule("BIDIRECTIONAL_SEQUENCE_RNN")
 def bidirectional_rnn(op: Writer, x: Tensor, *weights: Any) -> Any:
     if any(w is not None for w in weights[8:]):
-        raise UnsupportedError("a second input of a bidirectional recurrent layer")
+        raise UnsupportedError("a second input of a bidirectional recurrent layer is not supported")
     return _both(op, _rnn(op, x, Rnn(*weights[:3])), _rnn(op, x, Rnn(*weights[4:7]), backwards=True))
 
 

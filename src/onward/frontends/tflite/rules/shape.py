@@ -148,7 +148,7 @@ def mirror_pad(op: Writer, x: Tensor, pads: Tensor) -> Tensor:
 def strided_slice(op: Writer, x: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> Tensor:
     options = op.operation.options
     if getattr(options, "offset", False):
-        raise UnsupportedError("ends that count from the beginning of the slice")
+        raise UnsupportedError("ends that count from the beginning of the slice are not supported")
     return like(  # type: ignore[no-any-return]
         op,
         "StridedSlice",

@@ -91,7 +91,7 @@ def scatter(op: Writer, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     kind = body_kind(op, options.updateComputationSubgraphIndex)
     reductions = {"": "none", "ADD": "add", "MUL": "mul", "MAXIMUM": "max", "MINIMUM": "min"}
     if kind not in reductions:
-        raise UnsupportedError(f"a scatter by {kind}")
+        raise UnsupportedError(f"a scatter by {kind} is not supported")
     inner, gone = whole(options.updateWindowDims), whole(options.insertedWindowDims)
     given = sizes_of(updates)
     by_place = iter(inner)

@@ -118,11 +118,11 @@ def dynamic_slice(op: Writer, x: Tensor, *starts: Tensor) -> Tensor:
 @rule("STABLEHLO_REDUCE")
 def reduce(op: Writer, *inputs: Tensor) -> Tensor:
     if len(inputs) != 2:
-        raise UnsupportedError("a reduction of several tensors at once")
+        raise UnsupportedError("a reduction of several tensors at once is not supported")
     x, start = inputs
     kind = body_kind(op, op.operation.options.bodySubgraphIndex)
     if not kind:
-        raise UnsupportedError("a reduction to the last number")
+        raise UnsupportedError("a reduction to the last number is not supported")
     dtype = x.dtype
     if dtype == ir.DataType.BOOL:
         x, start = x.cast(ir.DataType.INT32), start.cast(ir.DataType.INT32)
@@ -158,9 +158,9 @@ def convolution(op: Writer, x: Tensor, filters: Tensor) -> Tensor:
     """Each of the three has its axes in an order of its own."""
     options = op.operation.options
     if int(options.batchGroupCount) != 1 or any(n != 1 for n in whole(options.lhsDilation)):
-        raise UnsupportedError("a convolution in groups of the batch, or of what is spread first")
+        raise UnsupportedError("a convolution in groups of the batch, or with a dilated input, is not supported")
     if options.windowReversal is not None and any(options.windowReversal):
-        raise UnsupportedError("a convolution with its filters turned round")
+        raise UnsupportedError("a convolution with its filters turned round is not supported")
     given, kernel, out = (
         whole(part)
         for part in (

@@ -158,5 +158,5 @@ def hashtable_size(op: Writer, table: Table) -> Tensor:
 
 def _filled(table: Table) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     if table.keys is None or table.values is None:
-        raise UnsupportedError("a table that nothing fills")
+        raise UnsupportedError("nothing fills the table")
     return table.keys, table.values

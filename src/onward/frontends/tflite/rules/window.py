@@ -85,7 +85,7 @@ def dilate(op: Writer, x: Tensor, factors: Tensor, filler: Tensor) -> Tensor:
 def reduce_window(op: Writer, x: Tensor, start: Tensor, window: Tensor, steps: Tensor, apart: Tensor) -> Tensor:
     kind = FUNCTIONS.get(op.operation.options.reduceFunction)
     if kind is None:
-        raise UnsupportedError("a function of windows that the schema does not name")
+        raise UnsupportedError("a function of windows that the schema does not name is not supported")
     windows, moves, gaps = (op.numbers(part, "a window") for part in (window, steps, apart))
     return reduced_windows(op, x, start, windows, moves, gaps, kind)
 
@@ -121,5 +121,5 @@ def body_kind(op: Writer, number: int) -> str:
     if not kinds and int(graph.outputs[0]) == int(graph.inputs[1]):
         return ""
     if len(kinds) != 1 or names.get(kinds[0], kinds[0]) not in REDUCTIONS:
-        raise UnsupportedError(f"a reduction by {', '.join(kinds) or 'its first argument'}")
+        raise UnsupportedError(f"a reduction by {', '.join(kinds) or 'its first argument'} is not supported")
     return names.get(kinds[0], kinds[0])

@@ -119,7 +119,7 @@ def expand(model: ir.Model) -> None:
 def _expand(op: Builder, node: ir.Node) -> None:
     graph = node.graph
     if not isinstance(graph, ir.Graph):
-        raise UnsupportedError(f"aten.{node.op_type} inside a function")
+        raise UnsupportedError(f"aten.{node.op_type} inside a function is not supported")
     args, kwargs = json.loads(node.attributes["arguments"].as_string())
     tensors = [op.tensor(value) for value in node.inputs if value is not None]
     function = RULES.get(node.op_type)

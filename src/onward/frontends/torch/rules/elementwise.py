@@ -24,7 +24,7 @@ def signbit(op: Builder, x: Tensor) -> Tensor:
 @rule("copysign.Tensor")
 def copysign(op: Builder, x: Tensor, sign: Tensor) -> Tensor:
     if not x.dtype.is_floating_point():
-        raise UnsupportedError("of whole numbers")
+        raise UnsupportedError("whole numbers are not supported")
     size = op.Abs(x)
     return op.where(signbit(op, sign), -size, size)
 
@@ -44,7 +44,7 @@ def hypot(op: Builder, a: Tensor, b: Tensor) -> Tensor:
 def frexp(op: Builder, x: Tensor) -> Sequence[Tensor]:
     """A share of at least one half, and a power of two."""
     if x.dtype == ir.DataType.DOUBLE:
-        raise UnsupportedError("in double precision, for which there is no wider dtype to scale in")
+        raise UnsupportedError("double precision is not supported, as there is no wider dtype to scale in")
     z = x.cast(ir.DataType.DOUBLE)
     size = op.Abs(z)
     plain = op.And(size > 0.0, size < math.inf)
@@ -60,7 +60,7 @@ def frexp(op: Builder, x: Tensor) -> Sequence[Tensor]:
 def gcd(op: Builder, a: Tensor, b: Tensor) -> Tensor:
     """Euclid's algorithm, until all are done."""
     if a.dtype not in (ir.DataType.INT32, ir.DataType.INT64):
-        raise UnsupportedError(f"of {a.dtype.name.lower()}")
+        raise UnsupportedError(f"{a.dtype.name.lower()} is not supported")
     shape = op.Shape(a + b)
     start = [op.Expand(op.Abs(x), shape) for x in (a, b)]
 

@@ -19,7 +19,7 @@ def _scattered(op: Builder, x: Tensor, axis: int, index: Tensor, source: Tensor,
     """Each number of the source joined to the one that its index names; without those of `x`, if asked."""
     if how == "mean":
         if not x.dtype.is_floating_point():
-            raise UnsupportedError("the mean of whole numbers")
+            raise UnsupportedError("the mean of whole numbers is not supported")
         ones = op.filled(source, 1)
         count = _scattered(op, op.filled(x, int(includes)), axis, index, ones, "sum", True)
         kept = op.Equal(count, op.like(0, count))
@@ -28,7 +28,7 @@ def _scattered(op: Builder, x: Tensor, axis: int, index: Tensor, source: Tensor,
     reduction, neutral = REDUCTIONS[how]
     if not includes:
         if math.isinf(neutral) and not x.dtype.is_floating_point():
-            raise UnsupportedError("of whole numbers without those that are there")
+            raise UnsupportedError("include_self=False is not supported for whole numbers")
         touched = op.ScatterElements(op.filled(x, 0), index, op.filled(source, 1), axis=axis)
         x = op.where(op.Equal(touched, op.like(0, x)), x, op.like(neutral, x))
     return op.ScatterElements(x, index, source, axis=axis, reduction=reduction)
@@ -39,7 +39,7 @@ def scatter_reduce(
     op: Builder, x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     if not x.rank:
-        raise UnsupportedError("of scalars")
+        raise UnsupportedError("scalars are not supported")
     sizes = op.Shape(index)
     begin = op.ints([0] * op.rank(index, "the index"))
     src = op.Slice(src, begin, sizes)
@@ -52,7 +52,7 @@ def index_reduce(
 ) -> Tensor:
     rank = op.rank(x, "the numbers")
     if not rank:
-        raise UnsupportedError("of scalars")
+        raise UnsupportedError("scalars are not supported")
     flat = op.Reshape(index, op.ints([-1 if i == dim % rank else 1 for i in range(rank)]))
     return _scattered(op, x, dim, op.Expand(flat, op.Shape(source)), source, reduce, include_self)
 

@@ -116,7 +116,7 @@ def qr(op: Builder, a: Tensor, mode: str = "reduced") -> Outputs:
 def lu(op: Builder, a: Tensor, *, pivot: bool = True) -> Outputs:
     """A permutation, a lower and an upper triangle, whose product the matrix is."""
     if not pivot:
-        raise UnsupportedError("without pivots")
+        raise UnsupportedError("pivot=False is not supported")
     packed, places, _ = matrix.lu(op, a)
     rows, columns = matrix.side(op, a, -2), matrix.side(op, a, -1)
     kept, rank = min(rows, columns), op.rank(a, "the matrices")
@@ -136,7 +136,7 @@ def lu_factor_ex(op: Builder, a: Tensor, *, pivot: bool = True, check_errors: bo
 def lu_factor(op: Builder, a: Tensor, *, pivot: bool = True) -> Sequence[Tensor]:
     """Both factors in one matrix, and which row each was swapped with, counted from one."""
     if not pivot:
-        raise UnsupportedError("without pivots")
+        raise UnsupportedError("pivot=False is not supported")
     packed, _, pivots = matrix.lu(op, a)
     return packed, (pivots + 1).cast(ir.DataType.INT32)
 
@@ -146,7 +146,7 @@ def lu_solve(
     op: Builder, packed: Tensor, pivots: Tensor, b: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
     if not left or adjoint:
-        raise UnsupportedError("from the right, or of the adjoint")
+        raise UnsupportedError("left=False and adjoint=True are not supported")
     size = matrix.side(op, packed)
     others = pivots.cast(ir.DataType.INT64) - 1
     numbers = op.constant(np.arange(size, dtype=np.int64).reshape(size, 1))
@@ -178,7 +178,7 @@ def pseudo_inverse(
     op: Builder, a: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, hermitian: bool = False
 ) -> Tensor:
     if hermitian:
-        raise UnsupportedError("of a hermitian matrix")
+        raise UnsupportedError("hermitian=True is not supported")
     absolute = op.like(0, a) if atol is None else atol
     if rtol is None:
         largest = max(matrix.side(op, a, -1), matrix.side(op, a, -2))

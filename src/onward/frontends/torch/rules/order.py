@@ -164,9 +164,9 @@ def searchsorted(
     sorter: Tensor | None = None,
 ) -> Tensor:
     if sorter is not None:
-        raise UnsupportedError("with a sorter")
+        raise UnsupportedError("a sorter is not supported")
     if edges.dtype != x.dtype:
-        raise UnsupportedError(f"of {x.dtype.name.lower()} among {edges.dtype.name.lower()}")
+        raise UnsupportedError(f"{x.dtype.name.lower()} cannot be sorted among {edges.dtype.name.lower()}")
     return _before(op, edges, x, right or side == "right", out_int32)
 
 

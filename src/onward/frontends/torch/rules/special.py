@@ -32,7 +32,7 @@ def digamma(op: Builder, x: Tensor) -> Tensor:
 @rule("polygamma")
 def polygamma(op: Builder, n: int, x: Tensor) -> Tensor:
     if n > LARGEST_ORDER:
-        raise UnsupportedError(f"of an order over {LARGEST_ORDER}")
+        raise UnsupportedError(f"an order over {LARGEST_ORDER} is not supported")
     return special.polygamma(op, n, x) if n else digamma(op, x)
 
 

@@ -44,7 +44,7 @@ def attention(
     rows, shares = _grouped(queries, all_keys), _grouped(_probabilities(c), all_keys, last)
     slope, others = c.gradient(0), c.gradient(3)
     if others is not None and p.scores != "probabilities":
-        raise c.refuse("with respect to scores that the op gives out")
+        raise c.refuse("the loss depends on the scores that the op gives out")
     dv = dp = None
     if slope is not None:
         out = _grouped(_heads(slope, p.q_num_heads), all_keys)

@@ -100,7 +100,7 @@ def subscripts(c: Context, equation: str, xs: Sequence[Tensor]) -> tuple[list[st
     for i, (term, x) in enumerate(zip(terms, xs, strict=True)):
         if "..." in term:
             if x.rank is None:
-                raise c.refuse("an ellipsis, and the rank of an operand is not known")
+                raise c.refuse("it has an ellipsis, and the rank of an operand is not known")
             count = x.rank - len(term.replace("...", ""))
             widest = max(widest, count)
             terms[i] = term.replace("...", "".join(reversed(free[:count])))

@@ -208,7 +208,7 @@ def mean_variance_norm(c: Context, g: Tensor, x: Tensor, p: MeanVarianceNorm) ->
 
 def rank_of(x: Tensor) -> int:
     if x.rank is None:
-        raise UnsupportedError("the gradient of a normalisation of a tensor whose rank is not known")
+        raise UnsupportedError("the gradient of a normalisation of a tensor whose rank is not known is not supported")
     return x.rank
 
 

@@ -49,7 +49,7 @@ def resize(
             return found
     if sizes is not None and p.policy != "stretch":
         if p.axes is None:
-            raise c.refuse("keep_aspect_ratio_policy without axes")
+            raise c.refuse("keep_aspect_ratio_policy is given without axes")
         method |= {"keep_aspect_ratio_policy": p.policy, "axes": along}
     for i, axis in enumerate(along):
         whole = not p.crops or roi is None or _is_whole(roi, i, len(along))

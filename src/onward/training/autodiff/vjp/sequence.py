@@ -12,7 +12,7 @@ from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
 @vjp("OptionalGetElement")
 def optional_get_element(c: Context, g: Tensor, x: Tensor) -> Gradients:
     if not isinstance(x.value.type, ir.TensorType):
-        raise c.refuse("of an optional value, not of a tensor")
+        raise c.refuse("its value is an optional, not a tensor")
     return g
 
 

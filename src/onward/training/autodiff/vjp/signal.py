@@ -19,7 +19,7 @@ def dft(
     """The input may be longer than the transform, which then cuts it, or shorter, and is filled up with zeros."""
     op = c.op
     if p.inverse and p.onesided:
-        raise c.refuse("an inverse transform of one side")
+        raise c.refuse("it is an inverse transform of one side")
     along = op.index(-2) if axis is None else axis
     at = constant_of(along)
     if at is None or x.rank is None:
@@ -61,7 +61,7 @@ def stft(
     elif window is not None:
         count = op.Squeeze(op.Shape(window), op.ints([0]))
     else:
-        raise c.refuse("neither a window nor a length of frames")
+        raise c.refuse("it has neither a window nor a length of frames")
     places = _places(op, op.Squeeze(op.Shape(g, start=1, end=2), op.ints([0])), frame_step, count)
     frames = transposed(g, count, op.index(2))
     frames = op.Slice(frames, op.ints([0]), op.Shape(signal, start=-1), op.ints([-1]))
