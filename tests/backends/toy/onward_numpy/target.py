@@ -9,16 +9,13 @@ import numpy
 import onnx_ir as ir
 
 from onward.backends.emit.expr import Expr, Name
-from onward.backends.emit.target import Rule, Target
+from onward.backends.emit.target import PLAIN_DTYPES, Rule, Target
 from onward.registry import Registry
 
 np = Name("np")
 
-DTYPES = {
-    ir.DataType[name.upper()]: name
-    for name in ("float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
-} | {ir.DataType.FLOAT: "float32", ir.DataType.DOUBLE: "float64"}
-"""What NumPy calls the dtypes of ONNX."""
+DTYPES = {of: name for of, name in PLAIN_DTYPES.items() if name not in ("bfloat16", "complex128")}
+"""What NumPy calls the dtypes of ONNX, as far as NumPy and files of weights have them."""
 
 
 class NumPyTarget(Target):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.shared.linear import weighted
 from onward.spec.linear import Gemm
 from onward_numpy.target import rule
 
@@ -15,6 +16,4 @@ def matmul(e: Emitter, a: Expr, b: Expr) -> Expr:
 
 @rule("Gemm")
 def gemm(e: Emitter, a: Expr, b: Expr, c: Expr | None = None, *, p: Gemm) -> Expr:
-    product = (a.T if p.transA else a) @ (b.T if p.transB else b)
-    scaled = product if p.alpha == 1 else p.alpha * product
-    return scaled if c is None else scaled + (c if p.beta == 1 else p.beta * c)
+    return weighted((a.T if p.transA else a) @ (b.T if p.transB else b), c, p)
