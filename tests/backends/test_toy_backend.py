@@ -159,3 +159,21 @@ def test_convert_in_python(tmp_path: Path) -> None:
     program = "import onward, sys; print(onward.convert(sys.argv[1], to='numpy', out=sys.argv[2]))"
     done = python("-c", program, DIGITS, tmp_path / "digits")
     assert "verified: " in done.stdout and (tmp_path / "digits/model.py").exists()
+
+
+def test_a_backend_that_does_not_load_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    info = tmp_path / "onward_broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: onward-broken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[onward.backends]\nbroken = onward_broken.backend:BACKEND\n")
+    program = "from onward.backends.backend import backends; print(*[one.name for one in backends()])"
+    path = os.pathsep.join([str(Path(onward.__file__).parents[1]), str(tmp_path)])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert sorted(done.stdout.split()) == ["keras", "tensorflow", "torch"]
+    assert "the backend 'broken' of another package is left out" in done.stderr and "onward_broken" in done.stderr

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -236,9 +237,20 @@ def _places() -> dict[str, str]:
     return own | {name: place for name, place in others.items() if name not in own}
 
 
+@cache
 def names() -> list[str]:
-    """All backends that there are."""
-    return list(_places())
+    """All backends that can be loaded. One of another package that cannot be is left out, with a warning."""
+    return [name for name, place in _places().items() if place.startswith("onward.") or _loads(name)]
+
+
+def _loads(name: str) -> bool:
+    try:
+        backend(name)
+    except Exception as error:  # whatever the code of others raises
+        message = f"the backend {name!r} of another package is left out, since it cannot be loaded: {error}"
+        warnings.warn(message, stacklevel=2)
+        return False
+    return True
 
 
 @cache

@@ -1,6 +1,7 @@
 """Decoding of images, by Pillow: the one helper that needs more than PyTorch and numpy."""
 
 import io
+import warnings
 
 import numpy as np
 import torch
@@ -20,7 +21,15 @@ def decode_image(data: Tensor, pixel_format: str = "RGB") -> Tensor:
     content = data.cpu().numpy().tobytes()
     formats = ("BMP", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
     try:
-        with Image.open(io.BytesIO(content), formats=formats) as image:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "Truncated|Possibly corrupt|Tag data")  # a header that was cut
+            image = Image.open(io.BytesIO(content), formats=formats)
+        with image:
+            if image.format == "TIFF":  # Pillow makes up what a file that was cut lacks
+                starts, sizes = [(273, 279), (324, 325)][324 in image.tag_v2]
+                parts = zip(image.tag_v2.get(starts, ()), image.tag_v2.get(sizes, ()), strict=True)
+                if any(start + size > len(content) for start, size in parts):
+                    raise ValueError("the file ends before its pixels do")
             pixels = np.array(image.convert("L" if pixel_format == "Grayscale" else "RGB"))
     except UnidentifiedImageError as error:
         raise ValueError(f"the data is not an image of a known format: it starts with {content[:8]!r}") from error
