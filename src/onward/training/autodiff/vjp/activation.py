@@ -1,14 +1,15 @@
-"""Gradients of activation functions."""
+"""Gradients of activation functions and Dropout."""
 
 from __future__ import annotations
 
 import math
 
 from onward.graph.build import Tensor
-from onward.spec.activation import Along, Gelu, HardSigmoid, LeakyRelu, Scaled, Selu, Shrink
+from onward.spec.activation import Along, Dropout, Gelu, HardSigmoid, LeakyRelu, Scaled, Selu, Shrink
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, no_gradient, vjp
+from onward.training.autodiff.vjp.elementwise import constant_of
 
 
 @vjp("Relu")
@@ -117,6 +118,28 @@ def softmax(c: Context, g: Tensor, x: Tensor, p: Along) -> Gradients:
 @vjp("LogSoftmax")
 def log_softmax(c: Context, g: Tensor, x: Tensor, p: Along) -> Gradients:
     return g - c.op.Exp(c.y) * c.op.sum(g, [p.axis])
+
+
+@vjp("Dropout")
+def dropout(
+    c: Context,
+    g: Tensor,
+    x: Tensor,
+    ratio: Tensor | None = None,
+    training_mode: Tensor | None = None,
+    *,
+    p: Dropout,
+) -> Gradients:
+    """By the mask of the very same draw. What is kept was divided by its probability."""
+    op = c.op
+    known = None if training_mode is None else constant_of(training_mode)
+    if training_mode is None or (known is not None and not known.any()):
+        return g
+    kept = 1 - (op.like(0.5, g) if ratio is None else ratio.cast(g.dtype))
+    factor = op.Reciprocal(op.where(kept > 0, kept, 1))
+    if known is None:
+        factor = op.Where(training_mode, factor, op.like(1, factor))
+    return g * (c.optional_output(1).cast(g.dtype) * factor)
 
 
 no_gradient("constant between its steps", "Hardmax")
