@@ -240,7 +240,7 @@ def test_saved_model_by_name_with_any_batch(run: Run, tmp_path: Path) -> None:
     (tmp_path / "saved/assets.extra").mkdir()
     (tmp_path / "saved/assets.extra/warmup").write_text("mine")
     code, errors = run(DIGITS, "savedmodel", tmp_path / "saved", "--no-verify")
-    assert code == 2 and "assets.extra: warmup is not of Onward: move it away" in errors
+    assert code == 2 and "assets.extra: warmup was not written by Onward: move it away" in errors
 
 
 # Names
