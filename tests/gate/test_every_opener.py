@@ -244,7 +244,6 @@ HARMLESS = {
 }
 NOT_CONVERTED = {
     "generated TensorFlow package": "there is no way from it to ONNX",
-    "TensorFlow Lite model": "it is read, and not run: ops of TensorFlow have no way to ONNX",
 }
 RUN_WHEN_TRUSTED = {
     *("pickle", "PyTorch module", "generated PyTorch package", "Keras model"),
@@ -311,6 +310,7 @@ ALLOWED = {
     "formats/keras/dangers.py:_dangers_of_hdf5": "links, before anything is opened",
     "formats/keras/keras_2.py:opened": "called by `loaded`, and looks for dangers itself",
     "formats/tflite.py:_interpreter": "called by `open_tflite`",
+    "frontends/tflite/flex.py:written": "a node that `check_content` has let through, for its shapes",
     "formats/torch_module.py:dangers": "PyTorch's reader of tensors alone",
     "formats/pt2/archive.py:_unpickled": "PyTorch's reader of tensors alone",
     "runners/isolate.py:serve": "what the parent process sends",

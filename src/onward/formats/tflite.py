@@ -34,21 +34,23 @@ def recognise(path: Path) -> bool:
 
 def dangers(path: Path) -> Iterator[str]:
     """Ops of TensorFlow in it that reach out; other ops that are not builtin no interpreter here has."""
+    return _dangers(path.read_bytes(), str(path))
+
+
+def _dangers(data: bytes, label: str) -> Iterator[str]:
     try:
-        for node in flex_nodes(path.read_bytes()):
+        for node in flex_nodes(data):
             yield from tensorflow_ops.dangers([node])
     except OnwardError:
         raise
     except Exception as error:
-        raise InvalidModelError(f"{path}: this TensorFlow Lite model is damaged or cut short") from error
+        raise InvalidModelError(f"{label}: this TensorFlow Lite model is damaged or cut short") from error
 
 
 def flex_nodes(data: bytes) -> Iterator[Any]:
     """The nodes of TensorFlow in a model: each is in the options of an op that is not builtin."""
     if FLEX not in data:
         return
-    from flatbuffers import flexbuffers
-    from tensorflow.core.framework import node_def_pb2
     from tensorflow.lite.python import schema_py_generated as schema
 
     model = schema.ModelT.InitFromPackedBuf(data, 0)
@@ -56,8 +58,21 @@ def flex_nodes(data: bytes) -> Iterator[Any]:
     for graph in model.subgraphs:
         for operator in graph.operators or ():
             if operator.opcodeIndex in flex:
-                options = flexbuffers.GetRoot(bytearray(operator.customOptions)).AsVector
-                yield node_def_pb2.NodeDef.FromString(bytes(options[1].AsStringBytes))
+                yield flex_node(operator.customOptions)
+
+
+def flex_node(options: Any) -> Any:
+    """The node of TensorFlow in the options of one op: what runs is this, whatever the op is called."""
+    from flatbuffers import flexbuffers
+    from tensorflow.core.framework import node_def_pb2
+
+    return node_def_pb2.NodeDef.FromString(bytes(flexbuffers.GetRoot(bytearray(options)).AsVector[1].AsStringBytes))
+
+
+def check_content(data: bytes, label: str = "the model given") -> None:
+    """Ops of TensorFlow in a model that reach out need trust."""
+    for danger in _dangers(data, label):
+        need_trust(Path(label), danger)
 
 
 @opens(dangers)
@@ -66,9 +81,8 @@ def open_tflite(path: Path) -> Opened:
 
 
 def open_content(data: bytes) -> Artifact:
-    """A model that is in memory; ops of TensorFlow in it that reach out need trust, as in a file."""
-    for what in (what for node in flex_nodes(data) for what in tensorflow_ops.dangers([node])):
-        need_trust(Path("the model given"), what)
+    """A model that is in memory, which the gate looks at as at a file."""
+    check_content(data)
     opened = replace(_opened(data), run=lambda inputs: _opened(data).run(inputs))
     return as_artifact("the model given", "TensorFlow Lite model", opened)
 

@@ -71,6 +71,13 @@ def test_names_of_a_function_are_kept() -> None:
     np.testing.assert_equal(list(opened.run({"CDR1": X, "HLA": Y}).values()), [X - 2 * Y])
 
 
+def test_outputs_that_are_called_as_ops_are() -> None:
+    keys = ["Identity", "Identity_2", "Identity_3", "x"]
+    function = tf.function(lambda x: {key: x + i for i, key in enumerate(keys)})
+    model = onward.from_tensorflow(function, signature=[tf.TensorSpec([3], name="y")])
+    assert [value.name for value in model.ir.graph.outputs] == keys
+
+
 def test_names_of_tensorflow_1_are_kept(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         a, b = (tf.compat.v1.placeholder(tf.float32, [None, 3], name) for name in "ab")

@@ -161,6 +161,20 @@ def test_a_signature_gives_names() -> None:
     assert {value.name for value in graph.outputs} == {"sum", "twice"}
 
 
+def test_outputs_that_are_called_as_ops_are() -> None:
+    """As TensorFlow calls the outputs of a function."""
+    flat = Flat()
+    graph = flat.graph()
+    given = graph.input(np.float32([1, 2]))
+    wanted = ["Identity", "Identity_1", "Identity_2", "Identity_3"]
+    for name, op_type in zip(wanted, ["NEG", "ABS", "EXP", "SIN"], strict=True):
+        (made,) = graph.op(op_type, [given], [(np.float32, (2,))])
+        graph.made.tensors[made].name = name.encode()
+        graph.output(made)
+    model = from_tflite(flat.bytes())
+    assert [value.name for value in model.ir.graph.outputs] == wanted
+
+
 def test_bad_files_are_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "net.tflite", tmp_path / "net.onnx"
     whole = CASES["SVDF"]()[0]

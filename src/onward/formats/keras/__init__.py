@@ -76,7 +76,7 @@ def loaded(path: Path, compiled: bool = False) -> Any:
         try:
             return keras.saving.load_model(called, compile=compiled, safe_mode=not is_trusted())
         except Exception as error:
-            if compiled or not keras_2.version(path).startswith(("1.", "2.")):
+            if compiled or keras_2.version(path).startswith("3."):
                 raise
             return keras_2.opened(path, called, error)
 

@@ -93,6 +93,8 @@ def written(
     arguments: list[Value] = []
     for name, tensor in zip(input_names(function), graph.inputs, strict=False):
         arguments.append(translator.input(name, dtype_of(tensor), _dims(name, tensor, batched)))
+    labels = outputs or output_names(function)
+    kept = {label: translator.op.names.value(label) for label in labels}
     arguments += [translator.op.array(value) if isinstance(value, np.ndarray) else value for value in captured]
     inside = {name: _read(translator, value, graph.get_tensor_by_name(name)) for name, value in held(function).items()}
     missing = translator.missing(graph, graph.outputs)
@@ -105,12 +107,12 @@ def written(
         )
     given = [*graph.inputs, *map(graph.get_tensor_by_name, inside)]
     results = translator.run(graph, [*arguments, *inside.values()], graph.outputs, given)
-    for label, result in zip(outputs or output_names(function), results, strict=True):
+    for label, result in zip(labels, results, strict=True):
         if not isinstance(result, Tensor):
             raise UnsupportedError(f"output {label!r} is a {type(result).__name__}, which ONNX does not have")
         if result.value.name != label:
             result = translator.op.Identity(result)
-            result.value.name = translator.op.names.value(label)
+            result.value.name = kept[label]
         translator.model.graph.outputs.append(result.value)
 
 

@@ -11,12 +11,14 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.formats.tflite import open_content
+from onward.formats.tflite import check_content, flex_node, open_content
 from onward.frontends.opset import OPSET, checked_opset
 from onward.frontends.states import SUFFIX, mark
 from onward.frontends.tensorflow.convert import RULES as TENSORFLOW_RULES
 from onward.frontends.tensorflow.finish import finished
+from onward.frontends.tensorflow.registry import RULES as TENSORFLOW
 from onward.frontends.tensorflow.translate import Translator
+from onward.frontends.tflite.flex import is_flex
 from onward.frontends.tflite.read import DTYPES, Lite, dtype_of, name_of, read, scale_of
 from onward.frontends.tflite.registry import RULES
 from onward.frontends.tflite.rules.state import Resources
@@ -39,19 +41,21 @@ def converted(source: str | os.PathLike[str] | bytes, opset: int | None) -> tupl
     if opset is None:
         opset = EIGHT_BITS if quantised(lite, ir.DataType.INT8) and not quantised(lite, ir.DataType.INT16) else OPSET
     checked_opset(opset)
+    check_content(lite.data, "the model given" if isinstance(source, bytes) else str(source))
     _check(lite)
     translator = Translator(opset)
     translator.model.graph.name = "model" if isinstance(source, bytes) else pathlib.Path(source).stem
     graph = lite.graphs[0]
     names = lite.names()
     arguments = [_input(translator, graph.tensors[index], names.inputs[int(index)]) for index in graph.inputs]
+    kept = {int(index): translator.op.names.value(names.outputs[int(index)]) for index in graph.outputs}
     resources = Resources.of(lite)
     results = GraphWalk(lite, 0, translator, resources).run(arguments)
     for index, result in zip(graph.outputs, results, strict=True):
         if not isinstance(result, Tensor):
             raise UnsupportedError(f"output {names.outputs[int(index)]!r} is of a kind that ONNX does not have")
         named = translator.op.Identity(result)
-        named.value.name = translator.op.names.value(names.outputs[int(index)])
+        named.value.name = kept[int(index)]
         translator.model.graph.outputs.append(named.value)
     states = _write_states(translator, resources)
     model = finished(translator, Model(translator.model))
@@ -117,8 +121,10 @@ def _check(lite: Lite) -> None:
     missing: dict[str, list[str]] = {}
     for graph in lite.graphs:
         for operator in graph.operators or ():
-            op_type = lite.op_type(operator)
-            if op_type not in RULES:
+            op_type, rules = lite.op_type(operator), RULES
+            if is_flex(op_type):
+                op_type, rules = flex_node(operator.customOptions).op, TENSORFLOW
+            if op_type not in rules:
                 where = name_of(graph.tensors[operator.outputs[0]]) if len(operator.outputs) else name_of(graph)
                 missing.setdefault(op_type, []).append(where)
     if missing:

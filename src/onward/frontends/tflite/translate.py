@@ -15,6 +15,7 @@ from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.eight_bits import as_read
+from onward.frontends.tflite.flex import is_flex, written
 from onward.frontends.tflite.read import Lite, Scale, dtype_of, name_of, scale_of
 from onward.frontends.tflite.registry import RULES
 from onward.frontends.tflite.rules.state import Resources
@@ -39,6 +40,7 @@ class Call:
     inputs: list[Any]
     outputs: list[Any]
     graph: GraphWalk
+    version: int
     alone: set[ir.Value] = field(default_factory=set)
     """Weights that are integers in the file, while what they meet and what comes out are numbers."""
 
@@ -93,7 +95,7 @@ class GraphWalk:
         tensors = [None if i < 0 else self.graph.tensors[i] for i in operator.inputs if operator.inputs is not None]
         outputs = [self.graph.tensors[i] for i in operator.outputs]
         name = name_of(outputs[0]) if outputs else op_type
-        if rule is None:
+        if rule is None and not is_flex(op_type):
             raise UnsupportedError(f"there is no rule for the op {op_type} ({name!r})")
         options = operator.builtinOptions if operator.builtinOptions is not None else operator.builtinOptions2
         call = Call(
@@ -103,12 +105,13 @@ class GraphWalk:
             tensors,
             outputs,
             self,
+            self.lite.model.operatorCodes[operator.opcodeIndex].version,
         )
         self.op.operation = call
         outer, self.op.scope = self.op.scope, f"{name}/"
         try:
             taken = [None if i < 0 else self._taken(call, int(i)) for i in operator.inputs]
-            results = rule.function(self.op, *taken)
+            results = written(call, taken) if rule is None else rule.function(self.op, *taken)
         except OnwardError as error:
             raise type(error)(f"{op_type} {name!r}: {error}") from error
         finally:

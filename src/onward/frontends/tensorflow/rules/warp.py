@@ -74,11 +74,12 @@ def projective_transform(
     if interpolation == "NEAREST":
         found = read(op, images, nearest(op, down), nearest(op, right), fill)
     else:
-        found = _bilinear(op, images.cast(ir.DataType.FLOAT), down, right, fill.cast(ir.DataType.FLOAT))
+        found = bilinear(op, images.cast(ir.DataType.FLOAT), down, right, fill.cast(ir.DataType.FLOAT))
     return op.where(op.unsqueeze(nothing, [3]), fill, found.cast(images.dtype))
 
 
-def _bilinear(op: Writer, images: Tensor, down: Tensor, right: Tensor, fill: Tensor) -> Tensor:
+def bilinear(op: Writer, images: Tensor, down: Tensor, right: Tensor, fill: Tensor) -> Tensor:
+    """Between the four pixels around each place."""
     top, left = op.Floor(down), op.Floor(right)
     lower, righter = op.unsqueeze(down - top, [3]), op.unsqueeze(right - left, [3])
     rows = [

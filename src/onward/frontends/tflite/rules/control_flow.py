@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from onward.frontends.tensorflow.rules.control_flow import Loop, branched, chosen
-from onward.frontends.tensorflow.values import Value
+from onward.frontends.tensorflow.values import Complex, NotCollected, Reserved, TensorList, Value
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.registry import rule
 from onward.graph.build import Tensor
@@ -34,7 +34,12 @@ def while_(op: Writer, *arguments: Value) -> Sequence[Value]:
     def goes_on(states: Sequence[Value]) -> list[Tensor]:
         return [op.Reshape(called(options.condSubgraphIndex, states)[0], op.ints([]))]
 
-    carried = [i for i, argument in enumerate(arguments) if isinstance(argument, Tensor)]
+    kinds = Tensor | Complex | TensorList | Reserved
+    carried = [i for i, argument in enumerate(arguments) if isinstance(argument, kinds)]
+    collecting = {i for i in carried if isinstance(arguments[i], Reserved)}
     unknown = [None if not isinstance(a, Tensor) or a.dims is None else [None] * len(a.dims) for a in arguments]
     body = partial(called, options.bodySubgraphIndex)
-    return Loop(op, arguments, goes_on, body, unknown, carried, set()).written()
+    try:
+        return Loop(op, arguments, goes_on, body, unknown, carried, collecting).written()
+    except NotCollected:
+        return Loop(op, arguments, goes_on, body, unknown, carried, set()).written()
