@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from onward.deferred import defer
 from onward.version import __version__ as __version__
+
+defer()
 
 if TYPE_CHECKING:
     from onward import training

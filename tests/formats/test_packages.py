@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from messages import problem
 from onnx import TensorProto, helper, numpy_helper
 
 from onward.cli import main
@@ -46,8 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     capsys.readouterr()
     assert main(list(words)) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
+    error = problem(capsys.readouterr().err)
     assert "--trust" in error
     return error
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from messages import problem
 from onnx import TensorProto, helper
 
 from onward.cli import main
@@ -55,9 +56,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """In one line, with exit code 2."""
     capsys.readouterr()
     assert main(list(words)) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1, error
-    return error
+    return problem(capsys.readouterr().err)
 
 
 # What is no file

@@ -48,12 +48,29 @@ def test_import_is_quick() -> None:
         "import onward",
         "import onward; onward.load, onward.Model, onward.OnwardError, onward.to_torch",
         "from onward.cli import parser; parser()",
-        f"from onward.report.describe import describe; import onward; describe(onward.load({str(DIGITS)!r}))",
+        f"from onward.cli import main; main(['inspect', {str(DIGITS)!r}])",
     ],
 )
 def test_no_framework_is_loaded(code: str) -> None:
-    probe = f"import sys; {code}; print([name for name in {(*NOT_NEEDED, 'onnxruntime')} if name in sys.modules])"
-    assert python(probe).strip() == "[]"
+    names = (*NOT_NEEDED, "onnxruntime", "sympy", "jinja2")
+    probe = f"import sys; {code}; print([name for name in {names} if name in sys.modules])"
+    assert python(probe).splitlines()[-1] == "[]"
+
+
+SIZES = """
+import sys, onward
+import onnx_ir as ir
+assert "sympy" not in sys.modules, "onnx-ir has imported it"
+import sympy.abc
+assert str(ir.SymbolicDim("n") + 1) == "n + 1" and ir.SymbolicDim(sympy.abc.n * 2).value == "2*n"
+assert "onnx_ir._symbolic_shapes" in sys.modules
+"""
+
+
+def test_sympy_is_loaded_when_sizes_are_computed_with() -> None:
+    """It takes as long as all the rest of `onward inspect`; whoever imports it gets the real one."""
+    python(SIZES)
+    python("import sympy, onward, onnx_ir; assert onnx_ir._core.sympy is sympy")
 
 
 EMBEDDING = """

@@ -28,7 +28,7 @@ SHARED = {
 """Files of runtime helpers or specs that belong to no single family of ops, and why."""
 
 LAYERS = [
-    ("errors", "registry", "version"),
+    ("deferred", "errors", "registry", "version"),
     ("gate", "writing"),
     ("hub",),
     ("model",),

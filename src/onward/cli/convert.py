@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from onward.backends.backend import formats
+from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
 from onward.conversion.convert import Progress, limited, titled
 from onward.errors import ConversionError, OnwardError
@@ -189,7 +190,7 @@ def seconds(text: str) -> float:
 
 
 class OnConsole(Progress):
-    """Shows which step is running; a failure says which step it was."""
+    """Shows which step is running and how long each took; a failure says which step it was."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -199,7 +200,8 @@ class OnConsole(Progress):
         title = titled(number)
         announce(doing=title)
         try:
-            with self._console.status(title), limited(number, seconds):
+            with Steps(self._console) as begin, limited(number, seconds):
+                begin(title)
                 yield
         except OnwardError as error:
             raise type(error)(f"{title}: {error}") from error

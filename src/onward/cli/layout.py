@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from onward.cli.steps import Steps
 from onward.errors import OnwardError, VerificationError
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def run(args: argparse.Namespace) -> None:
     model = load(args.model)
     result = relaid(model, None if args.same_io else Layout(args.to), args.inputs_nhwc, args.outputs_nhwc)
     if not args.no_verify:
-        with console.status("verifying"):
+        with Steps(console) as begin:
+            begin("verifying")
             report = compare(model, result, args.seed)
         console.print(verdict(report))
     result.model.save(Path(args.out))

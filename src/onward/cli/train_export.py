@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onward.cli.steps import Steps
+
 if TYPE_CHECKING:
     from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable
@@ -42,7 +44,8 @@ def run(args: argparse.Namespace) -> None:
     check_output(Path(args.out), is_file=False)
     require(backend("torch"))
     console = Console(stderr=True)
-    with console.status("writing the training as PyTorch source"):
+    with Steps(console) as begin:
+        begin("writing the training as PyTorch source")
         folder = to_torch_package(_continued(load(args.model, index=args.index), args.checkpoint), args.out)
     names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
     console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onward.cli.steps import Steps
 from onward.cli.streams import until_unread
 from onward.cli.trust import add_trust
 from onward.errors import OnwardError
@@ -92,8 +93,7 @@ def run(args: argparse.Namespace) -> int:
         if args.on:
             raise OnwardError("there is nothing to compare with: give --on a second runner, or name another file")
         against = ["torch"]
-    console = Console(stderr=True)
-    with console.status("starting") as status:
+    with Steps(Console(stderr=True)) as begin:
         report = verify(
             args.model,
             against,
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
             isolate=args.isolate,
             timeout=args.timeout,
             memory=nbytes(args.memory) if args.memory else None,
-            progress=status.update,
+            progress=begin,
         )
     if args.html:
         from onward.report.verify_page import write_page

@@ -1,0 +1,64 @@
+"""What a command says of its steps: to a terminal, and to a file."""
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from onward.cli.steps import Steps
+from onward.errors import OnwardError
+
+DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
+TIME = r"\d+ ms|\d+\.\d s"
+
+
+def test_a_file_gets_one_plain_line_a_step(tmp_path: Path) -> None:
+    command = ["convert", str(DIGITS), "--to", "torch", "--out", str(tmp_path / "out")]
+    done = subprocess.run([sys.executable, "-m", "onward", *command], capture_output=True, text=True, check=True)
+    assert "\x1b" not in done.stderr and "\r" not in done.stderr
+    steps = [line for line in done.stderr.splitlines() if line.startswith("step ")]
+    names = ["reading", "generating source", "verifying", "writing"]
+    wanted = [rf"step {number} of 4: {name}: ({TIME})" for number, name in enumerate(names, 1)]
+    assert len(steps) == 4 and all(map(re.fullmatch, wanted, steps)), steps
+
+
+def test_verify_tells_its_steps(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "onward", "verify", str(DIGITS), "--on", "onnxruntime,onnxruntime:unoptimized"]
+    first, second = subprocess.run(command, capture_output=True, text=True, check=True).stderr.splitlines()
+    assert re.fullmatch(rf"running .*digits\.onnx on onnxruntime: ({TIME})", first)
+    assert re.fullmatch(rf"running onnxruntime:unoptimized: ({TIME})", second)
+
+
+def shown(is_terminal: bool) -> tuple[Console, io.StringIO]:
+    file = io.StringIO()
+    return Console(file=file, force_terminal=is_terminal, width=60), file
+
+
+LEFT = "\x1b[2m"
+"""How a line begins that stays on a terminal: it is dim."""
+
+
+def test_a_terminal_shows_the_step_that_runs() -> None:
+    console, file = shown(is_terminal=True)
+    with Steps(console) as begin:
+        begin("looking for \x1b[31mred")
+        begin("going on")
+    running, *lines = file.getvalue().split(LEFT)
+    assert re.search(rf"⠋\S* looking for �\[31mred: ({TIME})", running)
+    assert lines[0].startswith("looking for �[31mred: ") and re.match(rf"going on: ({TIME})", lines[1])
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_step_that_fails_leaves_no_line(is_terminal: bool) -> None:
+    console, file = shown(is_terminal)
+    with pytest.raises(OnwardError), Steps(console) as begin:
+        begin("first")
+        begin("second")
+        raise OnwardError("no")
+    text = file.getvalue()
+    assert f"{LEFT if is_terminal else ''}first: " in text
+    assert f"{LEFT}second" not in text and ("second" in text) == is_terminal
