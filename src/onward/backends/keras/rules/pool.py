@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import onnx_ir as ir
+
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.keras.target import applied, made, rule
@@ -22,7 +24,7 @@ NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "Softmax", "Softplus", "HardSigmo
 def max_pool(e: Emitter, x: Expr, p: MaxPool) -> Expr | None:
     win = p.window
     padding = pool_padding(p)
-    if e.used(1) or not _has_layer(win, padding):
+    if e.used(1) or not _has_layer(e, x, win, padding):
         return None
     if isinstance(padding, str):
         return applied(e, _layer(e, x, "Max", win, padding), x)
@@ -38,7 +40,7 @@ def max_pool(e: Emitter, x: Expr, p: MaxPool) -> Expr | None:
 def avg_pool(e: Emitter, x: Expr, p: AveragePool) -> Expr | None:
     win = p.window
     padding = pool_padding(p)
-    if not _has_layer(win, padding):
+    if not _has_layer(e, x, win, padding):
         return None
     if padding == "VALID" or (padding == "SAME" and not p.count_include_pad):
         return applied(e, _layer(e, x, "Average", win, padding), x)
@@ -47,8 +49,11 @@ def avg_pool(e: Emitter, x: Expr, p: AveragePool) -> Expr | None:
     return applied(e, _layer(e, x, "Average", win, "VALID"), zero_padded(e, x, x, win.begin, win.end))
 
 
-def _has_layer(win: Window, padding: Any) -> bool:
-    return padding is not None and set(win.dilations) == {1} and len(win.kernel) <= 3
+def _has_layer(e: Emitter, x: Expr, win: Window, padding: Any) -> bool:
+    """TensorFlow has no kernel over three axes in double precision; it is written around elsewhere."""
+    rank = len(win.kernel)
+    too_wide = rank == 3 and e.dtype(x) == ir.DataType.DOUBLE
+    return padding is not None and set(win.dilations) == {1} and rank <= 3 and not too_wide
 
 
 def _layer(e: Emitter, x: Expr, kind: str, win: Window, padding: str) -> Expr:
@@ -58,9 +63,9 @@ def _layer(e: Emitter, x: Expr, kind: str, win: Window, padding: str) -> Expr:
 
 
 def _over_images(e: Emitter, x: Expr, kind: str, keepdims: bool) -> Expr | None:
-    """Keras refuses the maximum of an empty batch: it is used where there is none, and for what TensorFlow wrote."""
+    """Keras refuses the maximum of nothing: it is used where there is something, and for what TensorFlow wrote."""
     rank, shape = (e.rank(x) or 0) - 2, e.shape(x) or (None,)
-    if not 1 <= rank <= 3 or (kind == "Max" and not shape[0] and e.producer != "onward"):
+    if not 1 <= rank <= 3 or (kind == "Max" and not all(shape) and e.producer != "onward"):
         return None
     kept = {"keepdims": True} if keepdims else {}
     return applied(e, made(e, x, f"Global{kind}Pooling{rank}D", **kept), x)
