@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from onward.backends.backend import backend as find
 from onward.backends.backend import backends
-from onward.canon.lower import LOWERINGS, key_of, load_lowerings
+from onward.canon.lower import LOWERINGS, REFUSED, key_of, load_lowerings
 from onward.canon.upgrade.registry import ENTRIES
 from onward.graph.walk import all_nodes
 from onward.model import Model
@@ -91,6 +91,8 @@ def status(op: str, backend: str) -> OpStatus:
     load_lowerings()
     if op in LOWERINGS:
         return OpStatus(op, "lowered")
+    if op in REFUSED:
+        return OpStatus(op, "unsupported", REFUSED[op])
     domain, name = split(op)
     schema = _schema(domain, name)
     if ENTRIES.get((domain, name)) and (schema is None or schema.deprecated):

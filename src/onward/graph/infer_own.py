@@ -50,6 +50,19 @@ def _sdpa(node: ir.Node, given: list[Kind]) -> list[Kind]:
     return [Kind(q.type, None if q.dims is None else (*q.dims[:-1], None if v is None else v[-1]))]
 
 
+def _group_query_attention(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    """The result, and a cache of keys and of values that is as long as the earlier one at least."""
+    q, k = (kind_of(node.inputs[i]) for i in (0, 1))
+    heads, shared = (node.attributes.get_int(name, 0) for name in ("num_heads", "kv_num_heads"))
+    whole = (q.dims or (None,))[-1]
+    parts = heads if k.type is not None else heads + 2 * shared
+    width = whole // parts if isinstance(whole, int) and parts else None
+    y = Kind(q.type, None if q.dims is None else (*q.dims[:-1], None if width is None else width * heads))
+    caches = [kind_of(node.inputs[i]) for i in (3, 4)]
+    batch = None if q.dims is None else q.dims[0]
+    return [y, *(Kind(past.type or q.type, (batch, shared, None, width)) for past in caches)]
+
+
 CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
     "Attention": _attention,
     "LayerNormalization": _layer_norm,
@@ -57,7 +70,12 @@ CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
 }
 """By standard op: what to make of the kinds that its schema gives, unless all sizes are known and it gives them all."""
 
-ADDED: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {"Linear": _linear, "SDPA": _sdpa}
+ADDED: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
+    "Linear": _linear,
+    "SDPA": _sdpa,
+    "Inverse": _like_input,
+    "GroupQueryAttention": _group_query_attention,
+}
 """By op of the domain `onward`, for nodes whose outputs have no type yet."""
 
 

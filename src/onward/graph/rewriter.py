@@ -140,6 +140,10 @@ class Rewriter:
     def __call__(self, op_type: str, *inputs: ir.Value | None, **attributes: Any) -> ir.Value:
         return self.many(1, op_type, *inputs, **attributes)[0]
 
+    def own(self, count: int, op_type: str, *inputs: ir.Value | None, **attributes: Any) -> Sequence[ir.Value]:
+        """As `many`, for an op that Onward adds: one of the domain `onward`."""
+        return self.many(count, f"onward::{op_type}", *inputs, **attributes)
+
     def many(self, count: int, op_type: str, *inputs: ir.Value | None, **attributes: Any) -> Sequence[ir.Value]:
         """As a call, for a node of `count` outputs."""
         new = self._new(count, op_type, inputs, attributes)
@@ -179,13 +183,14 @@ class Rewriter:
     ) -> ir.Node:
         old = self.node
         base = next((o.name for o in old.outputs if o.name), None) or old.name or old.op_type
+        domain, _, op_type = op_type.rpartition("::")
         new = ir.Node(
-            "",
+            domain,
             op_type,
             trim(inputs),
             [attribute(k, v) for k, v in attributes.items() if v is not None],
             outputs=[ir.Value(name=self.names.value(f"{base}_{op_type.lower()}")) for _ in range(count)],
-            version=DIALECT,
+            version=1 if domain else DIALECT,
             name=self.names.node(f"{old.name or base}_{op_type}"),
             metadata_props=dict(old.metadata_props),
         )

@@ -69,6 +69,22 @@ class RotaryEmbedding(Spec):
         return cls(_is_packed(node, given.get("num_heads", 0)), **given)
 
 
+@means("onward::GroupQueryAttention")
+@dataclass(frozen=True)
+class GroupQueryAttention(Spec):
+    """Attention over a cache. `window`: how many places an element sees, 0 for all; `smooth`: it may see nothing."""
+
+    num_heads: int
+    kv_num_heads: int
+    scale: float | None = None
+    softcap: float = 0.0
+    window: int = 0
+    causal: bool = True
+    smooth: bool = False
+    interleaved: bool = False
+    bits: int = 8
+
+
 @means("SwiGLU")
 @dataclass(frozen=True)
 class SwiGLU(Spec):

@@ -6,11 +6,11 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.arguments import given, options
-from onward.backends.emit.emitter import Emitter
+from onward.backends.emit.arguments import changed, given, options
+from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr, ops
 from onward.backends.emit.target import Rule
-from onward.spec.attention import Attention, LinearAttention, RotaryEmbedding
+from onward.spec.attention import Attention, GroupQueryAttention, LinearAttention, RotaryEmbedding
 
 
 def by_heads(
@@ -69,6 +69,28 @@ def linear_attention(
     return [ops.merge_heads(y), last]
 
 
+def group_query_attention(
+    e: Emitter,
+    q: Expr,
+    k: Expr | None,
+    v: Expr | None,
+    past_key: Expr | None,
+    past_value: Expr | None,
+    last: Expr,
+    total: Expr,
+    *more: Expr | None,
+    p: GroupQueryAttention,
+) -> Unpack:
+    names = ("cos", "sin", "positions", "bias", "sink", "k_scale", "v_scale")
+    count = e.scalar(total, 1)
+    where = (past_key, past_value, last, total if count is None else count)
+    tables = given(**dict(zip(names, more, strict=False)))
+    keywords = changed(p, "interleaved", "scale", "softcap", "window", "causal", "smooth", "bits")
+    return Unpack(
+        ops.group_query_attention(q, k, v, *where, heads=p.num_heads, kv_heads=p.kv_num_heads, **tables, **keywords)
+    )
+
+
 def modified(e: Emitter, graph: ir.Graph | None, x: Expr, of: ir.DataType) -> Expr:
     """What a graph of one input and one output makes of scores or probabilities."""
     if graph is None:
@@ -83,4 +105,8 @@ def modified(e: Emitter, graph: ir.Graph | None, x: Expr, of: ir.DataType) -> Ex
     return result
 
 
-RULES: dict[str, Rule] = {"RotaryEmbedding": rotary_embedding, "LinearAttention": linear_attention}
+RULES: dict[str, Rule] = {
+    "RotaryEmbedding": rotary_embedding,
+    "LinearAttention": linear_attention,
+    "onward::GroupQueryAttention": group_query_attention,
+}

@@ -12,15 +12,17 @@ import onnx_ir as ir
 from onward.canon.defaults import fill_nodes
 from onward.canon.inline import Inliner
 from onward.canon.lower.bodies import Definition, body_of, captured_by, definition, nodes_in
+from onward.canon.lower.refused import REFUSED
 from onward.canon.lower.registry import DIALECT, LOWERINGS
 from onward.canon.upgrade import ML, upgrade_node
+from onward.errors import UnsupportedError
 from onward.graph.infer import Answers, Inference
 from onward.graph.origin import mark_origin
-from onward.graph.rewriter import Rewriter
+from onward.graph.rewriter import Rewriter, describe
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.registry import import_files
 
-__all__ = ["LOWERINGS", "has_foreign", "has_unruled", "key_of", "load_lowerings", "lower", "lower_foreign"]
+__all__ = ["LOWERINGS", "REFUSED", "has_foreign", "has_unruled", "key_of", "load_lowerings", "lower", "lower_foreign"]
 
 UPGRADED = ("", ML)
 """Domains whose nodes come in several versions."""
@@ -79,7 +81,7 @@ class _Typing(Rewriter):
         self, count: int, op_type: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any]
     ) -> ir.Node:
         new = super()._new(count, op_type, inputs, attributes)
-        new.version = DIALECT
+        new.version = new.version if new.domain else DIALECT
         self._inference.node(new)
         return new
 
@@ -116,7 +118,10 @@ class _Lowerer:
 
     def _expand(self, node: ir.Node) -> list[ir.Node] | None:
         """Put the definition of `node` in its place; gives the nodes of the definition, or None if there is none."""
-        own = LOWERINGS.get(key_of(node))
+        key = key_of(node)
+        if key in REFUSED:
+            raise UnsupportedError(f"{describe(node)}: {REFUSED[key]}")
+        own = LOWERINGS.get(key)
         if own is not None:
             mark_origin(node)
             own(node, self._op.at(node))

@@ -172,6 +172,38 @@ def multi_head_attention(node: ir.Node, op: Rewriter) -> None:
     op.replace(*[y, keys, values, None][: len(node.outputs)])
 
 
+@lowering(f"{MS}::DecoderMaskedMultiHeadAttention")
+def decoder_attention(node: ir.Node, op: Rewriter) -> None:
+    """One new element at a time, over keys and values in a buffer that has room for more, or over those of an encoder.
+
+    Inputs: query, key, value, mask, what is added to scores, buffers of keys and values, how many places of these are
+    filled, the number of beams, where each beam was before, bias.
+    """
+    refuse(node, "places that beams exchange", _is_given(node, 9))
+    refuse(node, "scores as an output", _uses(node, 3))
+    heads, past = require(node, "num_heads"), [input_of(node, 5), input_of(node, 6)]
+    take(node, "past_present_share_buffer", 1)
+    take(node, "output_qk", 0)
+    q, k, v = needed(node, 0), input_of(node, 1), input_of(node, 2)
+    if k is None or v is None:
+        q, k, v = op.many(3, "Split", q, axis=2, num_outputs=3)
+    if (bias := input_of(node, 10)) is not None:
+        q, k, v = _biased(q, k, v, bias, op)
+    q, keys, values = (x if rank(x) == 4 else _split_heads(x, heads, op) for x in (q, k, v))
+    outputs: list[ir.Value | None] = [None, None]
+    if past[0] is not None and past[1] is not None:
+        filled = op("Cast", op("Reshape", needed(node, 7), op.ints([1])), to=ir.DataType.INT64)
+        rows = op("Expand", filled, length(q, 0, op))
+        buffers = [op("TensorScatter", old, new, rows, axis=2) for old, new in zip(past, (keys, values), strict=True)]
+        end = op("Add", filled, op.ints([1]))
+        keys, values = (op("Slice", x, op.ints([0]), end, op.ints([2])) for x in buffers)
+        outputs = list(buffers)
+    mask, extra = input_of(node, 3), input_of(node, 4)
+    y, _, _ = _attend(node, op, q, keys, values, heads, mask=mask, bias=extra, past=[None, None])
+    y = op("Reshape", op("Transpose", y, perm=[0, 2, 1, 3]), op.ints([0, 0, -1]))
+    op.replace(*[y, *outputs, None][: len(node.outputs)])
+
+
 def _operands(node: ir.Node, op: Rewriter) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Queries, keys and values, each (batch, places, width) or, where the node has them so, with heads apart."""
     q, k, v = needed(node, 0), input_of(node, 1), input_of(node, 2)

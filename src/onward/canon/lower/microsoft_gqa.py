@@ -1,17 +1,19 @@
-"""Rotary embeddings and grouped-query attention with a cache, as exporters of language models write them."""
+"""Rotary embeddings and grouped-query attention of `com.microsoft`, as exporters of language models write them."""
 
-from typing import NamedTuple
+from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
+from onward.canon.lower.cache import count_up
 from onward.canon.lower.microsoft_attention import length, refuse
 from onward.canon.lower.microsoft_fused import MS
 from onward.canon.lower.registry import lowering
 from onward.errors import UnsupportedError
+from onward.gate.bounds import check_room
 from onward.graph.rewriter import Rewriter, describe, dims, input_of, is_used, needed, rank, require, take
 
 _D = ir.DataType
-TO_THE_END = 2**31 - 1
 
 
 @lowering(f"{MS}::RotaryEmbedding")
@@ -24,13 +26,45 @@ def rotary_embedding(node: ir.Node, op: Rewriter) -> None:
     if known is None or rank(positions) is None:
         raise UnsupportedError(f"{describe(node)}: the rank of its input or of its positions is not known")
     if rank(positions) == 1:
-        positions = op("Add", positions, _range(length(x, 2 if known == 4 else 1, op), op))
+        positions = op("Add", positions, count_up(length(x, 2 if known == 4 else 1, op), op))
         batch = length(x, 0, op)
         positions = op("Expand", positions, op("Concat", batch, op.ints([1]), axis=0))
     if known == 3 and not heads:
         heads = _heads(x, cos, op)
     given = {"interleaved": take(node, "interleaved", 0), "rotary_embedding_dim": width}
     op.replace(op("RotaryEmbedding", x, cos, sin, positions, **given, num_heads=heads if known == 3 else None))
+
+
+@lowering(f"{MS}::MRotaryEmbedding")
+def rotary_embedding_of_images(node: ir.Node, op: Rewriter) -> None:
+    """Three positions for each place, in time and in an image, each of which turns some of the pairs."""
+    x, positions, cos, sin = (needed(node, i) for i in range(4))
+    refuse(node, "places of several rows packed into one", take(node, "is_packed_batching", 0))
+    refuse(node, "a scale of rotations", take(node, "scale", 1.0) != 1)
+    heads, width, known = take(node, "num_heads", 0), take(node, "rotary_embedding_dim", 0), rank(x)
+    if known is None:
+        raise UnsupportedError(f"{describe(node)}: the rank of its input is not known")
+    owner = _owners(require(node, "mrope_section"), take(node, "mrope_layout", 0))
+    streams = [op("Squeeze", part, op.ints([0])) for part in op.many(3, "Split", positions, axis=0, num_outputs=3)]
+    tables = []
+    for table in (cos, sin):
+        time, height, breadth = (op("Gather", table, stream, axis=0) for stream in streams)
+        mixed = op("Where", op.constant(owner == 1), height, time)
+        tables.append(op("Where", op.constant(owner == 2), breadth, mixed))
+    if known == 3 and not heads:
+        heads = _heads(x, cos, op)
+    given = {"interleaved": take(node, "interleaved", 0), "rotary_embedding_dim": width}
+    op.replace(op("RotaryEmbedding", x, *tables, **given, num_heads=heads if known == 3 else None))
+
+
+def _owners(sections: list[int], layout: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Which of the three positions turns each pair: in chunks, or in turns as far as those of images reach."""
+    if not layout:
+        return np.repeat(np.arange(3), sections)
+    owner = np.zeros(sum(sections), np.int64)
+    for number in (1, 2):
+        owner[number : 3 * sections[number] : 3] = number
+    return owner
 
 
 def _heads(x: ir.Value, cos: ir.Value, op: Rewriter) -> int:
@@ -41,124 +75,101 @@ def _heads(x: ir.Value, cos: ir.Value, op: Rewriter) -> int:
     return hidden // (2 * half)
 
 
-def _range(end: ir.Value, op: Rewriter) -> ir.Value:
-    return op("Range", op.ints(0), op("Squeeze", end, op.ints([0])), op.ints(1))
-
-
-class _Rows(NamedTuple):
-    """How the rows of a batch lie in the cache, each as (batch, 1, 1, 1) or broadcastable to (batch, 1, new, all)."""
-
-    past: ir.Value
-    """How many places come from earlier steps: (batch)."""
-    query: ir.Value
-    """The place of each new element."""
-    key: ir.Value
-    """The places of the cache."""
-    size: ir.Value
-    """How many places the cache has."""
-    end: ir.Value
-    """The place after the last."""
-
-
 @lowering(f"{MS}::GroupQueryAttention")
 def group_query_attention(node: ir.Node, op: Rewriter) -> None:
-    """Inputs: query, key, value, earlier keys and values, the last place of each row, the number of places in all."""
-    heads, kv_heads = require(node, "num_heads"), require(node, "kv_num_heads")
+    """As `onward::GroupQueryAttention`, which has the same inputs."""
     refuse(node, "a cache of the size of its window", take(node, "sliding_window_cache", 0))
-    refuse(node, "a quantized cache", input_of(node, 12) is not None, input_of(node, 13) is not None)
-    refuse(node, "normalisation inside attention", input_of(node, 14) is not None, input_of(node, 15) is not None)
     refuse(node, "scores as an output", len(node.outputs) > 3 and is_used(node.outputs[3]))
-    q, k, v = _operands(node, heads, kv_heads, op)
-    rows = _rows(node, q, op)
-    if take(node, "do_rotary", 0):
-        q, k = _rotated(node, q, k, rows, op)
-    keys = _cached(k, input_of(node, 3), rows, op)
-    values = _cached(v, input_of(node, 4), rows, op)
-    mask = _mask(node, q, rows, op)
-    all_keys, all_values = keys, values
-    sink = input_of(node, 11)
-    if sink is not None or take(node, "smooth_softmax", -1) == 1:
-        all_keys, all_values, mask = _with_sink(keys, values, mask, sink, q, op)
-    scale, softcap = take(node, "scale", 0.0) or None, take(node, "softcap", 0.0) or None
-    y = op("Attention", q, all_keys, all_values, mask, scale=scale, softcap=softcap)
-    merged = op("Reshape", op("Transpose", y, perm=[0, 2, 1, 3]), op.ints([0, 0, -1]))
-    op.replace(*[merged, keys, values, None][: len(node.outputs)])
+    quantized = [take(node, f"{x}_quant_type", "NONE") != "NONE" for x in ("k", "v")]
+    bits = take(node, "kv_cache_bit_width", 8) if any(quantized) else 8
+    tables = [7, 8, 9] if take(node, "do_rotary", 0) else []
+    scales = [index for index, used in zip((12, 13), quantized, strict=True) if used]
+    kept = [*range(7), *tables, 10, 11, *scales]
+    inputs = [input_of(node, i) if i in kept else None for i in range(14)]
+    heads, kv_heads = require(node, "num_heads"), require(node, "kv_num_heads")
+    if (q_scale := input_of(node, 14)) is not None and (k_scale := input_of(node, 15)) is not None:
+        scales_of = {"q": (q_scale, heads), "k": (k_scale, kv_heads)}
+        inputs[:3] = _normalised(inputs[:3], scales_of, take(node, "qk_norm_epsilon", 1e-6), op)
+    outputs = op.own(
+        3,
+        "GroupQueryAttention",
+        *inputs,
+        num_heads=heads,
+        kv_num_heads=kv_heads,
+        scale=take(node, "scale", 0.0) or None,
+        softcap=take(node, "softcap", 0.0) or None,
+        window=max(take(node, "local_window_size", -1), 0) or None,
+        causal=None if take(node, "causal", 1) else 0,
+        smooth=1 if take(node, "smooth_softmax", -1) == 1 else None,
+        interleaved=take(node, "rotary_interleaved", 0) or None,
+        bits=None if bits == 8 else bits,
+    )
+    op.replace(*[*outputs, None][: len(node.outputs)])
 
 
-def _operands(node: ir.Node, heads: int, kv_heads: int, op: Rewriter) -> list[ir.Value]:
-    """Queries, keys and values as (batch, heads, places, size)."""
-    q, k, v = needed(node, 0), input_of(node, 1), input_of(node, 2)
-    order = [0, 2, 1, 3]
-    if k is None or v is None:
-        joined = op("Reshape", q, op.ints([0, 0, heads + 2 * kv_heads, -1]))
-        parts = op.many(3, "Split", joined, op.ints([heads, kv_heads, kv_heads]), axis=2)
-        return [op("Transpose", part, perm=order) for part in parts]
-    counts = (heads, kv_heads, kv_heads)
-    return [
-        op("Transpose", op("Reshape", x, op.ints([0, 0, n, -1])), perm=order)
-        for x, n in zip((q, k, v), counts, strict=True)
-    ]
+def _normalised(
+    inputs: list[ir.Value | None], scales: dict[str, tuple[ir.Value, int]], epsilon: float, op: Rewriter
+) -> list[ir.Value | None]:
+    """Queries and keys, each head of which is divided by the root of the mean of its squares."""
+    q, k, v = inputs
+    (q_scale, heads), (k_scale, kv_heads) = scales["q"], scales["k"]
+    assert q is not None
+    if k is None:
+        apart = op("Reshape", q, op.ints([0, 0, heads + 2 * kv_heads, -1]))
+        parts = op.many(3, "Split", apart, op.ints([heads, kv_heads, kv_heads]), axis=2)
+        q, k, v = (op("Reshape", part, op.ints([0, 0, -1])) for part in parts)
+
+    def normal(x: ir.Value, scale: ir.Value, count: int) -> ir.Value:
+        by_head = op("Reshape", x, op.ints([0, 0, count, -1]))
+        return op("Reshape", op("RMSNormalization", by_head, scale, epsilon=epsilon), op.ints([0, 0, -1]))
+
+    return [normal(q, q_scale, heads), normal(k, k_scale, kv_heads), v]
 
 
-def _rows(node: ir.Node, q: ir.Value, op: Rewriter) -> _Rows:
-    last = op("Cast", op("Reshape", needed(node, 5), op.ints([-1])), to=_D.INT64)
-    end = op("Add", last, op.ints(1))
-    new = length(q, 2, op)
-    past = op("Max", op("Sub", end, new), op.ints(0))
-    size = op("Reshape", op("Cast", needed(node, 6), to=_D.INT64), op.ints([1]))
-    if (earlier := input_of(node, 3)) is not None:
-        size = op("Max", size, length(earlier, 2, op))
-    column = op.ints([-1, 1, 1, 1])
-    query = op("Add", op("Reshape", past, column), op("Reshape", _range(new, op), op.ints([1, 1, -1, 1])))
-    return _Rows(past, query, _range(size, op), size, op("Reshape", end, column))
+@lowering(f"{MS}::SparseAttention")
+def sparse_attention(node: ir.Node, op: Rewriter) -> None:
+    """Attention over a cache in which blocks of queries see blocks of keys, in layouts that heads take in turns."""
+    size, heads, kv_heads = (require(node, name) for name in ("sparse_block_size", "num_heads", "kv_num_heads"))
+    total, ends = needed(node, 7), needed(node, 8)
+    q, past = needed(node, 0), needed(node, 3)
+    blocks = _blocks(node, op)
+    of_heads = op.constant(np.stack([blocks[i % len(blocks)] for i in range(heads)]))
+    new, places = length(q, 1, op), length(past, 2, op)
+    start = op("Sub", op("Cast", op("Reshape", ends, op.ints([-1, 1])), to=_D.INT64), new)
+    query = op("Add", op("Max", start, op.ints(0)), count_up(new, op))
+    last = op.ints(blocks.shape[1] - 1)
+    rows, columns = (op("Min", op("Div", x, op.ints(size)), last) for x in (query, count_up(places, op)))
+    seen = op("Gather", op("Gather", of_heads, rows, axis=1), columns, axis=3)
+    hidden = op("Where", seen, op.number(0.0, q), op.number(float("-inf"), q))
+    bias = op("Transpose", hidden, perm=[1, 0, 2, 3])
+    tables = [input_of(node, i) for i in (9, 10)] if take(node, "do_rotary", 0) else [None, None]
+    inputs = [input_of(node, i) for i in range(5)]
+    outputs = op.own(
+        *(3, "GroupQueryAttention"),
+        *inputs,
+        op("Sub", ends, op.number(1, ends)),
+        total,
+        *tables,
+        None,
+        bias,
+        num_heads=heads,
+        kv_num_heads=kv_heads,
+        scale=take(node, "scale", 0.0) or None,
+        interleaved=take(node, "rotary_interleaved", 0) or None,
+    )
+    op.replace(*outputs[: len(node.outputs)])
 
 
-def _rotated(node: ir.Node, q: ir.Value, k: ir.Value, rows: _Rows, op: Rewriter) -> tuple[ir.Value, ir.Value]:
-    cos, sin, positions = needed(node, 7), needed(node, 8), input_of(node, 9)
-    if positions is None:
-        positions = op("Squeeze", rows.query, op.ints([1, 3]))
-    half, size = (dims(cos) or [None])[-1], (dims(q) or [None])[-1]
-    width = 0 if half is None or 2 * half == size else 2 * half
-    given = {"interleaved": take(node, "rotary_interleaved", 0), "rotary_embedding_dim": width}
-    rotated = [op("RotaryEmbedding", x, cos, sin, positions, **given) for x in (q, k)]
-    return rotated[0], rotated[1]
-
-
-def _cached(new: ir.Value, earlier: ir.Value | None, rows: _Rows, op: Rewriter) -> ir.Value:
-    """The earlier elements of each row, followed by the new ones: (batch, heads, size of the cache, size)."""
-    lacking = op("Sub", rows.size, length(new if earlier is None else earlier, 2, op))
-    base = new if earlier is None else earlier
-    room = op("Pad", base, op("Concat", op.ints([0]), lacking, axis=0), None, op.ints([2]))
-    return room if earlier is None else op("TensorScatter", room, new, rows.past, axis=2)
-
-
-def _mask(node: ir.Node, q: ir.Value, rows: _Rows, op: Rewriter) -> ir.Value:
-    """Which places each new element sees, or what is added to their scores."""
-    window = take(node, "local_window_size", -1)
-    is_causal = take(node, "causal", 1)
-    seen = op("LessOrEqual", rows.key, rows.query) if is_causal else op("Less", rows.key, rows.end)
-    if window > 0:
-        near = op("Greater", rows.key, op("Sub", rows.query, op.ints(window)))
-        seen = op("And", seen, near)
-    bias = input_of(node, 10)
-    if bias is None:
-        return seen
-    lacking = op("Sub", rows.size, length(bias, 3, op))
-    wide = op("Pad", bias, op("Concat", op.ints([0]), lacking, axis=0), None, op.ints([3]))
-    return op("Where", seen, wide, op.number(float("-inf"), q))
-
-
-def _with_sink(
-    keys: ir.Value, values: ir.Value, mask: ir.Value, sink: ir.Value | None, q: ir.Value, op: Rewriter
-) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """One more place, of value zero, that takes a share of the attention: its score is the sink of the head, or 0."""
-    if mask.dtype == _D.BOOL:
-        mask = op("Where", mask, op.number(0.0, q), op.number(float("-inf"), q))
-    heads, new = length(q, 1, op), length(q, 2, op)
-    score = op.number(0.0, q) if sink is None else op("Reshape", sink, op.ints([1, -1, 1, 1]))
-    batch = length(q, 0, op)
-    column = op("Expand", score, op("Concat", batch, heads, new, op.ints([1]), axis=0))
-    wide = op("Expand", mask, op("Concat", batch, heads, new, op.ints([1]), axis=0))
-    one_more = op.ints([0, 1])
-    padded = [op("Pad", x, one_more, None, op.ints([2])) for x in (keys, values)]
-    return padded[0], padded[1], op("Concat", wide, column, axis=3)
+def _blocks(node: ir.Node, op: Rewriter) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which blocks of keys a block of queries sees, in each layout."""
+    begins, columns = (ir.convenience.get_const_tensor(needed(node, i)) for i in (5, 6))
+    if begins is None or columns is None:
+        raise UnsupportedError(f"{describe(node)}: its layout of blocks is computed by the model; make it a constant")
+    rows, which = begins.numpy(), columns.numpy()
+    count = rows.shape[1] - 1
+    check_room("the layouts of sparse attention", (len(rows), count, count), 1)
+    seen = np.zeros((len(rows), count, count), np.bool_)
+    for layout in range(len(rows)):
+        for row in range(count):
+            seen[layout, row, which[layout, rows[layout, row] : rows[layout, row + 1]]] = True
+    return seen

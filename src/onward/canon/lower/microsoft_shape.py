@@ -78,8 +78,16 @@ def gemm_fast_gelu(node: ir.Node, op: Rewriter) -> None:
 @lowering(f"{MS}::Inverse")
 def inverse(node: ir.Node, op: Rewriter) -> None:
     """`onward::Inverse`: of each matrix of a batch."""
-    x = needed(node, 0)
-    y = op("Inverse", x)
-    op.created[-1].domain, op.created[-1].version = "onward", 1
-    y.type, y.shape = x.type, x.shape
-    op.replace(y)
+    op.replace(*op.own(1, "Inverse", needed(node, 0)))
+
+
+@lowering(f"{MS}::SampleOp")
+def sample_op(node: ir.Node, op: Rewriter) -> None:
+    """It gives what it gets."""
+    op.replace(op("Identity", needed(node, 0)))
+
+
+@lowering(f"{MS}::MatMulInteger16")
+def matmul_integer16(node: ir.Node, op: Rewriter) -> None:
+    a, b = (op("Cast", needed(node, i), to=ir.DataType.INT32) for i in (0, 1))
+    op.replace(op("MatMul", a, b))

@@ -182,3 +182,112 @@ def depthwise_over_time(x: tf.Tensor, weight: tf.Tensor, bias: tf.Tensor | None 
     kernel = tf.transpose(single(weight), [2, 0, 1])[tf.newaxis]
     y = tf.transpose(tf.nn.depthwise_conv2d(images, kernel, [1, 1, 1, 1], "VALID")[:, 0], [0, 2, 1])
     return tf.cast(y if bias is None else y + single(bias)[:, tf.newaxis], x.dtype)
+
+
+def group_query_attention(
+    q: tf.Tensor,
+    k: tf.Tensor | None,
+    v: tf.Tensor | None,
+    past_key: tf.Tensor | None,
+    past_value: tf.Tensor | None,
+    last: tf.Tensor,
+    total: Any,
+    *,
+    heads: int,
+    kv_heads: int,
+    cos: tf.Tensor | None = None,
+    sin: tf.Tensor | None = None,
+    positions: tf.Tensor | None = None,
+    interleaved: bool = False,
+    bias: tf.Tensor | None = None,
+    sink: tf.Tensor | None = None,
+    k_scale: tf.Tensor | None = None,
+    v_scale: tf.Tensor | None = None,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    window: int = 0,
+    causal: bool = True,
+    smooth: bool = False,
+    bits: int = 8,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Attention of new elements over a cache; returns the result and the caches with the new keys and values.
+
+    q is (batch, time, heads · width); k and v have `kv_heads` heads, or stand behind q where they are None. `last` is
+    the place of the last element of each row, and the caches have room for `total` places at least. Tables `cos` and
+    `sin` rotate q and k by their places. Scales tell that a cache is of integers of so many `bits`. An element sees the
+    `window` places up to its own (0: all of them), and a `sink` or `smooth` takes a share of its attention.
+    """
+    if k is None or v is None:
+        width = size(q, 2) // (heads + 2 * kv_heads)
+        q, k, v = tf.split(q, [heads * width, kv_heads * width, kv_heads * width], 2)
+    q, k, v = split_heads(q, heads), split_heads(k, kv_heads), split_heads(v, kv_heads)
+    last = tf.reshape(tf.cast(last, tf.int64), [-1, 1])
+    new = tf.cast(size(q, 2), tf.int64)
+    places = tf.maximum(last + 1 - new, 0) + tf.range(new)
+    if cos is not None and sin is not None:
+        at = places if positions is None else positions
+        if positions is not None:
+            at = tf.where(tf.cast(total, tf.int64) == new, positions[:1, :1] + tf.range(new), positions)
+        turn = {"width": 2 * size(cos, 1), "interleaved": interleaved}
+        q, k = (rotary_embedding(x, tf.gather(cos, at), tf.gather(sin, at), **turn) for x in (q, k))
+    key = extend_cache(past_key, in_steps(k, k_scale, bits), places, total)
+    value = extend_cache(past_value, in_steps(v, v_scale, bits), places, total)
+    all_keys, all_values = of_steps(key, k_scale, bits, q), of_steps(value, v_scale, bits, q)
+    here, time = places[:, tf.newaxis, :, tf.newaxis], tf.range(tf.cast(size(key, 2), tf.int64))
+    mask = time <= (here if causal else last[:, :, tf.newaxis, tf.newaxis])
+    if window:
+        mask = mask & (time > here - window)
+    if bias is not None:
+        mask = tf.where(mask, tf.pad(bias, [[0, 0], [0, 0], [0, 0], [0, size(key, 2) - size(bias, 3)]]), -float("inf"))
+    if sink is not None or smooth:
+        scores = mask if bias is not None else tf.where(mask, tf.zeros([], q.dtype), -float("inf"))
+        score = tf.zeros([1], q.dtype) if sink is None else sink
+        rows = [size(q, 0), heads, size(q, 2)]
+        column = tf.broadcast_to(score[:, tf.newaxis, tf.newaxis], [*rows, 1])
+        mask = tf.concat((tf.broadcast_to(scores, [*rows, size(key, 2)]), column), 3)
+        all_keys, all_values = (tf.pad(x, [[0, 0], [0, 0], [0, 1], [0, 0]]) for x in (all_keys, all_values))
+    y, _ = attention(q, all_keys, all_values, mask, scale=scale, softcap=softcap)
+    return merge_heads(y), key, value
+
+
+def extend_cache(past: tf.Tensor | None, new: tf.Tensor, places: tf.Tensor, total: Any) -> tf.Tensor:
+    """The earlier elements of each row with the new ones at their places, and room for `total` in all."""
+    base = new if past is None else past
+    missing = tf.maximum(tf.cast(total, tf.int64) - tf.cast(size(base, 2), tf.int64), 0)
+    room = tf.pad(base, [[0, 0], [0, 0], [0, missing], [0, 0]])
+    if past is None:
+        return room
+    by_place = tf.transpose(room, [0, 2, 1, 3])
+    rows = tf.broadcast_to(tf.range(tf.cast(size(new, 0), tf.int64))[:, tf.newaxis], tf.shape(places))
+    filled = tf.tensor_scatter_nd_update(by_place, tf.stack((rows, places), -1), tf.transpose(new, [0, 2, 1, 3]))
+    return tf.transpose(filled, [0, 2, 1, 3])
+
+
+def in_steps(x: tf.Tensor, scale: tf.Tensor | None, bits: int) -> tf.Tensor:
+    """Numbers as integers, in steps of one scale, or of one for each channel; those of 4 bits are two to a byte."""
+    if scale is None:
+        return x
+    most = 2.0 ** (bits - 1)
+    whole = tf.clip_by_value(tf.round(tf.cast(x, tf.float32) / cache_steps(scale, x)), -most, most - 1)
+    if bits == 8:
+        return tf.cast(whole, tf.int8)
+    codes = whole + most
+    return tf.cast(codes[..., ::2] + 16.0 * codes[..., 1::2], tf.uint8)
+
+
+def of_steps(x: tf.Tensor, scale: tf.Tensor | None, bits: int, like: tf.Tensor) -> tf.Tensor:
+    """The numbers that integers stand for."""
+    if scale is None:
+        return x
+    number = tf.cast(x, tf.float32)
+    if bits == 4:
+        high = tf.floor(number / 16)
+        pairs = tf.stack((number - 16 * high, high), -1)
+        number = tf.reshape(pairs, [*(size(x, i) for i in range(3)), 2 * size(x, 3)]) - 8
+    return tf.cast(number * cache_steps(scale, number), like.dtype)
+
+
+def cache_steps(scale: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    """One scale, or those of the channels of each head, so that it broadcasts with a cache."""
+    flat = tf.reshape(tf.cast(scale, tf.float32), [-1])
+    return tf.reshape(flat, [1, 1 if flat.shape[0] == 1 else size(x, 1), 1, -1])

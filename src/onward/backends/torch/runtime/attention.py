@@ -164,3 +164,106 @@ def linear_attention(
         state = state + key * value
         outputs.append(root * (q[:, :, t, None, :] @ state.repeat_interleave(groups, 1)).squeeze(2))
     return torch.stack(outputs, 2).to(dtype), state.to(kept)
+
+
+def group_query_attention(
+    q: Tensor,
+    k: Tensor | None,
+    v: Tensor | None,
+    past_key: Tensor | None,
+    past_value: Tensor | None,
+    last: Tensor,
+    total: int | Tensor,
+    *,
+    heads: int,
+    kv_heads: int,
+    cos: Tensor | None = None,
+    sin: Tensor | None = None,
+    positions: Tensor | None = None,
+    interleaved: bool = False,
+    bias: Tensor | None = None,
+    sink: Tensor | None = None,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    window: int = 0,
+    causal: bool = True,
+    smooth: bool = False,
+    bits: int = 8,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Attention of new elements over a cache; returns the result and the caches with the new keys and values.
+
+    q is (batch, time, heads · width); k and v have `kv_heads` heads, or stand behind q where they are None. `last` is
+    the place of the last element of each row, and the caches have room for `total` places at least. Tables `cos` and
+    `sin` rotate q and k by their places. Scales tell that a cache is of integers of so many `bits`. An element sees the
+    `window` places up to its own (0: all of them), and a `sink` or `smooth` takes a share of its attention.
+    """
+    if k is None or v is None:
+        width = q.shape[2] // (heads + 2 * kv_heads)
+        q, k, v = torch.split(q, [heads * width, kv_heads * width, kv_heads * width], 2)
+    q, k, v = split_heads(q, heads), split_heads(k, kv_heads), split_heads(v, kv_heads)
+    start = (last.reshape(-1).long() + 1 - q.shape[2]).clamp(min=0)
+    places = start[:, None] + torch.arange(q.shape[2], device=q.device)
+    if cos is not None and sin is not None:
+        at = places if positions is None else positions
+        if positions is not None and int(total) == q.shape[2]:
+            at = positions[:1, :1] + torch.arange(q.shape[2], device=q.device)
+        angles, width = (cos[at], sin[at]), 2 * cos.shape[1]
+        q, k = (rotary_embedding(x, *angles, width=width, interleaved=interleaved) for x in (q, k))
+    key = extend_cache(past_key, in_steps(k, k_scale, bits), places, total)
+    value = extend_cache(past_value, in_steps(v, v_scale, bits), places, total)
+    all_keys, all_values = of_steps(key, k_scale, bits, q), of_steps(value, v_scale, bits, q)
+    here, time = places[:, None, :, None], torch.arange(key.shape[2], device=q.device)
+    mask = time <= (here if causal else last.reshape(-1, 1, 1, 1))
+    if window:
+        mask = mask & (time > here - window)
+    if bias is not None:
+        wide = F.pad(bias, (0, key.shape[2] - bias.shape[3]))
+        mask = wide.masked_fill(~mask, -torch.inf)
+    if sink is not None or smooth:
+        mask = mask if bias is not None else torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+        score = q.new_zeros(1) if sink is None else sink
+        column = score[:, None, None].expand(*q.shape[:3], 1)
+        mask = torch.cat((mask.expand(*q.shape[:3], -1), column), 3)
+        all_keys, all_values = F.pad(all_keys, (0, 0, 0, 1)), F.pad(all_values, (0, 0, 0, 1))
+    if softcap:
+        y, _ = attention(q, all_keys, all_values, mask, scale=scale, softcap=softcap)
+    elif q.dtype == torch.float16:
+        y = half_precision_attention(q, all_keys, all_values, mask, scale=scale, enable_gqa=True)
+    else:
+        y = F.scaled_dot_product_attention(q, all_keys, all_values, mask, scale=scale, enable_gqa=True)
+    return merge_heads(y), key, value
+
+
+def extend_cache(past: Tensor | None, new: Tensor, places: Tensor, total: int | Tensor) -> Tensor:
+    """The earlier elements of each row with the new ones at their places, and room for `total` in all."""
+    base = new if past is None else past
+    room = F.pad(base, (0, 0, 0, max(int(total) - base.shape[2], 0)))
+    return room if past is None else room.scatter(2, places[:, None, :, None].expand_as(new), new)
+
+
+def in_steps(x: Tensor, scale: Tensor | None, bits: int) -> Tensor:
+    """Numbers as integers, in steps of one scale, or of one for each channel; those of 4 bits are two to a byte."""
+    if scale is None:
+        return x
+    most = 2 ** (bits - 1)
+    whole = torch.round(x.float() / cache_steps(scale, x)).clamp(-most, most - 1)
+    if bits == 8:
+        return whole.to(torch.int8)
+    codes = (whole + most).to(torch.uint8)
+    return torch.bitwise_or(codes[..., ::2], codes[..., 1::2] << 4)
+
+
+def of_steps(x: Tensor, scale: Tensor | None, bits: int, like: Tensor) -> Tensor:
+    """The numbers that integers stand for."""
+    if scale is None:
+        return x
+    if bits == 4:
+        x = torch.stack((x & 15, x >> 4), -1).flatten(-2).to(torch.int8) - 8
+    return (x.float() * cache_steps(scale, x)).to(like.dtype)
+
+
+def cache_steps(scale: Tensor, x: Tensor) -> Tensor:
+    """One scale, or those of the channels of each head, so that it broadcasts with a cache."""
+    return scale.float().reshape(1, 1 if scale.numel() == 1 else x.shape[1], 1, -1)
