@@ -74,6 +74,13 @@ def test_one_module(kind, given, states, options, dynamo):
         to_torch(model).load_state_dict(net.state_dict(), strict=True)
 
 
+def test_keras_takes_a_state_that_is_given():
+    net, inputs = Net("RNN", True, "none", batch_first=True).eval(), (torch.randn(B, T, N), torch.randn(1, B, H))
+    with torch.no_grad():
+        wanted = [y.numpy() for y in net(*inputs)]
+    check(export(net, inputs, False), [i.numpy() for i in inputs], expected=wanted, backends=["keras"])
+
+
 def layers(between: str) -> tuple[onnx.ModelProto, list[np.ndarray]]:
     """Two LSTM nodes with something between them."""
     text = f"""<ir_version: 10, opset_import: ["" : 20]> g (float[t,b,6] x) => (float[t,d,b,h] z, float[d,b,h] h2)

@@ -25,7 +25,7 @@ def stacked(e: Emitter, x: Expr, lengths: Expr | None, *inputs: Expr | None, p: 
         if batched is None:
             return None
         x = batched
-    if lengths is not None or any(initial) or p.nonlinearity not in ACTIVATIONS:
+    if lengths is not None or any(start is not None for start in initial) or p.nonlinearity not in ACTIVATIONS:
         return None
     if (e.shape(x) or (None,))[-1] is None or not owns(e, *tensors):
         return None
