@@ -10,6 +10,8 @@ from onward.errors import UnsupportedError
 from onward.model import Model
 from onward.runners import prepare
 from onward.runners.calls import Run
+from onward.verification.noise.spread import Noise
+from onward.verification.sides import Side
 from onward.verification.verify import verify
 
 SCALED = "t (float[N,4] x) => (float[N,4] y) { y = Mul(x, w) }"
@@ -91,3 +93,20 @@ def test_why_no_sizes_fit_is_said() -> None:
     never = model("t (float[N] x) => (float[M] y) { i = Constant <value_ints=[-999999]> () y = Gather(x, i) }")
     with pytest.raises(UnsupportedError, match=r"no sizes found .* The last attempt: .*Gather"):
         verify(never, "onnxruntime")
+
+
+def test_noise_is_not_measured_where_the_usual_size_of_an_output_settles_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On zeros the output is so small that rounding shows; measuring takes many more runs than the check itself."""
+
+    def measured(*_: object, **__: object) -> Noise:
+        raise AssertionError("noise is measured")
+
+    monkeypatch.setattr("onward.verification.verify.measure_noise", measured)
+    source = model("g (float[2, 8] x) => (float[2, 8] y) <float[1] b = {1e-5}> { y = Add(x, b) }")
+    run = prepare("onnxruntime", source)
+    rounded = Side("rounded", lambda inputs: {"y": run(inputs)["y"] + np.float32(3e-9)})
+    assert verify(source, rounded).status == "same"
+    assert verify(source, "onnxruntime:unoptimized", all_nodes=True).sides[0].profile
+    wrong = Side("wrong", lambda inputs: {"y": run(inputs)["y"] + np.float32(1e-3)})
+    with pytest.raises(AssertionError, match="noise is measured"):
+        verify(source, wrong)

@@ -26,7 +26,7 @@ from onward.verification.environment import environment
 from onward.verification.locate import bisect as search
 from onward.verification.locate.reduce import reduce
 from onward.verification.metrics import FILL, Array, Error, is_float, rms
-from onward.verification.noise.spread import Noise, measure_noise, quantized_outputs
+from onward.verification.noise.spread import Noise, measure_noise, usual_sizes
 from onward.verification.results import OutputResult, Report, SideResult, Trial
 from onward.verification.sides import Options, Side, Source, label, open_side, read
 
@@ -201,7 +201,7 @@ class Truth:
             search.Subject(self.side.model, self.side.runner, self.how.prepare),
             search.Subject(other.model, other.runner, self.how.prepare),
         )
-        found = search.bisect(*ends, inputs, noise=self._noise, all_nodes=all_nodes, certain=differs)
+        found = search.bisect(*ends, inputs, noise=self._known, all_nodes=all_nodes, certain=differs)
         culprit = found.culprit if differs else None
         if found.remark:
             self.notes.append(found.remark)
@@ -219,17 +219,30 @@ class Truth:
                 self.notes.append(f"no smaller model was written to {reduce_to}: {error}")
         return replace(result, culprit=culprit, profile=found.profile)
 
+    @property
+    def _sets(self) -> list[tuple[Inputs, Outputs]]:
+        return [(sample.data.inputs, sample.outputs) for sample in self.samples]
+
+    @cached_property
+    def _sizes(self) -> Noise:
+        return Noise() if self.side.model is None else usual_sizes(self.side.model, self._sets)
+
     @cached_property
     def _noise(self) -> Noise:
         if self.side.model is None:
             return Noise()
-        sets = [(sample.data.inputs, sample.outputs) for sample in self.samples]
         found = measure_noise(
-            self.side.model, sets, source=self.side.runner, judged=self.judged, prepare=self.how.prepare
+            self.side.model, self._sets, source=self.side.runner, judged=self.judged, prepare=self.how.prepare
         )
         if found.remark:
             self.notes.append(found.remark)
         return found
+
+    @property
+    def _known(self) -> Noise:
+        """What is known of its noise so far: where two sides agree, no more is measured."""
+        known: Noise = vars(self).get("_noise", self._sizes)
+        return known
 
     def _run(self, other: Side, sample: Sample) -> Pair:
         began = time.perf_counter()
@@ -241,8 +254,9 @@ class Truth:
         return Pair(sample.data.label, sample.outputs, actual, time.perf_counter() - began, failure)
 
     def _trials(self, pairs: list[Pair]) -> tuple[Trial, ...]:
-        """The source's noise is measured only where the dtype does not explain a difference, then more thoroughly."""
-        trials = self._compare(pairs, Noise(quantized=self._quantized))
+        """The source's noise is measured only where neither the dtype nor the usual size of an output explains a
+        difference, then more thoroughly."""
+        trials = self._compare(pairs, self._sizes)
         if self.how.atol is None and self.how.rtol is None:
             if _differ(trials):
                 trials = self._compare(pairs, self._noise)
@@ -258,10 +272,6 @@ class Truth:
             return ()
         atol, rtol = self.how.atol, self.how.rtol
         return tuple(compare(pair.expected, pair.actual, noise, quantized=noise.quantized, atol=atol, rtol=rtol))
-
-    @cached_property
-    def _quantized(self) -> frozenset[str]:
-        return frozenset() if self.side.model is None else quantized_outputs(self.side.model)
 
 
 def _doubts(model: Model | None, samples: list[Sample]) -> Iterator[str]:

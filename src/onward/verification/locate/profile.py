@@ -92,9 +92,11 @@ class Profiler:
         run = self.pieces.source.prepare_separate(names, feeds)
         expected = run(feeds)
         actual = self.pieces.other.prepare_separate(names, feeds)(feeds)
-        noise = errors(expected, run(jittered_inputs(feeds)))
         floors = {name: self._rounding(name, feeds, expected) for name in names} if strict else None
-        return judge(expected, actual, noise, floors)
+        verdicts = judge(expected, actual, None, floors)
+        if not any(verdict.differs for verdict in verdicts.values()):
+            return verdicts
+        return judge(expected, actual, errors(expected, run(jittered_inputs(feeds))), floors)
 
     def _rounding(self, name: str, feeds: Inputs, results: Outputs) -> float:
         """The error that a single node's rounding explains: a few units, times the root of how many it sums up."""

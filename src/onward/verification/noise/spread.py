@@ -111,15 +111,19 @@ def measure_noise(
     Where the same model is `judged` on the very runners that its noise would be measured by, other ways have to do.
     `prepare` makes the runs, for those that are to take place in processes of their own.
     """
-    noise = Noise(quantized=quantized_outputs(model))
-    ordinary = _ordinary(sets)
-    noise.errors = _scales(model, ordinary[0][1]) if ordinary else {}
-    engine = _OnnxRuntime(model, ordinary, source, noise, prepare)
+    noise = usual_sizes(model, sets)
+    engine = _OnnxRuntime(model, _ordinary(sets), source, noise, prepare)
     if not {OPTIMIZED, PLAIN} <= {source, *judged}:
         noise.add(OPTIMISATIONS, engine.plausible(engine.optimisations()))
     noise.add(DOUBLE, engine.double())
     noise._further.append(engine.widen)
     return noise
+
+
+def usual_sizes(model: Model, sets: Sets) -> Noise:
+    """What is known of noise before anything more is run: how large each output is on ordinary data."""
+    ordinary = _ordinary(sets)
+    return Noise(_scales(model, ordinary[0][1]) if ordinary else {}, quantized=quantized_outputs(model))
 
 
 @dataclass
