@@ -24,6 +24,10 @@ class UnsupportedError(OnwardError):
     """The model is valid, but a part of it cannot be expressed by the chosen backend."""
 
 
+class MissingPackageError(UnsupportedError):
+    """A framework that is needed is not installed; the message says what to install."""
+
+
 class ConversionError(OnwardError):
     """A step of a conversion failed: a defect of Onward, or of a plugin."""
 

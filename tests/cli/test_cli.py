@@ -17,7 +17,9 @@ from messages import problem
 from onnx import TensorProto, helper, numpy_helper
 from protos import everything, small
 
+import onward
 from onward.cli import COMMANDS, main, parser
+from onward.errors import OnwardError
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples/digits/digits.onnx"
@@ -35,7 +37,10 @@ def convert(model: object, out: object, *options: str) -> list[object]:
     ("arguments", "words"),
     [
         (["--help"], ["convert", "inspect", "--version"]),
-        (["convert", "--help"], ["--to", "--out", "--trainable", "--no-verify", "example: onward convert"]),
+        (
+            ["convert", "--help"],
+            ["--to", "--out", "--trainable", "--no-verify", "exit codes: 0 done", "onward convert model.onnx"],
+        ),
         (["inspect", "--help"], ["--json", "--weights", "Runs nothing", "example: onward inspect"]),
         (["--version"], ["onward 0."]),
     ],
@@ -80,7 +85,7 @@ def test_convert_writes_a_package_of_its_own(run: Run, tmp_path: Path) -> None:
     code, printed, errors = run(*convert(DIGITS, tmp_path / "resnet"))
     assert code == 0 and not printed
     assert "verified: worst error" in errors and "done:" in errors
-    assert sorted(p.name for p in (tmp_path / "resnet").iterdir()) == ["model.py", "weights.safetensors"]
+    assert sorted(p.name for p in (tmp_path / "resnet").iterdir()) == ["model.py", "onward.json", "weights.safetensors"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-c", USE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -89,13 +94,63 @@ def test_convert_writes_a_package_of_its_own(run: Run, tmp_path: Path) -> None:
 
 
 def test_convert_writes_over_what_it_wrote(run: Run, tmp_path: Path) -> None:
-    """A model without helpers replaces one with helpers: no stale ops.py is left; other files are."""
-    (tmp_path / "out").mkdir()
-    for name in ("ops.py", "notes.txt"):
-        (tmp_path / "out" / name).write_text("old")
-    assert run(*convert(DIGITS, tmp_path / "out", "--no-verify"))[0] == 0
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["model.py", "notes.txt", "weights.safetensors"]
+    """A model without helpers replaces one with helpers: no stale ops.py is left; other files are, unmentioned."""
+    onnx.save(one_node("Shrink"), tmp_path / "with_helpers.onnx")
+    assert run(*convert(tmp_path / "with_helpers.onnx", tmp_path / "out", "--no-verify"))[0] == 0
+    assert (tmp_path / "out/ops.py").exists()
+    (tmp_path / "out/notes.txt").write_text("mine")
+    code, _, errors = run(*convert(DIGITS, tmp_path / "out", "--no-verify"))
+    assert code == 0 and errors.endswith("out/ (model.py, weights.safetensors, onward.json)\n")
+    (tmp_path / "with_helpers.onnx").unlink()
+    names = ["model.py", "notes.txt", "onward.json", "weights.safetensors"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == names
     assert [p.name for p in tmp_path.iterdir()] == ["out"], "no scratch folder is left"
+
+
+def test_what_a_user_has_edited_is_kept(run: Run, tmp_path: Path) -> None:
+    """Whether Onward wrote it before or not, until it is forced; weights that were trained count as edited."""
+    assert run(*convert(DIGITS, tmp_path / "out", "--no-verify"))[0] == 0
+    for name in ("model.py", "weights.safetensors", "onward.json"):
+        path = tmp_path / "out" / name
+        written = path.read_bytes()
+        path.write_bytes(b"{}")
+        code, _, errors = run(*convert(DIGITS, tmp_path / "out", "--no-verify"))
+        assert code == 2 and "was changed since Onward wrote it" in errors and "--force writes over it" in errors
+        assert path.read_bytes() == b"{}"
+        path.write_bytes(written)
+    (tmp_path / "out/model.py").write_text("mine")
+    with pytest.raises(OnwardError, match="force=True writes over it, another out keeps it"):
+        onward.convert(DIGITS, to="torch", out=tmp_path / "out")
+    assert run(*convert(DIGITS, tmp_path / "out", "--no-verify", "--force"))[0] == 0
+    assert "class Model" in (tmp_path / "out/model.py").read_text()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/ops.py").write_text("mine")
+    assert run(*convert(DIGITS, tmp_path / "own", "--no-verify"))[0] == 2
+    assert [p.name for p in (tmp_path / "own").iterdir()] == ["ops.py"]
+
+
+def test_a_result_that_cannot_be_checked_has_its_own_exit_code(run: Run, tmp_path: Path) -> None:
+    node = helper.make_node("RandomUniformLike", ["x"], ["y"])
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy")
+    onnx.save(helper.make_model(helper.make_graph([node], "g", [x], [y])), tmp_path / "random.onnx")
+    code, _, errors = run(*convert(tmp_path / "random.onnx", tmp_path / "out"))
+    assert code == 3 and "not verified: it draws" in errors and (tmp_path / "out/model.py").exists()
+    assert run(*convert(tmp_path / "random.onnx", tmp_path / "other", "--no-verify"))[0] == 0, "as the user asked"
+
+
+def test_sizes_that_only_the_user_knows(run: Run, tmp_path: Path) -> None:
+    """What cannot be found out is asked for as it is typed, and then the result is verified."""
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1009, 97])
+    shape = numpy_helper.from_array(np.array([1009, 97]), "shape")
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y], [shape])), tmp_path / "odd.onnx")
+    np.savez(tmp_path / "data.npz", x=np.ones(1009 * 97, np.float32))
+    code, _, errors = run(*convert(tmp_path / "odd.onnx", tmp_path / "out"))
+    if code == 3:
+        assert "--inputs data.npz" in errors and "--dim n=16" in errors and "dims={" not in errors
+    code, _, errors = run(*convert(tmp_path / "odd.onnx", tmp_path / "out", "--inputs", str(tmp_path / "data.npz")))
+    assert code == 0 and "over 1 set of inputs" in errors
 
 
 def test_no_verify(run: Run, tmp_path: Path) -> None:
@@ -159,7 +214,7 @@ def test_what_onnx_runtime_cannot_run_is_verified_on_the_reference(run: Run, tmp
     code, _, errors = run(*convert(tmp_path / "m.onnx", tmp_path / "out"))
     assert code == 0 and "verified: " in errors and "against reference" in errors
     code, _, errors = run(*convert(tmp_path / "m.onnx", tmp_path / "out", "--verify-on", "onnxruntime"))
-    assert code == 0 and "not verified: onnxruntime: " in errors
+    assert code == 3 and "not verified: onnxruntime: " in errors
     code, _, errors = run(*convert(tmp_path / "m.onnx", tmp_path / "out", "--verify-on", "abacus"))
     assert code == 2 and "there is no runner 'abacus'" in errors
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import onward
 from onward.backends.backend import backend
-from onward.conversion.request import Request
-from onward.errors import OnwardError, VerificationError
+from onward.errors import InvalidDataError, NotVerifiedWarning, OnwardError, VerificationError
 from onward.verification.check import Verdict
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
@@ -18,21 +18,18 @@ def test_a_file_becomes_a_package_that_is_verified(tmp_path: Path) -> None:
     done = onward.convert(DIGITS, to="torch", out=tmp_path / "net", report=tmp_path / "report.json")
     assert done.out == tmp_path / "net" and {"model.py", "weights.safetensors"} <= {p.name for p in done.out.iterdir()}
     assert [verdict.status for verdict in done.verdicts] == ["verified"]
-    assert done.trainable[0].startswith("trainable: ") and str(done).endswith(f"written: {onward_said(done.out)}")
+    assert done.trainable[0].startswith("trainable: ") and not done.doubt
+    assert str(done).endswith(f"written: {done.out}/ (model.py, weights.safetensors, onward.json)")
     assert '"status": "same"' in (tmp_path / "report.json").read_text()
-
-
-def onward_said(folder: Path) -> str:
-    return f"{folder}/ ({', '.join(sorted(path.name for path in folder.iterdir()))})"
 
 
 def test_a_module_in_memory_goes_to_onnx_and_on(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()).eval()
     spec = ["x:float32[batch,3]"]
-    done = onward.convert(net, to="onnx", out=tmp_path / "net.onnx", inputs=spec)
+    done = onward.convert(net, to="onnx", out=tmp_path / "net.onnx", input=spec)
     assert [verdict.status for verdict in done.verdicts] == ["verified"]
-    there = onward.convert(net, to="torch", out=tmp_path / "net", inputs=spec)
+    there = onward.convert(net, to="torch", out=tmp_path / "net", input=spec)
     assert [verdict.status for verdict in there.verdicts] == ["verified", "verified"]
 
 
@@ -55,7 +52,7 @@ def test_a_tolerance_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     torch = backend("torch")
     to_numpy = type(torch).to_numpy
     monkeypatch.setattr(type(torch), "to_numpy", lambda self, value, dtype: to_numpy(self, value, dtype) + 0.01)
-    with pytest.raises(VerificationError, match="nothing was written \\(keep writes"):
+    with pytest.raises(VerificationError, match="nothing was written \\(keep=True writes"):
         onward.convert(DIGITS, to="torch", out=tmp_path / "net")
     assert not (tmp_path / "net").exists()
     kept = onward.convert(DIGITS, to="torch", out=tmp_path / "net", keep=True)
@@ -67,11 +64,15 @@ def test_a_tolerance_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"to": "abacus"}, "no format 'abacus'; there are .*torch.*onnx"),
+        ({"to": "abacus"}, "no format 'abacus'; there are .*torch.*onnx$"),
+        ({"to": "pytorch"}, "no format 'pytorch'; .*; did you mean torch?"),
+        ({"to": "torch", "dims": {"bach": 1}}, "no input has a dynamic dimension 'bach'; .*; did you mean batch?"),
+        ({"to": "torch", "quick": True, "verify": False}, "quick is for the check, which verify=False leaves out"),
+        ({"to": "torch", "inputs": "missing.npz"}, "missing.npz"),
         ({"to": "torch", "inputs_nhwc": ["x"]}, "inputs_nhwc is for to .*tensorflow.*`onward layout`"),
         ({"to": "torch", "cast": "up"}, "cast is for to tensorflow, savedmodel, tflite"),
         ({"to": "torch", "opset": 13}, "opset is for models of other frameworks"),
-        ({"to": "tflite", "quantize": "int8"}, "quantize int8 needs calibration data: give calibrate"),
+        ({"to": "tflite", "quantize": "int8"}, "quantize='int8' needs calibration data: give calibrate='data.npz'"),
         ({"to": "onnx"}, "it is an ONNX model already"),
         ({"to": "onnx", "dims": {"batch": 1}}, "dims is for conversions to a framework"),
         ({"to": "torch", "verify_on": "abacus"}, "there is no runner 'abacus'"),
@@ -82,11 +83,35 @@ def test_options_that_do_not_fit(options: dict[str, object], words: str, tmp_pat
         onward.convert(DIGITS, out=tmp_path / "out", **options)  # type: ignore[arg-type]
 
 
-def test_options_are_spelled_as_the_user_knows_them(tmp_path: Path) -> None:
-    asked = Request(DIGITS, "torch", tmp_path)
-    typed = Request(DIGITS, "torch", tmp_path, is_command=True)
-    assert asked.spelled("inputs", "inputs_nhwc") == "inputs and inputs_nhwc"
-    assert typed.spelled("inputs", "inputs_nhwc", "cast") == "--input, --inputs-nhwc and --cast"
+def test_the_check_is_made_on_inputs_of_the_users(tmp_path: Path) -> None:
+    """A single set of theirs, or one that is made up if it has to be quick; inputs that do not fit are refused."""
+    images = {"image": np.zeros((3, 1, 8, 8), np.float32)}
+    given = onward.convert(DIGITS, to="torch", out=tmp_path / "net", inputs=images)
+    assert "over 1 set of inputs" in given.verdicts[0].words
+    quick = onward.convert(DIGITS, to="torch", out=tmp_path / "net", quick=True)
+    assert "over 1 set of inputs" in quick.verdicts[0].words
+    with pytest.raises(InvalidDataError, match="image"):
+        onward.convert(DIGITS, to="torch", out=tmp_path / "other", inputs={"image": np.zeros((3, 2), np.float32)})
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_description_is_not_data(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
+    with pytest.raises(OnwardError, match=r"is not understood; .*; inputs='.*x.npy' gives data to check on"):
+        onward.convert(torch.nn.ReLU(), to="onnx", out=tmp_path / "a.onnx", input=[str(tmp_path / "x.npy")])
+    with pytest.raises(OnwardError, match=r"input=\['x:float32\[batch,3\]'\] describes"):
+        onward.convert(torch.nn.ReLU(), to="onnx", out=tmp_path / "a.onnx", inputs=["x:float32[batch,3]"])
+
+
+def test_a_result_that_cannot_be_checked_says_so(tmp_path: Path) -> None:
+    """Random numbers are others each time: the result is written, with a warning to whoever does not look."""
+    node = onnx.helper.make_node("RandomNormalLike", ["x"], ["y"])
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in "xy")
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]))
+    with pytest.warns(NotVerifiedWarning, match="not verified: it draws random numbers"):
+        done = onward.convert(model, to="torch", out=tmp_path / "net")
+    assert done.doubt.startswith("not verified: it draws") and (tmp_path / "net/model.py").exists()
 
 
 def test_a_verdict_is_a_sentence() -> None:

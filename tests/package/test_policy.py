@@ -29,6 +29,7 @@ SHARED = {
 
 LAYERS = [
     ("deferred", "errors", "registry", "version"),
+    ("advice",),
     ("gate", "writing"),
     ("hub",),
     ("model",),

@@ -19,8 +19,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.errors import OnwardError, RunFailure
+from onward.advice.extras import is_installed, to_install
+from onward.advice.nearest import meant
+from onward.errors import MissingPackageError, OnwardError, RunFailure
 from onward.registry import import_files
+from onward.writing import MANIFEST, check_unedited
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +51,8 @@ class Options:
     select_tf_ops: bool = False
     out: Path | None = None
     """Where the result is written, as far as its source has to know."""
+    force: bool = False
+    """Whether files are written over that somebody has edited."""
 
 
 PLAIN = Options()
@@ -69,7 +74,11 @@ def write_source(model: Model, source: Source, folder: Path, options: Options) -
     """Write a package of source code and weights."""
     from onward.backends.emit.package import write_package
 
-    return write_package(source, folder)
+    return write_package(source, folder, force=options.force)
+
+
+PACKAGE = ("model.py", "ops.py", "weights.safetensors", MANIFEST)
+"""What a package of source code consists of."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +98,21 @@ class Format:
     """Whether the source is run beside the original before it is written; if not, what is written is."""
     trains: bool = True
     """Whether training can go on in it."""
-    parts: Callable[[Path], Sequence[str]] = lambda path: [path.name]
-    """Where what is written is run: the files, or in a folder its parts, that it consists of."""
-    check: Callable[[Path], None] | None = None
-    """Refuses a place that is taken by something else."""
+    parts: Callable[[Path], Sequence[str]] | None = None
+    """See `files`, where it is neither a single file nor a package of source code."""
+    check: Callable[[Path, bool], None] | None = None
+    """See `check_place`, where there is more to check than whether a package was edited."""
+
+    def files(self, path: Path) -> Sequence[str]:
+        """The names of the files, or in a folder of its parts, that it may consist of."""
+        return self.parts(path) if self.parts is not None else [path.name] if self.suffix else PACKAGE
+
+    def check_place(self, path: Path, force: bool) -> None:
+        """Refuse a place that is taken by something else, or by what somebody has edited unless that is forced."""
+        if self.check is not None:
+            self.check(path, force)
+        elif not self.suffix:
+            check_unedited(path, PACKAGE, force)
 
 
 class Backend:
@@ -104,8 +124,6 @@ class Backend:
     """As the framework is called."""
     package: str
     """What has to be installed, as it is imported."""
-    extra: str = ""
-    """What of `onward[…]` brings it, if anything does."""
     distributions: tuple[str, ...] = ()
     """What its versions are known by, where that is not the name of the package."""
     modes: Mapping[str, str] = {}
@@ -221,7 +239,7 @@ class Backend:
 
     @property
     def is_installed(self) -> bool:
-        return importlib.util.find_spec(self.package) is not None
+        return is_installed(self.package)
 
 
 @cache
@@ -258,7 +276,7 @@ def backend(name: str) -> Backend:
     """The description of a backend."""
     places = _places()
     if name not in places:
-        raise OnwardError(f"there is no backend {name!r}; there are {', '.join(places)}")
+        raise OnwardError(f"there is no backend {name!r}; there are {', '.join(places)}{meant(name, places)}")
     found: Backend = importlib.import_module(places[name]).BACKEND
     return found
 
@@ -276,5 +294,4 @@ def formats() -> dict[str, tuple[Backend, Format]]:
 def require(one: Backend) -> None:
     """Fail with a word on how to install a framework where it is missing."""
     if not one.is_installed:
-        wanted = f"'onward[{one.extra}]'" if one.extra else one.package
-        raise OnwardError(f"{one.title} is not installed: pip install {wanted}")
+        raise MissingPackageError(f"{one.title} is not installed: {to_install(one.package)}")

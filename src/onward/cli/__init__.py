@@ -8,26 +8,29 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
+from onward.advice.extras import missing_packages
+from onward.advice.options import typed
+from onward.cli.parser import Parser, check_options
 from onward.cli.streams import REFUSALS, checked_streams, silence, until_unread
 from onward.cli.supervise import supervised
+from onward.cli.version import Version
 from onward.errors import OnwardError, VerificationError
 from onward.gate import trusting
-from onward.version import __version__
 
 LONGEST = 1000
 """Characters of an error message: a name in a file may be longer."""
 
 
-COMMANDS = ("convert", "inspect", "verify", "layout", "train", "scoreboard")
+COMMANDS = ("convert", "inspect", "verify", "layout", "train", "scoreboard", "completion")
 
 
 def parser(only: str = "") -> argparse.ArgumentParser:
     """For all commands, or for a line that begins with `only`, if that is one of them: the others take time."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="onward",
         description="Moves machine-learning models between frameworks through ONNX and checks that they stay the same.",
     )
-    top.add_argument("--version", action="version", version=f"onward {__version__}")
+    top.add_argument("--version", action=Version, help="show the versions of Onward and of the frameworks, and exit")
     top.add_argument("--traceback", action="store_true", help="on an error, show where in Onward it was raised")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in [only] if only in COMMANDS else COMMANDS:
@@ -36,7 +39,7 @@ def parser(only: str = "") -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command. Exit code 0: done; 1: the result is not the same model; 2: bad input or usage.
+    """Run a command. Exit code 0: done; 1: the result is not the same model; 2: bad input or usage; 3: not verified.
 
     That of the process itself, which is run without arguments here, is watched by another process.
     """
@@ -61,9 +64,11 @@ def _main(words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    args = parser(*words[:1]).parse_args(words)
+    top = parser(*words[:1])
+    check_options(top, words)
+    args = top.parse_args(words)
     try:
-        with trusting(getattr(args, "trust", False)):
+        with typed(), trusting(getattr(args, "trust", False)), missing_packages():
             return int(args.run(args) or 0)
     except OnwardError as error:
         if args.traceback:

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
     from onward.verification.check import Verdict
 
+NOT_VERIFIED = 3
+"""The exit code where a result is written of which it is not known whether it is right."""
+EPILOG = """examples:
+  onward convert model.onnx --to torch --out resnet/
+  onward convert net.keras --to tflite --out net.tflite --inputs images/     check on your own data
+  onward convert models:Net --input "x:float32[batch,3,224,224]" --to onnx
+
+exit codes: 0 done, 1 the result differs (nothing is written), 2 bad input, 3 written, but it could not be checked"""
 LONGEST = 1e7
 """Seconds that a step may be given: four months."""
 
@@ -33,7 +41,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "convert",
         help="convert a model from any framework to any other, through ONNX",
         description="Convert a model, check the result against the original, and write it.",
-        epilog="example: onward convert model.onnx --to torch --out resnet/",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
         "model", help="the model to convert: a file or folder of any framework, or package.module:callable"
@@ -105,14 +114,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             help=f"hand over this {side} channels last in TensorFlow (repeatable)",
         )
     add_trust(command)
-    command.add_argument("--no-verify", action="store_true", help="skip the check of the result against the original")
     command.add_argument(
-        "--verify-on",
-        metavar="RUNNER",
-        help="choose what runs the original (default: onnxruntime, else reference)",
-    )
-    command.add_argument(
-        "--report", metavar="FILE", help="write what verification found: a web page, or JSON if the name ends in .json"
+        "--force", action="store_true", help="write over files that were edited since Onward wrote them"
     )
     command.add_argument(
         "--timeout",
@@ -121,16 +124,34 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="SECONDS",
         help=f"limit the time of each step (default: {SECONDS:g})",
     )
-    command.add_argument("--keep", action="store_true", help="write the result even if it differs from the original")
-    command.add_argument("--seed", type=int, default=0, help="choose the random inputs that verification makes up")
+    check = command.add_argument_group("check of the result against the original")
+    check.add_argument("--no-verify", action="store_true", help="skip the check")
+    check.add_argument(
+        "--inputs",
+        metavar="PATH",
+        help="compare on the inputs in a .npz, .npy or image file, or in a folder (default: made-up inputs)",
+    )
+    check.add_argument("--quick", action="store_true", help="compare on a single set of inputs")
+    check.add_argument("--atol", type=float, help="set the absolute tolerance (default: by dtype and noise)")
+    check.add_argument("--rtol", type=float, help="set the relative tolerance")
+    check.add_argument(
+        "--verify-on",
+        metavar="RUNNER",
+        help="choose what runs the original (default: onnxruntime, else reference)",
+    )
+    check.add_argument("--seed", type=int, default=0, help="choose the random inputs that are made up")
+    check.add_argument("--keep", action="store_true", help="write the result even if it differs from the original")
+    check.add_argument(
+        "--report", metavar="FILE", help="write what the check found: a web page, or JSON if the name ends in .json"
+    )
     command.set_defaults(run=run)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from onward.cli.verify import dims
-    from onward.conversion.convert import converted, described
+    from onward.conversion.convert import converted
     from onward.conversion.request import Request
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow is told to keep its remarks
@@ -139,7 +160,7 @@ def run(args: argparse.Namespace) -> None:
         source=args.model,
         to=args.to,
         out=Path(args.out or named_after(args.model, args.to)),
-        inputs=args.input,
+        input=args.input,
         outputs=args.output,
         sample=args.sample,
         checkpoint=args.checkpoint,
@@ -156,18 +177,23 @@ def run(args: argparse.Namespace) -> None:
         select_tf_ops=args.select_tf_ops,
         verify=not args.no_verify,
         verify_on=args.verify_on,
+        inputs=args.inputs,
+        atol=args.atol,
+        rtol=args.rtol,
+        quick=args.quick,
         keep=args.keep,
+        force=args.force,
         report=None if args.report is None else Path(args.report),
         timeout=args.timeout,
         seed=args.seed,
-        is_command=True,
     )
     done = converted(request, OnConsole(console))
     for line in done.trainable:
         console.print(escape(line))
     for line in done.notes:
         console.print(re.sub(r"^cast:", "[yellow]cast:[/]", escape(line)))
-    console.print(f"[green]done:[/] {escape(described(done.out))}")
+    console.print(f"[green]done:[/] {escape(done.written)}")
+    return NOT_VERIFIED if done.doubt else 0
 
 
 def named_after(model: str, to: str) -> str:

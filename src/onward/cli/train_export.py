@@ -29,6 +29,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--to", required=True, choices=["torch"], help="the framework to write source code for")
     command.add_argument("--out", required=True, metavar="FOLDER", help="the folder to write the package to")
     command.add_argument("--checkpoint", metavar="FILE", help="continue from this checkpoint of `onward train run`")
+    command.add_argument(
+        "--force", action="store_true", help="write over files that were edited since Onward wrote them"
+    )
     command.add_argument("--index", type=int, metavar="N", help="choose the training info, if the file has several")
     command.set_defaults(run=run)
 
@@ -40,14 +43,16 @@ def run(args: argparse.Namespace) -> None:
     from onward.conversion.convert import check_output
     from onward.training.export import to_torch_package
     from onward.training.info.read import load
+    from onward.writing import MANIFEST, written_in
 
     check_output(Path(args.out), is_file=False)
     require(backend("torch"))
     console = Console(stderr=True)
     with Steps(console) as begin:
         begin("writing the training as PyTorch source")
-        folder = to_torch_package(_continued(load(args.model, index=args.index), args.checkpoint), args.out)
-    names = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
+        trainable = _continued(load(args.model, index=args.index), args.checkpoint)
+        folder = to_torch_package(trainable, args.out, force=args.force)
+    names = ", ".join([*written_in(folder), MANIFEST])
     console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False, soft_wrap=True)
 
 

@@ -55,6 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="NAME=SIZE",
         help="fix the size of a dynamic dimension (repeatable)",
     )
+    data.add_argument("--quick", action="store_true", help="compare on a single set of inputs")
     data.add_argument("--seed", type=int, default=0, help="choose the random data")
     data.add_argument(
         "--hard", action="store_true", help="test edge values too: NaN, infinities, denormals, an empty batch"
@@ -102,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
             dims=dims(args.dim),
             seed=args.seed,
             hard=args.hard,
+            quick=args.quick,
             atol=args.atol,
             rtol=args.rtol,
             bisect=args.bisect,

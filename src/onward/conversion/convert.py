@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onward.advice.extras import missing_packages
+from onward.advice.nearest import meant
+from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
+from onward.conversion.inputs import check_data
 from onward.conversion.request import Request
-from onward.errors import OnwardError, RunFailure, UnsupportedError, VerificationError
+from onward.errors import NotVerifiedWarning, OnwardError, RunFailure, UnsupportedError, VerificationError
 from onward.gate import trusting
 from onward.gate.budget import SECONDS, within
 from onward.writing import make_folder, new_files, new_folder, refusals, write_text
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
     from onward.verification.results import Report
 
 ONNX = "onnx"
+OF_THE_CHECK = ("verify_on", "inputs", "atol", "rtol", "quick", "keep", "report")
+"""Options that say how the result is checked."""
 STEPS = ("reading", "generating source", "verifying", "writing")
 
 
@@ -59,6 +66,8 @@ class Conversion:
 
     out: Path
     """What was written: a file, or a folder."""
+    files: tuple[str, ...]
+    """The names of all that was written: in that folder, or beside that file and with it."""
     verdicts: tuple[Verdict, ...] = ()
     """Of each leg that was checked: from the framework to ONNX, and to the result."""
     trainable: tuple[str, ...] = ()
@@ -68,9 +77,20 @@ class Conversion:
     input_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """For an input that is handed over in another layout, which of its axes is at each place."""
     output_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    doubt: str = ""
+    """Why it is not known whether the result is right; '' where it was found to be, or nobody wants to know."""
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.verdicts), *self.trainable, *self.notes, f"written: {described(self.out)}"])
+        return "\n".join([*map(str, self.verdicts), *self.trainable, *self.notes, f"written: {self.written}"])
+
+    @property
+    def written(self) -> str:
+        """What was written, in words: nothing of the user's own that is there as well."""
+        if self.out.is_file():
+            beside = [name for name in self.files if name != self.out.name]
+            also = f", and beside it {', '.join(beside)}" if beside else ""
+            return f"{self.out} ({self.out.stat().st_size:,} bytes){also}"
+        return f"{self.out}/ ({', '.join(self.files)})"
 
     @property
     def notes(self) -> list[str]:
@@ -85,7 +105,7 @@ def convert(
     *,
     to: str,
     out: str | os.PathLike[str],
-    inputs: Sequence[str] = (),
+    input: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
     sample: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -102,9 +122,12 @@ def convert(
     select_tf_ops: bool = False,
     verify: bool = True,
     verify_on: str | None = None,
+    inputs: Any = None,
     atol: float | None = None,
     rtol: float | None = None,
+    quick: bool = False,
     keep: bool = False,
+    force: bool = False,
     report: str | os.PathLike[str] | None = None,
     timeout: float = SECONDS,
     seed: int = 0,
@@ -116,16 +139,20 @@ def convert(
     of scikit-learn, …), an `onnx.ModelProto` or an `onward.Model`. `to` is "onnx", "torch", "tensorflow", "savedmodel",
     "tflite", "keras", or a format of another backend. Nothing is written if original and result differ.
 
-    What the source leaves open: `inputs`, such as "x:float32[batch,3,224,224]", and `outputs` of a TensorFlow graph,
+    What the source leaves open: `input`, such as ["x:float32[batch,3,224,224]"], and `outputs` of a TensorFlow graph,
     the `checkpoint` with its variables, the `signature` of a SavedModel, a `sample` of rows for scikit-learn, `dims`,
     sizes of dynamic dimensions by name. Of what is written to ONNX: `opset`, `allow_custom_ops`. Of what is
     written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and `outputs_nhwc`,
     names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
     `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by) and `select_tf_ops` for TensorFlow Lite.
 
-    Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `atol` and `rtol` replace
-    the tolerance that follows the model's noise, `keep` writes the result even if it differs, `report` is the page or
-    JSON file to write. `timeout`, in seconds, is for each step. `trust` lets code in files be executed.
+    Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
+    compare on, as `onward.verify` takes them, `atol` and `rtol` replace the tolerance that follows the model's noise,
+    `quick` compares on a single set of inputs, `keep` writes the result even if it differs, `report` is the page or
+    JSON file to write. Where it cannot be told whether the result is right, `NotVerifiedWarning` says why.
+
+    `force` writes over files that were edited since Onward wrote them. `timeout`, in seconds, is for each step. `trust`
+    lets code in files be executed.
 
     >>> import onward
     >>> done = onward.convert("examples/digits/digits.onnx", to="torch", out="digits")
@@ -133,35 +160,41 @@ def convert(
     'verified'
     """
     request = Request(
-        source,
-        to,
-        Path(out),
-        inputs,
-        outputs,
-        sample,
-        None if checkpoint is None else os.fspath(checkpoint),
-        signature,
-        opset,
-        allow_custom_ops,
-        dims or {},
-        trainable,
-        tuple(inputs_nhwc),
-        tuple(outputs_nhwc),
-        cast,
-        quantize,
-        calibrate,
-        select_tf_ops,
-        verify,
-        verify_on,
-        atol,
-        rtol,
-        keep,
-        None if report is None else Path(report),
-        timeout,
-        seed,
+        source=source,
+        to=to,
+        out=Path(out),
+        input=[input] if isinstance(input, str) else input,
+        outputs=outputs,
+        sample=sample,
+        checkpoint=None if checkpoint is None else os.fspath(checkpoint),
+        signature=signature,
+        opset=opset,
+        allow_custom_ops=allow_custom_ops,
+        dims=dims or {},
+        trainable=trainable,
+        inputs_nhwc=tuple(inputs_nhwc),
+        outputs_nhwc=tuple(outputs_nhwc),
+        cast=cast,
+        quantize=quantize,
+        calibrate=calibrate,
+        select_tf_ops=select_tf_ops,
+        verify=verify,
+        verify_on=verify_on,
+        inputs=inputs,
+        atol=atol,
+        rtol=rtol,
+        quick=quick,
+        keep=keep,
+        force=force,
+        report=None if report is None else Path(report),
+        timeout=timeout,
+        seed=seed,
     )
-    with trusting(trust):
-        return converted(request)
+    with trusting(trust), missing_packages():
+        done = converted(request)
+    if done.doubt:
+        warnings.warn(done.doubt, NotVerifiedWarning, stacklevel=2)
+    return done
 
 
 def converted(request: Request, progress: Progress | None = None) -> Conversion:
@@ -169,10 +202,11 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
     from onward.conversion.fixed_sizes import with_sizes
     from onward.conversion.sources import read
     from onward.conversion.trainable import trainable_lines, weights_of_file
+    from onward.model import load
 
     progress = progress or Progress()
     found = _format(request)
-    check_output(request.out, found is None or bool(found[1].suffix), request)
+    check_output(request.out, found is None or bool(found[1].suffix))
     _check_options(request, found)
     with progress.step(1, request.timeout):
         original = read(request)
@@ -185,7 +219,9 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         with refusals(request.out):
             make_folder(request.out.parent)
         original.model.save(request.out)
-    return Conversion(request.out, verdicts, tuple(trainable_lines(weights_of_file(original.model))))
+    lines = tuple(trainable_lines(weights_of_file(original.model)))
+    names = (request.out.name, *(path.name for path in load(request.out).data_files))
+    return Conversion(request.out, names, verdicts, lines, doubt=_doubt(verdicts))
 
 
 def _format(request: Request) -> tuple[Backend, Format] | None:
@@ -194,15 +230,16 @@ def _format(request: Request) -> tuple[Backend, Format] | None:
         return None
     known = formats()
     if request.to not in known:
-        raise OnwardError(f"there is no format {request.to!r}; there are {', '.join([*known, ONNX])}")
+        names = [*known, ONNX]
+        raise OnwardError(f"there is no format {request.to!r}; there are {', '.join(names)}{meant(request.to, names)}")
     found = known[request.to]
     require(found[0])
     return found
 
 
-def check_output(out: Path, is_file: bool, request: Request | None = None) -> None:
+def check_output(out: Path, is_file: bool) -> None:
     """Fail before the work is done, not after."""
-    word = "--out" if request is None else request.spelled("out")
+    word = option("out")
     if is_file and out.is_dir():
         raise OnwardError(f"{out} is a folder; {word} names a file")
     for place in (*([] if is_file else [out]), *out.parents):
@@ -213,18 +250,22 @@ def check_output(out: Path, is_file: bool, request: Request | None = None) -> No
 def _check_options(request: Request, found: tuple[Backend, Format] | None) -> None:
     """Refuse options that the format has no use for."""
     if found is None and request.dims:
-        raise OnwardError(f"{request.spelled('dims')} is for conversions to a framework")
+        raise OnwardError(f"{option('dims')} is for conversions to a framework")
     takes = frozenset() if found is None else found[1].takes
-    for option in (each.name for each in fields(Options) if each.name != "out"):
-        if request.is_given(option) and option not in takes:
-            takers = [name for name, (_, form) in formats().items() if option in form.takes]
-            advice = "; `onward layout` moves axes in ONNX files" if option.endswith("_nhwc") else ""
-            raise OnwardError(f"{request.spelled(option)} is for {request.spelled('to')} {', '.join(takers)}{advice}")
+    for wish in (each.name for each in fields(Options) if each.name not in ("out", "force")):
+        if request.is_given(wish) and wish not in takes:
+            takers = [name for name, (_, form) in formats().items() if wish in form.takes]
+            advice = "; `onward layout` moves axes in ONNX files" if wish.endswith("_nhwc") else ""
+            raise OnwardError(f"{option(wish)} is for {option('to')} {', '.join(takers)}{advice}")
+    if not request.verify and (idle := [name for name in OF_THE_CHECK if request.is_given(name)]):
+        raise OnwardError(f"{option(idle[0])} is for the check, which {option('verify', False)} leaves out")
+    check_data(request.inputs)
     if request.quantize == "int8" and request.calibrate is None:
-        word = request.spelled("calibrate")
-        raise OnwardError(f"{request.spelled('quantize')} int8 needs calibration data: give {word} data.npz")
-    if found is not None and found[1].check is not None:
-        found[1].check(request.out)
+        raise OnwardError(
+            f"{option('quantize', 'int8')} needs calibration data: give {option('calibrate', 'data.npz')}"
+        )
+    if found is not None:
+        found[1].check_place(request.out, request.force)
 
 
 def _judged(request: Request, original: Original, goes_on: bool, progress: Progress) -> tuple[Verdict, ...]:
@@ -240,7 +281,8 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
         with within(request.timeout, "the check", titled(3)):
             name = f"{request.name} ({original.kind})"
             model = without_states(original.model)
-            return compared_with_source(model, run, name, seed=request.seed, data=original.inputs)
+            data = original.inputs if request.inputs is None else request.inputs
+            return compared_with_source(model, run, name, data=data, **_how(request))
 
     with progress.step(3):
         verdict = accepted(judged(compare), request)
@@ -264,6 +306,7 @@ def _written(
     options = _options(request, model)
     with progress.step(2, request.timeout):
         source = form.generate(model, options)
+    doubt = ""
     with ExitStack() as writing:
         if form.runs_source:
             run = one.runner(one.load(source), model.ir.graph) if request.verify else None
@@ -277,12 +320,16 @@ def _written(
                 verdict, leg = _checked(request, original, form, source, run)
             progress.found(verdict, leg)
             verdicts += (verdict,)
+            doubt = _doubt(verdicts[-1:] if leg else verdicts)  # a leg with a name is the whole way
         with progress.step(4):
             if form.runs_source:
                 form.write(model, source, out, options)
             writing.close()
     trained = tuple(trainable_lines(weights_of_source(source))) if form.trains else ()
-    return Conversion(out, verdicts, trained, tuple(source.casts), source.input_orders, source.output_orders)
+    place = out.parent if form.suffix else out
+    names = tuple(name for name in form.files(out) if (place / name).exists())
+    orders = source.input_orders, source.output_orders
+    return Conversion(out, names, verdicts, trained, tuple(source.casts), *orders, doubt)
 
 
 def _options(request: Request, model: Model) -> Options:
@@ -300,21 +347,16 @@ def _options(request: Request, model: Model) -> Options:
         samples,
         request.select_tf_ops,
         request.out,
+        request.force,
     )
 
 
 @contextmanager
 def _staged(form: Format, out: Path) -> Iterator[Path]:
     """Where to write what takes its place at the end."""
-    names = form.parts(out)
+    names = form.files(out)
     with new_files(out.parent, names) if form.suffix else new_folder(out, names) as folder:
         yield folder / out.name if form.suffix else folder
-
-
-def described(out: Path) -> str:
-    if out.is_file():
-        return f"{out} ({out.stat().st_size:,} bytes)"
-    return f"{out}/ ({', '.join(sorted(p.name for p in out.iterdir()))})"
 
 
 def _checked(request: Request, original: Original, form: Format, source: Source, run: Run) -> tuple[Verdict, str]:
@@ -334,11 +376,10 @@ def _checked(request: Request, original: Original, form: Format, source: Source,
     whole = None if request.verify_on or states_of(original.model) else original.run
     name = f"{request.name} ({original.kind})"
     given = original.model if whole is None else source_side(original.model, whole, name)
-    data = original.inputs if request.calibrate is None else request.calibrate
-    limits = {"atol": request.atol, "rtol": request.rtol}
+    data = next((d for d in (request.inputs, request.calibrate) if d is not None), original.inputs)
     try:
         with within(request.timeout, "the check", titled(3)):
-            report = compared(given, run, on=request.verify_on, seed=request.seed, data=data, **limits)
+            report = compared(given, run, on=request.verify_on, data=data, **_how(request))
     except (UnsupportedError, RunFailure) as error:
         return accepted(Verdict("not verified", str(error)), request), ""
     report.notes += [f"cast: {phrase}" for phrase in source.casts]
@@ -351,10 +392,19 @@ def _checked(request: Request, original: Original, form: Format, source: Source,
     return accepted(found, request), "" if whole is None else f"{original.kind} to {request.to}"
 
 
+def _how(request: Request) -> dict[str, Any]:
+    """How a check is made, as `verify` takes it."""
+    return {"seed": request.seed, "atol": request.atol, "rtol": request.rtol, "quick": request.quick}
+
+
+def _doubt(verdicts: Sequence[Verdict]) -> str:
+    return next((str(verdict) for verdict in verdicts if verdict.status == "not verified"), "")
+
+
 def accepted(verdict: Verdict, request: Request) -> Verdict:
     """Raises where original and result differ, unless the result is to be kept all the same."""
     if verdict.status == "different" and not request.keep:
-        word = request.spelled("keep")
+        word = option("keep", True)
         raise VerificationError(f"{verdict.words}; nothing was written ({word} writes it all the same)")
     return verdict
 

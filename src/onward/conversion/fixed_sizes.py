@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import onnx_ir as ir
 
+from onward.advice.nearest import meant
 from onward.errors import OnwardError
 from onward.graph.walk import all_graphs
 from onward.model import Model
@@ -19,7 +20,7 @@ def with_sizes(model: Model, sizes: Mapping[str, int]) -> Model:
     for name in sizes:
         if name not in names:
             known = ", ".join(sorted(names)) or "none"
-            raise OnwardError(f"no input has a dynamic dimension {name!r}; there are: {known}")
+            raise OnwardError(f"no input has a dynamic dimension {name!r}; there are: {known}{meant(name, names)}")
     for each in all_graphs(graph.graph):
         for value in [*each.inputs, *(value for node in each for value in node.outputs)]:
             if value.shape is not None:

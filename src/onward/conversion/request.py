@@ -20,7 +20,7 @@ class Request:
     source: Any
     to: str
     out: Path
-    inputs: Sequence[str] = ()
+    input: Sequence[str] = ()
     outputs: Sequence[str] | None = None
     sample: Any = None
     checkpoint: str | None = None
@@ -37,27 +37,24 @@ class Request:
     select_tf_ops: bool = False
     verify: bool = True
     verify_on: str | None = None
+    inputs: Any = None
     atol: float | None = None
     rtol: float | None = None
+    quick: bool = False
     keep: bool = False
+    force: bool = False
     report: Path | None = None
     timeout: float = SECONDS
     seed: int = 0
-    is_command: bool = False
-    """Whether it was typed: messages then speak of options as they are typed."""
 
     @property
     def name(self) -> str:
         """The source, as messages call it."""
         return str(self.source) if isinstance(self.source, str | Path) else type(self.source).__name__
 
-    def spelled(self, *options: str) -> str:
-        """Options as the user knows them: '--inputs-nhwc and --cast', or 'inputs_nhwc and cast'."""
-        typed = {"inputs": "--input", "outputs": "--output", "dims": "--dim"}
-        words = [typed.get(o, f"--{o.replace('_', '-')}") if self.is_command else o for o in options]
-        return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
     def is_given(self, option: str) -> bool:
         """Whether an option was asked for: it is not as it is by default."""
         value, default = getattr(self, option), Request.__dataclass_fields__[option].default
-        return bool(value) and value is not default and value != default
+        if not isinstance(value, str | int | float | Sequence | Mapping):  # an array does not say whether it is true
+            return value is not None
+        return value is not default and bool(value) and value != default

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onward.advice.options import option, option_list
 from onward.conversion.request import Request
 from onward.errors import InvalidModelError, OnwardError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from onward.runners.calls import Inputs, Run
 
 
+EXAMPLE = "x:float32[batch,3,224,224]"
 LONGEST = 300
 """Characters of what a framework says about a damaged file."""
 
@@ -40,7 +42,7 @@ def _function(path: Path, request: Request) -> Any:
     """A SavedModel or a graph as the function that is asked for."""
     from onward.frontends.tensorflow.sources import concrete
 
-    taken = [_named(text) for text in request.inputs]
+    taken = [_named(text) for text in request.input]
     checkpoint = None if request.checkpoint is None else Path(request.checkpoint)
     return concrete(path, request.signature, dict(taken) if taken else None, request.outputs, checkpoint)
 
@@ -59,7 +61,7 @@ def _keras(model: Any, request: Request) -> Model:
     from onward.exporters import from_keras
 
     if request.signature:
-        raise OnwardError(f"{request.spelled('signature')} is for SavedModels")
+        raise OnwardError(f"{option('signature')} is for SavedModels")
     return from_keras(model, training=False, **_options(request))
 
 
@@ -67,7 +69,7 @@ def _tflite(path: Any, request: Request) -> Model:
     from onward.exporters import from_tflite
 
     if request.signature or request.allow_custom_ops:
-        words = request.spelled("signature", "allow_custom_ops")
+        words = option_list("signature", "allow_custom_ops")
         raise OnwardError(f"{words} do not apply to TensorFlow Lite: leave them out")
     return from_tflite(path, check=False, **({} if request.opset is None else {"opset": request.opset}))
 
@@ -89,10 +91,10 @@ def _of_trees(convert: Callable[..., Model], model: Any, request: Request) -> Mo
     from onward.conversion.inputs import parsed
 
     if request.signature or request.allow_custom_ops or request.outputs:
-        words = request.spelled("signature", "allow_custom_ops", "outputs")
+        words = option_list("signature", "allow_custom_ops", "outputs")
         raise OnwardError(f"{words} do not apply to boosted trees: leave them out")
     options: dict[str, Any] = {"check": False} | ({} if request.opset is None else {"opset": request.opset})
-    given = parsed(request.inputs)
+    given = parsed(request.input)
     if given and given[0].dtype is not None:
         options["dtype"] = given[0].dtype.numpy()
     made = convert(model, **options)
@@ -100,7 +102,7 @@ def _of_trees(convert: Callable[..., Model], model: Any, request: Request) -> Mo
     width = None if x.shape is None else x.shape[1]
     if [(one.name, (one.dims or [None])[-1]) for one in given] not in ([], [("x", width)]):
         dtype = "float32" if x.dtype is None else str(x.dtype.numpy())
-        raise OnwardError(f'{request.spelled("inputs")}: this model takes "x:{dtype}[batch,{width}]"')
+        raise OnwardError(f'{option("input")}: this model takes "x:{dtype}[batch,{width}]"')
     return made
 
 
@@ -124,8 +126,8 @@ def _table(estimator: Any, sample: Any) -> Any:
 def _program(model: Any, request: Request) -> Model:
     from onward.exporters import from_torch
 
-    if request.inputs:
-        word = request.spelled("inputs")
+    if request.input:
+        word = option("input")
         raise OnwardError(f"{word} is for modules: an exported program says what it takes")
     return from_torch(model, opset=request.opset, check=False)
 
@@ -136,12 +138,9 @@ def _module(module: Any, request: Request) -> Model:
     from onward.exporters import from_torch
     from onward.formats.torch_module import arguments
 
-    declared = parsed(request.inputs)
+    declared = parsed(request.input)
     if not declared:
-        raise OnwardError(
-            f"a module does not say what it takes: for each input give {request.spelled('inputs')} "
-            '"x:float32[batch,3,224,224]"'
-        )
+        raise OnwardError(f"a module does not say what it takes: for each input give {option('input', [EXAMPLE])}")
     args_, kwargs = arguments(module, examples(declared))
     return from_torch(
         module,
@@ -234,13 +233,13 @@ def _read(request: Request) -> Original:
         subject = OPENED[kind.name](path)
     elif path is not None and kind is not None and kind.name in ("SavedModel", "TensorFlow graph"):
         subject = _function(path, request)
-        request = replace(request, inputs=())
+        request = replace(request, input=())
     if subject is not path and (kind is None or kind.name in OPENED):
         kind = kind_of_object(subject) or kind
     if kind is None:
         return _onnx(subject, request)
     if request.sample is not None and kind.name != "scikit-learn estimator":
-        word = request.spelled("sample")
+        word = option("sample")
         raise OnwardError(f"{word} is for estimators of scikit-learn, and {request.name} is a {kind.name}")
     if kind.name not in FRONTENDS:
         raise OnwardError(f"{request.name}: a {kind.name} cannot be converted from; {recognised()}")
@@ -248,7 +247,7 @@ def _read(request: Request) -> Original:
     if not request.verify:
         return Original(model, None, kind.name)
     opened = (
-        open_artifact(path) if path is not None and subject is path else open_object(subject, parsed(request.inputs))
+        open_artifact(path) if path is not None and subject is path else open_object(subject, parsed(request.input))
     )
     return Original(model, opened.run, kind.name, _inputs(kind.name, model, request))
 
@@ -274,10 +273,9 @@ def _sample() -> Inputs:
 def _onnx(source: Any, request: Request) -> Original:
     from onward.model import load
 
-    for option in ("opset", "signature", "allow_custom_ops", "inputs", "outputs", "checkpoint", "sample"):
-        if request.is_given(option):
-            word = request.spelled(option)
-            raise OnwardError(f"{request.name}: {word} is for models of other frameworks; {recognised()}")
+    for name in ("opset", "signature", "allow_custom_ops", "input", "outputs", "checkpoint", "sample"):
+        if request.is_given(name):
+            raise OnwardError(f"{request.name}: {option(name)} is for models of other frameworks; {recognised()}")
     try:
         model = load(source)
     except InvalidModelError as error:

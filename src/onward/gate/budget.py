@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from onward.advice.options import option
 from onward.errors import RunFailure
 
 GRACE = 10.0
@@ -73,7 +75,8 @@ def within(seconds: float, what: str, doing: str = "") -> Iterator[None]:
                 _raise_in(thread, None)
             announce(until=None)
     except OutOfTime:
-        raise RunFailure(f"{what} took longer than {seconds:g} s; --timeout SECONDS gives it more time") from None
+        more = option("timeout", math.ceil(2 * seconds))
+        raise RunFailure(f"{what} took longer than {seconds:g} s; {more} gives it more time") from None
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
+from onward.advice.extras import require
+from onward.advice.nearest import meant
 from onward.errors import UnsupportedError
 from onward.model import Model, load
 from onward.runners.calls import Inputs, Outputs, Run, failures
@@ -34,11 +36,12 @@ def find(name: str) -> tuple[Runner, str]:
     kind, _, mode = name.partition(":")
     runner = RUNNERS.get(kind)
     if runner is None:
-        raise UnsupportedError(f"there is no runner {kind!r}; there are {', '.join(RUNNERS)}")
+        near = meant(kind, RUNNERS)
+        raise UnsupportedError(f"there is no runner {kind!r}; there are {', '.join(RUNNERS)}{near}")
     if mode and mode not in runner.modes and "*" not in runner.modes:
-        raise UnsupportedError(f"{kind} has no mode {mode!r}; it has {', '.join(runner.modes) or 'none'}")
-    if not runner.installed:
-        raise UnsupportedError(f"the runner {kind!r} needs the package {runner.package}, which is not installed")
+        near = meant(mode, runner.modes)
+        raise UnsupportedError(f"{kind} has no mode {mode!r}; it has {', '.join(runner.modes) or 'none'}{near}")
+    require(runner.package)
     return runner, mode
 
 

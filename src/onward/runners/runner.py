@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from onward.advice.extras import is_installed
 from onward.model import Model
 from onward.registry import Registry
 from onward.runners.calls import Run
@@ -32,7 +32,7 @@ class Runner:
 
     @property
     def installed(self) -> bool:
-        return importlib.util.find_spec(self.package) is not None
+        return is_installed(self.package)
 
 
 RUNNERS: Registry[Runner] = Registry("runner")

@@ -41,27 +41,25 @@ def compared(
     run: Run,
     *,
     on: str | None = None,
-    seed: int = 0,
     data: Any = None,
-    atol: float | None = None,
-    rtol: float | None = None,
+    **how: Any,
 ) -> Report:
     """What the result of a conversion makes of the same inputs as the original: of those given, or made up.
 
-    An ONNX model is run `on` a runner, the first of those that can unless one is named.
+    An ONNX model is run `on` a runner, the first of those that can unless one is named. `how`: as `verify` takes it.
     """
     result = Side("the result", _guarded("the result", run))
     referees = [on] if on else REFEREES
     for number, referee in enumerate(referees, 1):
         try:
-            return verify(original, result, source=referee, inputs=data, seed=seed, atol=atol, rtol=rtol)
+            return verify(original, result, source=referee, inputs=data, **how)
         except OnwardError:
             if number == len(referees):
                 raise
     raise AssertionError("unreachable")
 
 
-def compared_with_source(model: Model, run: Run, name: str, *, seed: int = 0, data: Any = None) -> Report:
+def compared_with_source(model: Model, run: Run, name: str, *, data: Any = None, **how: Any) -> Report:
     """What an ONNX model makes of the same inputs as the model of a framework that it was made of."""
     source = source_side(model, run, name)
     failure: OnwardError | None = None
@@ -72,7 +70,7 @@ def compared_with_source(model: Model, run: Run, name: str, *, seed: int = 0, da
         except (UnsupportedError, RunFailure) as error:
             failure = failure or error
             continue
-        report = verify(source, result, inputs=data, seed=seed)
+        report = verify(source, result, inputs=data, **how)
         if report.status != "failed":
             return report
     if report is None:

@@ -34,6 +34,7 @@ class Options:
     isolate: bool = False
     timeout: float | None = None
     memory: int | None = None
+    quick: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("atol", self.atol), ("rtol", self.rtol), ("seed", self.seed)):

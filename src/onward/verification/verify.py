@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,8 @@ import numpy as np
 import onnx
 
 from onward import runners
-from onward.errors import OnwardError, RunFailure, UnsupportedError, UntrustedError
+from onward.advice.nearest import meant
+from onward.errors import MissingPackageError, OnwardError, RunFailure, UnsupportedError, UntrustedError
 from onward.gate import trusting
 from onward.graph.walk import all_nodes
 from onward.model import Model
@@ -56,6 +58,7 @@ def verify(
     isolate: bool = False,
     timeout: float | None = None,
     memory: int | None = None,
+    quick: bool = False,
 ) -> Report:
     """Run `model` on `source`, run each of `against` on the same data, and compare.
 
@@ -68,14 +71,16 @@ def verify(
     files, and beside them, be executed; without it such files are refused.
 
     Generated data follows `dims` (sizes of dynamic dimensions by name), `seed` and `regimes`; with `hard` it holds NaN,
-    infinities, denormals and an empty batch as well. `atol` and `rtol` replace the tolerance by noise. `isolate` gives
-    each runner a process of its own, which `timeout`, in seconds, and `memory`, in bytes, may limit.
+    infinities, denormals and an empty batch as well. With `quick` a single set is compared, given or generated.
+    `atol` and `rtol` replace the tolerance by noise. `isolate` gives each runner a process of its own, which `timeout`,
+    in seconds, and `memory`, in bytes, may limit. A runner that is not installed is left out, with a note, if there is
+    another one to compare with.
 
     >>> import onward
     >>> onward.verify("examples/digits/digits.onnx", "torch").status
     'same'
     """
-    how = Options(dims, seed, tuple(regimes), hard, atol, rtol, isolate, timeout, memory)
+    how = Options(dims, seed, tuple(regimes), hard, atol, rtol, isolate, timeout, memory, quick)
     with trusting(trust):
         return _verified(model, _several(against), source, inputs, bisect, all_nodes, reduce_to, progress, how)
 
@@ -92,6 +97,8 @@ def _verified(
     how: Options,
 ) -> Report:
     began = time.perf_counter()
+    for name in (other for other in others if isinstance(other, str)):
+        _is_runner(name)
     progress(f"running {label(model)} on {source}")
     try:
         given = model if isinstance(model, Side) else read(model)
@@ -105,12 +112,20 @@ def _verified(
     report.blank, report.drawn = _blank(truth.samples), random_ops(truth.side.model)
     if any(sample.data.expected is not None for sample in truth.samples):
         report.sides.append(truth.recorded())
+    absent: list[MissingPackageError] = []
     for other in others:
         progress(f"running {label(other)}")
         try:
             side = other if isinstance(other, Side) else _open(other, truth.side, source, how, begun)
         except UntrustedError:
             raise
+        except MissingPackageError as error:
+            if isinstance(other, str) and _is_runner(other):
+                absent.append(error)
+                report.notes.append(f"{other} is left out: {error}")
+                continue
+            report.sides.append(SideResult(label(other), failure=str(error)))
+            continue
         except OnwardError as error:
             report.sides.append(SideResult(label(other), failure=str(error)))
             continue
@@ -126,6 +141,8 @@ def _verified(
         report.notes += [f"{side.name}: {note}" for note in side.notes]
         report.sides.append(result)
     truth.side.close()
+    if absent and len(absent) == len(others):
+        raise absent[0]
     if truth.side.model is not None:
         report.graph = list(outline(truth.side.model))
     report.seconds = time.perf_counter() - began
@@ -394,15 +411,21 @@ def _begun(others: list[Other], model: Other, how: Options) -> dict[str, Callabl
 
 
 def _is_runner(other: str) -> bool:
-    return runners.is_known(other) or not Path(other).exists()
+    """Whether it names a runner, not a file."""
+    if runners.is_known(other):
+        return True
+    if not Path(other).exists():
+        near = meant(other, RUNNERS)
+        raise UnsupportedError(
+            f"there is neither a file nor a runner {other!r}; runners are {', '.join(RUNNERS)}{near}"
+        )
+    return False
 
 
 def _open(other: Source, truth: Side, runner: str, how: Options, begun: dict[str, Callable[[], Run]]) -> Side:
     """Another runner for the source's model, or another model."""
     if not isinstance(other, str) or not _is_runner(other):
         return open_side(other, runner, how, name=label(other))
-    if not runners.is_known(other):
-        raise UnsupportedError(f"there is neither a file nor a runner {other!r}; runners are {', '.join(RUNNERS)}")
     if truth.model is None:
         raise UnsupportedError(f"{truth.name} is not an ONNX model, so it cannot be run on {other}")
     return open_side(truth.model, other, how, prepared=begun.pop(other, None))
@@ -410,9 +433,9 @@ def _open(other: Source, truth: Side, runner: str, how: Options, begun: dict[str
 
 def _data(source: _Remembering, inputs: Any, how: Options) -> Iterator[DataSet]:
     model = source.side.model if source.side.model is not None else source.side.slots
-    return data_sets(
-        model, inputs=inputs, dims=how.dims, seed=how.seed, regimes=how.regimes, hard=how.hard, runs=accepts(source)
-    )
+    few: dict[str, Any] = {"regimes": how.regimes[:1], "sizes": 1} if how.quick else {"regimes": how.regimes}
+    sets = data_sets(model, inputs=inputs, dims=how.dims, seed=how.seed, hard=how.hard, runs=accepts(source), **few)
+    return itertools.islice(sets, 1) if how.quick else sets
 
 
 def outline(model: Model) -> Iterator[dict[str, Any]]:

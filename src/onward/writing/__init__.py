@@ -6,10 +6,14 @@ then, by one step of the file system. What a process that was killed has left is
 
 from onward.writing.files import new_file, write_text
 from onward.writing.folders import make_folder, new_files, new_folder
+from onward.writing.manifest import MANIFEST, check_unedited, edited, write_manifest, written_in
 from onward.writing.staging import clear_leftovers, keep_mode, locked, real, refusals
 
 __all__ = [
+    "MANIFEST",
+    "check_unedited",
     "clear_leftovers",
+    "edited",
     "keep_mode",
     "locked",
     "make_folder",
@@ -18,5 +22,7 @@ __all__ = [
     "new_folder",
     "real",
     "refusals",
+    "write_manifest",
     "write_text",
+    "written_in",
 ]

@@ -28,7 +28,7 @@ from onward.errors import ConversionError, OnwardError
 from onward.gate import remember
 from onward.graph.walk import all_nodes
 from onward.graph.weight_names import holds_parameters, signature
-from onward.writing import new_folder
+from onward.writing import MANIFEST, check_unedited, new_folder, write_manifest
 
 Trainable = bool | str | Iterable[str]
 """True: every weight that the original trains; False: none; otherwise patterns such as 'head.*'."""
@@ -180,11 +180,13 @@ def write_package(
     source: Source,
     folder: str | os.PathLike[str],
     more: Mapping[str, Callable[[BinaryIO], object] | None] | None = None,
+    *,
+    force: bool = False,
 ) -> Path:
     """Write model.py, weights.safetensors and, if it is needed, ops.py: all of them, or nothing.
 
     `more` are other files of the package, by name: what writes one, or None where there is none of that name now. What
-    else is in the folder stays.
+    else is in the folder stays; what of these files somebody has edited does so unless it is `force`d.
     """
     parts: dict[str, Callable[[BinaryIO], object] | None] = {
         "model.py": lambda file: file.write(source.model.encode()),
@@ -192,11 +194,13 @@ def write_package(
         "weights.safetensors": lambda file: safetensors.write(file, source.tensors, source.dtypes),
         **(more or {}),
     }
-    with new_folder(folder, list(parts)) as staged:
+    check_unedited(Path(folder), [*parts, MANIFEST], force)
+    with new_folder(folder, [*parts, MANIFEST]) as staged:
         for name, write in parts.items():
             if write is not None:
                 with (staged / name).open("wb") as file:
                     write(file)
+        write_manifest(staged)
         for text in (source.model, source.ops):
             if text is not None:
                 remember(text)

@@ -68,10 +68,10 @@ def _file_names(path: Path) -> Sequence[str]:
     return file_names(path)
 
 
-def _check_path(path: Path) -> None:
+def _check_path(path: Path, force: bool) -> None:
     from onward.backends.keras.save import check_path
 
-    check_path(path)
+    check_path(path, force)
 
 
 BACKEND = Keras()

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onward.backends.emit.names import identifier
-from onward.backends.keras.convert import MARK
 from onward.errors import OnwardError
 from onward.gate import remember
+from onward.gate.written import is_written
+from onward.writing import edited
 
 if TYPE_CHECKING:
     from onward.backends.keras.convert import KerasSource
@@ -24,18 +25,17 @@ def file_names(path: Path) -> list[str]:
     return [path.name, source_path(path).name]
 
 
-def check_path(path: Path) -> None:
-    """Refuse what Keras would not write, and to replace a file that is not ours."""
+def check_path(path: Path, force: bool = False) -> None:
+    """Refuse what Keras would not write, and to replace a file that is not ours unless that is forced."""
     if path.suffix != ".keras":
         raise OnwardError(f"{path}: the name of a Keras file ends with .keras")
     source = source_path(path)
-    if source.exists() and MARK not in source.read_text(encoding="utf-8", errors="replace").partition("\n")[0]:
-        raise OnwardError(f"{source}: Onward did not write this file, and does not replace it; give another --out")
+    if not force and source.exists() and not is_written(source.read_bytes()):
+        raise edited(source)
 
 
 def write_keras(source: KerasSource, path: Path) -> Path:
     """Save a model that has been built, with its source beside it."""
-    check_path(path)
     source.net.save(path)
     source_path(path).write_text(source.model, encoding="utf-8")
     remember(source.model)

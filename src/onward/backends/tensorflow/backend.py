@@ -40,7 +40,7 @@ TAKES = frozenset({"trainable", "inputs_nhwc", "outputs_nhwc", "cast"})
 
 
 class TensorFlow(Backend):
-    name = package = extra = "tensorflow"
+    name = package = "tensorflow"
     title = "TensorFlow"
     distributions: tuple[str, ...] = ("tensorflow-cpu", "tensorflow")
     modes = {"function": "through tf.function, with unknown dimensions left open"}  # noqa: RUF012
@@ -143,10 +143,11 @@ def _saved_model_parts(folder: Path) -> Sequence[str]:
     return PARTS
 
 
-def _check_saved_model(folder: Path) -> None:
+def _check_saved_model(folder: Path, force: bool) -> None:
     from onward.backends.tensorflow.saved_model import check_folder
 
-    check_folder(folder)
+    if not force:
+        check_folder(folder)
 
 
 BACKEND = TensorFlow()

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import onnx
 import onnx_ir as ir
 
+from onward.advice.options import option
 from onward.canon.lower import key_of
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.origin import origin
@@ -115,7 +116,7 @@ def chosen(kind: Typed, native: frozenset[_D], policy: Policy, kernels: Kernels)
 
 def refusal(kind: Typed, native: frozenset[_D], kernels: Kernels) -> str:
     ways = [(way, found[0]) for way in ("up", "down") if (found := _candidates(kind, native, way))]
-    told = " or ".join(f"--cast {way} computes it in {word(dtype)}" for way, dtype in ways)
+    told = " or ".join(f"{option('cast', way)} computes it in {word(dtype)}" for way, dtype in ways)
     problem = f"{origin(kind.node)}: {kernels.runtime} does not compute {kind.node.op_type} in {word(kind.dtype)}"
     return f"{problem}; {told}" if told else f"{problem}, nor in a dtype near to it"
 

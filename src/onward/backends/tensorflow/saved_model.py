@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx_ir as ir
 
+from onward.advice.options import option
 from onward.backends.tensorflow.target import DTYPES
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
@@ -39,10 +40,12 @@ def check_folder(folder: Path) -> None:
     if not folder.is_dir():
         return
     if any(folder.iterdir()) and not (folder / "saved_model.pb").is_file():
-        raise OnwardError(f"{folder} holds something other than a SavedModel; give another --out")
+        raise OnwardError(f"{folder} holds something other than a SavedModel; give another {option('out')}")
     added = folder / Path(REMARKS).parent
     if added.is_dir() and (others := {path.name for path in added.iterdir()} - {Path(REMARKS).name}):
-        raise OnwardError(f"{added}: {min(others)} was not written by Onward: move it away, or give another --out")
+        raise OnwardError(
+            f"{added}: {min(others)} was not written by Onward: move it away, or give another {option('out')}"
+        )
 
 
 def write_saved_model(source: Source, graph: ir.Graph, folder: Path) -> Path:

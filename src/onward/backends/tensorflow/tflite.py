@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.advice.options import option
 from onward.backends.tensorflow.convert import Trainable, generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
 from onward.backends.tensorflow.lite import carry_grids, pad_pools
@@ -87,7 +88,8 @@ def convert(
     if quantize is not None and quantize not in QUANTIZATIONS:
         raise OnwardError(f"there is no quantization {quantize!r}; there are {', '.join(QUANTIZATIONS)}")
     if quantize == "int8" and samples is None:
-        raise OnwardError("int8 needs calibration data: sets of inputs as the model will see them (--calibrate)")
+        given = option("calibrate")
+        raise OnwardError(f"int8 needs calibration data: sets of inputs as the model will see them ({given})")
     import tensorflow as tf
 
     net, serve = traced(source, graph)
@@ -136,14 +138,14 @@ def _refusal(words: str, select_tf_ops: bool, advised: str) -> OnwardError:
         return UnsupportedError(f"TensorFlow Lite has no {lacking['Custom ops']}")
     if lacking["TF Select ops"] and not select_tf_ops:
         return UnsupportedError(
-            f"{advised or 'TensorFlow Lite has no ' + lacking['TF Select ops'] + ' of its own'}; --select-tf-ops takes"
-            " TensorFlow's kernels, which need the larger runtime"
+            f"{advised or 'TensorFlow Lite has no ' + lacking['TF Select ops'] + ' of its own'};"
+            f" {option('select_tf_ops', True)} takes TensorFlow's kernels, which need the larger runtime"
         )
     found = re.search(r"error: (.+)", words)
     reason = " ".join((words if found is None else found[1]).split())[:300]
     return UnsupportedError(
         f"TensorFlow's converter to TensorFlow Lite refuses the model: {reason}; if dimensions that are"
-        " open are the reason, --dim NAME=SIZE fixes them"
+        f" open are the reason, fix them, such as {option('dims', {'batch': 1})}"
     )
 
 

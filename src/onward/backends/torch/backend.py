@@ -19,7 +19,7 @@ NOISE = "the expected output holds rounding noise of numpy's FFT, 1.9e-7 where t
 
 
 class Torch(Backend):
-    name = package = extra = "torch"
+    name = package = "torch"
     title = "PyTorch"
     takes_untitled = True
     modes = {"compile": "through torch.compile", "export": "through torch.export, as the exported program"}  # noqa: RUF012

@@ -28,7 +28,7 @@ def concrete(
     if isinstance(source, str | os.PathLike):
         return _of_file(pathlib.Path(source), signature, inputs, outputs, checkpoint)
     if inputs or outputs:
-        raise OnwardError("`inputs=` and `outputs=` name tensors of the graph in a .pb file")
+        raise OnwardError("names of inputs and outputs are for the graph in a .pb file: leave them out")
     if hasattr(source, "structured_input_signature"):
         return source
     if not callable(source):
@@ -52,7 +52,7 @@ def _of_file(
 ) -> Any:
     if graph_def.recognise(path):
         if signature is not None:
-            raise OnwardError(f"{path} is a graph, which has no signatures: name `inputs=` and `outputs=`")
+            raise OnwardError(f"{path} is a graph, which has no signatures: name its inputs and outputs")
         return graph_def.graph_function(path, inputs, outputs, checkpoint)
     if not saved_model.recognise(path):
         raise OnwardError(f"{path} is not a SavedModel, which has a saved_model.pb, nor a graph of TensorFlow 1")

@@ -36,12 +36,13 @@ STATE, AVERAGES, ADAPTERS = "optimizer.safetensors", "average.safetensors", "ada
 PROGRESS = "progress.json"
 
 
-def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]) -> Path:
+def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write a package as `onward convert` does, with a `train.py` that goes on where the training is.
 
     `trainable` is prepared or was read from a file; a trainer is taken as it is now. The package holds model.py, the
     weights, ops.py if it is needed, train.py, progress.json and, once a step was made, optimizer.safetensors and
-    average.safetensors. Adapters are merged in the weights, and apart in adapters.safetensors.
+    average.safetensors. Adapters are merged in the weights, and apart in adapters.safetensors. `force` writes over
+    files that were edited, or trained, since Onward wrote them.
     """
     source, text, files = generate(trainable)
     script = text.replace("PACKAGE.train", f"{Path(out).absolute().name}.train", 1)
@@ -59,6 +60,7 @@ def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]
             PROGRESS: lambda file: file.write(progress.encode()),
             **{name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS)},
         },
+        force=force,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from onward.advice.nearest import meant
 from onward.errors import OnwardError
 
 
@@ -15,11 +16,13 @@ def by_name(
     """An instance of one of `kinds`, which are dataclasses; `also`: other names that `what` has."""
     kind = kinds.get(name)
     if kind is None:
-        raise OnwardError(f"there is no {what} {name!r}; there are {', '.join([*kinds, *also])}")
+        names = [*kinds, *also]
+        raise OnwardError(f"there is no {what} {name!r}; there are {', '.join(names)}{meant(name, names)}")
     known = {field.name: field.default for field in fields(kind)}
     if unknown := options.keys() - known.keys():
         its = f"it has {', '.join(sorted(known))}" if known else "it has none"
-        raise OnwardError(f"the {what} {name} has no option {sorted(unknown)[0]!r}; {its}")
+        first = min(unknown)
+        raise OnwardError(f"the {what} {name} has no option {first!r}; {its}{meant(first, known)}")
     if missing := [option for option, default in known.items() if default is MISSING and option not in options]:
         raise OnwardError(f"the {what} {name} needs the option {missing[0]!r}")
     types = get_type_hints(kind)

@@ -14,6 +14,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward import runners
+from onward.advice.nearest import meant
+from onward.advice.options import option
 from onward.canon.inline import inline
 from onward.errors import InvalidDataError, OnwardError, UnsupportedError
 from onward.graph.slots import Slot, slots
@@ -70,7 +72,8 @@ def data_sets(
         return
     wanted = [*regimes, *(name for name in REGIMES[2:] if hard and name not in regimes)]
     if unknown := [name for name in wanted if name not in REGIMES]:
-        raise InvalidDataError(f"there is no regime {unknown[0]!r}; there are {', '.join(REGIMES)}")
+        near = meant(unknown[0], REGIMES)
+        raise InvalidDataError(f"there is no regime {unknown[0]!r}; there are {', '.join(REGIMES)}{near}")
     referees: tuple[Runs, ...] = (runs or _always,)
     if maker.nothing_to_choose(dims):
         referees = (_always,)
@@ -137,7 +140,7 @@ class Maker:
     def of(cls, model: Model | Sequence[Slot]) -> Maker:
         if not isinstance(model, Model):
             if not model:
-                raise UnsupportedError("the model does not say which inputs it takes: give inputs")
+                raise UnsupportedError(f"the model does not say which inputs it takes: give {option('inputs')}")
             return cls(list(model), ir.Graph([], [], nodes=[]), Fit())
         whole = model.ir
         if whole.functions:
@@ -155,7 +158,9 @@ class Maker:
         for name, size in (dims or {}).items():
             if name not in self.dynamic:
                 names = ", ".join(map(repr, self.dynamic)) or "none"
-                raise InvalidDataError(f"no input has a dynamic dimension {name!r}; there are {names}")
+                raise InvalidDataError(
+                    f"no input has a dynamic dimension {name!r}; there are {names}{meant(name, self.dynamic)}"
+                )
             if not isinstance(size, int | np.integer) or size < 0:
                 raise InvalidDataError(
                     f"the dimension {name!r} cannot be {size!r}: give a whole number that is not negative"
@@ -228,7 +233,7 @@ class Maker:
         names = self._free(dims)
         return UnsupportedError(
             f"no sizes found on which the model runs: {tries} tried for the dynamic dimensions {', '.join(names)}. "
-            f"Give them by name, for example dims={{{names[0]!r}: 16}}, or give inputs."
+            f"Give inputs, such as {option('inputs', 'data.npz')}, or sizes, such as {option('dims', {names[0]: 16})}."
         )
 
     def fields(self, sizes: Mapping[str, int]) -> list[Field]:

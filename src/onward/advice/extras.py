@@ -1,0 +1,76 @@
+"""What to install for a framework that is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from onward.errors import MissingPackageError
+
+EXTRAS = {
+    "PIL": "images",
+    "ai_edge_litert": "tensorflow",
+    "flatbuffers": "tensorflow",
+    "h5py": "tensorflow",
+    "joblib": "sklearn",
+    "keras": "tensorflow",
+    "lightgbm": "boosting",
+    "matplotlib": "plots",
+    "narwhals": "dataframe",
+    "onnxscript": "torch",
+    "openvino": "openvino",
+    "pandas": "dataframe",
+    "polars": "dataframe",
+    "pyarrow": "dataframe",
+    "scipy": "sklearn",
+    "skl2onnx": "sklearn",
+    "sklearn": "sklearn",
+    "skops": "sklearn",
+    "tensorflow": "tensorflow",
+    "torch": "torch",
+    "xgboost": "boosting",
+}
+"""By package, as it is imported: what of `onward[…]` brings it."""
+TITLES = {"PIL": "Pillow", "sklearn": "scikit-learn", "ai_edge_litert": "LiteRT", "torch": "PyTorch"}
+"""What packages are called, where that is not how they are imported."""
+
+
+def titled(package: str) -> str:
+    return TITLES.get(package, package)
+
+
+def to_install(package: str) -> str:
+    """The command that brings a package."""
+    root = package.partition(".")[0]
+    return f"pip install 'onward[{EXTRAS[root]}]'" if root in EXTRAS else f"pip install {root}"
+
+
+def is_installed(package: str) -> bool:
+    """Whether it can be found; it is not imported."""
+    return importlib.util.find_spec(package) is not None
+
+
+def missing(package: str, what: str = "") -> MissingPackageError:
+    """The error for a package that is not there; `what` is in need of it, such as 'net.skops'."""
+    start = f"{what}: " if what else ""
+    return MissingPackageError(f"{start}{titled(package)} is not installed: {to_install(package)}")
+
+
+def require(*packages: str, what: str = "") -> None:
+    """Fail with a word on what to install, unless every one of these packages is there."""
+    for package in packages:
+        if not is_installed(package):
+            raise missing(package, what)
+
+
+@contextmanager
+def missing_packages() -> Iterator[None]:
+    """Inside, the import of a framework that is not there fails with a word on what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        root = (error.name or "").partition(".")[0]
+        if root not in EXTRAS or is_installed(root):
+            raise
+        raise missing(root) from error

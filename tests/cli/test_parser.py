@@ -1,0 +1,44 @@
+"""What the command line says to words that it does not know."""
+
+import pytest
+
+from conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("verfy", "did you mean verify?"),
+        ("convert x --to pytorch", "did you mean torch?"),
+        ("convert x --to tf", "did you mean tensorflow?"),
+        ("convert x --too torch", "there is no option --too; did you mean --to?"),
+        ("convert x --to torch --quantise int8", "there is no option --quantise; did you mean --quantize?"),
+        ("convert x --to torch --quantize int9", "there is no 'int9'; there are float16, dynamic, int8; did you mean"),
+        ("convert x --to torch --verif", "there is no option --verif"),
+        ("train prepare x --out y --optimiser adam", "did you mean --optimizer?"),
+        ("train prepair", "did you mean prepare?"),
+        ("inspect --traceback x", "there is no option --traceback; write it before inspect"),
+    ],
+)
+def test_a_misspelt_word_gets_a_suggestion(run: Run, line: str, words: str) -> None:
+    code, printed, errors = run(*line.split())
+    assert code == 2 and not printed and words in errors
+    assert errors.startswith("usage: onward") and errors.count("\n") == 2, "what is wrong is not buried"
+
+
+@pytest.mark.parametrize("option", ["--inputs-nh", "--verify", "--calib"])
+def test_options_are_not_abbreviated(run: Run, option: str) -> None:
+    code, _, errors = run("convert", "model.onnx", "--to", "tflite", option, "x")
+    assert code == 2 and f"there is no option {option}" in errors
+
+
+def test_what_follows_two_dashes_is_no_option(run: Run) -> None:
+    code, _, errors = run("inspect", "--", "--no-such-file.onnx")
+    assert code == 2 and "--no-such-file.onnx: " in errors and "no option" not in errors
+
+
+def test_versions_of_what_is_installed(run: Run) -> None:
+    code, printed, errors = run("--version")
+    names = {line.split()[0] for line in printed.splitlines()}
+    assert code == 0 and not errors and printed.startswith("onward 0.")
+    assert {"python", "numpy", "onnx", "onnx-ir", "onnxruntime"} <= names
