@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.backends.backend import Options, backend
+from onward.backends.backend import Options, backend, require
 from onward.conversion.convert import convert
 from onward.model import load
 from onward.verification.check import prove, reordered
@@ -146,7 +146,9 @@ def to_tflite(
 
 def _made(name: str, source: Any, options: Options, check: bool) -> Any:
     """A model in memory, as a backend makes it; called by what users call."""
-    one, model = backend(name), load(source)
+    one = backend(name)
+    require(one)
+    model = load(source)
     made = one.generate(model, options)
     for phrase in made.casts:
         logger.warning("%s", phrase)

@@ -1,6 +1,7 @@
 """`onward verify` on the command line: verdicts, exit codes, reports, and what it refuses."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,21 @@ def test_refusals(run: Run, arguments: list[object], words: str) -> None:
 def test_a_side_that_cannot_be_opened_is_a_verdict(run: Run) -> None:
     code, printed, _ = run("verify", DIGITS, "nothing.onnx", "--on", "onnxruntime,torch")
     assert code == 2 and "nothing.onnx" in printed
+
+
+def test_a_runner_that_nobody_knows(run: Run) -> None:
+    code, printed, errors = run("verify", DIGITS, "--on", "onnxruntime,pytorch")
+    assert code == 2 and not printed and "did you mean torch?" in errors
+
+
+def test_a_runner_that_is_not_installed_is_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a word, where another one is compared; where it is the only one, that is an error."""
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    code, printed, _ = run("verify", DIGITS, "--quick", "--on", "onnxruntime,openvino,onnxruntime:unoptimized")
+    words = " ".join(printed.split())
+    assert code == 0 and words.startswith("Same") and "openvino is left out: openvino is not installed" in words
+    code, _, errors = run("verify", DIGITS, "--quick", "--on", "onnxruntime,openvino")
+    assert code == 2 and "pip install 'onward[openvino]'" in errors
 
 
 def test_a_process_of_its_own(run: Run) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
@@ -226,7 +227,7 @@ class OnConsole(Progress):
         title = titled(number)
         announce(doing=title)
         try:
-            with Steps(self._console) as begin, limited(number, seconds):
+            with Steps(self._console) as begin, limited(number, seconds), missing_packages():
                 begin(title)
                 yield
         except OnwardError as error:

@@ -89,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
     runners = [name.strip() for name in args.on.split(",")] if args.on else ["onnxruntime"]
     if "" in runners:
         raise OnwardError(f"--on {args.on}: write it as names with commas between, such as --on onnxruntime,torch")
+    check_runners(runners)
     against = [*runners[1:], *(Path(other) if Path(other).exists() else other for other in args.others)]
     if not against:
         if args.on:
@@ -126,6 +127,17 @@ def run(args: argparse.Namespace) -> int:
 
             show(report, Console(highlight=False), verbose=args.verbose)
     return {"same": 0, "different": 1, "failed": 2}[report.status]
+
+
+def check_runners(names: list[str]) -> None:
+    """Refuse what is neither a runner nor a file before anything is run."""
+    from onward.advice.nearest import meant
+    from onward.runners import RUNNERS, is_known
+
+    for name in names:
+        if not is_known(name) and not Path(name).exists():
+            near = meant(name, RUNNERS)
+            raise OnwardError(f"--on {name}: there is no such runner; there are {', '.join(RUNNERS)}{near}")
 
 
 class List(argparse.Action):

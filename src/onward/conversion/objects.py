@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from onward.advice.extras import missing_packages
 from onward.errors import OnwardError
 
 NAMED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -35,11 +36,14 @@ def built(name: str) -> Any:
     importlib.invalidate_caches()
     _check_place(module.partition(".")[0])
     try:
-        found: Any = importlib.import_module(module)
-        for attribute in attributes.split("."):
-            found = getattr(found, attribute)
-        if kind_of_object(found) is None and callable(found):
-            found = found()
+        with missing_packages():
+            found: Any = importlib.import_module(module)
+            for attribute in attributes.split("."):
+                found = getattr(found, attribute)
+            if kind_of_object(found) is None and callable(found):
+                found = found()
+    except OnwardError as error:
+        raise type(error)(f"{name}: {error}") from error
     except (Exception, SystemExit) as error:
         raise OnwardError(f"{name}: {type(error).__name__}: {error}") from error
     if kind_of_object(found) is None:

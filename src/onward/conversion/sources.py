@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onward.advice.extras import missing_packages
 from onward.advice.options import option, option_list
 from onward.conversion.request import Request
 from onward.errors import InvalidModelError, OnwardError
@@ -208,7 +209,8 @@ def read(request: Request) -> Original:
     if not isinstance(given, str | Path) or is_name(str(given)):
         return _read(request)
     try:
-        return _read(request)
+        with missing_packages():
+            return _read(request)
     except OnwardError:
         raise
     except Exception as error:  # frameworks and our own readers of their files raise anything at all
@@ -229,6 +231,8 @@ def _read(request: Request) -> Original:
     subject: Any = Path(given) if is_path else built(given) if isinstance(given, str) else given
     path: Path | None = subject if is_path else None
     kind = None if path is None else kind_of(path)
+    if path is not None and kind is not None:
+        kind.check_installed(path)
     if path is not None and kind is not None and kind.name in OPENED:
         subject = OPENED[kind.name](path)
     elif path is not None and kind is not None and kind.name in ("SavedModel", "TensorFlow graph"):

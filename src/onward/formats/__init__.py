@@ -6,7 +6,6 @@ by their class, which is not imported to tell.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.advice.extras import is_installed, missing, require
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.formats.matching import Declared, Pairing
 from onward.gate import is_trusted, ordinary, trusting
@@ -51,6 +51,14 @@ class Kind:
     """What it is recognised by, in a few words."""
     classes: Mapping[str, Callable[[Any, Sequence[Declared]], Opened]] = field(default_factory=dict)
     """By the full name of a class: how an object of it is opened, given what the user says of its inputs."""
+    needs: tuple[str, ...] = ()
+    """What else has to be installed to read a file of it."""
+
+    def check_installed(self, path: Path) -> None:
+        """Fail with a word on what to install where a file of it cannot be read for want of that."""
+        if not any(map(is_installed, self.packages)):
+            raise missing(self.packages[-1], str(path))
+        require(*self.needs, what=str(path))
 
 
 KINDS: Registry[Kind] = Registry("kind of model")
@@ -139,9 +147,7 @@ def open_artifact(
         if not path.exists():
             raise InvalidModelError(f"{path}: this file or folder does not exist; check the path")
         raise InvalidModelError(f"{path}: Onward does not recognise this file; it can run: {', '.join(KINDS)}")
-    if not any(map(importlib.util.find_spec, kind.packages)):
-        needed = " or ".join(kind.packages)
-        raise UnsupportedError(f"{path}: install the package {needed} to run this {kind.name}")
+    kind.check_installed(path)
     if isolate or seconds is not None or memory is not None:
         process = Isolated(partial(_open, kind, path.absolute(), is_trusted()), seconds=seconds, memory=memory)
         opened = Opened(process, *process.facts)

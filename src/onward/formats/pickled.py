@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from onward.errors import InvalidModelError
+from onward.advice.extras import missing_packages
+from onward.errors import InvalidModelError, OnwardError
 from onward.formats import Kind, Opened, class_name, kind_of_object, opened_object, register
 from onward.gate import opens
 
@@ -41,7 +42,10 @@ def unpickled(path: Path) -> Any:
     import joblib
 
     try:
-        found = joblib.load(path)
+        with missing_packages():
+            found = joblib.load(path)
+    except OnwardError:
+        raise
     except Exception as error:
         raise InvalidModelError(f"{path}: the pickle cannot be opened: {type(error).__name__}: {error}") from error
     if kind_of_object(found) is None:

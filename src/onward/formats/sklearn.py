@@ -137,5 +137,6 @@ register(
         open_skops,
         f"a zip with {SCHEMA}, as skops writes it",
         {"sklearn.base.BaseEstimator": open_estimator},
+        ("skops",),
     )
 )

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from onward.advice.extras import require
+from onward.advice.options import option
 from onward.errors import InvalidDataError, UnsupportedError
 from onward.gate.arrays import read_npy, read_npz
 from onward.hub.wording import quote
@@ -117,16 +119,40 @@ def is_missing(item: Any) -> bool:
 
 def derived(estimator: Any) -> Any:
     """A sample where none is given: numbers for each feature the estimator was fitted on."""
-    count = getattr(estimator, "n_features_in_", None)
-    if count is None:
-        raise InvalidDataError(f"{type(estimator).__name__} does not say what it takes: give a sample")
+    count, name = getattr(estimator, "n_features_in_", None), type(estimator).__name__
+    if count is None or (part := part_on_strings(estimator)):
+        why = "does not say what it takes" if count is None else f"has a {part} that was fitted on strings"
+        raise InvalidDataError(f"{name} {why}: give rows such as it is given, {option('sample', 'rows.csv')}")
     numbers = np.random.default_rng(0).normal(size=(16, int(count)))
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         return numbers
+    require("pandas")
     import pandas
 
     return pandas.DataFrame(numbers, columns=list(names))
+
+
+def part_on_strings(estimator: Any) -> str:
+    """The class of a part that takes strings, in an estimator however nested; '' where all are fitted on numbers."""
+    seen: set[int] = set()
+    left = [estimator]
+    while left:
+        part = left.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, list | tuple):
+            left += part
+        elif isinstance(part, Mapping):
+            left += part.values()
+        elif hasattr(part, "get_params"):
+            own = vars(part)
+            learned = [*np.atleast_1d(own.get("statistics_", ())), *own.get("categories_", ())]
+            if "vocabulary_" in own or any(isinstance(item, str) for array in learned for item in np.ravel(array)):
+                return type(part).__name__
+            left += own.values()
+    return ""
 
 
 READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
@@ -143,6 +169,7 @@ def read_table(path: Path) -> Any:
         raise InvalidDataError(f"{path}: rows are read from .csv, .parquet, .npy and .npz")
     if suffix == ".npz" and len(arrays := read_npz(path)) == 1:
         return next(iter(arrays.values()))
+    require("pandas")
     import pandas
 
     try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from onward.advice.extras import missing_packages
 from onward.errors import InvalidModelError, OnwardError
 
 SPECIAL = {
@@ -53,7 +54,8 @@ def ordinary(path: Path, error: type[OnwardError] = InvalidModelError) -> Path:
 def readable(path: Path, otherwise: str) -> Iterator[None]:
     """Whatever a library raises inside means that the file is none that it reads: `otherwise` says so."""
     try:
-        yield
+        with missing_packages():
+            yield
     except InvalidModelError as error:
         raise InvalidModelError(f"{path}: {error}") from error
     except OnwardError:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from onward.advice.extras import require
 from onward.errors import InvalidModelError
 from onward.gate.archive import archive, is_archive
 from onward.gate.bounds import MEMBERS, UNPACKED, unpacked
@@ -35,6 +36,7 @@ print(total(sys.argv[2]))
 def check_hdf5(path: Path) -> None:
     """Refuse an HDF5 file, or an archive with one in it, that is damaged or claims too much; anything else passes."""
     if path.is_file() and _has_hdf5(path):
+        require("h5py", what=str(path))
         found = path.stat()
         _check(path, (found.st_ino, found.st_size, found.st_mtime_ns))
 

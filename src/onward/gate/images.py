@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from onward.errors import InvalidDataError, UnsupportedError
+from onward.advice.extras import missing
+from onward.errors import InvalidDataError
 from onward.gate.bounds import UNPACKED, unpacked
 
 PIXEL = 24
@@ -26,7 +27,7 @@ def opened_image(file: BinaryIO, size: int, where: str = "") -> Iterator[Any]:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as error:
-        raise UnsupportedError(f"{where}install Pillow to read images: pip install pillow") from error
+        raise missing("PIL", where.removesuffix(": ")) from error
     most = unpacked(size)
     try:
         with warnings.catch_warnings():

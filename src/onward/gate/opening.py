@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from onward.advice.extras import missing_packages
 from onward.gate.archive import check_archive
 from onward.gate.files import ordinary
 from onward.gate.hdf5 import check_hdf5
@@ -34,17 +35,18 @@ def opens(dangers: Dangers) -> Callable[[Opener[P, T]], Opener[P, T]]:
         def guarded(path: str | os.PathLike[str], /, *args: P.args, **kwargs: P.kwargs) -> T:
             place = ordinary(Path(path))
             key = (place, dangers)
-            if key not in _PASSED.get():
-                check_archive(place)
-                check_hdf5(place)
-                if not is_trusted():
-                    for danger in dangers(place):
-                        need_trust(place, danger)
-            before = _PASSED.set(_PASSED.get() | {key})
-            try:
-                return function(place, *args, **kwargs)
-            finally:
-                _PASSED.reset(before)
+            with missing_packages():
+                if key not in _PASSED.get():
+                    check_archive(place)
+                    check_hdf5(place)
+                    if not is_trusted():
+                        for danger in dangers(place):
+                            need_trust(place, danger)
+                before = _PASSED.set(_PASSED.get() | {key})
+                try:
+                    return function(place, *args, **kwargs)
+                finally:
+                    _PASSED.reset(before)
 
         marked: Any = guarded
         marked.dangers = dangers

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from onward.advice.extras import missing_packages
 from onward.errors import OnwardError, RunFailure
 
 Inputs = dict[str, Any]
@@ -44,7 +45,8 @@ def failures(name: str) -> Iterator[None]:
 def raised_failures(name: str) -> Iterator[None]:
     """As `failures`, for a runtime that is quiet: a step of training would feel what silence costs."""
     try:
-        yield
+        with missing_packages():
+            yield
     except OnwardError:
         raise
     except MemoryError as error:

@@ -97,8 +97,6 @@ def _verified(
     how: Options,
 ) -> Report:
     began = time.perf_counter()
-    for name in (other for other in others if isinstance(other, str)):
-        _is_runner(name)
     progress(f"running {label(model)} on {source}")
     try:
         given = model if isinstance(model, Side) else read(model)
@@ -119,15 +117,12 @@ def _verified(
             side = other if isinstance(other, Side) else _open(other, truth.side, source, how, begun)
         except UntrustedError:
             raise
-        except MissingPackageError as error:
-            if isinstance(other, str) and _is_runner(other):
+        except OnwardError as error:
+            if isinstance(error, MissingPackageError) and isinstance(other, str) and _is_runner(other):
                 absent.append(error)
                 report.notes.append(f"{other} is left out: {error}")
-                continue
-            report.sides.append(SideResult(label(other), failure=str(error)))
-            continue
-        except OnwardError as error:
-            report.sides.append(SideResult(label(other), failure=str(error)))
+            else:
+                report.sides.append(SideResult(label(other), failure=str(error)))
             continue
         result = truth.judge(side)
         searched = (bisect or reduce_to is not None) and result.status == "different"
@@ -411,21 +406,18 @@ def _begun(others: list[Other], model: Other, how: Options) -> dict[str, Callabl
 
 
 def _is_runner(other: str) -> bool:
-    """Whether it names a runner, not a file."""
-    if runners.is_known(other):
-        return True
-    if not Path(other).exists():
-        near = meant(other, RUNNERS)
-        raise UnsupportedError(
-            f"there is neither a file nor a runner {other!r}; runners are {', '.join(RUNNERS)}{near}"
-        )
-    return False
+    return runners.is_known(other) or not Path(other).exists()
 
 
 def _open(other: Source, truth: Side, runner: str, how: Options, begun: dict[str, Callable[[], Run]]) -> Side:
     """Another runner for the source's model, or another model."""
     if not isinstance(other, str) or not _is_runner(other):
         return open_side(other, runner, how, name=label(other))
+    if not runners.is_known(other):
+        near = meant(other, RUNNERS)
+        raise UnsupportedError(
+            f"there is neither a file nor a runner {other!r}; runners are {', '.join(RUNNERS)}{near}"
+        )
     if truth.model is None:
         raise UnsupportedError(f"{truth.name} is not an ONNX model, so it cannot be run on {other}")
     return open_side(truth.model, other, how, prepared=begun.pop(other, None))

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 import onnx_ir as ir
 
+from onward.advice.extras import missing_packages
 from onward.backends.emit import safetensors
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
@@ -65,7 +66,8 @@ class Source:
 def guarded(step: str) -> Iterator[None]:
     """Whatever goes wrong inside is an error of ours, and says in which step."""
     try:
-        yield
+        with missing_packages():
+            yield
     except OnwardError:
         raise
     except (Exception, RecursionError) as error:

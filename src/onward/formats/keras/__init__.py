@@ -133,5 +133,6 @@ register(
         open_keras,
         "a zip with config.json and metadata.json, or HDF5",
         {"keras.src.models.model.Model": open_model, "tf_keras.src.engine.training.Model": open_model},
+        ("tensorflow", "h5py"),
     )
 )

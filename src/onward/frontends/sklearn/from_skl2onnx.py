@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.advice.extras import require
 from onward.errors import UnsupportedError
 from onward.frontends.boosting import lightgbm, xgboost
 from onward.frontends.sklearn.registry import Outputs, key_of, rule
@@ -57,6 +58,7 @@ def refuse(estimator: Any) -> None:
 
 
 def from_skl2onnx(op: Writer, estimator: Any, x: Data) -> Outputs:
+    require("skl2onnx", what=type(estimator).__name__)
     from skl2onnx import convert_sklearn
     from skl2onnx._supported_operators import sklearn_operator_name_map
     from skl2onnx.common import data_types as kinds

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.advice.extras import require
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.runtime_kernels import keep_pads
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
@@ -67,6 +68,7 @@ def exported(
     translations: Mapping[Any, Callable[..., Any]] | None = None,
 ) -> Model:
     """The model for inference, with the module's own names for weights."""
+    require("onnxscript", what="PyTorch's exporter")
     import torch
 
     wanted = dynamic or {}

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from onward.advice.extras import missing
 from onward.errors import OnwardError
 from onward.writing import new_file, write_text
 
@@ -112,7 +113,7 @@ def _write_png(path: Path, lines: Mapping[str, Points]) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise OnwardError(f"{path}: install matplotlib to draw a PNG (pip install matplotlib), or draw .svg") from error
+        raise missing("matplotlib", f"{path}: draw .svg instead, or install what draws PNG") from error
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100)
     axes = figure.add_subplot(xlabel="batch", ylabel="loss")
     for name, points in lines.items():
