@@ -137,7 +137,7 @@ def check_runners(names: list[str]) -> None:
     for name in names:
         if not is_known(name) and not Path(name).exists():
             near = meant(name, RUNNERS)
-            raise OnwardError(f"--on {name}: there is no such runner; there are {', '.join(RUNNERS)}{near}")
+            raise OnwardError(f"--on: there is no runner {name!r}; there are {', '.join(RUNNERS)}{near}")
 
 
 class List(argparse.Action):
