@@ -73,7 +73,7 @@ def test_it_is_unknown_where_it_is_not_installed(capsys: pytest.CaptureFixture[s
 def test_convert_verifies_and_writes_a_package(converted: tuple[Path, Done]) -> None:
     out, done = converted
     assert "verified: " in done.stderr and "trainable" not in done.stderr
-    assert {path.name for path in out.iterdir()} == {"model.py", "ops.py", "weights.safetensors"}
+    assert {path.name for path in out.iterdir()} == {"model.py", "ops.py", "weights.safetensors", "onward.json"}
     text = (out / "model.py").read_text()
     assert text.startswith('"""digits: a NumPy model."""\n') and "\nclass Model:\n" in text
     assert 'self.weights["layer1.0.conv1.weight"]' in text and "integer_divide" not in (out / "ops.py").read_text()

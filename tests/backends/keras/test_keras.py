@@ -403,7 +403,7 @@ def test_refused(text: str, words: str) -> None:
 def test_nothing_that_is_not_ours_is_replaced(run: Run, tmp_path: Path) -> None:
     (tmp_path / "net_layers.py").write_text("mine = 1\n")
     for out, words in [
-        ("net.keras", "did not write this file"),
+        ("net.keras", "is not Onward"),
         ("net", "ends with .keras"),
         ("net_layers.py", "ends with .keras"),
     ]:

@@ -85,7 +85,12 @@ def lint(folder: Path) -> None:
 def test_the_package_stands_alone(run: Run, tmp_path: Path) -> None:
     code, errors = run(DIGITS, "tensorflow", tmp_path / "net")
     assert code == 0 and "verified: worst error" in errors and "done:" in errors
-    assert sorted(p.name for p in (tmp_path / "net").iterdir()) == ["model.py", "ops.py", "weights.safetensors"]
+    assert sorted(p.name for p in (tmp_path / "net").iterdir()) == [
+        "model.py",
+        "onward.json",
+        "ops.py",
+        "weights.safetensors",
+    ]
     lint(tmp_path / "net")
     images = digits()[1][:5]
     np.savez(tmp_path / "data.npz", image=images, logits=original(DIGITS, images))

@@ -185,7 +185,10 @@ def test_a_png_is_drawn_by_matplotlib(tmp_path: Path) -> None:
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(("name", "message"), [("a.png", "pip install matplotlib"), ("a.gif", r"\.svg or \.png")])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("a.png", r"matplotlib is not installed: pip install .onward\[plots\]"), ("a.gif", r"\.svg or \.png")],
+)
 def test_a_curve_that_cannot_be_drawn(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(OnwardError, match=message):

@@ -175,7 +175,7 @@ def test_sizes_of_images_can_be_given_by_name_and_shrinking_averages(tmp_path: P
 def test_without_pillow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = ppm(tmp_path / "a.ppm", np.zeros((2, 2, 3)))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(UnsupportedError, match=r"a\.ppm: install Pillow to read images: pip install pillow"):
+    with pytest.raises(UnsupportedError, match=r"a\.ppm: Pillow is not installed: pip install 'onward\[images\]'"):
         read("g (float[N,3,H,W] x) => (y) { y = Relu(x) }", path)
 
 
