@@ -17,16 +17,17 @@ Feeds = dict[str, Array]
 
 
 class Writer:
-    """Nodes and weights of a decoder. `bits`: 4 or 8 where the weights of its products are quantized."""
+    """Nodes and weights of a decoder. `bits`: 4 or 8 where the weights of its products are quantized, in `block`s."""
 
-    def __init__(self, bits: int | None, seed: int = 0) -> None:
-        self.bits = bits
+    def __init__(self, bits: int | None, block: int = BLOCK, zeros: bool = True, dtype: Any = np.float32) -> None:
+        self.bits, self.block, self.zeros, self.dtype = bits, block, zeros, dtype
+        self.given: dict[str, int] = {}
         self.nodes: list[onnx.NodeProto] = []
         self.weights: list[onnx.TensorProto] = []
-        self._random = np.random.default_rng(seed)
+        self._random = np.random.default_rng(0)
 
     def numbers(self, *shape: int, scale: float = 0.3) -> Array:
-        return (self._random.standard_normal(shape) * scale).astype(np.float32)
+        return (self._random.standard_normal(shape) * scale).astype(self.dtype)
 
     def weight(self, name: str, data: Array) -> str:
         if name not in [w.name for w in self.weights]:
@@ -46,28 +47,33 @@ class Writer:
         data = self.numbers(columns, rows)
         if self.bits is None:
             return self.node("MatMul", f"{name}/MatMul", [x, self.weight(f"{path}.MatMul.weight", data.T.copy())])[0]
-        packed, scales, zeros = quantized(data, self.bits)
+        packed, scales, zeros = quantized(data, self.bits, self.block, self.zeros)
         inputs = [x, self.weight(f"{path}.MatMul.weight_Q{self.bits}", packed)]
         inputs += [self.weight(f"{path}.MatMul.weight_scales", scales)]
-        inputs += [self.weight(f"{path}.MatMul.weight_zp", zeros)]
-        given = {"K": rows, "N": columns, "bits": self.bits, "block_size": BLOCK}
+        inputs += [self.weight(f"{path}.MatMul.weight_zp", zeros)] if self.zeros else []
+        given = {"K": rows, "N": columns, "bits": self.bits, "block_size": self.block, **self.given}
         return self.node("MatMulNBits", f"{name}/MatMul_Q{self.bits}", inputs, domain=MS, **given)[0]
 
 
-def quantized(data: Array, bits: int) -> tuple[Array, Array, Array]:
+def quantized(data: Array, bits: int, block: int, shifted: bool) -> tuple[Array, Array, Array]:
     """A weight (N, K) as MatMulNBits takes it: packed numbers, scales and packed zero points of each block."""
     count, columns = data.shape
-    blocks = data.reshape(count, columns // BLOCK, BLOCK)
+    wide = np.pad(data.astype(np.float32), ((0, 0), (0, -columns % block)))
+    blocks = wide.reshape(count, -1, block)
     low, high = blocks.min(2, keepdims=True), blocks.max(2, keepdims=True)
-    scales = (high - low) / (2**bits - 1)
-    zeros = np.clip(np.round(-low / scales), 0, 2**bits - 1)
+    if shifted:
+        scales = (high - low) / (2**bits - 1)
+        zeros = np.clip(np.round(-low / scales), 0, 2**bits - 1)
+    else:
+        scales = np.maximum(high, -low) / (2 ** (bits - 1) - 1)
+        zeros = np.full_like(scales, 2 ** (bits - 1))
     codes = np.clip(np.round(blocks / scales) + zeros, 0, 2**bits - 1).astype(np.uint8)
     points = zeros[..., 0].astype(np.uint8)
     if bits == 4:
         codes = codes[..., ::2] | codes[..., 1::2] << 4
         points = np.pad(points, ((0, 0), (0, points.shape[1] % 2)))
         points = points[:, ::2] | points[:, 1::2] << 4
-    return codes, scales[..., 0].astype(np.float32).reshape(-1), points.reshape(-1)
+    return codes, scales[..., 0].astype(data.dtype).reshape(-1), points.reshape(-1)
 
 
 def decoder(
@@ -77,18 +83,31 @@ def decoder(
     int8_cache: bool = False,
     experts: int = 0,
     packed: bool = False,
+    block: int = BLOCK,
+    zeros: bool = True,
+    accuracy: int | None = None,
+    dtype: Any = np.float32,
+    positions: bool = False,
+    room: int | None = None,
+    counted: bool = True,
     **attention: Any,
 ) -> onnx.ModelProto:
-    """Ids and a mask of the words so far, earlier keys and values → scores of the next words, all keys and values."""
-    w = Writer(bits)
-    ones = lambda n: np.ones(n, np.float32) + w.numbers(n, scale=0.1)  # noqa: E731
+    """Ids and a mask of the words so far, earlier keys and values → scores of the next words, all keys and values.
+
+    With `positions` they are an input, and rotations nodes of their own. A cache has `room` for so many places. Lengths
+    are inputs themselves where they are not `counted` from the mask.
+    """
+    w = Writer(bits, block, zeros, dtype)
+    w.given = {} if accuracy is None else {"accuracy_level": accuracy}
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    ones = lambda n: np.ones(n, dtype) + w.numbers(n, scale=0.1)  # noqa: E731
     table = w.weight("model.embed_tokens.weight", w.numbers(WORDS, WIDTH, scale=1.0))
     x = w.node("Gather", "/model/embed_tokens/Gather", [table, "input_ids"])[0]
-    last, total = _lengths(w)
+    last, total = _lengths(w) if counted else ("seqlens_k", "total_sequence_length")
     turns = np.arange(LONGEST)[:, None] / 10 ** (np.arange(SIZE // 2) / 2)
-    cos = w.weight("cos_cache", np.cos(turns).astype(np.float32))
-    sin = w.weight("sin_cache", np.sin(turns).astype(np.float32))
-    cache = TensorProto.INT8 if int8_cache else TensorProto.FLOAT
+    cos = w.weight("cos_cache", np.cos(turns).astype(dtype))
+    sin = w.weight("sin_cache", np.sin(turns).astype(dtype))
+    cache = TensorProto.INT8 if int8_cache else element
     skip = x
     for i in range(layers):
         at, path = f"/model/layers.{i}", f"model.layers.{i}"
@@ -102,17 +121,23 @@ def decoder(
         else:
             sizes = zip("qkv", (HEADS, SHARED, SHARED), strict=True)
             qkv = [w.product(f"{at}/attn/{name}_proj", y, WIDTH, heads * SIZE) for name, heads in sizes]
+        if positions:
+            qkv[:2] = [
+                w.node("RotaryEmbedding", f"{at}/attn/{n}_rotary", [x, "position_ids", cos, sin], domain=MS)[0]
+                for n, x in zip("qk", qkv[:2], strict=True)
+            ]
         past = [f"past_key_values.{i}.{kind}" for kind in ("key", "value")]
         present = [f"present.{i}.{kind}" for kind in ("key", "value")]
         name = f"{at}/attn/GroupQueryAttention"
-        inputs, given = [*qkv, *past, last, total, cos, sin], dict(attention)
+        turned = [] if positions else [cos, sin]
+        inputs, given = [*qkv, *past, last, total, *turned], dict(attention)
         if int8_cache:
             scales = [w.weight(f"{path}.attn.{kind}_scale", np.array([0.03], np.float32)) for kind in "kv"]
             inputs += ["", "", "", *scales]
             given |= {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}
         y = w.node(
             *("GroupQueryAttention", name, inputs, [f"{name}/output_0", *present], MS),
-            **{"num_heads": HEADS, "kv_num_heads": SHARED, "do_rotary": 1, **given},
+            **{"num_heads": HEADS, "kv_num_heads": SHARED, "do_rotary": int(not positions), **given},
         )[0]
         y = w.product(f"{at}/attn/o_proj", y, HEADS * SIZE, WIDTH)
         gamma = w.weight(f"{path}.post_attention_layernorm.weight", ones(WIDTH))
@@ -123,15 +148,20 @@ def decoder(
     y = w.product("/lm_head", y, WIDTH, WORDS)
     w.nodes[-1].output[0] = "logits"
     ids = [_value("input_ids", TensorProto.INT64, ["batch_size", "sequence_length"])]
-    ids += [_value("attention_mask", TensorProto.INT64, ["batch_size", "total_sequence_length"])]
-    outputs = [_value("logits", TensorProto.FLOAT, ["batch_size", "sequence_length", None])]
+    if counted:
+        ids += [_value("attention_mask", TensorProto.INT64, ["batch_size", "total_sequence_length"])]
+    else:
+        ids += [_value("seqlens_k", TensorProto.INT32, ["batch_size"]), _value(total, TensorProto.INT32, [])]
+    if positions:
+        ids += [_value("position_ids", TensorProto.INT64, ["batch_size", "sequence_length"])]
+    outputs = [_value("logits", element, ["batch_size", "sequence_length", None])]
     for i in range(layers):
         for kind in ("key", "value"):
             for values, name, size in (
                 (ids, f"past_key_values.{i}.{kind}", "past_sequence_length"),
                 (outputs, f"present.{i}.{kind}", "total_sequence_length"),
             ):
-                values.append(_value(name, cache, ["batch_size", SHARED, size, SIZE]))
+                values.append(_value(name, cache, ["batch_size", SHARED, room or size, SIZE]))
     graph = helper.make_graph(w.nodes, "main_graph", ids, outputs, w.weights)
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name="onnxruntime-genai")

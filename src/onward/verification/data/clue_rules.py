@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onward.verification.data import language
 from onward.verification.data.clues import Clues, Exact, Rule, Use
 from onward.verification.data.linked_special import BLOCK, FRAME, PICTURE
 
@@ -443,7 +444,9 @@ CLUES: dict[str, Rule] = {
     "Momentum": _at(_0=_scale, _1=_within(0, 3)),
     **{
         f"Reduce{kind}": _at(_1=_axes)
-        for kind in ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"]
+        for kind in ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare"]
     },
+    "ReduceSum": language.summed(_at(_1=_axes)),
+    **language.CLUES,
 }
 """Rules for `clues.clues_of`."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.verification.data.linked_sizes import Array, Fit, View
+from onward.verification.data.linked_sizes import Array, Fit, View, rule_of
 
 # fmt: off
 VALUE_KEEPING = {
@@ -22,6 +22,7 @@ UNTOUCHED = {"Cast", "Identity", "CastLike", "OptionalGetElement"}
 """Ops that keep every element in its place."""
 
 MASK_NAME = re.compile("mask", re.IGNORECASE)
+POSITION_NAME = re.compile("position", re.IGNORECASE)
 LENGTH_NAME = re.compile(r"len|width|height|size|num|count", re.IGNORECASE)
 
 Exact = Callable[[tuple[int, ...]], Any]
@@ -41,6 +42,8 @@ class Clues:
     is_length: bool = False
     longest: int | None = None
     """What lengths do not exceed."""
+    filled: int | None = None
+    """How many places of a cache hold something."""
     is_positive: bool = False
     is_pixels: bool = False
     thresholds: dict[int, list[float]] = field(default_factory=dict)
@@ -91,7 +94,7 @@ Rule = Callable[[Clues, Use], None]
 def clues_of(value: ir.Value, fit: Fit, sizes: Mapping[str, int], rules: Mapping[str, Rule]) -> Clues:
     clues = Clues()
     for node, index, direct in _readers(value):
-        if rule := rules.get(node.op_type):
+        if rule := rule_of(rules, node):
             rule(clues, Use(fit, node, index, sizes, direct))
     return clues
 

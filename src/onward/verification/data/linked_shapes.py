@@ -131,7 +131,11 @@ def _slice(v: View) -> Shapes:
     length = next((n for n in lengths if n), None) or v.rank()
     for index in range(1, 5):
         v.equal((index, 0), length)
-    return None
+    dims, axes = v.dims(0), v.constant(3)
+    if dims is None or axes is None:
+        return None
+    cut = {int(axis) % len(dims) for axis in axes.reshape(-1)}
+    return [tuple(None if axis in cut else dim for axis, dim in enumerate(dims))]
 
 
 def _resize(v: View) -> Shapes:

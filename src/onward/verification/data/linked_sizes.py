@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx_ir as ir
@@ -266,11 +266,19 @@ def constant(value: ir.Value | None) -> Array | None:
     return None if tensor is None or tensor.size > LARGEST_CONSTANT else tensor.numpy()
 
 
+Found = TypeVar("Found")
+
+
+def rule_of(rules: Mapping[str, Found], node: ir.Node) -> Found | None:
+    """The rule of an op, `com.microsoft::Attention`, or that of the ops of its name in all domains."""
+    return rules.get(f"{node.domain}::{node.op_type}") or rules.get(node.op_type)
+
+
 def walk(fit: Fit, graph: ir.Graph, rules: Mapping[str, Rule]) -> Fit:
     """Let every node of a graph, and of the graphs inside it, say what it knows."""
     for node in graph:
         view = View(fit, node)
-        rule = rules.get(node.op_type)
+        rule = rule_of(rules, node)
         for value, dims in zip(node.outputs, (rule(view) if rule else None) or (), strict=False):
             if dims is not None:
                 fit.dims[id(value)] = dims

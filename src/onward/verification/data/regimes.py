@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.graph.slots import MAP, OPTIONAL, SEQUENCE, Slot
-from onward.verification.data.clues import LENGTH_NAME, MASK_NAME, Clues
+from onward.verification.data.clues import LENGTH_NAME, MASK_NAME, POSITION_NAME, Clues
 from onward.verification.data.linked_sizes import Array
 
 RANDOM = "random"
@@ -78,10 +78,17 @@ def _tensor(field: Field, rng: np.random.Generator, unclued: int | None) -> Arra
     if slot.dtype == ir.DataType.BOOL:
         return _booleans(shape, rng)
     if slot.dtype.is_integer():
-        return _integers(field, rng, unclued).astype(dtype)
+        return _emptied(_integers(field, rng, unclued).astype(dtype), clues)
     if dtype.kind == "c":
         return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
-    return np.asarray(_floats(field, rng)).astype(dtype)
+    return _emptied(np.asarray(_floats(field, rng)).astype(dtype), clues)
+
+
+def _emptied(cache: Array, clues: Clues) -> Array:
+    """A cache whose places after those that are filled are zeros."""
+    if clues.filled is not None and cache.ndim == 4:
+        cache[:, :, clues.filled :] = 0
+    return cache
 
 
 def _map(field: Field, rng: np.random.Generator) -> dict[Any, Any]:
@@ -113,8 +120,18 @@ def _booleans(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     return made
 
 
+def _positions(field: Field) -> Array:
+    """The last places of the longest input, one after the other."""
+    length = field.shape[-1]
+    start = max(min(field.longest, (field.clues.high or field.longest) + 1) - length, 0)
+    highest = field.longest if field.clues.high is None else field.clues.high
+    return np.broadcast_to(np.minimum(np.arange(start, start + length), highest), field.shape)
+
+
 def _integers(field: Field, rng: np.random.Generator, unclued: int | None) -> Array:
     shape, clues, dtype = field.shape, field.clues, field.slot.dtype
+    if len(shape) > 1 and POSITION_NAME.search(field.slot.name) and unclued is None:
+        return _positions(field)
     if clues.low is not None and clues.high is not None:
         lowest, highest = _integer_range(dtype)
         return np.asarray(

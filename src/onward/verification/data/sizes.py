@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import onnx_ir as ir
 
 from onward.graph.slots import Slot
+from onward.verification.data import language
 from onward.verification.data.linked_rules import RULES
 from onward.verification.data.linked_sizes import Fit, walk
 
@@ -39,6 +40,9 @@ AUDIO = (512, 16000, 576, 256, 1536, 4000, 32000, 80)
 TOKENS = (12, 16, 32, 8, 7, 64, 128, 512, 1)
 FEATURES = (16, 32, 64, 100, 128, 8, 4, 1, 512, 4000, 16000)
 VOLUME = (8, 16, 12, 32, 64, 112, 4, 2)
+NEW = (1, 12, 7, 16, 2)
+EARLIER = (12, 0, 5, 16, 1)
+"""Of the words that a decoder is given, and of those in its cache: a step of it, a prompt, a part of one."""
 PARTS = (8, 4, 16, 32, 2, 64, 1)
 """Of something that is a multiple: the size of a head."""
 EQUAL = (4, 6, 2, 8, 3, 1, 5, 16)
@@ -58,13 +62,15 @@ def candidates(
     """
     fitted = (fitted or Fit()).given(known or {})
     free: dict[str, tuple[int, ...]] = {}
+    spans = _spans(inputs, fitted)
     axes = [(slot, axis, name) for slot in inputs for axis, name in enumerate(slot.dims) if isinstance(name, str)]
     for slot, axis, name in axes:
         if fitted.variables(name) == [first := fitted.first(name)]:
-            free.setdefault(first, _at_least(fitted.least.get(name, 1), choices(slot, axis)))
+            likely = spans.get(first) or _at_least(fitted.least.get(name, 1), choices(slot, axis))
+            free.setdefault(first, likely)
     for _, _, name in axes:
         for variable in fitted.variables(name):
-            free.setdefault(variable, PARTS)
+            free.setdefault(variable, spans.get(variable, PARTS))
     names = [dim for slot in inputs for dim in slot.dims if isinstance(dim, str)]
     tried: list[dict[str, int]] = []
     smallest = dict.fromkeys(free, 1)
@@ -74,6 +80,17 @@ def candidates(
         if small and sizes not in tried:
             tried.append(sizes)
             yield sizes
+
+
+def _spans(inputs: Sequence[Slot], fitted: Fit) -> dict[str, tuple[int, ...]]:
+    """Sizes of what sums of earlier and new places are made of: caches are (batch, heads, places, size)."""
+    caches = {fitted.first(str(slot.dims[-2])) for slot in inputs if len(slot.dims) >= 4} | {language.EARLIER}
+    found: dict[str, tuple[int, ...]] = {}
+    for number, parts in fitted.made.values():
+        names = [fitted.first(part) for part in parts if isinstance(part, str)]
+        if number == 1 and len(parts) > 1 and not caches.isdisjoint(names):
+            found |= {name: EARLIER if name in caches else NEW for name in names}
+    return found
 
 
 def _at_least(least: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
