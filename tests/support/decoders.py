@@ -221,7 +221,10 @@ def steps(model: onnx.ModelProto, run: Callable[[Feeds], list[Array]], prompt: A
         for v in caches
     }
     for _ in range(count + 1):
-        outputs = run({"input_ids": ids, "attention_mask": mask, **past})
+        given = {"input_ids": ids, "attention_mask": mask, **past}
+        if any(value.name == "position_ids" for value in model.graph.input):
+            given["position_ids"] = np.broadcast_to(np.arange(mask.shape[1] - ids.shape[1], mask.shape[1]), ids.shape)
+        outputs = run(given)
         made.append(outputs)
         past = dict(zip(past, outputs[1:], strict=True))
         ids = outputs[0][:, -1].argmax(-1)[:, None]

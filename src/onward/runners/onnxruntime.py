@@ -20,6 +20,7 @@ from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
+from onward.runners.full_precision import UNROUNDED, may_round, unrounded
 from onward.runners.runner import Runner, register
 from onward.runners.unsaturated import UNFUSED, multiplies_bytes, products_saturate, unsaturated
 
@@ -96,6 +97,9 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
     if provider == DEFAULT_PROVIDER and multiplies_bytes(model) and products_saturate():
         model = unsaturated(model)
         options.add_session_config_entry(UNFUSED, "1")
+    options.add_session_config_entry(*UNROUNDED)
+    if may_round(model):
+        model = unrounded(model)
     with readable(model) as source:
         made = onnxruntime.InferenceSession(source, options, [provider])
     if provider not in made.get_providers():

@@ -99,11 +99,12 @@ def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Ver
     if report.status == "same" and (report.blank or worst is None):
         return Verdict("not verified", report.blank or "there is no output to compare")
     assert worst is not None
+    remark = f" ({report.remark})" if report.remark else ""
     if report.status == "same":
         return Verdict(
             "verified",
             f"worst error {worst.metrics.worst:.1e}, allowed {worst.tolerance.worst:.1e}"
-            f" ({worst.tolerance.why}), over {sets} against {report.source}",
+            f" ({worst.tolerance.why}), over {sets} against {report.source}{remark}",
         )
     if worst.kind == "values" and report.drawn:
         return Verdict(

@@ -184,6 +184,8 @@ class Report:
     """The nodes of the source, for the picture of it: name, op, inputs, outputs."""
     blank: str = ""
     """Why agreement says nothing: no output has anything in it that could differ."""
+    remark: str = ""
+    """How the source was run, where that is not as its file says."""
     drawn: list[str] = field(default_factory=list)
     """The ops by which the source draws random numbers."""
 

@@ -22,6 +22,7 @@ from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.runners import RUNNERS
 from onward.runners.calls import Inputs, Outputs, Run
+from onward.runners.full_precision import REMARK, may_round
 from onward.verification.compare import compare, tolerance
 from onward.verification.data.sets import DataSet, accepts, data_sets
 from onward.verification.environment import environment
@@ -107,6 +108,9 @@ def _verified(
         raise error if str(error).startswith(source) else RunFailure(f"{source}: {error}") from error
     report = Report(label(model), truth.side.name, environment=dict(environment()), notes=truth.notes)
     report.data = [sample.data.label for sample in truth.samples]
+    report.remark = _remark(truth.side)
+    if report.remark:
+        report.notes.append(f"{report.source} runs {report.remark}")
     report.blank, report.drawn = _blank(truth.samples), random_ops(truth.side.model)
     if any(sample.data.expected is not None for sample in truth.samples):
         report.sides.append(truth.recorded())
@@ -284,6 +288,10 @@ class Truth:
             return ()
         atol, rtol = self.how.atol, self.how.rtol
         return tuple(compare(pair.expected, pair.actual, noise, quantized=noise.quantized, atol=atol, rtol=rtol))
+
+
+def _remark(source: Side) -> str:
+    return REMARK if source.runner.startswith("onnxruntime") and source.model and may_round(source.model) else ""
 
 
 def _doubts(model: Model | None, samples: list[Sample]) -> Iterator[str]:

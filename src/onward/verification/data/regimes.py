@@ -121,10 +121,10 @@ def _booleans(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
 
 
 def _positions(field: Field) -> Array:
-    """The last places of the longest input, one after the other."""
+    """The last places of the longest input, one after the other, as far as they are known."""
+    highest = field.longest - 1 if field.clues.high is None else int(field.clues.high)
     length = field.shape[-1]
-    start = max(min(field.longest, (field.clues.high or field.longest) + 1) - length, 0)
-    highest = field.longest if field.clues.high is None else field.clues.high
+    start = max(min(field.longest, highest + 1) - length, 0)
     return np.broadcast_to(np.minimum(np.arange(start, start + length), highest), field.shape)
 
 
