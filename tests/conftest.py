@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser, find
-from refusals import watch
+from refusals import BACKEND, is_left_out, watch
 
 from onward.scoreboard.store import package_version
 
@@ -22,7 +22,15 @@ SLOW = frozenset((HERE / "slow.txt").read_text().split())
 """Tests whose cases take about two seconds or more in all, measured by `--durations`: `make check` leaves them out."""
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests that compare generated code run once for each backend."""
+    harness = sys.modules.get("harness")
+    if harness is not None and harness.reaches_check(metafunc.function):
+        metafunc.parametrize(BACKEND, harness.BACKENDS)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = [item for item in items if not is_left_out(item)]
     for item in items:
         if f"{item.path.relative_to(HERE).as_posix()}::{item.name.partition('[')[0]}" in SLOW:
             item.add_marker(pytest.mark.slow)
@@ -52,6 +60,12 @@ def drawn_anew(request: pytest.FixtureRequest) -> None:
     np.random.seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def run_on() -> str:
+    """No backend in particular, unless it is a parameter."""
+    return ""
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
 """Small models run on ONNX Runtime and as generated code of every backend, with known and with unknown shapes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import ml_dtypes
@@ -29,6 +30,29 @@ BACKENDS = [one.name for one in backend.backends() if one.is_installed]
 
 NOW: list[Watch] = []
 """The test that runs."""
+
+
+def reaches_check(function: FunctionType) -> bool:
+    """Whether a test calls `check`, by itself or by functions of its module: it is run for each backend."""
+    found, left = {function}, [function]
+    while left:
+        caller = left.pop()
+        for called in map(caller.__globals__.get, _names(caller.__code__)):
+            if called is check:
+                return True
+            if isinstance(called, FunctionType) and called.__module__ == function.__module__ and called not in found:
+                found.add(called)
+                left.append(called)
+    return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that code looks up, that of functions inside it too."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
 
 TOLERANCE = {
     np.dtype(ml_dtypes.bfloat16): 1e-2,
@@ -130,13 +154,15 @@ def check(
 ) -> None:
     """Compare the converted model with ONNX Runtime (or with `expected`), also with all shapes forgotten.
 
-    On every backend, unless some are named. A refusal is right only if `refusals` lists it.
+    On the backend that the test runs for, unless `backends` are named and it is none of these; they may have a mode,
+    as in `tensorflow:function`. A refusal is right only if `refusals` lists it.
     """
-    wanted = prepare("onnxruntime", model)(list(inputs)) if expected is None else expected
     (test,) = NOW
-    for name in backends or filter(test.runs, BACKENDS):
-        if name.partition(":")[0] not in BACKENDS:
-            continue
+    names = [name for name in backends or BACKENDS if name.partition(":")[0] == test.backend]
+    if not names:
+        return
+    wanted = prepare("onnxruntime", model)(list(inputs)) if expected is None else expected
+    for name in names:
         test.ran.add(name)
         for variant in [model, forget_shapes(model)] if unknown else [model]:
             try:

@@ -70,14 +70,12 @@ class Watch:
     test: str
     """Its file and function: test_conv.py::test_conv."""
     case: str
-    """Its parameters, as pytest writes them."""
-    first: bool
-    """Whether all parameters are the first of theirs."""
+    """Its parameters, as pytest writes them, without the backend."""
+    backend: str
+    """The backend that it runs for; '' if it is a test of no backend in particular."""
     ran: set[str] = field(default_factory=set)
+    """The backend, and its modes, that a model ran on."""
     refused: set[Refusal] = field(default_factory=set)
-
-    def runs(self, backend: str) -> bool:
-        return self.first or backend not in PARTIAL
 
     def expects(self, backend: str, message: str) -> bool:
         """Whether a refusal stands in the table."""
@@ -96,7 +94,22 @@ class Watch:
             pytest.fail(f"no longer refused, take it out of tests/ops/refusals.py: {words}", pytrace=False)
 
 
-def watch(item: pytest.Item) -> Watch:
+BACKEND = "run_on"
+"""The parameter of a test that says which backend it runs for."""
+
+
+def backend_of(item: pytest.Item) -> str:
     call = getattr(item, "callspec", None)
+    return "" if call is None else call.params.get(BACKEND, "")
+
+
+def is_left_out(item: pytest.Item) -> bool:
+    """Whether it is not the first case of a test, for a backend that runs no others."""
+    call = getattr(item, "callspec", None)
+    return backend_of(item) in PARTIAL and any(index for name, index in call.indices.items() if name != BACKEND)
+
+
+def watch(item: pytest.Item) -> Watch:
     name, _, case = item.name.partition("[")
-    return Watch(f"{item.path.name}::{name}", case.removesuffix("]"), call is None or not any(call.indices.values()))
+    backend = backend_of(item)
+    return Watch(f"{item.path.name}::{name}", case.removesuffix("]").removeprefix(backend).removeprefix("-"), backend)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from harness import BACKENDS
+from harness import BACKENDS, check, floats, node_model
 from refusals import EXPECTED, Watch
 
 TESTS = Path(__file__).parents[1]
@@ -18,9 +18,8 @@ def test_the_tests_of_the_table_exist() -> None:
 
 
 def test_what_is_not_listed_is_not_expected() -> None:
-    four, two = (
-        Watch("test_conv.py::test_conv", case, True) for case in ("attributes0-fixed0-4", "attributes0-fixed0-2")
-    )
+    cases = "attributes0-fixed0-4", "attributes0-fixed0-2"
+    four, two = (Watch("test_conv.py::test_conv", case, "tensorflow") for case in cases)
     assert four.expects("tensorflow", "Conv 'c': tensorflow has no rule for Conv")
     assert not four.expects("tensorflow", "Conv 'c': it is too large")
     assert not four.expects("torch", "Conv 'c': tensorflow has no rule for Conv")
@@ -28,8 +27,21 @@ def test_what_is_not_listed_is_not_expected() -> None:
 
 
 def test_what_is_no_longer_refused_fails() -> None:
-    watch = Watch("test_conv.py::test_conv", "attributes0-fixed0-4", True)
+    watch = Watch("test_conv.py::test_conv", "attributes0-fixed0-4", "tensorflow")
     watch.close()
-    watch.ran |= set(BACKENDS) | {"tensorflow"}
+    watch.ran.add("tensorflow")
     with pytest.raises(pytest.fail.Exception, match="no longer refused"):
         watch.close()
+
+
+def in_a_function() -> None:
+    check(*node_model("Relu", [floats(3)]))
+
+
+def test_what_compares_generated_code_runs_for_every_backend(run_on: str) -> None:
+    in_a_function()
+    assert run_on in BACKENDS
+
+
+def test_what_compares_nothing_runs_once(run_on: str) -> None:
+    assert run_on == ""

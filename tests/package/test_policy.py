@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+import onnx
 import pytest
 
+from onward.backends.backend import backends
 from onward.backends.torch.convert import load_rules
 from onward.backends.torch.target import TARGET
+from onward.spec.meaning import SPECS, load_specs
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/onward"
@@ -244,12 +247,45 @@ def test_every_family_has_its_tests() -> None:
     assert families() - tested == set()
 
 
+GRADIENTS = SOURCE / "training/autodiff/vjp"
+NO_FILE = {
+    (GRADIENTS, "ml_classify"): "labels and scores of classifiers are not differentiated",
+    (GRADIENTS, "ml_encode"): "tables of strings and integers are not differentiated",
+    (GRADIENTS, "ml_trees"): "trees are constant between their thresholds",
+    (GRADIENTS, "training"): "a Gradient is expanded before anything is differentiated again",
+    (SOURCE / "spec", "ml_classify"): "what has rules in it has no parameters",
+}
+"""Families that have no file in a folder where the others have one, and why."""
+
+
+def folders_of_families() -> list[Path]:
+    """The folders in which a file is a family: its meaning, its gradients, its rules and helpers in each backend."""
+    inside = (SOURCE / "backends").glob("*/*/")
+    return [SOURCE / "spec", GRADIENTS, SOURCE / "backends/shared", *(f for f in inside if f.name in FAMILIES)]
+
+
 def test_families_have_one_name_everywhere() -> None:
     """Or a name that begins with it, where one file would be too long: ml_classify, ml_trees."""
-    for folder in (*RUNTIMES.values(), SOURCE / "spec"):
+    assert len(folders_of_families()) > 7
+    for folder in folders_of_families():
         found = {name for name in names(folder) if not name.startswith(tuple(f"{family}_" for family in families()))}
         assert found - families() - SHARED.keys() == set(), folder
     assert SHARED.keys() & families() == set()
+
+
+def test_families_are_complete() -> None:
+    """Each has its meaning, its gradients, and its rules in every backend that has rules for all of ONNX."""
+    covered = [SOURCE / "backends" / one.name / "rules" for one in backends() if one.is_covered]
+    missing = {(folder, name) for folder in (SOURCE / "spec", GRADIENTS, *covered) for name in families()}
+    assert {(folder, name) for folder, name in missing if not (folder / f"{name}.py").exists()} == NO_FILE.keys()
+
+
+def test_what_has_parameters_has_a_meaning() -> None:
+    load_specs()
+    standard = [op for op in TARGET.rules if not op.startswith(("onward", "com.microsoft"))]
+    parameters = {op: onnx.defs.get_schema(*reversed(op.rpartition("::")[::2])).attributes for op in standard}
+    assert sum(map(bool, parameters.values())) > 80
+    assert not [op for op, attributes in parameters.items() if attributes and op not in SPECS]
 
 
 def test_makefile_has_the_commands_of_the_readme() -> None:

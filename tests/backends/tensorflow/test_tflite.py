@@ -235,7 +235,7 @@ UNKNOWN = """<ir_version: 10, opset_import: ["": 17]> g (double[4, 4] x) => (dou
 
 def test_ops_that_it_lacks_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = load(onnx.parser.parse_model(UNKNOWN))
-    with pytest.raises(UnsupportedError, match=r"no MatrixDeterminant of its own; --select-tf-ops"):
+    with pytest.raises(UnsupportedError, match=r"no MatrixDeterminant of its own; select_tf_ops=True"):
         convert(generate_for_tflite(model), model.ir.graph)
     onnx.save(onnx.parser.parse_model(UNKNOWN), tmp_path / "m.onnx")
     asked = ["convert", str(tmp_path / "m.onnx"), "--to", "tflite", "--out", str(tmp_path / "m.tflite")]
