@@ -10,10 +10,12 @@ from pathlib import Path
 import onnx
 
 from onward.backends.coverage import WORDS, OpStatus, covered, split, status
+from onward.canon.lower import REFUSED
 from onward.canon.upgrade.registry import ENTRIES
 from onward.writing import write_text
 
 CONTRIB = "com.microsoft"
+PROCESSORS = "CPUExecutionProvider"
 TITLES = {"": "ai.onnx", "removed": "ai.onnx before opset 10"}
 
 
@@ -27,6 +29,14 @@ def ops() -> dict[str, list[str]]:
     found["removed"] = {name for domain, name in ENTRIES if not domain} - found[""]
     found[CONTRIB] = {key(CONTRIB, s.name) for s in ort.get_all_operator_schema() if s.domain == CONTRIB}
     return {domain: sorted(found[domain]) for domain in sorted(found, key=_order)}
+
+
+def kernels() -> list[str]:
+    """The ops that ONNX Runtime adds and computes on processors."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as ort
+
+    found = ort.get_all_opkernel_def()
+    return sorted({key(CONTRIB, k.op_name) for k in found if (k.domain, k.provider) == (CONTRIB, PROCESSORS)})
 
 
 def key(domain: str, name: str) -> str:
@@ -56,10 +66,23 @@ def page() -> str:
     lines += [f"- **{word}**: {meaning}" for word, meaning in WORDS.items()]
     for backend in backends:
         lines += ["", f"## Summary: {backend}", "", *_summary(table, found, backend)]
+    lines += ["", "## Ops that ONNX Runtime adds and computes on processors", "", *_of_processors(backends)]
     for domain, names in table.items():
         lines += ["", f"## {TITLES.get(domain, domain)}", "", *_rows(["op", *backends])]
         lines += [_row([f"`{split(op)[1]}`", *(str(found[op, backend]) for backend in backends)]) for op in names]
     return "\n".join(lines) + "\n"
+
+
+def _of_processors(backends: Sequence[str]) -> list[str]:
+    """What becomes of each op of ONNX Runtime that a model may have and run on any machine."""
+    lines = _rows(["backend", "ops with a kernel", "converted", "refused with a reason", "neither"])
+    for backend in backends:
+        found = [status(op, backend) for op in kernels()]
+        refused = sum(one.op in REFUSED for one in found)
+        converted = sum(one.status != "unsupported" for one in found)
+        lines.append(_row([backend, len(found), converted, refused, len(found) - converted - refused]))
+    reasons = [f"- `{split(op)[1]}`: {REFUSED[op]}." for op in kernels() if op in REFUSED]
+    return [*lines, "", "Those that are refused, and why:", "", *reasons]
 
 
 def _summary(table: dict[str, list[str]], found: dict[tuple[str, str], OpStatus], backend: str) -> list[str]:

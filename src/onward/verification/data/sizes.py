@@ -30,7 +30,12 @@ def fit(graph: ir.Graph, inputs: Sequence[Slot], *, loose: bool = False) -> Fit:
         for name in slot.dims:
             if isinstance(name, str) and (parts := SUM.fullmatch(name)):
                 found.made[name] = 1, tuple(int(part) if part.isdigit() else part for part in parts.groups())
-    return walk(found, graph, RULES)
+    walk(found, graph, RULES)
+    for value in graph.outputs:
+        for declared, dim in zip(value.shape or (), found.dims.get(id(value), ()), strict=False):
+            if isinstance(dim, str) and len(found.made.get(dim, (1, ()))[1]) > 1 and not isinstance(declared, int):
+                found.equal(declared.value, dim)  # a cache is as long as the earlier and the new words together
+    return found
 
 
 BATCH = (2, 1)
