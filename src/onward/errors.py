@@ -44,5 +44,9 @@ class RunFailure(OnwardError):
     """A runtime could not run a model: it refused, crashed, took too long or needed too much memory."""
 
 
+class OddModelWarning(UserWarning):
+    """A file says something that cannot be meant, and that no other reader minds: it was read without that."""
+
+
 class NotVerifiedWarning(UserWarning):
     """A conversion is done, but not proven: the original could not be run, or differs as the user asked for."""

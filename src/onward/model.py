@@ -15,6 +15,7 @@ from onward.hub import structure
 from onward.hub.collector import no_garbage_collection
 from onward.hub.files import opened, parse
 from onward.hub.large_tensors import Held, Holder, held_by, held_in
+from onward.hub.oddities import told
 from onward.hub.read import Reader
 from onward.hub.save import save_with_data
 from onward.hub.stored import Source
@@ -125,20 +126,31 @@ def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto | Model) -> Mo
     """
     if isinstance(source, Model):
         return source
-    label = "the model given"
+    label = _label(source)
     try:
-        if isinstance(source, onnx.ModelProto):
-            return _read(Source(_serialized(source)))
-        if isinstance(source, bytes | bytearray | memoryview):
-            return _read(Source(source))
-        path = pathlib.Path(source)
-        label = str(path) if str(path).isprintable() else quote(str(path))
-        with opened(path) as file:
-            return _read(file, path)
+        with told(label):
+            return _opened(source)
     except OnwardError as error:
         raise type(error)(f"{label}: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise InvalidModelError(f"{label}: it is too deep or too large to read") from error
+
+
+def _label(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> str:
+    if isinstance(source, onnx.ModelProto | bytes | bytearray | memoryview):
+        return "the model given"
+    path = os.fspath(source)
+    return path if path.isprintable() else quote(path)
+
+
+def _opened(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Model:
+    if isinstance(source, onnx.ModelProto):
+        return _read(Source(_serialized(source)))
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _read(Source(source))
+    path = pathlib.Path(source)
+    with opened(path) as file:
+        return _read(file, path)
 
 
 def _read(source: Source, path: pathlib.Path | None = None) -> Model:

@@ -9,7 +9,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from bad_files import CHANGES, GRAPHS, NOT_MODELS, external, graph, node
+from bad_files import CHANGES, GRAPHS, NOT_MODELS, external, graph
 from onnx import helper
 from protos import everything, small
 
@@ -124,28 +124,19 @@ def deep_type_bytes(depth: int) -> bytes:
 
 
 def test_names_that_are_not_utf8() -> None:
-    """Every string of a model in turn, replaced by bytes that are not UTF-8."""
+    """Strings by which something is found, replaced by bytes that are not UTF-8."""
     data = everything().SerializeToString()
     tested = 0
-    for name in (b"relu", b"outer", b"custom", b"producer", b"DATA_BATCH", b"AUDIO", b"SCALE_TENSOR", b"pipeline"):
+    for name in (b"relu", b"outer", b"custom", b"SCALE_TENSOR"):
         if name in data:
             tested += 1
             assert "not valid UTF-8" in refusal(data.replace(name, b"\xff" * len(name), 1))
-    assert tested == 7
+    assert tested == 4
 
 
 def test_names_cannot_break_the_message() -> None:
     for name in ("a\nb\x1b[31m", '"); import os #', "x" * 10_000, "\u202e"):
         refusal(graph(helper.make_node("Neg", [name], ["y"], name=name)))
-
-
-def test_fields_of_tomorrow() -> None:
-    """They would be lost: protobuf keeps what it does not know, onnx-ir cannot."""
-    unknown = field(15, b"new")
-    node_bytes = graph(node("Neg", "x", "y")).graph.node[0].SerializeToString() + unknown
-    model = graph()
-    data = model_bytes(field(1, node_bytes) + model.graph.SerializeToString())
-    assert "field 15 of NodeProto" in refusal(data, UnsupportedError)
 
 
 def test_segments_are_refused() -> None:

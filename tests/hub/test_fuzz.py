@@ -19,6 +19,8 @@ from onward import load
 from onward.backends.torch.convert import generate
 from onward.errors import OnwardError
 
+pytestmark = pytest.mark.filterwarnings("ignore::onward.errors.OddModelWarning")
+
 
 def load_and_write(data: bytes) -> None:
     """A damaged model is refused, or it can be written, and read again as what it is."""

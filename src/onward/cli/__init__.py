@@ -11,7 +11,7 @@ from functools import partial
 from onward.advice.extras import missing_packages
 from onward.advice.options import typed
 from onward.cli.parser import Parser, check_options
-from onward.cli.streams import REFUSALS, checked_streams, silence, until_unread
+from onward.cli.streams import REFUSALS, checked_streams, plain_warnings, silence, until_unread
 from onward.cli.supervise import supervised
 from onward.cli.version import Version
 from onward.errors import OnwardError, VerificationError
@@ -53,7 +53,7 @@ def _main(words: Sequence[str]) -> int:
     code = 0
     with checked_streams():
         try:
-            with until_unread():
+            with until_unread(), plain_warnings():
                 code = _run(words)
         except OSError as error:
             if error.errno not in REFUSALS or error.filename is not None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO, cast
+
+from onward.errors import OddModelWarning
 
 REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO}
 """What writing to a stream may fail with."""
@@ -80,3 +83,20 @@ def silence(stream: Any) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Warnings of Onward itself are lines for the user, who did not write the code that they come from."""
+    show = warnings.showwarning
+
+    def printed(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+        if issubclass(category, OddModelWarning):
+            print(f"onward: {message}", file=sys.stderr)
+        else:
+            show(message, category, *place, **options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", OddModelWarning)
+        warnings.showwarning = printed
+        yield

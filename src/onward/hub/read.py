@@ -16,10 +16,11 @@ import onnx_ir as ir
 
 from onward.errors import InvalidModelError
 from onward.hub.large_tensors import SMALLEST, hold, location_of
+from onward.hub.oddities import odd
 from onward.hub.tensors import embed, read_sparse, read_tensor, tensors_in
 from onward.hub.types import read_type
 from onward.hub.weights import Weights
-from onward.hub.wording import all_text, known, node_label, optional_text, quote, string_map, text
+from onward.hub.wording import all_text, known, metadata, node_label, quote, remark, string_map, text
 from onward.hub.write import ANNOTATED, DESCRIBED, OUTPUT_INFOS, SPARE_ANNOTATIONS, SPARE_INFOS, write_value
 
 Scope = dict[str, ir.Value]
@@ -79,13 +80,13 @@ class Reader:
         return ir.Model(
             graph,
             ir_version=proto.ir_version,
-            producer_name=optional_text(proto.producer_name, "producer_name"),
-            producer_version=optional_text(proto.producer_version, "producer_version"),
-            domain=optional_text(proto.domain, "the model's domain"),
+            producer_name=remark(proto.producer_name, "producer_name"),
+            producer_version=remark(proto.producer_version, "producer_version"),
+            domain=remark(proto.domain, "the model's domain"),
             model_version=proto.model_version or None,
-            doc_string=optional_text(proto.doc_string, "the model's doc_string"),
+            doc_string=remark(proto.doc_string, "the model's doc_string"),
             functions=list(functions.values()),
-            metadata_props=string_map(proto.metadata_props, "the model's metadata"),
+            metadata_props=metadata(proto.metadata_props, "the model's metadata"),
             device_configurations=tuple(self._configurations.values()),
         )
 
@@ -130,7 +131,7 @@ class Reader:
         for name in (infos.keys() & values.keys()) - {info.name for info in (*proto.input, *proto.output)}:
             if name in declared:
                 described.add(values[name])
-            _describe(values[name], infos.pop(name), f"value {quote(name)}")
+            _hint(values[name], infos.pop(name), f"value {quote(name)}")
         annotated, annotations = self._annotations(proto, values, where)
         nodes = [self._node(node, values, outer) for node in proto.node]
         outputs, output_infos = [], {}
@@ -153,9 +154,9 @@ class Reader:
             outputs,
             nodes=nodes,
             initializers=initializers,
-            doc_string=optional_text(proto.doc_string, f"{where}: doc_string"),
-            name=optional_text(proto.name, f"{where}: name"),
-            metadata_props=string_map(proto.metadata_props, f"{where}: metadata"),
+            doc_string=remark(proto.doc_string, f"{where}: doc_string"),
+            name=remark(proto.name, f"{where}: name"),
+            metadata_props=metadata(proto.metadata_props, f"{where}: metadata"),
         )
         graph.meta.update({DESCRIBED: described, SPARE_INFOS: infos, OUTPUT_INFOS: output_infos})
         graph.meta.update({ANNOTATED: annotated, SPARE_ANNOTATIONS: annotations})
@@ -163,13 +164,19 @@ class Reader:
 
     def _initializers(self, proto: onnx.GraphProto, values: Scope, where: str) -> list[ir.Value]:
         result: Scope = {}
+        inputs = dict(values)
         tensors: list[ir.TensorProtocol] = [
             *(read_tensor(tensor, self.weights, f"{where}: initializer") for tensor in proto.initializer),
             *(read_sparse(t, self.weights, f"{where}: sparse initializer") for t in proto.sparse_initializer),
         ]
         for tensor in tensors:
-            name = _fresh(tensor.name or "", result, f"{where}: initializer")
-            value = values.get(name)
+            name = tensor.name or ""
+            if not name:
+                odd(f"{where}: an initializer without a name, which nothing can read, is left out")
+                continue
+            if name in result:
+                odd(f"{where}: the initializer {quote(name)} is given twice, of which the last is kept")
+            value = inputs.get(name)
             if value is None:
                 value = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=tensor.shape)  # type: ignore[arg-type]
             value.const_value = tensor
@@ -220,8 +227,8 @@ class Reader:
             overload=text(proto.overload, where),
             outputs=outputs,
             name=text(proto.name, where),
-            doc_string=optional_text(proto.doc_string, where),
-            metadata_props=string_map(proto.metadata_props, where),
+            doc_string=remark(proto.doc_string, where),
+            metadata_props=metadata(proto.metadata_props, where),
             device_configurations=self._devices(proto, values, outer, where),
         )
 
@@ -253,7 +260,7 @@ class Reader:
         name = text(proto.name, where)
         where = f"{where}: attribute {quote(name)}"
         known(proto, where)
-        doc = optional_text(proto.doc_string, where)
+        doc = remark(proto.doc_string, where)
         present = [field.name for field, _ in proto.ListFields() if field.name in _FIELD_KINDS]
         try:
             kind = Kind(proto.type)
@@ -316,7 +323,7 @@ class Reader:
         self._declare(proto.node, values)
         infos = _infos(proto.value_info, where)
         for value_name in infos.keys() & values.keys():
-            _describe(values[value_name], infos.pop(value_name), f"{where}: value {quote(value_name)}")
+            _hint(values[value_name], infos.pop(value_name), f"{where}: value {quote(value_name)}")
         self._parameters = set(attributes)
         nodes = [self._node(node, values, ()) for node in proto.node]
         self._parameters = set()
@@ -327,10 +334,10 @@ class Reader:
             inputs,
             [values[output] for output in proto.output],
             nodes=nodes,
-            doc_string=optional_text(proto.doc_string, where),
+            doc_string=remark(proto.doc_string, where),
             opset_imports=_opsets(proto.opset_import, where),
             name=name,
-            metadata_props=string_map(proto.metadata_props, where),
+            metadata_props=metadata(proto.metadata_props, where),
         )
         graph.meta[SPARE_INFOS] = infos
         domain, overload = text(proto.domain, where), text(proto.overload, where)
@@ -344,11 +351,12 @@ def _opsets(protos: Iterable[onnx.OperatorSetIdProto], where: str) -> dict[str, 
         domain = text(proto.domain, f"{where}: opset import")
         domain = "" if domain == "ai.onnx" else domain
         label = f"opset {proto.version} of {domain or 'ai.onnx'}"
-        if result.setdefault(domain, proto.version) != proto.version:
-            raise InvalidModelError(f"{where} imports {label} and also opset {result[domain]}")
+        if result.get(domain, proto.version) != proto.version:
+            odd(f"{where} imports opset {result[domain]} and then {label}, which is the one that counts")
         newest = NEWEST_OPSETS.get(domain)
-        if proto.version < 0 or (newest and not 1 <= proto.version <= newest):
+        if newest and (proto.version > newest or (not domain and proto.version < 1)):
             raise InvalidModelError(f"{where} imports {label}; onnx {onnx.__version__} knows 1 to {newest}")
+        result[domain] = proto.version
     if not result:
         raise InvalidModelError(f"{where} imports no opset, so that its operators have no meaning")
     return result
@@ -366,20 +374,34 @@ NEWEST_OPSETS = _newest_opsets()
 
 
 def _infos(protos: Iterable[onnx.ValueInfoProto], where: str) -> dict[str, onnx.ValueInfoProto]:
+    """What a file says of values in between: hints, since all of it can be inferred."""
     infos: dict[str, onnx.ValueInfoProto] = {}
+    unclear: set[str] = set()
     for proto in protos:
         name = text(proto.name, f"{where}: value info")
-        if infos.setdefault(name, proto) is not proto and infos[name] != proto:
-            raise InvalidModelError(f"{where}: value {quote(name)} is described twice, differently")
+        if infos.setdefault(name, proto) != proto:
+            unclear.add(name)
+    for name in sorted(unclear):
+        odd(f"{where}: value {quote(name)} is described twice, differently, and is inferred instead")
+        del infos[name]
     return infos
+
+
+def _hint(value: ir.Value, info: onnx.ValueInfoProto, where: str) -> None:
+    """What a file says of a value in between; it is left out where it makes no sense."""
+    before = value.type, value.shape
+    try:
+        _describe(value, info, where)
+    except InvalidModelError as error:
+        odd(f"{error}, and is inferred instead")
+        value.type, value.shape = before
 
 
 def _describe(value: ir.Value, info: onnx.ValueInfoProto, where: str) -> None:
     known(info, where)
     value.type, value.shape = read_type(info.type, where)
-    value.doc_string = optional_text(info.doc_string, where)
-    if metadata := string_map(info.metadata_props, where):
-        value.metadata_props.update(metadata)
+    value.doc_string = remark(info.doc_string, where)
+    value.metadata_props.update(metadata(info.metadata_props, where) or {})
 
 
 def _identity(name: str, values: Scope, outer: Sequence[Scope], where: str) -> ir.Node:

@@ -13,10 +13,11 @@ import onnx_ir as ir
 
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.gate.bounds import check_room
+from onward.hub.oddities import odd
 from onward.hub.stored import StoredTensor
 from onward.hub.types import MAX_BYTES, data_type
 from onward.hub.weights import Weights
-from onward.hub.wording import known, optional_text, quote, string_map, write_map
+from onward.hub.wording import known, metadata, quote, remark, text, write_map
 
 _FIELD_OF = {
     ir.DataType.FLOAT: "float_data",
@@ -62,9 +63,9 @@ def read_tensor(proto: onnx.TensorProto, weights: Weights, where: str) -> ir.Ten
     known(proto, where)
     shape, dtype = _shape_of(proto.dims, where), data_type(proto.data_type, where)
     details: dict[str, Any] = {
-        "name": optional_text(proto.name, where),
-        "doc_string": optional_text(proto.doc_string, where),
-        "metadata_props": string_map(proto.metadata_props, where),
+        "name": text(proto.name, where) or None,
+        "doc_string": remark(proto.doc_string, where),
+        "metadata_props": metadata(proto.metadata_props, where),
     }
     if dtype == ir.DataType.UNDEFINED:
         raise InvalidModelError(f"{where}: it has no element type")
@@ -73,7 +74,7 @@ def read_tensor(proto: onnx.TensorProto, weights: Weights, where: str) -> ir.Ten
     present = [field.name for field, _ in proto.ListFields() if field.name in _DATA_FIELDS]
     external = proto.data_location == onnx.TensorProto.EXTERNAL
     if len(present) + external > 1:
-        raise InvalidModelError(f"{where}: its data is given twice, as {' and '.join(present)}")
+        present = _chosen(present, dtype, external, where)
 
     size = math.prod(shape)
     if dtype == ir.DataType.STRING:
@@ -97,6 +98,14 @@ def read_tensor(proto: onnx.TensorProto, weights: Weights, where: str) -> ir.Ten
     return ir.Tensor(data.view(dtype.numpy()).reshape(shape), dtype, **details)
 
 
+def _chosen(present: list[str], dtype: ir.DataType, external: bool, where: str) -> list[str]:
+    """Which of several fields with data ONNX Runtime reads: none where the data is in a file of its own."""
+    own = _FIELD_OF.get(dtype, "int32_data")
+    field = next((field for field in ("raw_data", own) if field in present), present[0])
+    odd(f"{where}: its data is given more than once, and read from {'its file' if external else field}")
+    return [] if external else [field]
+
+
 def _typed(
     proto: onnx.TensorProto, field: str, dtype: ir.DataType, shape: tuple[int, ...], where: str
 ) -> npt.NDArray[Any]:
@@ -110,8 +119,9 @@ def _typed(
     if len(getattr(proto, field)) != count:
         given = len(getattr(proto, field))
         raise InvalidModelError(f"{where}: its shape {list(shape)} needs {count} numbers, but it has {given}")
+    alone = onnx.TensorProto(data_type=proto.data_type, dims=proto.dims, **{field: getattr(proto, field)})
     try:
-        return ir.serde.TensorProtoTensor(proto).numpy()
+        return ir.serde.TensorProtoTensor(alone).numpy()
     except (ValueError, OverflowError) as error:
         raise InvalidModelError(f"{where}: {error}") from error
 

@@ -10,7 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.errors import InvalidModelError
-from onward.hub.wording import all_text, known, optional_text, text
+from onward.hub.wording import all_text, known, remark, text
 
 _TENSORS = {"tensor_type": ir.TensorType, "sparse_tensor_type": ir.SparseTensorType}
 _CONTAINERS = {"sequence_type": ir.SequenceType, "optional_type": ir.OptionalType}
@@ -70,7 +70,7 @@ def read_type(proto: onnx.TypeProto, where: str) -> tuple[ir.TypeProtocol | None
     """The type, and the shape of the tensors inside it, which onnx-ir keeps apart."""
     known(proto, where)
     kind = proto.WhichOneof("value")
-    denotation = optional_text(proto.denotation, where)
+    denotation = remark(proto.denotation, where)
     if kind is None and denotation is None:
         return None, None
     inner = getattr(proto, kind or "tensor_type")
@@ -91,7 +91,7 @@ def read_type(proto: onnx.TypeProto, where: str) -> tuple[ir.TypeProtocol | None
 
 
 def read_shape(proto: onnx.TensorShapeProto, where: str) -> ir.Shape:
-    """A dimension of -1 is what some exporters write for one that is not known, and is read so."""
+    """A negative dimension, mostly -1, is what some exporters write for one that is not known, and is read so."""
     try:
         dims, denotations = _dimensions(proto.SerializeToString())
     except InvalidModelError as error:
@@ -107,14 +107,12 @@ def _dimensions(data: bytes) -> tuple[list[int | str | None], list[str | None]]:
     for dim in proto.dim:
         kind = dim.WhichOneof("value")
         if kind == "dim_value":
-            if dim.dim_value < -1:
-                raise InvalidModelError(f"a dimension of its shape is {dim.dim_value}")
             dims.append(dim.dim_value if dim.dim_value >= 0 else None)
         else:
             dims.append(text(dim.dim_param, "a dimension") if kind else None)
     if math.prod(d for d in dims if isinstance(d, int) and d) > MAX_BYTES:
         raise InvalidModelError("its shape has more elements than any memory can hold")
-    return dims, [optional_text(dim.denotation, "a dimension") for dim in proto.dim]
+    return dims, [remark(dim.denotation, "a dimension") for dim in proto.dim]
 
 
 def write_type(proto: onnx.TypeProto, type_: ir.TypeProtocol, shape: ir.Shape | None) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import onnx
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from onward.errors import InvalidModelError, UnsupportedError
+from onward.errors import InvalidModelError
+from onward.hub.oddities import odd
 
 _LONGEST = 80
 
@@ -26,8 +27,12 @@ def text(value: Any, where: str) -> str:
     return value
 
 
-def optional_text(value: Any, where: str) -> str | None:
-    return text(value, where) or None
+def remark(value: Any, where: str) -> str | None:
+    """What a file says for people, or nothing: where it is not UTF-8, bytes are spelled out."""
+    if isinstance(value, bytes):
+        odd(f"{where}: {quote(value)} is not valid UTF-8 text, and is spelled out")
+        return value.decode(errors="backslashreplace")
+    return value or None
 
 
 def all_text(message: Any, where: str) -> None:
@@ -48,16 +53,27 @@ def node_label(node: onnx.NodeProto) -> str:
 
 
 def known(message: Any, where: str) -> None:
-    """Refuse fields that this version of ONNX does not define, for they would be lost."""
+    """Tell of fields that no version of ONNX up to this one defines: they mean nothing, and are lost."""
     unknown = UnknownFieldSet(message)
     if len(unknown):
         number = next(iter(unknown)).field_number
         kind = type(message).__name__
-        raise UnsupportedError(f"{where}: field {number} of {kind} is not known to onnx {onnx.__version__}")
+        odd(f"{where}: field {number} of {kind}, which onnx {onnx.__version__} does not know, is left out")
+
+
+def metadata(entries: Iterable[onnx.StringStringEntryProto], where: str) -> dict[str, str] | None:
+    """Remarks by their keys; of a key that is given twice, the last, as in ONNX Runtime."""
+    result: dict[str, str] = {}
+    for entry in entries:
+        key, value = remark(entry.key, where) or "", remark(entry.value, where) or ""
+        if result.get(key, value) != value:
+            odd(f"{where}: the key {quote(key)} is given two values, of which the last is kept")
+        result[key] = value
+    return result or None
 
 
 def string_map(entries: Iterable[onnx.StringStringEntryProto], where: str) -> dict[str, str] | None:
-    """Key-value entries as a dictionary; None when there are none."""
+    """Entries by which something is found, as a dictionary; None when there are none."""
     result: dict[str, str] = {}
     for entry in entries:
         key, value = text(entry.key, where), text(entry.value, where)

@@ -22,6 +22,7 @@ from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
 from onward.runners.full_precision import UNROUNDED, may_round, unrounded
 from onward.runners.runner import Runner, register
+from onward.runners.settled import settled
 from onward.runners.unsaturated import UNFUSED, multiplies_bytes, products_saturate, unsaturated
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # the other side needs the cores, too
     if mode == UNOPTIMIZED:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    model = settled(model)
     provider = DEFAULT_PROVIDER if mode in ("", UNOPTIMIZED) else _provider(mode)
     if provider == DEFAULT_PROVIDER and multiplies_bytes(model) and products_saturate():
         model = unsaturated(model)

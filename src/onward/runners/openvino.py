@@ -15,6 +15,7 @@ from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
 from onward.runners.runner import Runner, register
+from onward.runners.settled import settled
 
 if TYPE_CHECKING:
     import openvino
@@ -37,7 +38,7 @@ def prepare(model: Model, mode: str) -> Run:
     _check_device(device)
     graph = model.ir.graph
     _check_types([*graph.inputs, *graph.outputs])
-    with readable(model) as source:
+    with readable(settled(model)) as source:
         read = _core().read_model(source)
         compiled = _core().compile_model(read, device, _hints(device))
     names = [value.name or "" for value in graph.inputs if not value.is_initializer()]
