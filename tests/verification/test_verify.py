@@ -101,7 +101,7 @@ def test_noise_is_not_measured_where_the_usual_size_of_an_output_settles_it(monk
     def measured(*_: object, **__: object) -> Noise:
         raise AssertionError("noise is measured")
 
-    monkeypatch.setattr("onward.verification.verify.measure_noise", measured)
+    monkeypatch.setattr("onward.verification.truth.measure_noise", measured)
     source = model("g (float[2, 8] x) => (float[2, 8] y) <float[1] b = {1e-5}> { y = Add(x, b) }")
     run = prepare("onnxruntime", source)
     rounded = Side("rounded", lambda inputs: {"y": run(inputs)["y"] + np.float32(3e-9)})

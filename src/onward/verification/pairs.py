@@ -39,7 +39,7 @@ def pairs(expected: Outputs, actual: Outputs, by: By = "name") -> Iterator[Pair]
             yield Pair(name, kind="missing", reason=f"the other side has no such output; it has {there}")
             continue
         other = partner[name]
-        remark = "" if other == name else f"the other side calls it {other!r}"
+        remark = ""
         if len(names) == len(others) and names.index(name) != others.index(other):
             remark = f"the other side has it as output {1 + others.index(other)}, not {1 + names.index(name)}"
         for pair in _inside(name, value, actual[other]):
@@ -53,6 +53,22 @@ def by_names_of(names: list[str], found: Outputs) -> Outputs:
     """Outputs under the names that another side has for them, where each has a partner there."""
     partner = _partners(names, list(found), "name")
     return {name: found[partner[name]] for name in names} if len(partner) == len(names) == len(found) else found
+
+
+def renamed(names: list[str], others: list[str]) -> dict[str, str]:
+    """Outputs that have other names on the other side and are matched by position, where that could be wrong.
+
+    It cannot where there is but one to match, where the other side has no names, only positions, or where it
+    merely spells them otherwise.
+    """
+    found = {name: other for name, other in _partners(names, others, "name").items() if name != other}
+    positions = list(found.values()) == [str(names.index(name)) for name in found]
+    spelled = all(_plain(name) == _plain(other) for name, other in found.items())
+    return {} if len(found) < 2 or positions or spelled else found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "_", re.sub(r":\d+$", "", name)).strip("_").lower()
 
 
 def anywhere(name: str) -> str:

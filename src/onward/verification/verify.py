@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-import numpy as np
 import onnx
 
 from onward import runners
 from onward.advice.nearest import meant
 from onward.errors import MissingPackageError, OnwardError, RunFailure, UnsupportedError, UntrustedError
 from onward.gate import trusting
-from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.runners import RUNNERS
-from onward.runners.calls import Inputs, Outputs, Run
+from onward.runners.calls import Run
 from onward.runners.full_precision import REMARK, may_round
-from onward.verification.compare import compare, tolerance
-from onward.verification.data.sets import DataSet, accepts, data_sets
+from onward.verification.doubts import blank, random_ops
 from onward.verification.environment import environment
-from onward.verification.locate import bisect as search
-from onward.verification.locate.reduce import reduce
-from onward.verification.metrics import FILL, Array, Error, is_float, rms
-from onward.verification.noise.spread import Noise, measure_noise, usual_sizes
-from onward.verification.results import OutputResult, Report, SideResult, Trial
+from onward.verification.results import Report, SideResult
 from onward.verification.sides import Options, Side, Source, label, open_side, read
+from onward.verification.truth import Truth
 
 Progress = Callable[[str], None]
 """Told what is being done, a few words at a time."""
-RANDOM_OPS = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 Other: TypeAlias = Source | Side
 
 
@@ -111,7 +101,7 @@ def _verified(
     report.remark = _remark(truth.side)
     if report.remark:
         report.notes.append(f"{report.source} runs {report.remark}")
-    report.blank, report.drawn = _blank(truth.samples), random_ops(truth.side.model)
+    report.blank, report.drawn = blank([sample.outputs for sample in truth.samples]), random_ops(truth.side.model)
     if any(sample.data.expected is not None for sample in truth.samples):
         report.sides.append(truth.recorded())
     absent: list[MissingPackageError] = []
@@ -148,252 +138,8 @@ def _verified(
     return report
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A set of inputs and what the source makes of it."""
-
-    data: DataSet
-    outputs: Outputs
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two sets of outputs to be compared, or why one is missing."""
-
-    label: str
-    expected: Outputs
-    actual: Outputs | None
-    seconds: float = 0.0
-    failure: str = ""
-
-
-@dataclass
-class Truth:
-    """The source: what it makes of each set of inputs, and how far its own rounding carries."""
-
-    side: Side
-    samples: list[Sample]
-    how: Options
-    judged: Collection[str]
-    """The names of the sides to come, which its noise is not measured by."""
-    notes: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, side: Side, inputs: Any, how: Options, judged: Collection[str]) -> Truth:
-        """Run the source."""
-        notes: list[str] = []
-        samples: list[Sample] = []
-        source = _Remembering(side)
-        for data in source.explained(_data(source, inputs, how)):
-            try:
-                samples.append(Sample(data, source(data.inputs)))
-            except RunFailure as error:
-                if inputs is not None or not samples:  # the first set is one that the model ought to run on
-                    raise
-                notes.append(f"{side.name} does not run on {data.label} ({error}), so nothing is compared there")
-        if not samples:
-            raise UnsupportedError(f"{side.name} fails on all of the data")
-        return cls(side, samples, how, judged, [*notes, *_doubts(side.model, samples)])
-
-    def judge(self, other: Side) -> SideResult:
-        """Run the other side on every sample, and compare."""
-        return SideResult(other.name, self._trials([self._run(other, s) for s in self.samples]), seconds=other.seconds)
-
-    def recorded(self) -> SideResult:
-        """The source against the outputs that its data came with."""
-        pairs = [Pair(s.data.label, s.data.expected, s.outputs) for s in self.samples if s.data.expected is not None]
-        return SideResult(f"{self.side.name}, against the outputs recorded with the data", self._trials(pairs))
-
-    def locate(self, other: Side, result: SideResult, all_nodes: bool, reduce_to: Path | None) -> SideResult:
-        """The result with the node at which the two part."""
-        if self.side.model is None or other.model is None:
-            if result.status == "different":
-                self.notes.append(f"{other.name} has no ONNX graph, so the node at which it differs is not looked for")
-            return result
-        statuses = [trial.status for trial in result.trials]
-        differs = "different" in statuses
-        inputs = self.samples[statuses.index("different") if differs else 0].data.inputs
-        ends = (
-            search.Subject(self.side.model, self.side.runner, self.how.prepare),
-            search.Subject(other.model, other.runner, self.how.prepare),
-        )
-        found = search.bisect(*ends, inputs, noise=self._known, all_nodes=all_nodes, certain=differs)
-        culprit = found.culprit if differs else None
-        if found.remark:
-            self.notes.append(found.remark)
-        hidden = [] if differs else [e for e in found.profile if e.own is not None and e.own > e.allowed]
-        if hidden:
-            node = f"{hidden[0].node} ({hidden[0].op})"
-            self.notes.append(
-                f"the outputs of {other.name} agree, but {node} by itself is off by {hidden[0].own:.1e}, "
-                f"beyond {hidden[0].allowed:.1e}: a difference that hardly shows in the outputs"
-            )
-        if culprit is not None and reduce_to is not None:
-            try:
-                culprit = replace(culprit, reduced=str(reduce(*ends, inputs, culprit, reduce_to)))
-            except (OnwardError, OSError) as error:
-                self.notes.append(f"no smaller model was written to {reduce_to}: {error}")
-        return replace(result, culprit=culprit, profile=found.profile)
-
-    @property
-    def _sets(self) -> list[tuple[Inputs, Outputs]]:
-        return [(sample.data.inputs, sample.outputs) for sample in self.samples]
-
-    @cached_property
-    def _sizes(self) -> Noise:
-        return Noise() if self.side.model is None else usual_sizes(self.side.model, self._sets)
-
-    @cached_property
-    def _noise(self) -> Noise:
-        if self.side.model is None:
-            return Noise()
-        found = measure_noise(
-            self.side.model, self._sets, source=self.side.runner, judged=self.judged, prepare=self.how.prepare
-        )
-        if found.remark:
-            self.notes.append(found.remark)
-        return found
-
-    @property
-    def _known(self) -> Noise:
-        """What is known of its noise so far: where two sides agree, no more is measured."""
-        known: Noise = vars(self).get("_noise", self._sizes)
-        return known
-
-    def _run(self, other: Side, sample: Sample) -> Pair:
-        began = time.perf_counter()
-        actual, failure = None, ""
-        try:
-            actual = other(sample.data.inputs)
-        except RunFailure as error:
-            failure = str(error)
-        return Pair(sample.data.label, sample.outputs, actual, time.perf_counter() - began, failure)
-
-    def _trials(self, pairs: list[Pair]) -> tuple[Trial, ...]:
-        """The source's noise is measured only where neither the dtype nor the usual size of an output explains a
-        difference, then more thoroughly."""
-        trials = self._compare(pairs, self._sizes)
-        if self.how.atol is None and self.how.rtol is None:
-            if _differ(trials):
-                trials = self._compare(pairs, self._noise)
-            if _differ(trials) and self._noise.widen():
-                trials = self._compare(pairs, self._noise)
-        return trials
-
-    def _compare(self, pairs: list[Pair], noise: Noise) -> tuple[Trial, ...]:
-        return tuple(Trial(pair.label, self._outputs(pair, noise), pair.seconds, pair.failure) for pair in pairs)
-
-    def _outputs(self, pair: Pair, noise: Noise) -> tuple[OutputResult, ...]:
-        if pair.actual is None:
-            return ()
-        atol, rtol = self.how.atol, self.how.rtol
-        return tuple(compare(pair.expected, pair.actual, noise, quantized=noise.quantized, atol=atol, rtol=rtol))
-
-
 def _remark(source: Side) -> str:
     return REMARK if source.runner.startswith("onnxruntime") and source.model and may_round(source.model) else ""
-
-
-def _doubts(model: Model | None, samples: list[Sample]) -> Iterator[str]:
-    """Why agreement, or a difference, may say little."""
-    if drawn := random_ops(model):
-        yield f"the source draws random numbers ({', '.join(drawn)}), so that even two runs of it may not agree"
-    for name in samples[0].outputs:
-        arrays = [sample.outputs[name] for sample in samples]
-        if not all(isinstance(array, np.ndarray) for array in arrays):
-            continue
-        floats = all(is_float(array.dtype) for array in arrays)
-        if not any(array.size for array in arrays):
-            found = "is empty"
-        elif floats and not any(np.isfinite(array).any() for array in arrays):
-            found = "has no finite number"
-        elif floats and not any(array.any() for array in arrays):
-            found = "is zero"
-        elif floats and all(_overshadowed(array) for array in arrays):
-            found = "has a few elements next to which the others are smaller than what it may be off by"
-        else:
-            continue
-        yield f"the output {name!r} {found}, for all of the data, so that agreement there says little"
-
-
-def _overshadowed(array: Array) -> bool:
-    """Whether most elements could be wrong without being noticed, because others are huge."""
-    sizes = np.abs(array[np.isfinite(array)]).astype(np.float64)
-    if not sizes.size or sizes.max() < FILL:
-        return False
-    allowed = tolerance(array.dtype, Error(), array.size).worst * rms(array)
-    return bool(np.mean(sizes < allowed) > 0.5)
-
-
-def _blank(samples: list[Sample]) -> str:
-    """Why agreement would say nothing at all; '' where there is something that could differ."""
-    outputs = [value for sample in samples for value in sample.outputs.values()]
-    if not outputs:
-        return "the source has no output"
-    if any(map(_tells, outputs)):
-        return ""
-    return (
-        "no output has a finite number in it, for any of the data"
-        if any(map(_holds, outputs))
-        else ("every output is empty, for all of the data")
-    )
-
-
-def _holds(value: Any) -> bool:
-    """Whether there is anything in an output."""
-    return any(array.size for array in _arrays(value))
-
-
-def _tells(value: Any) -> bool:
-    """Whether there is a number in an output, or a text."""
-    return any(array.size and not (is_float(array.dtype) and not np.isfinite(array).any()) for array in _arrays(value))
-
-
-def _arrays(value: Any) -> Iterator[Array]:
-    if isinstance(value, Mapping):
-        yield from (array for item in value.values() for array in _arrays(item))
-    elif isinstance(value, list | tuple):
-        yield from (array for item in value for array in _arrays(item))
-    elif value is not None:
-        yield np.asarray(value)
-
-
-def random_ops(model: Model | None) -> list[str]:
-    if model is None:
-        return []
-    graphs = [model.ir.graph, *(function.graph for function in model.ir.functions.values())]
-    return sorted({node.op_type for graph in graphs for node in all_nodes(graph) if node.op_type in RANDOM_OPS})
-
-
-def _differ(trials: tuple[Trial, ...]) -> bool:
-    return any(trial.status == "different" for trial in trials)
-
-
-class _Remembering:
-    """A side that is asked first whether it runs on inputs, and then for what comes out."""
-
-    def __init__(self, side: Side) -> None:
-        self.side = side
-        self._last: tuple[Inputs, Outputs] | None = None
-        self._failure: RunFailure | None = None
-
-    def __call__(self, inputs: Inputs) -> Outputs:
-        if self._last is None or self._last[0] is not inputs:
-            try:
-                self._last = inputs, self.side(inputs)
-            except RunFailure as error:
-                self._failure = error
-                raise
-        return self._last[1]
-
-    def explained(self, sets: Iterator[DataSet]) -> Iterator[DataSet]:
-        """The sets; where none can be found that the side runs on, what it says of the last one."""
-        try:
-            yield from sets
-        except UnsupportedError as error:
-            if self._failure is None:
-                raise
-            raise UnsupportedError(f"{error} The last attempt: {self._failure}") from error
 
 
 def _several(against: Other | Iterable[Other]) -> list[Other]:
@@ -429,13 +175,6 @@ def _open(other: Source, truth: Side, runner: str, how: Options, begun: dict[str
     if truth.model is None:
         raise UnsupportedError(f"{truth.name} is not an ONNX model, so it cannot be run on {other}")
     return open_side(truth.model, other, how, prepared=begun.pop(other, None))
-
-
-def _data(source: _Remembering, inputs: Any, how: Options) -> Iterator[DataSet]:
-    model = source.side.model if source.side.model is not None else source.side.slots
-    few: dict[str, Any] = {"regimes": how.regimes[:1], "sizes": 1} if how.quick else {"regimes": how.regimes}
-    sets = data_sets(model, inputs=inputs, dims=how.dims, seed=how.seed, hard=how.hard, runs=accepts(source), **few)
-    return itertools.islice(sets, 1) if how.quick else sets
 
 
 def outline(model: Model) -> Iterator[dict[str, Any]]:

@@ -49,8 +49,8 @@ def test_the_changed_node_is_named(defect):
     [
         ("batch norm's epsilon", "epsilon is 0.001, not left out"),
         ("padding on the wrong side", "pads is [0, 0, 2, 2], not [1, 1, 1, 1]"),
-        ("one weight off by 1e-2", "its input 1 has another value of 216"),
-        ("a zero point off by one", "its input 2 is 129, not 128"),
+        ("one weight off by 1e-2", "its input 1 ('w0') differs in 1 of 216 numbers, by up to 0.01"),
+        ("a zero point off by one", "its input 2 ('w1') is 129, not 128"),
         ("a zero point left out", "it has 3 inputs, not 4"),
         ("inputs of a MatMul swapped", "its inputs are in another order"),
         ("rounding mode: down, not to nearest", "it is Floor, not Round"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
 LONGEST = 60
@@ -52,7 +53,7 @@ def _inputs(node: ir.Node, other: ir.Node, names: dict[str, str]) -> Iterator[st
     for position, (first, second) in enumerate(zip(node.inputs, other.inputs, strict=False)):
         expected, found = (None if v is None else ir.convenience.get_const_tensor(v) for v in (first, second))
         if expected is not None and found is not None and (words := _tensors(expected, found)):
-            yield f"its input {position} {words}"
+            yield f"{_called(first, position)} {words}"
 
 
 def _tensors(expected: ir.TensorProtocol, found: ir.TensorProtocol) -> str:
@@ -66,7 +67,20 @@ def _tensors(expected: ir.TensorProtocol, found: ir.TensorProtocol) -> str:
     if first.size <= 4:
         return f"is {_spell(second.tolist())}, not {_spell(first.tolist())}"
     count = int(np.count_nonzero(first != second))
-    return f"has {count} other values of {first.size}" if count > 1 else f"has another value of {first.size}"
+    return f"differs in {count:,} of {first.size:,} numbers{_furthest(first, second)}"
+
+
+def _called(value: ir.Value | None, position: int) -> str:
+    """By its place, and a weight by its name as well; the names of other constants are a tool's."""
+    is_weight = value is not None and value.producer() is None
+    return f"its input {position}" + (f" ({value.name!r})" if value is not None and is_weight else "")
+
+
+def _furthest(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> str:
+    if first.dtype.kind in "OUSTb" or second.dtype.kind in "OUSTb":
+        return ""
+    with np.errstate(all="ignore"):
+        return f", by up to {np.nanmax(np.abs(first.astype(np.float64) - second.astype(np.float64))):.2g}"
 
 
 def _spell(value: Any) -> str:
