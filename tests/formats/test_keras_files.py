@@ -97,11 +97,6 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
         "it reads its vocabulary from another file, '/etc/passwd'",
     ),
     "nested": (option("kernel_initializer", {"a": [{"class_name": "Popen", "module": "subprocess"}]}), "'Popen'"),
-    "loss": (compiled("loss", named("system", "os")), "'system'"),
-    "optimizer": (
-        compiled("optimizer", {"class_name": "Popen", "module": "subprocess", "config": {"args": ["touch", "ran"]}}),
-        "'Popen'",
-    ),
     "op of TensorFlow": (layer(class_name="TensorFlowOpLayer", module=None), "'TensorFlowOpLayer'"),
     "function of TensorFlow": (
         layer(class_name="TFOpLambda", module=None, config={"name": "d", "function": "io.write_file"}),
@@ -133,7 +128,7 @@ def test_what_else_a_configuration_names(
 ) -> None:
     change, words = HOSTILE[name]
     rewritten(saved / "net.keras", tmp_path / "bad.keras", change)
-    if name in ("Lambda", "any module", "optimizer"):
+    if name in ("Lambda", "any module"):
         refused(capsys, tmp_path / "bad.keras", words, saved)
     else:
         assert words in next(iter(dangers(tmp_path / "bad.keras")))
@@ -141,18 +136,50 @@ def test_what_else_a_configuration_names(
         onward.from_keras(tmp_path / "bad.keras")
 
 
-@pytest.mark.parametrize("attribute", ["model_config", "training_config"])
-def test_what_else_an_hdf5_file_names(
-    attribute: str, saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+COMPILED: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "loss": (compiled("loss", named("system", "os")), "'system'"),
+    "optimizer": (
+        compiled("optimizer", {"class_name": "Popen", "module": "subprocess", "config": {"args": ["touch", "ran"]}}),
+        "'Popen'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_how_a_model_was_compiled_is_looked_at_only_by_training(
+    name: str, saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    change, words = COMPILED[name]
+    monkeypatch.chdir(tmp_path)
+    rewritten(saved / "net.keras", tmp_path / "own.keras", change)
+    assert main(["convert", "own.keras", "--to", "onnx", "--out", "new.onnx"]) == 0
+    capsys.readouterr()
+    assert main(["train", "prepare", "own.keras", "--out", "trainable.onnx"]) == 2
+    assert words in problem(capsys.readouterr().err)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_else_an_hdf5_file_names(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.h5"
     path.write_bytes((saved / "net.h5").read_bytes())
     with h5py.File(path, "a") as file:
-        config = json.loads(file.attrs[attribute])
-        where = config["config"]["layers"][DENSE] if attribute == "model_config" else config["optimizer_config"]
-        where["class_name"] = "Popen"
-        file.attrs[attribute] = json.dumps(config)
+        config = json.loads(file.attrs["model_config"])
+        config["config"]["layers"][DENSE]["class_name"] = "Popen"
+        file.attrs["model_config"] = json.dumps(config)
     refused(capsys, path, "its part 'Popen'", saved)
+
+
+def test_how_a_model_in_hdf5_was_compiled(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "own.h5", str(tmp_path / "new.onnx")
+    path.write_bytes((saved / "net.h5").read_bytes())
+    with h5py.File(path, "a") as file:
+        config = json.loads(file.attrs["training_config"])
+        config["optimizer_config"]["class_name"] = "Popen"
+        file.attrs["training_config"] = json.dumps(config)
+    assert main(["convert", str(path), "--to", "onnx", "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["train", "prepare", str(path), "--out", out]) == 2
+    assert "its part 'Popen'" in problem(capsys.readouterr().err)
 
 
 def linked(file: Any, place: Path) -> str:

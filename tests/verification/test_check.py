@@ -20,7 +20,7 @@ from onward.cli import main
 from onward.errors import NotVerifiedWarning, VerificationError
 from onward.model import load
 from onward.registry import Registry
-from onward.verification.check import compared, source_side, verdict
+from onward.verification.check import compared, compared_with_source, source_side, verdict
 
 torch = pytest.importorskip("torch")
 
@@ -283,3 +283,27 @@ def test_trees(library: str, raw: bool) -> None:
     with pytest.raises(VerificationError, match="the ONNX model differs from "):
         convert(odd, raw=raw)
     convert(odd, raw=raw, check=False)
+
+
+def test_a_framework_with_plain_kernels_beside_accelerated_ones() -> None:
+    """A result that agrees with its plain kernels is right, and is said to be compared with these."""
+
+    class Accelerated:
+        def __init__(self, off: float, plainly: Any = None) -> None:
+            self.off, self.plainly = off, plainly
+
+        def __call__(self, inputs: dict[str, Any]) -> dict[str, Any]:
+            return {"y": inputs["x"] @ onnx.numpy_helper.to_array(made.graph.initializer[0]) + self.off}
+
+    made = model(node("MatMul", "x", "w"))
+    for run, status in (
+        (Accelerated(0.0), "verified"),
+        (Accelerated(1.0), "different"),
+        (Accelerated(1.0, Accelerated(0.0)), "verified"),
+        (Accelerated(1.0, Accelerated(2.0)), "different"),
+    ):
+        report = compared_with_source(load(made), run, "lite")
+        assert verdict(report).status == status
+        beside = status == "verified" and run.plainly is not None
+        assert ("lite without accelerated kernels" in verdict(report).words) == beside
+        assert any("accelerated kernels differ: y: " in note for note in report.notes) == beside

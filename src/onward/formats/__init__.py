@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from onward.formats.matching import Declared, Pairing
 from onward.gate import is_trusted, ordinary, trusting
 from onward.graph.slots import Slot, slots
 from onward.registry import Registry, import_files
-from onward.runners.calls import Inputs, Outputs, Run, failures
+from onward.runners.calls import Inputs, Outputs, Run, failures, plainly
 from onward.runners.isolate import Isolated
 
 
@@ -123,7 +123,7 @@ def opened_object(model: Any, inputs: Sequence[Declared] = ()) -> Opened:
     open_it = next(kind.classes[name] for name in _class_names(model) if name in kind.classes)
     with failures(kind.name):
         opened = open_it(model, inputs)
-    return Opened(_guarded(kind, opened.run), opened.inputs, opened.outputs, opened.notes)
+    return Opened(_Guarded(kind.name, opened.run), opened.inputs, opened.outputs, opened.notes)
 
 
 def open_object(model: Any, inputs: Sequence[Declared] = ()) -> Artifact:
@@ -167,15 +167,24 @@ def _open(kind: Kind, path: Path, trusted: bool) -> tuple[Run, tuple[list[Declar
     """How to run it, and what it says about itself; whether it is trusted has to reach a process of its own."""
     with failures(kind.name), trusting(trusted):
         opened = kind.open(path)
-    return _guarded(kind, opened.run), (opened.inputs, opened.outputs, opened.notes)
+    return _Guarded(kind.name, opened.run), (opened.inputs, opened.outputs, opened.notes)
 
 
-def _guarded(kind: Kind, run: Run) -> Run:
-    def guarded(inputs: Inputs) -> Outputs:
-        with failures(kind.name):
-            return run(inputs)
+@dataclass(frozen=True)
+class _Guarded:
+    """A run whose failures say what kind of model it is of."""
 
-    return guarded
+    kind: str
+    run: Run
+
+    def __call__(self, inputs: Inputs) -> Outputs:
+        with failures(self.kind):
+            return self.run(inputs)
+
+    @property
+    def plainly(self) -> Run | None:
+        run = plainly(self.run)
+        return None if run is None else _Guarded(self.kind, run)
 
 
 class _Matched:
@@ -188,6 +197,11 @@ class _Matched:
         pairing = Pairing(self._opened.inputs, inputs)
         self._notes += [note for note in pairing.notes if note not in self._notes]
         return self._opened.run(pairing.inputs)
+
+    @property
+    def plainly(self) -> Run | None:
+        run = plainly(self._opened.run)
+        return None if run is None else _Matched(replace(self._opened, run=run), self._notes)
 
     def close(self) -> None:
         if isinstance(self._opened.run, Isolated):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from onward.formats import Artifact, Kind, Opened, as_artifact, register, tensor
 from onward.formats.matching import Declared
 from onward.formats.saved_model import choose, import_tensorflow, to_array
 from onward.gate import need_trust, opens
-from onward.runners.calls import Inputs, Outputs
+from onward.runners.calls import Inputs, Outputs, Run
 
 IDENTIFIER = b"TFL3"
 FLEX = b"Flex"
@@ -77,19 +78,33 @@ def check_content(data: bytes, label: str = "the model given") -> None:
 
 @opens(dangers)
 def open_tflite(path: Path) -> Opened:
-    return replace(_opened(path), run=lambda inputs: _opened(path).run(inputs), notes=_casts(path))
+    return replace(_opened(path), run=_Interpreted(path), notes=_casts(path))
 
 
 def open_content(data: bytes) -> Artifact:
     """A model that is in memory, which the gate looks at as at a file."""
     check_content(data)
-    opened = replace(_opened(data), run=lambda inputs: _opened(data).run(inputs))
+    opened = replace(_opened(data), run=_Interpreted(data))
     return as_artifact("the model given", "TensorFlow Lite model", opened)
 
 
-def _opened(source: Path | bytes) -> Opened:
-    """With an interpreter of its own: what a model keeps from call to call is in there."""
-    interpreter = _interpreter(source)
+@dataclass(frozen=True)
+class _Interpreted:
+    """Runs with an interpreter of its own each time: what a model keeps from call to call is in there."""
+
+    source: Path | bytes
+    accelerated: bool = True
+
+    def __call__(self, inputs: Inputs) -> Outputs:
+        return _opened(self.source, self.accelerated).run(inputs)
+
+    @property
+    def plainly(self) -> Run | None:
+        return replace(self, accelerated=False) if self.accelerated else None
+
+
+def _opened(source: Path | bytes, accelerated: bool = True) -> Opened:
+    interpreter = _interpreter(source, accelerated)
     signatures = interpreter.get_signature_list()
     return _by_signature(interpreter, choose(signatures)) if signatures else _by_place(interpreter)
 
@@ -103,13 +118,18 @@ def _casts(path: Path) -> list[str]:
     return [f"cast: {phrase}" for phrase in casts_in(path)]
 
 
-def _interpreter(source: Path | bytes) -> Any:
+def _interpreter(source: Path | bytes, accelerated: bool) -> Any:
+    """With XNNPACK's kernels, or with its own alone."""
     held = {"model_content": source} if isinstance(source, bytes) else {"model_path": str(source)}
     if importlib.util.find_spec(LITERT) is not None:
-        from ai_edge_litert.interpreter import Interpreter
-
-        return Interpreter(**held)
-    return import_tensorflow().lite.Interpreter(**held)
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    else:
+        lite = import_tensorflow().lite
+        Interpreter, OpResolverType = lite.Interpreter, lite.experimental.OpResolverType
+    kind = OpResolverType.AUTO if accelerated else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*is deprecated", UserWarning)  # TensorFlow's own has no other name yet
+        return Interpreter(**held, experimental_op_resolver_type=kind)
 
 
 def _by_signature(interpreter: Any, name: str) -> Opened:

@@ -18,6 +18,13 @@ Outputs = Mapping[str, Any]
 """By output name: an array, a list for a sequence, a dict for a map, None for an empty optional."""
 Run = Callable[[Inputs], Outputs]
 
+
+def plainly(run: Run) -> Run | None:
+    """The same model without the kernels that a framework accelerates it by, where it has others."""
+    found: Run | None = getattr(run, "plainly", None)
+    return found
+
+
 LONGEST = 300
 """Characters of a runtime's message that are kept."""
 NOISE = re.compile(

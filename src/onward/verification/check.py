@@ -13,7 +13,7 @@ from onward import runners
 from onward.errors import NotVerifiedWarning, OnwardError, RunFailure, UnsupportedError, VerificationError
 from onward.gate.budget import SECONDS, within
 from onward.model import Model
-from onward.runners.calls import Inputs, Outputs, Run, failures
+from onward.runners.calls import Inputs, Outputs, Run, failures, plainly
 from onward.runners.undisturbed import undisturbed
 from onward.verification.pairs import by_names_of
 from onward.verification.results import Report
@@ -52,7 +52,7 @@ def compared(
     referees = [on] if on else REFEREES
     for number, referee in enumerate(referees, 1):
         try:
-            return verify(original, result, source=referee, inputs=data, **how)
+            return _verified(original, result, source=referee, inputs=data, **how)
         except OnwardError:
             if number == len(referees):
                 raise
@@ -70,12 +70,29 @@ def compared_with_source(model: Model, run: Run, name: str, *, data: Any = None,
         except (UnsupportedError, RunFailure) as error:
             failure = failure or error
             continue
-        report = verify(source, result, inputs=data, **how)
+        report = _verified(source, result, inputs=data, **how)
         if report.status != "failed":
             return report
     if report is None:
         assert failure is not None
         raise failure
+    return report
+
+
+def _verified(original: Model | Side, result: Side, **how: Any) -> Report:
+    """What `verify` finds. A result that only the kernels which accelerate a framework disagree with is right."""
+    found = verify(original, result, **how)
+    plain = original.plainly if isinstance(original, Side) else None
+    if found.status != "different" or plain is None:
+        return found
+    try:
+        report = verify(plain, result, **how)
+    except OnwardError:  # there are ops that only accelerated kernels compute
+        return found
+    if report.status != "same":
+        return found
+    worst = found.worst
+    report.notes.append(f"accelerated kernels differ: {f'{worst.name}: {worst.reason}' if worst else found.status}")
     return report
 
 
@@ -85,8 +102,9 @@ def source_side(model: Model, run: Run, name: str) -> Side:
     It has no runner: the noise of the graph is never told by what the framework makes of it.
     """
     names = [value.name or "" for value in model.ir.graph.outputs]
-    guarded = _guarded(name, run)
-    return Side(name, lambda inputs: by_names_of(names, guarded(inputs)), model)
+    guarded, plain = _guarded(name, run), plainly(run)
+    other = None if plain is None else source_side(model, plain, f"{name} without accelerated kernels")
+    return Side(name, lambda inputs: by_names_of(names, guarded(inputs)), model, plainly=other)
 
 
 def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Verdict:

@@ -71,6 +71,8 @@ class Side:
     """What was done to the inputs to fit."""
     seconds: float = 0.0
     """Spent preparing."""
+    plainly: Side | None = None
+    """The same without the kernels that a framework accelerates it by, where it has others."""
 
     def __call__(self, inputs: Inputs) -> Outputs:
         return self.run(inputs)

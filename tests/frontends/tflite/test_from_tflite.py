@@ -220,3 +220,19 @@ def test_strings_that_are_not_there() -> None:
     assert _strings(whole) == [b"ab", b"cde"]
     with pytest.raises(InvalidModelError, match="do not hold 4,294,967,295 strings"):
         _strings(b"\xff\xff\xff\xff" + whole[4:])
+
+
+def test_a_loop_that_the_interpreter_keeps_in_the_size_it_began_with() -> None:
+    """As Keras 2 was converted: the batch is said to be open, and only what the loop collects in begins with one."""
+
+    def last(x: Any) -> Any:
+        shapes = [tf.TensorShape([]), tf.TensorShape([1, None, 4])]
+        start = [tf.constant(0), tf.constant(np.ones((1, 1, 4), np.float32))]
+        return tf.while_loop(
+            lambda i, _: i < 3, lambda i, s: (i + 1, s[:, :1] + x[None, :, i]), start, shape_invariants=shapes
+        )[1]
+
+    function = tf.function(last).get_concrete_function(tf.TensorSpec((None, 3, 4)))
+    lite = tf.lite.TFLiteConverter.from_concrete_functions([function]).convert()
+    model = from_tflite(lite)  # compares
+    assert model.ir.graph.inputs[0].shape == [1, 3, 4]

@@ -17,7 +17,7 @@ import onnx_ir as ir
 from onward.errors import UnsupportedError
 from onward.formats import Kind, Opened, named, register
 from onward.formats.keras import keras_2
-from onward.formats.keras.dangers import CONFIG, METADATA, attribute, dangers, sources_of
+from onward.formats.keras.dangers import CONFIG, METADATA, MODEL, attribute, dangers, dangers_compiled, sources_of
 from onward.formats.matching import Declared
 from onward.gate import harmless, is_trusted, opens, run_source
 from onward.gate.archive import is_archive, names_in
@@ -63,11 +63,21 @@ def open_model(model: Any, declared: Sequence[Declared]) -> Opened:
 
 
 @opens(dangers)
-def loaded(path: Path, compiled: bool = False) -> Any:
-    """The model, `compiled` if asked for, with what layers of it are defined in beside it.
+def loaded(path: Path) -> Any:
+    """The model, with what layers of it are defined in beside it, not compiled.
 
     Unless the user trusts it, nothing is executed but parts of Keras that compute, and source that Onward wrote.
     """
+    return _loaded(path, compiled=False)
+
+
+@opens(dangers_compiled)
+def loaded_compiled(path: Path) -> Any:
+    """As `loaded`, with the loss, the metrics and the optimizer that are in the file."""
+    return _loaded(path, compiled=True)
+
+
+def _loaded(path: Path, compiled: bool) -> Any:
     import keras
 
     for source in sources_of(path):
@@ -85,7 +95,7 @@ def loaded(path: Path, compiled: bool = False) -> Any:
 def has_model(path: Path) -> bool:
     """Whether an HDF5 file has the configuration of a model, told before Keras is loaded."""
     try:
-        return attribute(path, "model_config") != ""
+        return attribute(path, MODEL) != ""
     except OSError:
         return False
 

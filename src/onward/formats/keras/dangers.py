@@ -19,20 +19,30 @@ from onward.gate import is_written, ordinary
 from onward.gate.archive import archive, is_archive
 
 CONFIG, METADATA, WEIGHTS, ASSETS = "config.json", "metadata.json", "model.weights.h5", "assets/"
-ATTRIBUTES = ("model_config", "training_config")
-"""Of an HDF5 file: what configurations are in."""
+MODEL, COMPILED = "model_config", "training_config"
+"""Of an HDF5 file: what the configurations of a model, and of how it was compiled, are in."""
+COMPILED_PART = "compile_config"
+"""Where the configuration of a .keras file says how the model was compiled."""
 DAMAGED = (KeyError, ValueError, RecursionError, OSError, RuntimeError)
 """What the readers of JSON and HDF5 raise."""
 
 
-def dangers(path: Path, reader: str = "keras") -> Iterator[str]:
-    """All that a file would do beside computing; `reader` is the package that opens it."""
+def dangers_compiled(path: Path) -> Iterator[str]:
+    """As `dangers`, of a file that is opened with its loss, metrics and optimizer."""
+    return dangers(path, compiled=True)
+
+
+def dangers(path: Path, reader: str = "keras", compiled: bool = False) -> Iterator[str]:
+    """All that a file would do beside computing; `reader` is the package that opens it.
+
+    How a model was compiled no reader looks at, unless it is opened `compiled`.
+    """
     try:
         beside = sources_of(path) if reader == "keras" else []
         written = {source.stem for source in beside if is_written(source.read_bytes())}
         if foreign := [source.name for source in beside if source.stem not in written]:
             yield f"layers of it are defined in {', '.join(foreign)} beside it"
-        for config in configs(path):
+        for config in configs(path, compiled):
             for part in parts_in(config):
                 if not (is_registered(part, reader) or _is_defined(part, written)):
                     yield from dangers_of_part(part)
@@ -41,12 +51,15 @@ def dangers(path: Path, reader: str = "keras") -> Iterator[str]:
         raise InvalidModelError(f"{path}: it is damaged, or is not a model of Keras: {_reason(error)}") from error
 
 
-def configs(path: Path) -> list[Any]:
-    """The configurations in a file: of the model, and of how it was compiled."""
+def configs(path: Path, compiled: bool = False) -> list[Any]:
+    """The configurations in a file: of the model and, if asked for, of how it was compiled."""
     if is_archive(path):
         with archive(path) as found:
-            return [json.loads(found.read(CONFIG))]
-    return [json.loads(text) for name in ATTRIBUTES if (text := attribute(path, name))]
+            config = json.loads(found.read(CONFIG))
+        if not compiled and isinstance(config, dict):
+            config.pop(COMPILED_PART, None)
+        return [config]
+    return [json.loads(text) for name in (MODEL, COMPILED)[: 1 + compiled] if (text := attribute(path, name))]
 
 
 def attribute(path: Path, name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
-from onward.formats.keras import has_model, loaded, output_names, recognise, structure_of
+from onward.formats.keras import has_model, loaded, loaded_compiled, output_names, recognise, structure_of
 from onward.formats.saved_model import to_array
 from onward.frontends.keras.recurrent import recurrent_layers_whole
 from onward.frontends.keras.time_distributed import steps_as_batch
@@ -59,7 +59,7 @@ def _read(path: pathlib.Path, compiled: bool) -> Any:
     if not is_archive(path) and not has_model(path):
         raise InvalidModelError(f"{path}: there is no Keras model in this HDF5 file")
     try:
-        return loaded(path, compiled)
+        return loaded_compiled(path) if compiled else loaded(path)
     except OnwardError:
         raise
     except Exception as error:

@@ -47,7 +47,8 @@ def converted(source: str | os.PathLike[str] | bytes, opset: int | None) -> tupl
     translator.model.graph.name = "model" if isinstance(source, bytes) else pathlib.Path(source).stem
     graph = lite.graphs[0]
     names = lite.names()
-    arguments = [_input(translator, graph.tensors[index], names.inputs[int(index)]) for index in graph.inputs]
+    is_open = not lite.keeps_sizes()
+    arguments = [_input(translator, graph.tensors[index], names.inputs[int(index)], is_open) for index in graph.inputs]
     kept = {int(index): translator.op.names.value(names.outputs[int(index)]) for index in graph.outputs}
     resources = Resources.of(lite)
     results = GraphWalk(lite, 0, translator, resources).run(arguments)
@@ -107,8 +108,8 @@ def _check_loads(model: Model) -> None:
         ) from error
 
 
-def _input(translator: Translator, tensor: Any, name: str) -> Tensor:
-    sizes = tensor.shapeSignature if tensor.shapeSignature is not None else tensor.shape
+def _input(translator: Translator, tensor: Any, name: str, is_open: bool) -> Tensor:
+    sizes = tensor.shapeSignature if is_open and tensor.shapeSignature is not None else tensor.shape
     dims = [
         int(n) if n >= 0 else "batch" if i == 0 else f"{name}_dim{i}"
         for i, n in enumerate(() if sizes is None else sizes)

@@ -89,6 +89,21 @@ class Lite:
         name = _names().get(number, str(number))
         return f"CUSTOM {code.customCode.decode()}" if name == "CUSTOM" else name
 
+    def keeps_sizes(self) -> bool:
+        """Whether the interpreter computes only in the sizes of the file, though some are said to be open.
+
+        So it is where a loop begins with a size that the file fixes, and goes on with one that is open: the interpreter
+        gives what comes out of the loop the size that it began with.
+        """
+        return any(
+            _sizes_of(graph.tensors[before]) == _sizes_of(graph.tensors[after])
+            and any(a >= 0 > b for a, b in zip(*(_signature(graph.tensors[i]) for i in (before, after)), strict=True))
+            for graph in self.graphs
+            for operator in graph.operators or ()
+            if self.op_type(operator) == "WHILE"
+            for before, after in zip(operator.inputs, operator.outputs, strict=True)
+        )
+
     def array(self, tensor: Any) -> npt.NDArray[Any] | None:
         """The numbers of a constant."""
         buffer = self.model.buffers[tensor.buffer]
@@ -117,6 +132,15 @@ def _strings(data: bytes) -> list[bytes]:
 
 def name_of(tensor: Any) -> str:
     return tensor.name.decode() if tensor.name else "tensor"
+
+
+def _sizes_of(tensor: Any) -> list[int]:
+    return [] if tensor.shape is None else [int(n) for n in tensor.shape]
+
+
+def _signature(tensor: Any) -> list[int]:
+    """The sizes, -1 where they are open."""
+    return _sizes_of(tensor) if tensor.shapeSignature is None else [int(n) for n in tensor.shapeSignature]
 
 
 def dtype_of(tensor: Any) -> ir.DataType:
