@@ -113,6 +113,13 @@ def test_gather_block_quantized_of_small_types(kind: Any) -> None:
     ms("GatherBlockQuantized", [table, np.array([3, 0]), floats(9, 2)], fixed=[0, 2], **given)
 
 
+@pytest.mark.parametrize("indices", [np.array(-7), np.array([[25, 0], [3, -1]])], ids=["one", "several"])
+def test_gather_block_quantized_along_blocks(indices: np.ndarray) -> None:
+    table = np.random.default_rng(0).integers(0, 16, (9, 33)).astype(ml_dtypes.uint4)
+    given = {"block_size": 16, "gather_axis": 1, "quantize_axis": -1}
+    ms("GatherBlockQuantized", [table, indices, floats(9, 3)], fixed=[0, 2], **given)
+
+
 @pytest.mark.parametrize("kind", [0, 1], ids=["fp4", "nf4"])
 def test_matmul_bnb4(kind: int) -> None:
     count, columns, size = 6, 48, 16

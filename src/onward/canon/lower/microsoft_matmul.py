@@ -153,7 +153,10 @@ def _zero_points(zero: ir.Value | None, bits: int, count: int, blocks: int, op: 
 
 @lowering(f"{MS}::GatherBlockQuantized")
 def gather_block_quantized(node: ir.Node, op: Rewriter) -> None:
-    """Rows of a table that is quantized in blocks: the rows are picked first, then turned into numbers."""
+    """Rows of a table that is quantized in blocks: the rows are picked first, then turned into numbers.
+
+    Where blocks are cut along the axis that is picked from, what is picked is no block: all become numbers before.
+    """
     data, indices, scales, zero = needed(node, 0), needed(node, 1), needed(node, 2), input_of(node, 3)
     size, bits = take(node, "block_size", 128), take(node, "bits", 4)
     sizes = None if data.shape is None else data.shape.numpy() if data.shape.is_static() else None
@@ -169,6 +172,10 @@ def gather_block_quantized(node: ir.Node, op: Rewriter) -> None:
             zero = None if zero is None else _unpacked_zeros(zero, bits, scales, op)
         if zero is None:
             zero = op("Expand", op.constant(np.array(2 ** (bits - 1)).astype(_kind(bits))), op("Shape", scales))
+    if axis == cut:
+        real = op("DequantizeLinear", data, scales, zero, axis=cut, block_size=size)
+        op.replace(op("Gather", real, indices, axis=axis))
+        return
     rows_, factors = (op("Gather", x, indices, axis=axis) for x in (data, scales))
     offsets = None if zero is None else op("Gather", zero, indices, axis=axis)
     extra = rank(indices)
