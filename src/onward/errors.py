@@ -50,3 +50,7 @@ class OddModelWarning(UserWarning):
 
 class NotVerifiedWarning(UserWarning):
     """A conversion is done, but not proven: the original could not be run, or differs as the user asked for."""
+
+
+class RuntimeDiffersWarning(UserWarning):
+    """A conversion is right by the reference evaluator of the onnx package; ONNX Runtime computes something else."""

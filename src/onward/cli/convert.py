@@ -247,4 +247,5 @@ def coloured(verdict: Verdict) -> str:
     if verdict.status == "different":
         return f"[red]{escape(verdict.words)}[/], kept as asked"
     colour = "green" if verdict.status == "verified" else "yellow"
-    return escape(str(verdict)).replace(verdict.status, f"[{colour}]{verdict.status}[/]", 1)
+    words = escape(str(verdict)).replace(verdict.status, f"[{colour}]{verdict.status}[/]", 1)
+    return words.replace(escape(verdict.warning), f"[yellow]{escape(verdict.warning)}[/]") if verdict.warning else words

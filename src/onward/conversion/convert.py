@@ -17,7 +17,14 @@ from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
 from onward.conversion.request import Request
-from onward.errors import NotVerifiedWarning, OnwardError, RunFailure, UnsupportedError, VerificationError
+from onward.errors import (
+    NotVerifiedWarning,
+    OnwardError,
+    RunFailure,
+    RuntimeDiffersWarning,
+    UnsupportedError,
+    VerificationError,
+)
 from onward.gate import trusting
 from onward.gate.budget import SECONDS, within
 from onward.writing import make_folder, new_files, new_folder, refusals, write_text
@@ -194,6 +201,9 @@ def convert(
         done = converted(request)
     if done.doubt:
         warnings.warn(done.doubt, NotVerifiedWarning, stacklevel=2)
+    for verdict in done.verdicts:
+        if verdict.warning:
+            warnings.warn(str(verdict), RuntimeDiffersWarning, stacklevel=2)
     return done
 
 
@@ -377,9 +387,11 @@ def _checked(request: Request, original: Original, form: Format, source: Source,
     name = f"{request.name} ({original.kind})"
     given = original.model if whole is None else source_side(original.model, whole, name)
     data = next((d for d in (request.inputs, request.calibrate) if d is not None), original.inputs)
+    excuse = request.quantize or source.excuse
     try:
         with within(request.timeout, "the check", titled(3)):
-            report = compared(given, run, on=request.verify_on, data=data, **_how(request))
+            how = {**_how(request), "arbitrate": not excuse}
+            report = compared(given, run, on=request.verify_on, data=data, **how)
     except (UnsupportedError, RunFailure) as error:
         return accepted(Verdict("not verified", str(error)), request), ""
     report.notes += [f"cast: {phrase}" for phrase in source.casts]
@@ -388,7 +400,7 @@ def _checked(request: Request, original: Original, form: Format, source: Source,
     if request.report is not None:
         _write_report(report, request.report)
     too_far = beyond(report, original.model) if source.in_bytes else ""
-    found = verdict(report, request.quantize or source.excuse, too_far)
+    found = verdict(report, excuse, too_far)
     return accepted(found, request), "" if whole is None else f"{original.kind} to {request.to}"
 
 

@@ -48,8 +48,11 @@ def announce(**facts: object) -> None:
 
 
 @contextmanager
-def within(seconds: float, what: str, doing: str = "") -> Iterator[None]:
-    """Inside, time is limited; a `RunFailure` says that `what` took longer. `doing` is what a watcher says is done."""
+def within(seconds: float, what: str, doing: str = "", *, watched: bool = True) -> Iterator[None]:
+    """Inside, time is limited; a `RunFailure` says that `what` took longer. `doing` is what a watcher says is done.
+
+    What is not `watched` stands within other work that is, and that goes on without it.
+    """
     thread, done, lock = threading.get_ident(), threading.Event(), threading.Lock()
 
     def stop() -> None:
@@ -64,7 +67,8 @@ def within(seconds: float, what: str, doing: str = "") -> Iterator[None]:
                 _raise_in(thread, OutOfTime)
 
     timer = threading.Thread(target=stop, daemon=True)
-    announce(doing=doing or what, until=time.monotonic() + seconds + GRACE, seconds=seconds)
+    if watched:
+        announce(doing=doing or what, until=time.monotonic() + seconds + GRACE, seconds=seconds)
     timer.start()
     try:
         try:
@@ -73,7 +77,8 @@ def within(seconds: float, what: str, doing: str = "") -> Iterator[None]:
             with lock:
                 done.set()
                 _raise_in(thread, None)
-            announce(until=None)
+            if watched:
+                announce(until=None)
     except OutOfTime:
         more = option("timeout", math.ceil(2 * seconds))
         raise RunFailure(f"{what} took longer than {seconds:g} s; {more} gives it more time") from None

@@ -13,6 +13,7 @@ from onward.report.plots import histogram_plot, profile_plot
 from onward.report.verify_words import (
     VERDICTS,
     Row,
+    arbitration_words,
     compared,
     culprit_words,
     information,
@@ -100,10 +101,11 @@ def _side(side: SideResult) -> str:
         parts.append(f'<ul class="problems">{"".join(items[:LONGEST_LISTS])}</ul>')
     if rest := items[LONGEST_LISTS:]:
         parts.append(f"<details><summary>{len(rest):,} more</summary><ul>{''.join(rest)}</ul></details>")
-    if side.culprit:
-        first, *others = [escape(words) for words in culprit_words(side.culprit)]
-        sentences = "".join(f"<p>{words}</p>" for words in (f"<b>{first}</b>", *others))
-        parts.append(f'<div class="card culprit">{sentences}</div>')
+    for lines in (arbitration_words(side), culprit_words(side.culprit) if side.culprit else []):
+        if lines:
+            first, *others = [escape(words) for words in lines]
+            sentences = "".join(f"<p>{words}</p>" for words in (f"<b>{first}</b>", *others))
+            parts.append(f'<div class="card culprit">{sentences}</div>')
     found = rows(side)
     if found:
         titles = ["output", "verdict", "worst error", "allowed", "max abs", "beyond", "worst element"]

@@ -13,6 +13,7 @@ from rich.text import Text
 from onward.report.verify_words import (
     VERDICTS,
     Row,
+    arbitration_words,
     compared,
     culprit_words,
     information,
@@ -79,6 +80,8 @@ def _side(side: SideResult, console: Console, verbose: bool) -> None:
         _line(console, f"{where}: {what}" if where else what, style, 2)
     if len(found_wrong) > len(listed):
         _line(console, f"… and {len(found_wrong) - len(listed):,} more; --verbose shows them", style, 2)
+    for style, words in zip_longest(["bold"], arbitration_words(side), fillvalue=""):
+        _line(console, words, style, 2)
     if side.culprit:
         for style, words in zip_longest(["bold"], culprit_words(side.culprit), fillvalue=""):
             _line(console, words, style, 2)

@@ -103,6 +103,21 @@ def culprit_words(culprit: Culprit) -> list[str]:
     return lines
 
 
+def arbitration_words(side: SideResult) -> list[str]:
+    """What the reference says of two sides that differ: who is alone, and the node if it is ONNX Runtime."""
+    found = side.arbitration
+    if found is None:
+        return []
+    lines = [f"{found.words[0].upper()}{printable(found.words[1:], 600)}."]
+    if found.culprit is not None:
+        node, own, allowed = found.culprit, number(found.culprit.own), number(found.culprit.allowed)
+        name = printable(node.node) or "a node without a name"
+        lines.append(
+            f"ONNX Runtime parts from the reference at {name} ({printable(node.op)}), by {own}; {allowed} is allowed."
+        )
+    return lines
+
+
 def information(metrics: Metrics) -> list[tuple[str, str]]:
     """The figures that inform but never decide, those that were measured."""
     found = [

@@ -69,6 +69,13 @@ def products_saturate() -> bool:
     return bool(session.run(None, {"a": a, "b": b})[0] != 128 * 255 * 127)
 
 
+def saturates_at(model: Model, op_type: str) -> bool:
+    """Whether this processor may make an op of the model wrong; '' stands for any op of it."""
+    graphs = [model.ir.graph, *(function.graph for function in model.ir.functions.values())]
+    ops = {node.op_type for graph in graphs for node in all_nodes(graph)} & PRODUCTS.keys()
+    return bool(ops) and (not op_type or not ops.isdisjoint(op_type.split(" + "))) and products_saturate()
+
+
 def unsaturated(model: Model) -> Model:
     """The same model with uint8 wherever it multiplies uint8 and int8, but for nodes in functions of its own."""
     made = model.ir.clone()

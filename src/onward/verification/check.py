@@ -10,13 +10,20 @@ from typing import Any, Literal
 import numpy as np
 
 from onward import runners
-from onward.errors import NotVerifiedWarning, OnwardError, RunFailure, UnsupportedError, VerificationError
+from onward.errors import (
+    NotVerifiedWarning,
+    OnwardError,
+    RunFailure,
+    RuntimeDiffersWarning,
+    UnsupportedError,
+    VerificationError,
+)
 from onward.gate.budget import SECONDS, within
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run, failures, plainly
 from onward.runners.undisturbed import undisturbed
 from onward.verification.pairs import by_names_of
-from onward.verification.results import Report
+from onward.verification.results import Arbitration, Report
 from onward.verification.sides import Side
 from onward.verification.verify import verify
 
@@ -31,9 +38,12 @@ class Verdict:
     status: Literal["verified", "not verified", "not the same", "different"]
     """`not the same`: by no more than what the user asked for explains, such as smaller numbers."""
     words: str
+    warning: str = ""
+    """What a user has to know though the result is right."""
 
     def __str__(self) -> str:
-        return f"{self.status}{',' if self.status == 'not the same' else ':'} {self.words}"
+        warning = f"; {self.warning}" if self.warning else ""
+        return f"{self.status}{',' if self.status == 'not the same' else ':'} {self.words}{warning}"
 
 
 def compared(
@@ -66,7 +76,7 @@ def compared_with_source(model: Model, run: Run, name: str, *, data: Any = None,
     report: Report | None = None
     for referee in REFEREES:
         try:
-            result = Side("the ONNX model", runners.prepare(referee, model), model)
+            result = Side("the ONNX model", runners.prepare(referee, model), model, referee)
         except (UnsupportedError, RunFailure) as error:
             failure = failure or error
             continue
@@ -109,7 +119,7 @@ def source_side(model: Model, run: Run, name: str) -> Side:
 
 def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Verdict:
     """How original and result compare. By `excuse` values may differ, unless `too_far` says that it explains less."""
-    worst, side = report.worst, report.sides[0]
+    worst, side = report.worst, report.sides[-1]
     sets = f"{len(side.trials)} set{'s' if len(side.trials) != 1 else ''} of inputs"
     if report.status == "failed":
         failure = side.failure or next(trial.failure for trial in side.trials if trial.failure)
@@ -128,15 +138,30 @@ def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Ver
         return Verdict(
             "not verified", f"it draws random numbers ({', '.join(report.drawn)}), which are others each time"
         )
+    ruling = side.arbitration
+    others_agree = all(one.status == "same" for one in report.sides[:-1]) and not any(t.failure for t in side.trials)
+    if ruling is not None and ruling.blames_runtime and others_agree:
+        return _right_by_the_reference(report, ruling, sets)
     if worst.kind == "values" and excuse is not None and not too_far:
         return Verdict(
             "not the same",
             f"by {excuse}: worst error {worst.metrics.worst:.1e}, overall {worst.metrics.overall:.1e}, over {sets}"
             f" against {report.source}; check what it means for your data",
         )
+    who = f" ({ruling.words})" if ruling is not None and ruling.alone else ""
     return Verdict(
-        "different", f"{side.name} differs from {report.source}: {too_far or f'{worst.name}: {worst.reason}'}"
+        "different", f"{side.name} differs from {report.source}: {too_far or f'{worst.name}: {worst.reason}'}{who}"
     )
+
+
+def _right_by_the_reference(report: Report, ruling: Arbitration, sets: str) -> Verdict:
+    """ONNX Runtime is alone, so the conversion is not to blame; a file that is to be run there is still not proven."""
+    node = ruling.culprit
+    where = "" if node is None else f", first at {node.node or 'a node without a name'} ({node.op})"
+    warning = f"ONNX Runtime gives other numbers{where}: {ruling.words}"
+    if ruling.alone == "source":
+        return Verdict("verified", f"against the reference, over {sets}", f"warning: {warning}")
+    return Verdict("not verified", f"by the reference the ONNX model computes what {report.source} does, but {warning}")
 
 
 def judged(compare: Callable[[], Report], excuse: str | None = None) -> Verdict:
@@ -155,7 +180,7 @@ def prove(model: Model, run: Run, excuse: str | None = None, frames: int = 0) ->
 
     def compare() -> Report:
         with within(SECONDS, "the check"):
-            return compared(model, run)
+            return compared(model, run, arbitrate=excuse is None)
 
     with undisturbed():
         found = judged(compare, excuse)
@@ -181,6 +206,8 @@ def _enforce(found: Verdict, frames: int = 0) -> None:
         raise VerificationError(f"{found.words}; check=False hands it over all the same")
     if found.status != "verified":
         warnings.warn(str(found), NotVerifiedWarning, stacklevel=4 + frames)
+    elif found.warning:
+        warnings.warn(str(found), RuntimeDiffersWarning, stacklevel=4 + frames)
 
 
 def reordered(run: Run, inputs: Mapping[str, tuple[int, ...]], outputs: Mapping[str, tuple[int, ...]]) -> Run:

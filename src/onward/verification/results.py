@@ -14,6 +14,9 @@ Kind = Literal[
 ]
 """In what way an output differs."""
 
+Who = Literal["source", "other", ""]
+"""One of two sides."""
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -141,6 +144,20 @@ class Culprit:
 
 
 @dataclass(frozen=True)
+class Arbitration:
+    """What the reference evaluator of the onnx package says where two sides differ."""
+
+    alone: Who
+    """The side that the reference does not agree with, while it agrees with the other; '' where it cannot tell."""
+    words: str
+    """Who is alone, or why that cannot be told."""
+    culprit: Culprit | None = None
+    """The node at which ONNX Runtime, where it is alone, parts from the reference."""
+    blames_runtime: bool = False
+    """Whether it is ONNX Runtime that is alone."""
+
+
+@dataclass(frozen=True)
 class SideResult:
     """One side against the source."""
 
@@ -153,6 +170,8 @@ class SideResult:
     culprit: Culprit | None = None
     profile: tuple[NodeError, ...] = ()
     """Errors along the graph, in its order."""
+    arbitration: Arbitration | None = None
+    """Who is alone, where the two differ and the reference could be asked."""
 
     @property
     def status(self) -> Status:

@@ -35,6 +35,7 @@ class Options:
     timeout: float | None = None
     memory: int | None = None
     quick: bool = False
+    arbitrate: bool = True
 
     def __post_init__(self) -> None:
         for name, value in (("atol", self.atol), ("rtol", self.rtol), ("seed", self.seed)):

@@ -12,6 +12,7 @@ from typing import Any
 
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.runners.calls import Inputs, Outputs
+from onward.verification.arbitration import Case, arbitrated
 from onward.verification.compare import compare
 from onward.verification.data.sets import DataSet, accepts, data_sets
 from onward.verification.doubts import doubts
@@ -19,7 +20,7 @@ from onward.verification.locate import bisect as search
 from onward.verification.locate.reduce import reduce
 from onward.verification.noise.spread import Noise, measure_noise, usual_sizes
 from onward.verification.pairs import renamed
-from onward.verification.results import OutputResult, SideResult, Trial
+from onward.verification.results import Arbitration, OutputResult, SideResult, Trial
 from onward.verification.sides import Options, Side
 
 MOST_NAMES = 3
@@ -77,7 +78,10 @@ class Truth:
         """Run the other side on every sample, and compare."""
         pairs = [self._run(other, sample) for sample in self.samples]
         self._tell_names(other, pairs)
-        return SideResult(other.name, self._trials(pairs), seconds=other.seconds)
+        trials = self._trials(pairs)
+        return SideResult(
+            other.name, trials, seconds=other.seconds, arbitration=self._arbitration(other, pairs, trials)
+        )
 
     def recorded(self) -> SideResult:
         """The source against the outputs that its data came with."""
@@ -139,6 +143,19 @@ class Truth:
         """What is known of its noise so far: where two sides agree, no more is measured."""
         known: Noise = vars(self).get("_noise", self._sizes)
         return known
+
+    def _arbitration(self, other: Side, pairs: list[Pair], trials: tuple[Trial, ...]) -> Arbitration | None:
+        if not self.how.arbitrate:
+            return None
+        cases = [
+            Case(sample.data.inputs, pair.expected, pair.actual)
+            for sample, pair, trial in zip(self.samples, pairs, trials, strict=True)
+            if trial.status == "different" and pair.actual is not None
+        ]
+        return arbitrated(self.side, other, cases, self._agree, self.how.prepare)
+
+    def _agree(self, expected: Outputs, actual: Outputs) -> bool:
+        return all(result.status == "same" for result in self._outputs(Pair("", expected, actual), self._known))
 
     def _tell_names(self, other: Side, pairs: list[Pair]) -> None:
         ran = next((pair for pair in pairs if pair.actual), None)

@@ -50,6 +50,7 @@ def verify(
     timeout: float | None = None,
     memory: int | None = None,
     quick: bool = False,
+    arbitrate: bool = True,
 ) -> Report:
     """Run `model` on `source`, run each of `against` on the same data, and compare.
 
@@ -63,15 +64,17 @@ def verify(
 
     Generated data follows `dims` (sizes of dynamic dimensions by name), `seed` and `regimes`; with `hard` it holds NaN,
     infinities, denormals and an empty batch as well. With `quick` a single set is compared, given or generated.
-    `atol` and `rtol` replace the tolerance by noise. `isolate` gives each runner a process of its own, which `timeout`,
-    in seconds, and `memory`, in bytes, may limit. A runner that is not installed is left out, with a note, if there is
-    another one to compare with.
+    `atol` and `rtol` replace the tolerance by noise. Where two sides differ, the reference evaluator of the onnx
+    package is asked which of them is alone, for some seconds at most, unless `arbitrate` is False.
+
+    `isolate` gives each runner a process of its own, which `timeout`, in seconds, and `memory`, in bytes, may limit. A
+    runner that is not installed is left out, with a note, if there is another one to compare with.
 
     >>> import onward
     >>> onward.verify("examples/digits/digits.onnx", "torch").status
     'same'
     """
-    how = Options(dims, seed, tuple(regimes), hard, atol, rtol, isolate, timeout, memory, quick)
+    how = Options(dims, seed, tuple(regimes), hard, atol, rtol, isolate, timeout, memory, quick, arbitrate)
     with trusting(trust):
         return _verified(model, _several(against), source, inputs, bisect, all_nodes, reduce_to, progress, how)
 
