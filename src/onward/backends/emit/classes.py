@@ -7,29 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from keyword import iskeyword
 from typing import Any, ClassVar
 
-from onward.backends.emit.expr import Call, Device, Expr, Helper, Literal, Name, Ref, Weight, render, walk
+from onward.backends.emit.expr import Call, Device, Expr, Helper, Literal, Ref, Sequence, Weight, render, walk
 from onward.backends.emit.names import identifier, singular
+from onward.backends.emit.parameters import Parameters, Pieces, Slot, unused
+from onward.backends.emit.patterns import Patterns
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
 from onward.backends.emit.statements import Scope, expressions
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.weights import Array, Tensor
-
-
-@dataclass
-class Slot:
-    """A number in `__init__` that may differ between modules that are otherwise equal."""
-
-    name: str
-    value: Any
-
-
-Pieces = list[str | Slot]
-"""Text with slots left open."""
 
 
 @dataclass
@@ -43,10 +33,17 @@ class Plan:
     @property
     def key(self) -> Any:
         lines = tuple(tuple(p if isinstance(p, str) else None for p in line) for line in self.init)
-        return lines, tuple(self.forward), tuple(type(s.value) for s in self.slots())
+        return lines, tuple(self.forward)
 
-    def slots(self) -> Iterator[Slot]:
-        return (piece for line in self.init for piece in line if isinstance(piece, Slot))
+    def add(self, attribute: str, line: Pieces) -> None:
+        """A line of `__init__`, which gives the module an attribute."""
+        for piece in line:
+            if isinstance(piece, Slot):
+                piece.owner = "" if attribute.isdigit() else attribute
+        self.init.append(line)
+
+    def slots(self) -> list[Slot]:
+        return [piece for line in self.init for piece in line if isinstance(piece, Slot)]
 
 
 @dataclass
@@ -60,7 +57,12 @@ class ClassWriter:
     helpers: set[str] = field(default_factory=set)
     _constructors: dict[Scope, Expr] = field(default_factory=dict)
     _parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _defaults: dict[str, dict[str, Any]] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=lambda: {"Model"})
+
+    @cached_property
+    def patterns(self) -> Patterns:
+        return Patterns(self.root, self.window)
 
     @property
     def taken(self) -> set[str]:
@@ -83,6 +85,10 @@ class ClassWriter:
     """Parameters of every `__init__`."""
     positional: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What the framework calls the positional arguments of its constructors; shared classes name theirs after these."""
+    optional: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Arguments of its constructors that may be left out, with what they are then."""
+    window = slice(2, None)
+    """Which axes of the kernel of a convolution are those of its window."""
     no_device = ""
     """What a tensor is made on where a function has no tensor among its arguments."""
 
@@ -137,11 +143,11 @@ class ClassWriter:
     def plan(self, node: TreeNode) -> Plan:
         plan = Plan(node)
         for attribute, tensor in node.tensors.items():
-            plan.init.append(self.declare(attribute, tensor))
+            plan.add(attribute, self.declare(attribute, tensor))
         for attribute, array in node.arrays.items():
-            plan.init.append(self.declare_strings(attribute, array))
+            plan.add(attribute, self.declare_strings(attribute, array))
         for attribute, child in node.children.items():
-            plan.init.append(self.child(attribute, child))
+            plan.add(attribute, self.child(attribute, child))
         if node.forward is not None:
             plan.forward = self._forward(node, node.forward)
         return plan
@@ -149,16 +155,11 @@ class ClassWriter:
     def _class(self, plans: list[Plan], title: str) -> None:
         first = plans[0]
         is_root = first.node is self.root
-        name = "Model" if is_root else self._class_name(first.node.path)
-        columns = list(zip(*([s.value for s in p.slots()] for p in plans), strict=True))
-        parameters: dict[tuple[Any, ...], str] = {}
-        for slot, column in zip(first.slots(), columns, strict=True):
-            if any(v != column[0] for v in column) and column not in parameters:
-                parameters[column] = _unused(slot.name, set(parameters.values()))
-        lines = self._init_lines(first, columns, parameters)
+        name = "Model" if is_root else self._class_name(first.node)
+        parameters = Parameters([p.slots() for p in plans])
+        lines = self._init_lines(first, parameters.texts())
         doc = f"{title}, converted from ONNX." if is_root else _places([p.node.path for p in plans])
-        typed = (f"{p}: {type(c[0]).__name__}" for c, p in parameters.items())
-        signature = ", ".join(["self", *self.init_arguments, *typed])
+        signature = ", ".join(["self", *self.init_arguments, *(str(p) for _, p in parameters.ordered)])
         body = [f'"""{doc}"""', "", *wrap(f"def __init__({signature}) -> None:"), *("    " + line for line in lines)]
         if is_root:
             body += self.root_extras()
@@ -168,32 +169,26 @@ class ClassWriter:
         header = f"class {name}({base}):" if base else f"class {name}:"
         self.classes.append("\n".join([*self.decorators, header, *("    " + b if b else "" for b in body)]))
         for i, plan in enumerate(plans):
-            arguments: dict[str, Expr] = {p: Literal(column[i]) for column, p in parameters.items()}
-            positional = len(arguments) <= 3
-            self._constructors[plan.node.path] = Call(
-                Name(name), tuple(arguments.values()) if positional else (), {} if positional else arguments
-            )
-        self._parameters[name] = tuple(parameters.values())
+            self._constructors[plan.node.path] = parameters.call(name, i)
+        self._parameters[name] = tuple(p.name for _, p in parameters.ordered)
+        self._defaults[name] = {p.name: p.default for _, p in parameters.ordered if p.default is not None}
 
-    def _init_lines(self, plan: Plan, columns: list[Any], parameters: dict[tuple[Any, ...], str]) -> list[str]:
+    def _init_lines(self, plan: Plan, texts: list[str]) -> list[str]:
         lines = [] if plan.node.sequential else [self.init_call]
-        remaining = iter(columns)
+        remaining = iter(texts)
         for pieces in plan.init:
             text = ""
             for piece in pieces:
-                if isinstance(piece, Slot):
-                    column = next(remaining)
-                    text += parameters.get(column) or render(Literal(piece.value), no_leaf)
-                else:
-                    text += piece
+                fresh = next(remaining) if isinstance(piece, Slot) else piece
+                text += fresh.removeprefix(", ") if text.endswith("(") else fresh
             lines += wrap(text)
         return lines
 
-    def _class_name(self, path: Scope) -> str:
-        wish = self.class_names.get(path) or class_name(path)
+    def _class_name(self, node: TreeNode) -> str:
+        wish = self.class_names.get(node.path) or self.patterns.name(node) or class_name(node.path)
         if wish in self.reserved or wish in self.helpers:
             wish += self.suffix
-        name = _unused(wish, self._taken)
+        name = unused([wish], self._taken)
         self._taken.add(name)
         return name
 
@@ -203,12 +198,24 @@ class ClassWriter:
             return [render(constructor, no_leaf)]
         function = render(constructor._fn, no_leaf)
         names = self._parameters.get(function) or self.positional.get(function, ())
+        defaults = self._defaults.get(function) or self.optional.get(function, {})
         items: list[Pieces] = [[text] for text in before]
         for i, argument in enumerate(constructor._args):
             items.append([_slot(names[i] if i < len(names) else "size", argument)])
-        for key, argument in constructor._kwargs.items():
-            items.append([f"{key}=", _slot(key, argument)])
-        return [f"{function}(", *joined(items), ")"]
+        given = dict(constructor._kwargs)
+        rest = [
+            _optional(name, given.pop(name, Literal(default)), default)
+            for name, default in defaults.items()
+            if name not in names[: len(constructor._args)]
+        ]
+        required = [key for key in given if key in names]
+        items += [[f"{key}=", _slot(key, given.pop(key))] for key in required]
+        last = [piece for key, argument in given.items() for piece in (f", {key}=", _slot(key, argument))]
+        pieces: Pieces = [f"{function}(", *joined(items), *rest, *last, ")"]
+        slots = [piece for piece in pieces if isinstance(piece, Slot)]
+        for slot in slots:
+            slot.call = slots
+        return pieces
 
     def _forward(self, node: TreeNode, function: Function) -> list[str]:
         drop_unread(function.block, function.results)
@@ -270,7 +277,7 @@ def joined(items: list[Pieces]) -> Pieces:
 
 
 def plain_text(pieces: Pieces) -> str:
-    return "".join(p if isinstance(p, str) else repr(p.value) for p in pieces)
+    return "".join(p if isinstance(p, str) else p.prefix + repr(p.value) for p in pieces)
 
 
 def no_leaf(leaf: Expr) -> tuple[str, int]:
@@ -294,18 +301,26 @@ def _called(function: Function) -> set[str]:
     }
 
 
-def _slot(name: str, argument: Expr) -> str | Slot:
-    if isinstance(argument, Literal) and isinstance(argument._value, int) and not isinstance(argument._value, bool):
-        return Slot(re.sub(r"\W", "", name), argument._value)
-    return render(argument, no_leaf)
+def _slot(word: str, argument: Expr) -> str | Slot:
+    value = _numbers(argument)
+    return render(argument, no_leaf) if value is None else Slot(re.sub(r"\W", "", word), value)
 
 
-def _unused(wish: str, taken: set[str]) -> str:
-    name, n = wish, 1
-    while name in taken:
-        n += 1
-        name = f"{wish}{n}"
-    return name
+def _optional(word: str, argument: Expr, default: int | tuple[int, ...]) -> str | Slot:
+    value = _numbers(argument)
+    if value is None:
+        return f", {word}={render(argument, no_leaf)}"
+    return Slot(word, value, prefix=f", {word}=", default=default)
+
+
+def _numbers(argument: Expr) -> int | tuple[int, ...] | None:
+    """An integer, or a tuple of some; None for anything else."""
+    if isinstance(argument, Literal):
+        return argument._value if type(argument._value) is int else None
+    if isinstance(argument, Sequence) and argument._brackets == "()" and argument._items:
+        items = [i._value for i in argument._items if isinstance(i, Literal) and type(i._value) is int]
+        return tuple(items) if len(items) == len(argument._items) else None
+    return None
 
 
 def _places(paths: list[Scope]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.classes import ClassWriter, Pieces, class_name, no_leaf
+from onward.backends.emit.classes import ClassWriter, class_name, no_leaf
 from onward.backends.emit.expr import (
     Attr,
     Call,
@@ -28,6 +28,7 @@ from onward.backends.emit.expr import (
 )
 from onward.backends.emit.expr import Sequence as Display
 from onward.backends.emit.names import identifier
+from onward.backends.emit.parameters import Pieces
 from onward.backends.emit.printer import FunctionPrinter, wrap
 from onward.backends.emit.statements import Assign, Block, Scope, Statement
 from onward.backends.emit.tree import TreeNode

@@ -6,8 +6,9 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from onward.backends.emit.classes import ClassWriter, Pieces, joined, no_leaf, plain_text
+from onward.backends.emit.classes import ClassWriter, joined, no_leaf, plain_text
 from onward.backends.emit.expr import lift, render
+from onward.backends.emit.parameters import Pieces
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import TreeNode
 from onward.backends.emit.weights import Array, Tensor
@@ -47,6 +48,7 @@ class ModuleWriter(ClassWriter):
     """Which variables a training step leaves alone: all, none, or those of these names."""
     reserved: frozenset[str] = RESERVED
     init_arguments: tuple[str, ...] = ("weights: Weights",)
+    window = slice(None, -2)
 
     def base(self, node: TreeNode) -> str:
         return "tf.Module"

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from onward.backends.emit.classes import ClassWriter, Pieces, Plan, Slot, joined, no_leaf, plain_text
+from onward.backends.emit.classes import ClassWriter, Plan, joined, no_leaf, plain_text
 from onward.backends.emit.expr import Name, lift, render
+from onward.backends.emit.parameters import Pieces, Slot
 from onward.backends.emit.printer import wrap
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import TreeNode
@@ -35,6 +36,10 @@ POSITIONAL = {
 }
 """What PyTorch calls the positional arguments of its constructors; shared classes name their own after these."""
 
+_CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+OPTIONAL = {name: _CONVOLUTION for name in POSITIONAL if name.startswith("nn.Conv") and "Transpose" not in name}
+"""What its constructors take by name, and what that is where it is not given."""
+
 RESERVED = frozenset({
     "self", "torch", "nn", "F", "np", "math", "Tensor", "Any", "Path", "load", "fill", "load_file",
     "TorchFunctionMode", "Uninitialized",
@@ -60,6 +65,7 @@ class ModuleWriter(ClassWriter):
     """Which parameters a training step leaves alone: all, none, or those of these names."""
     reserved: frozenset[str] = RESERVED
     positional: dict[str, tuple[str, ...]] = field(default_factory=lambda: POSITIONAL)
+    optional: dict[str, dict[str, int]] = field(default_factory=lambda: OPTIONAL)
     call = "forward"
     no_device = 'torch.device("cpu")'
 
@@ -72,8 +78,9 @@ class ModuleWriter(ClassWriter):
     def plan(self, node: TreeNode) -> Plan:
         if not node.sequential:
             return super().plan(node)
-        members = [self._construct(child) for child in node.children.values()]
-        return Plan(node, [["super().__init__(", *joined(members), ")"]])
+        plan = Plan(node)
+        plan.add("", ["super().__init__(", *joined([self._construct(child) for child in node.children.values()]), ")"])
+        return plan
 
     def declare(self, attribute: str, tensor: Tensor) -> Pieces:
         """`self.scale = nn.Parameter(torch.empty(64))`, with the sizes as slots."""

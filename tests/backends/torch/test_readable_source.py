@@ -1,0 +1,186 @@
+"""Generated source reads as a person would have written it: classes are called after what they are, numbers by role."""
+
+import inspect
+import io
+import re
+import types
+import warnings
+from typing import Any
+
+import onnx
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import onward
+from onward.backends.torch.convert import generate
+from onward.backends.torch.load import run
+
+
+def export(module: nn.Module, *inputs: Tensor, fold: bool = False) -> onnx.ModelProto:
+    """As most files in the world were exported: scopes are in the names of nodes, classes are forgotten.
+
+    With `fold`, normalisations are merged into convolutions, and those lose their names.
+    """
+    file = io.BytesIO()
+    mode = torch.onnx.TrainingMode.EVAL if fold else torch.onnx.TrainingMode.PRESERVE
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module.eval(), inputs, file, dynamo=False, training=mode, do_constant_folding=fold, opset_version=17
+        )
+    return onnx.load_from_string(file.getvalue())
+
+
+def converted(module: nn.Module, *inputs: Tensor, fold: bool = False) -> tuple[str, nn.Module]:
+    """The source of a module and the module made of it, which computes the same and has the same state dict."""
+    source = generate(onward.load(export(module, *inputs, fold=fold)))
+    result = run(source)
+    torch.testing.assert_close(result(*inputs), module(*inputs), rtol=1e-4, atol=1e-5)
+    if not fold:
+        result.load_state_dict(module.state_dict())
+    return source.model, result
+
+
+def classes(text: str) -> list[str]:
+    return re.findall(r"^class (\w+)", text, re.MULTILINE)
+
+
+def parameters(module: nn.Module, name: str) -> list[str]:
+    """The parameters of a class of a generated module."""
+    space: Any = types.SimpleNamespace(**{type(m).__name__: type(m) for m in module.modules()})
+    return list(inspect.signature(getattr(space, name)).parameters)
+
+
+class Conv(nn.Module):
+    def __init__(self, a: int, b: int, k: int = 1, s: int = 1, g: int = 1, act: Any = nn.ReLU) -> None:
+        super().__init__()
+        self.c = nn.Conv2d(a, b, k, s, k // 2, groups=g, bias=False)
+        self.b = nn.BatchNorm2d(b)
+        self.act = act()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.act(self.b(self.c(x)))
+
+
+class Squeeze(nn.Module):
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__()
+        self.p = nn.Conv2d(a, b, 1)
+        self.q = nn.Conv2d(b, a, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.sigmoid(self.q(F.relu(self.p(x.mean((2, 3), keepdim=True)))))
+
+
+class Inverted(nn.Module):
+    def __init__(self, a: int, h: int, k: int, s: int = 1) -> None:
+        super().__init__()
+        self.one = Conv(a, h, act=nn.Hardswish)
+        self.two = Conv(h, h, k, s, h, act=nn.Hardswish)
+        self.se = Squeeze(h, h // 4)
+        self.three = Conv(h, a, act=nn.Identity)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.three(self.se(self.two(self.one(x))))
+
+
+class Narrow(nn.Module):
+    def __init__(self, a: int, h: int) -> None:
+        super().__init__()
+        self.one, self.two, self.three = nn.Conv2d(a, h, 1), nn.Conv2d(h, h, 3, padding=1), nn.Conv2d(h, a, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(x + self.three(F.relu(self.two(F.relu(self.one(x))))))
+
+
+class Basic(nn.Module):
+    def __init__(self, a: int, b: int, s: int) -> None:
+        super().__init__()
+        self.one, self.two = Conv(a, b, 3, s), Conv(b, b, 3, act=nn.Identity)
+        self.down = Conv(a, b, 1, s, act=nn.Identity)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(self.two(self.one(x)) + self.down(x))
+
+
+class Heads(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, t, w = x.shape
+        q, k, v = (f(x).reshape(b, t, 2, w // 2).transpose(1, 2) for f in (self.q, self.k, self.v))
+        scores = torch.softmax(q @ k.transpose(2, 3) * (w // 2) ** -0.5, dim=-1)
+        return self.o((scores @ v).transpose(1, 2).reshape(b, t, w))
+
+
+class Feed(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(width, 3 * width), nn.Linear(3 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.b(F.gelu(self.a(x)))
+
+
+class Layer(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.m, self.n = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.h, self.f = Heads(width), Feed(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.h(self.m(x))
+        return x + self.f(self.n(x))
+
+
+class Several(nn.Module):
+    """Parts one after the other, under a name that says nothing."""
+
+    def __init__(self, *parts: nn.Module) -> None:
+        super().__init__()
+        self.part = nn.ModuleList(parts)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for part in self.part:
+            x = part(x)
+        return x
+
+
+IMAGE, WORDS = torch.randn(2, 8, 6, 6), torch.randn(2, 5, 8)
+PATTERNS = {
+    "ConvBNReLU": (Several(Conv(8, 8, 3), Conv(8, 6, 1)), IMAGE),
+    "SqueezeExcite": (Several(Squeeze(8, 4), Squeeze(8, 2)), IMAGE),
+    "InvertedResidual": (Several(Inverted(8, 16, 3), Inverted(8, 24, 5)), IMAGE),
+    "Bottleneck": (Several(Narrow(8, 4), Narrow(8, 6)), IMAGE),
+    "BasicBlock": (Several(Basic(8, 8, 1), Basic(8, 6, 2)), IMAGE),
+    "Attention": (Several(Heads(8), Heads(8)), WORDS),
+    "MLP": (Several(Feed(8), Feed(8)), WORDS),
+    "EncoderLayer": (Several(Layer(8), Layer(8)), WORDS),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_class_that_is_a_known_pattern_has_its_name(name: str) -> None:
+    text, _ = converted(*PATTERNS[name])
+    assert name in classes(text)
+
+
+def test_numbers_that_differ_are_named_by_their_role() -> None:
+    _, module = converted(Several(Inverted(8, 16, 3), Inverted(8, 24, 5)), IMAGE)
+    assert parameters(module, "InvertedResidual") == ["hidden_channels", "se_channels", "kernel_size"]
+    _, module = converted(Several(Narrow(8, 4), Narrow(8, 6)), IMAGE)
+    assert parameters(module, "Bottleneck") == ["hidden_channels"]
+    _, module = converted(Several(Basic(8, 8, 1), Basic(8, 6, 2), Basic(6, 8, 1)), IMAGE)
+    assert parameters(module, "BasicBlock") == ["in_channels", "out_channels", "stride"]
+
+
+def test_convolutions_that_differ_by_what_goes_without_saying_are_one_class() -> None:
+    text, module = converted(Several(Conv(8, 8, 1), Conv(8, 6, 3, 2), Conv(6, 6, 5, 1, 6)), IMAGE)
+    assert classes(text) == ["ConvBNReLU", "Model"]
+    assert parameters(module, "ConvBNReLU") == ["in_channels", "out_channels", "kernel_size", "stride", "groups"]
+    assert "ConvBNReLU(8, 6, 3, stride=2)" in text and "padding=kernel_size // 2" in text
+    assert "ConvBNReLU(8, 8, 1)," in text
