@@ -21,8 +21,8 @@ class CenterCropPad(Spec):
     axes: Sequence[int] | None = None
 
 
-FAR = 2**31 - 1
-"""Exporters write this or more where they mean 'to the end'."""
+FAR = 10**9
+"""Exporters write this or more where they mean 'to the end': no tensor has so many elements along an axis."""
 
 
 def from_the_start(start: Any) -> bool:

@@ -184,3 +184,69 @@ def test_convolutions_that_differ_by_what_goes_without_saying_are_one_class() ->
     assert parameters(module, "ConvBNReLU") == ["in_channels", "out_channels", "kernel_size", "stride", "groups"]
     assert "ConvBNReLU(8, 6, 3, stride=2)" in text and "padding=kernel_size // 2" in text
     assert "ConvBNReLU(8, 8, 1)," in text
+
+
+class Inner(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(8, 6), nn.Linear(6, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.two(torch.tanh(self.one(x)) * x.mean())
+
+
+class Around(nn.Module):
+    """Calls parts of a part: what it has itself is never called, and no name of a node tells of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Module()
+        self.net.first, self.net.second = Inner(), Inner()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.net.second(self.net.first(x))
+
+
+def test_modules_that_are_never_called_do_not_keep_their_parts_from_computing() -> None:
+    text, module = converted(Around(), WORDS)
+    inner = type(module.get_submodule("net.first"))
+    assert inner is type(module.get_submodule("net.second")) and "forward" in vars(inner)
+    assert text.count("    def forward") == text.count("nn.Linear(8, 6)") + 2  # of Inner, of net and of the model
+
+
+def test_what_does_nothing_is_there_only_where_a_name_after_it_counts_it() -> None:
+    stem = nn.Sequential(nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2))
+    head = nn.Sequential(nn.Conv2d(8, 8, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 1))
+    text, module = converted(Several(stem, head), IMAGE, fold=True)
+    assert "nn.Sequential(nn.Conv2d(8, 8, 3), nn.ReLU(), nn.MaxPool2d(2))" in text
+    assert "nn.Sequential(nn.Conv2d(8, 8, 1), nn.Identity(), nn.ReLU(), nn.Conv2d(8, 4, 1))" in text
+    assert {"part.0.0.weight", "part.1.3.weight"} <= module.state_dict().keys()
+
+
+class Holder(nn.Module):
+    def __init__(self, k: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(8, 8, k, padding=k // 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.conv(x)
+
+
+def test_a_module_that_only_calls_another_one_needs_no_class() -> None:
+    text, module = converted(Several(Holder(1), Holder(3)), IMAGE)
+    assert classes(text) == ["Model"] and "nn.Sequential(OrderedDict(conv=nn.Conv2d(8, 8, 1)))" in text
+    assert "part.1.conv.weight" in module.state_dict()
+
+
+@pytest.mark.parametrize("end", [10**9, 2**31 - 1, 2**63 - 1])
+def test_a_slice_that_keeps_everything_is_not_written(end: int) -> None:
+    text = f"""
+    <ir_version: 9, opset_import: ["": 17]>
+    slices (float[n, m] x) => (float[a, b] y, float[c, d] z)
+      <int64[2] first = {{0, 0}}, int64[2] second = {{0, 1}}, int64[2] last = {{{end}, {end}}}> {{
+        y = Slice (x, first, last)
+        z = Slice (x, second, last)
+    }}
+    """
+    source = generate(onward.load(onnx.parser.parse_model(text))).model
+    assert "return x, x[:, 1:]" in source

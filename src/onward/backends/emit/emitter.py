@@ -17,7 +17,8 @@ import onnx_ir as ir
 
 from onward.backends.emit.expr import Device, Expr, Lazy, Ref, Var, lift
 from onward.backends.emit.host import FLOATS, HostNumbers
-from onward.backends.emit.names import has_scope, path_of, scope_of
+from onward.backends.emit.names import path_of
+from onward.backends.emit.scopes import has_scope, scope_of
 from onward.backends.emit.statements import Assign, Block, Compound, Define, Do, Group, Keyword, Scope, Statement
 from onward.backends.emit.target import Target
 from onward.backends.emit.weights import Part, Weights, text

@@ -40,8 +40,11 @@ def singular(name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def path_of(name: str) -> Scope:
-    """`layer1.0.conv1.weight` as a module path; each part is an identifier or a number."""
-    parts = [p for p in re.split(r"[./]", name) if p]
+    """`layer1.0.conv1.weight` as a module path; each part is an identifier or a number.
+
+    Of the names that TensorFlow Lite joins with semicolons where it fuses ops, the first one counts.
+    """
+    parts = [p for p in re.split(r"[./]", name.lstrip(";").partition(";")[0]) if p]
     if len(parts) > MAX_DEPTH:
         parts = [*parts[:MAX_DEPTH], "_".join(parts[MAX_DEPTH:])]
     return tuple(p if _NUMBER.fullmatch(p) else attribute(p) for p in parts) or ("part",)
@@ -79,36 +82,6 @@ def attribute(name: str) -> str:
     return text + "_" if keyword.iskeyword(text) or text in MODULE_ATTRIBUTES else text
 
 
-def has_scope(node: ir.Node) -> bool:
-    """Whether the file tells to which module a node belongs."""
-    name = node.metadata_props.get("onward.name") or node.name or ""
-    return "pkg.torch.onnx.name_scopes" in node.metadata_props or "/" in name
-
-
-def scope_of(node: ir.Node) -> Scope:
-    """The module a node belongs to, as far as the exporter wrote it down."""
-    scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
-    if scopes:
-        modules = [n for n in _strings(scopes)[:-1] if n]
-        return path_of(modules[-1]) if modules else ()
-    name = node.metadata_props.get("onward.name") or node.name or ""
-    if "/" not in name:
-        return ()
-    return _scope_of_name(name)
-
-
-@lru_cache(maxsize=65536)
-def _scope_of_name(name: str) -> Scope:
-    """`/layer1/layer1.0/conv1/Conv` (module names repeat their list's) → ('layer1', '0', 'conv1')."""
-    path: tuple[str, ...] = ()
-    previous = ""
-    for part in [p for p in name.split("/") if p][:-1]:
-        fresh = part[len(previous) + 1 :] if previous and part.startswith(previous + ".") else part
-        path += path_of(fresh)
-        previous = part
-    return path
-
-
 def class_names(graph: ir.Graph) -> dict[Scope, str]:
     """What the classes of the original modules were called, by module path, as far as the exporter wrote it down."""
     found: dict[Scope, str] = {}
@@ -116,14 +89,14 @@ def class_names(graph: ir.Graph) -> dict[Scope, str]:
         scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
         classes = node.metadata_props.get("pkg.torch.onnx.class_hierarchy")
         if scopes and classes:
-            for path, name in zip(_strings(scopes)[:-1], _strings(classes), strict=False):
+            for path, name in zip(strings(scopes)[:-1], strings(classes), strict=False):
                 if path:
                     found[path_of(path)] = identifier(name.rpartition(".")[2], "Part")
     return found
 
 
 @lru_cache(maxsize=65536)
-def _strings(text: str) -> tuple[str, ...]:
+def strings(text: str) -> tuple[str, ...]:
     """A list of strings as an exporter printed it; anything else is no list."""
     if len(text) > 10_000:
         return ()

@@ -18,16 +18,14 @@ from onward.backends.emit import safetensors
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
 from onward.backends.emit.helpers import load_runtime, sort_imports
-from onward.backends.emit.names import scope_of
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.repeats import name_repeats
-from onward.backends.emit.statements import Scope
+from onward.backends.emit.scopes import align_scopes, population
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function
 from onward.backends.emit.weights import Tensor, Weights
 from onward.errors import ConversionError, OnwardError
 from onward.gate import remember
-from onward.graph.walk import all_nodes
 from onward.graph.weight_names import holds_parameters, signature
 from onward.writing import MANIFEST, check_unedited, new_folder, write_manifest
 
@@ -82,8 +80,9 @@ def emit(graph: ir.Model, target: Target, flags: Sequence[str] = ()) -> tuple[Em
     """
     emitter = Emitter(target)
     emitter.producer = graph.producer_name or ""
-    emitter.weights.population = population(graph.graph)
     emitter.weights.signature = signature(graph.graph)
+    align_scopes(graph.graph, emitter.weights.signature)
+    emitter.weights.population = population(graph.graph)
     is_complete = holds_parameters(emitter.weights.signature, graph.graph.initializers)
     emitter.weights.is_merged = emitter.producer == "pytorch" and not is_complete
     emitter.weights.reserve(graph.graph.initializers)
@@ -100,16 +99,6 @@ def emit(graph: ir.Model, target: Target, flags: Sequence[str] = ()) -> tuple[Em
     emitter.weights.finish()
     name_repeats(emitter.block.body, results, emitter.weights)
     return emitter, Function(emitter.block, arguments, results)
-
-
-def population(graph: ir.Graph) -> dict[Scope, int]:
-    """How many nodes live in each scope."""
-    counts: dict[Scope, int] = {}
-    for node in all_nodes(graph):
-        scope = scope_of(node)
-        for i in range(1, len(scope) + 1):
-            counts[scope[:i]] = counts.get(scope[:i], 0) + 1
-    return counts
 
 
 def _kind(value: ir.Value) -> str:

@@ -319,15 +319,16 @@ def chain(
     """The members of a module whose `forward` only passes one value through them in order, or None if it does more.
 
     Functions between the numbered children become modules too; a number that is missing, because what stood there does
-    nothing any more, is an identity.
+    nothing any more, is an identity if a weight after it has a higher number in its name.
     """
     result = results[0] if len(results) == 1 else None
-    numbered = node.children and all(part.isdigit() for part in node.children)
-    if len(arguments) != 1 or not isinstance(result, Ref) or not numbered or node.tensors or node.arrays:
+    if len(arguments) != 1 or not isinstance(result, Ref) or not node.children or node.tensors or node.arrays:
         return None
     identity = as_module(Ref(arguments[0]), arguments[0])
     if identity is None:
         return None
+    if not all(part.isdigit() for part in node.children):
+        return node.children if _is_wrapper(node, body, arguments[0], result._var) else None
     members: dict[int, TreeNode] = {}
     current, position = arguments[0], -1
     for statement in body:
@@ -337,10 +338,20 @@ def chain(
         current, position, members[found[1]] = found
     if result._var is not current or len(node.children.keys() - {str(i) for i in members}) > 0:
         return None
-    last = max(members)
+    last = max(int(part) for part in node.children)
     if last > MAX_MEMBERS:
         return None
-    return {str(i): members.get(i) or _made(node, i, identity) for i in range(last + 1)}
+    named = {str(i): members.get(i) or _made(node, i, identity) for i in range(last + 1)}
+    rest = [members[i] for i in sorted(members) if i > last]
+    return named | {str(i): member for i, member in enumerate(rest, last + 1)}
+
+
+def _is_wrapper(node: TreeNode, body: list[Statement], argument: Var, result: Var) -> bool:
+    """Whether a module has another one and only calls it."""
+    step = _step(body[0]) if len(body) == 1 else None
+    if step is None or len(node.children) != 1 or not node.path or any(c.is_wrapper for c in node.children.values()):
+        return False
+    return step == (result, (*node.path, *node.children), [argument])
 
 
 MAX_MEMBERS = 1000

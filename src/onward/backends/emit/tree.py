@@ -49,12 +49,17 @@ class TreeNode:
         return self.is_numbered and not (self.tensors or self.arrays or self.forward or self.leaf)
 
     @property
+    def is_wrapper(self) -> bool:
+        """Whether it only calls the one module that it has, which has a name."""
+        return bool(self.path) and self.sequential and not all(part.isdigit() for part in self.children)
+
+    @property
     def is_container(self) -> bool:
-        """Whether it only holds numbered modules: a list, dictionary or sequence rather than a class of its own."""
+        """Whether it only holds modules: a list, dictionary or sequence rather than a class of its own."""
         return (
             bool(self.path)
             and bool(self.children)
-            and all(part.isdigit() for part in self.children)
+            and (self.is_wrapper or all(part.isdigit() for part in self.children))
             and not (self.tensors or self.arrays or self.leaf)
             and (self.forward is None or self.sequential)
         )

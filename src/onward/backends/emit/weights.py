@@ -13,7 +13,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.expr import Expr, Weight, render
-from onward.backends.emit.names import path_of, scope_of
+from onward.backends.emit.names import path_of
+from onward.backends.emit.scopes import scope_of
 from onward.backends.emit.statements import Scope
 from onward.graph.trained import role
 from onward.graph.weight_names import Signature, is_automatic, is_named

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.emit.names import scope_of
+from onward.backends.emit.scopes import scope_of
 from onward.backends.emit.weights import Part, Transform
 from onward.backends.tensorflow.target import ops, tf
 

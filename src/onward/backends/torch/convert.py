@@ -23,6 +23,7 @@ RUNTIME = "onward.backends.torch.runtime"
 
 IMPORTS = {
     "math": "import math",
+    "OrderedDict": "from collections import OrderedDict",
     "Path": "from pathlib import Path",
     "Any": "from typing import Any",
     "np": "import numpy as np",

@@ -42,7 +42,7 @@ OPTIONAL = {name: _CONVOLUTION for name in POSITIONAL if name.startswith("nn.Con
 
 RESERVED = frozenset({
     "self", "torch", "nn", "F", "np", "math", "Tensor", "Any", "Path", "load", "fill", "load_file",
-    "TorchFunctionMode", "Uninitialized",
+    "OrderedDict", "TorchFunctionMode", "Uninitialized",
 })  # fmt: skip
 
 _RANDOM = {ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
@@ -152,6 +152,9 @@ class ModuleWriter(ClassWriter):
         return self.slotted(self._constructors[node.path])
 
     def _container(self, node: TreeNode) -> Pieces:
+        if node.is_wrapper:
+            members = [[f"{name}=", *self._construct(child)] for name, child in node.children.items()]
+            return ["nn.Sequential(OrderedDict(", *joined(members), "))"]
         kind = "nn.Sequential" if node.sequential else "nn.ModuleList"
         if not node.is_numbered:
             items = [[f'"{name}": ', *self._construct(child)] for name, child in node.children.items()]

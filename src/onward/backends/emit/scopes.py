@@ -1,0 +1,102 @@
+"""Scopes: which module of the original each node belonged to, as far as the names in a file tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import cast
+
+import onnx_ir as ir
+
+from onward.backends.emit.names import path_of, strings
+from onward.backends.emit.statements import Scope
+from onward.graph.walk import all_nodes
+from onward.graph.weight_names import Signature, is_named
+
+ALIGNED = "onward.scope"
+"""Where a node keeps a scope that is spelled out."""
+
+
+def has_scope(node: ir.Node) -> bool:
+    """Whether the file tells to which module a node belongs."""
+    name = node.metadata_props.get("onward.name") or node.name or ""
+    return "pkg.torch.onnx.name_scopes" in node.metadata_props or "/" in name
+
+
+def scope_of(node: ir.Node) -> Scope:
+    """The module a node belongs to, as far as the exporter wrote it down."""
+    if ALIGNED in node.meta:
+        return cast(Scope, node.meta[ALIGNED])
+    scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
+    if scopes:
+        modules = [n for n in strings(scopes)[:-1] if n]
+        return path_of(modules[-1]) if modules else ()
+    name = node.metadata_props.get("onward.name") or node.name or ""
+    if "/" not in name:
+        return ()
+    return _scope_of_name(name)
+
+
+@lru_cache(maxsize=65536)
+def _scope_of_name(name: str) -> Scope:
+    """`/layer1/layer1.0/conv1/Conv` (module names repeat their list's) → ('layer1', '0', 'conv1')."""
+    path: tuple[str, ...] = ()
+    previous = ""
+    for part in [p for p in name.lstrip(";").partition(";")[0].split("/") if p][:-1]:
+        fresh = part[len(previous) + 1 :] if previous and part.startswith(previous + ".") else part
+        path += path_of(fresh)
+        previous = part
+    return path
+
+
+def population(graph: ir.Graph) -> dict[Scope, int]:
+    """How many nodes live in each scope; constants are no company."""
+    counts: dict[Scope, int] = {}
+    for node in all_nodes(graph):
+        if node.op_type == "Constant":
+            continue
+        scope = scope_of(node)
+        for i in range(1, len(scope) + 1):
+            counts[scope[:i]] = counts.get(scope[:i], 0) + 1
+    return counts
+
+
+def align_scopes(graph: ir.Graph, signature: Signature) -> None:
+    """Spell scopes out as the weights' names do, in place.
+
+    An exporter names modules that are called: `/encoder/0/conv` reads `net.encoder.0.conv.weight` where nobody calls
+    `net` itself. Where all weights below a scope agree on what is missing, all nodes in the scope stand there.
+    """
+    found: dict[Scope, Counter[Scope]] = {}
+    nodes = [(node, scope) for node in all_nodes(graph) if (scope := scope_of(node))]
+    for node, scope in nodes:
+        for value in node.inputs:
+            owner = _owner(value, signature)
+            if owner[-1:] == scope[-1:] and len(value.uses() if value is not None else ()) == 1:
+                for length, place in enumerate(_aligned(scope, owner), 1):
+                    found.setdefault(scope[:length], Counter())[owner[:place]] += 1
+    longer = {scope: next(iter(places)) for scope, places in found.items() if len(places) == 1}
+    if all(scope == place for scope, place in longer.items()):
+        return
+    for node, scope in nodes:
+        known = next((n for n in range(len(scope), 0, -1) if scope[:n] in longer), 0)
+        if known:
+            node.meta[ALIGNED] = longer[scope[:known]] + scope[known:]
+
+
+def _owner(value: ir.Value | None, signature: Signature) -> Scope:
+    """The module that has a weight, by its name."""
+    if value is None or not value.is_initializer() or not is_named(value, signature):
+        return ()
+    return path_of(value.name or "")[:-1]
+
+
+def _aligned(scope: Scope, owner: Scope) -> list[int]:
+    """How much of the owner's path each part of a scope reaches; nothing if the owner's path does not have them all."""
+    reached, place = [], 0
+    for part in scope:
+        if part not in owner[place:]:
+            return []
+        place += owner[place:].index(part) + 1
+        reached.append(place)
+    return reached if place == len(owner) else []
