@@ -45,6 +45,11 @@ def _linear(node: ir.Node, given: list[Kind]) -> list[Kind]:
     return [Kind(x.type, dims)]
 
 
+def _quantized_linear(node: ir.Node, given: list[Kind]) -> list[Kind]:
+    x = kind_of(node.inputs[0])
+    return [Kind(x.type, None if x.dims is None else (*x.dims[:-1], node.attributes.get_int("out_features")))]
+
+
 def _sdpa(node: ir.Node, given: list[Kind]) -> list[Kind]:
     q, v = kind_of(node.inputs[0]), kind_of(node.inputs[2]).dims
     return [Kind(q.type, None if q.dims is None else (*q.dims[:-1], None if v is None else v[-1]))]
@@ -72,6 +77,7 @@ CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
 
 ADDED: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
     "Linear": _linear,
+    "QuantizedLinear": _quantized_linear,
     "SDPA": _sdpa,
     "Inverse": _like_input,
     "GroupQueryAttention": _group_query_attention,

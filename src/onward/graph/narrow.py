@@ -63,3 +63,10 @@ def unpack(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         elements = (elements ^ sign).astype(np.int8) - np.int8(sign)
         return np.asarray(elements.astype(dtype)).reshape(shape)
     return np.asarray(elements.view(dtype)).reshape(shape)
+
+
+def unpacked(data: Array, bits: int) -> Array:
+    """The numbers of so many bits that bytes hold, along the last axis, the lowest bits first."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts = (data[..., None] >> shifts) & np.uint8(2**bits - 1)
+    return parts.reshape(*data.shape[:-1], -1)

@@ -32,8 +32,13 @@ NO_PARAMETERS = {
     "RNN": (5,),
     "GRU": (5,),
     "LSTM": (5, 6),
+    "RotaryEmbedding": (1, 2),
+    "com.microsoft::RotaryEmbedding": (2, 3),
+    "com.microsoft::MRotaryEmbedding": (2, 3),
+    "com.microsoft::GroupQueryAttention": (7, 8, 12, 13),
+    "com.microsoft::SparseAttention": (9, 10),
 }
-"""Inputs that are no parameters though they are floats: running statistics, bounds, initial states."""
+"""Inputs that are no parameters though they are floats: running statistics, bounds, initial states, angles, scales."""
 SIZES = {"Resize", "Upsample", "Range", "Expand", "Tile", "Pad", "OneHot", "Dropout", "ConstantOfShape"}
 """Ops whose float inputs besides the first say how, not what."""
 _QUANTISED = re.compile(r"^Q[A-Z]|Quant|Integer|NBits|Bnb4")
@@ -172,8 +177,11 @@ def is_parameter(value: ir.Value) -> bool:
             return False
         if _QUANTISED.search(node.op_type) and (node.op_type, index) != ("QuantizeLinear", 0):
             return False
-        if node.domain in ("", "ai.onnx"):
-            if index in NO_PARAMETERS.get(node.op_type, ()) or (node.op_type in SIZES and index > 0):
+        standard = node.domain in ("", "ai.onnx")
+        if index in NO_PARAMETERS.get(node.op_type if standard else f"{node.domain}::{node.op_type}", ()):
+            return False
+        if standard:
+            if node.op_type in SIZES and index > 0:
                 return False
             if node.op_type == "Gather" and index == 0 and value.shape is not None and value.shape.rank() < 2:
                 return False

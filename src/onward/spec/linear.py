@@ -23,6 +23,22 @@ class Linear(Spec):
     """The weight is (in, out), not (out, in)."""
 
 
+@means("onward::QuantizedLinear")
+@dataclass(frozen=True)
+class QuantizedLinear(Spec):
+    """The weight is (out, in), of numbers of a few bits; each block of a row has a scale and a zero point."""
+
+    in_features: int
+    out_features: int
+    block_size: int
+    bits: int
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks a row has."""
+        return -(-self.in_features // self.block_size)
+
+
 @means("Einsum")
 @dataclass(frozen=True)
 class Einsum(Spec):

@@ -12,7 +12,7 @@ from functools import cached_property
 from keyword import iskeyword
 from typing import Any, ClassVar
 
-from onward.backends.emit.expr import Call, Device, Expr, Helper, Literal, Ref, Sequence, Weight, render, walk
+from onward.backends.emit.expr import ATOM, Call, Device, Expr, Helper, Literal, Ref, Sequence, Weight, render, walk
 from onward.backends.emit.names import identifier, singular
 from onward.backends.emit.parameters import Parameters, Pieces, Slot, unused
 from onward.backends.emit.patterns import Patterns
@@ -196,7 +196,7 @@ class ClassWriter:
         """A constructor call with its integer arguments as slots; what is nested deeper is text."""
         if not isinstance(constructor, Call):
             return [render(constructor, no_leaf)]
-        function = render(constructor._fn, no_leaf)
+        function = render(constructor._fn, self._helper)
         names = self._parameters.get(function) or self.positional.get(function, ())
         defaults = self._defaults.get(function) or self.optional.get(function, {})
         items: list[Pieces] = [[text] for text in before]
@@ -216,6 +216,13 @@ class ClassWriter:
         for slot in slots:
             slot.call = slots
         return pieces
+
+    def _helper(self, leaf: Expr) -> tuple[str, int]:
+        """The name of a helper that is a class."""
+        if not isinstance(leaf, Helper):
+            return no_leaf(leaf)
+        self.helpers.add(leaf._name)
+        return leaf._name, ATOM
 
     def _forward(self, node: TreeNode, function: Function) -> list[str]:
         drop_unread(function.block, function.results)

@@ -39,7 +39,7 @@ _BINARY = {
     "**": 12,
 }
 _OPPOSITE = {"is": "is not", "is not": "is", "==": "!=", "!=": "=="}
-_CONDITIONAL, _NOT, _UNARY, _ATOM = 0, 3, 11, 14
+_CONDITIONAL, _NOT, _UNARY, ATOM = 0, 3, 11, 14
 
 
 class Expr:
@@ -442,26 +442,26 @@ def _render(expr: Expr, resolve: Resolve) -> tuple[str, int]:
     match expr:
         case Literal():
             text = literal_text(expr._value)
-            return text, _UNARY if text.startswith("-") else _ATOM
+            return text, _UNARY if text.startswith("-") else ATOM
         case Name():
-            return expr._text, _ATOM
+            return expr._text, ATOM
         case Attr():
-            base = _paren(expr._obj, resolve, _ATOM)
+            base = _paren(expr._obj, resolve, ATOM)
             if isinstance(expr._obj, Literal):
                 base = f"({base})"
-            return f"{base}.{expr._name}", _ATOM
+            return f"{base}.{expr._name}", ATOM
         case Call():
             args = [_paren(a, resolve, 0) for a in expr._args]
             args += [f"{k}={_paren(v, resolve, 0)}" for k, v in expr._kwargs.items()]
-            return f"{_paren(expr._fn, resolve, _ATOM)}({', '.join(args)})", _ATOM
+            return f"{_paren(expr._fn, resolve, ATOM)}({', '.join(args)})", ATOM
         case Index():
             items = ", ".join(_paren(i, resolve, 0) for i in expr._items)
             if len(expr._items) == 1 and isinstance(expr._items[0], Star):
                 items += ","
-            return f"{_paren(expr._obj, resolve, _ATOM)}[{items or '()'}]", _ATOM
+            return f"{_paren(expr._obj, resolve, ATOM)}[{items or '()'}]", ATOM
         case SliceExpr():
             start, stop, step = ("" if p is None else _paren(p, resolve, 1) for p in expr._parts)
-            return f"{start}:{stop}" + (f":{step}" if step else ""), _ATOM
+            return f"{start}:{stop}" + (f":{step}" if step else ""), ATOM
         case Binary():
             prec = _BINARY[expr._op]
             left = _paren(expr._left, resolve, prec + (prec in (4, 12)))
@@ -480,11 +480,11 @@ def _render(expr: Expr, resolve: Resolve) -> tuple[str, int]:
             items = ", ".join(_paren(i, resolve, 0) for i in expr._items)
             if expr._brackets == "()" and len(expr._items) == 1:
                 items += ","
-            return f"{expr._brackets[0]}{items}{expr._brackets[1]}", _ATOM
+            return f"{expr._brackets[0]}{items}{expr._brackets[1]}", ATOM
         case Lazy():
             return _render(expr._force(), resolve)
         case Star():
-            return f"*{_paren(expr._operand, resolve, 5)}", _ATOM
+            return f"*{_paren(expr._operand, resolve, 5)}", ATOM
         case _:
             found = resolve(expr)
             return _render(found, resolve) if isinstance(found, Expr) else found

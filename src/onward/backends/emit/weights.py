@@ -28,6 +28,8 @@ SMALL = 4096
 """Constants of up to so many elements are repeated rather than shared between modules."""
 
 
+_OP = re.compile(r"(?<=.)[./](?:MatMul|MatMulNBits|Add)(?=[./]\w*(?:weight|bias|scales|zp|zeros|zero_points)\w*$)")
+"""The op between a layer and its weight, where ONNX Runtime GenAI names it: `attn.q_proj.MatMul.weight`."""
 _KERNEL = re.compile(r"(.+)[/_](?:kernel|embeddings|gamma|beta)")
 """What Keras calls the weights of a layer: `dense/kernel`, `separable_conv2d/depthwise_kernel`."""
 
@@ -132,7 +134,7 @@ class Weights:
             while scope in self.modules:
                 scope = scope[:-1]
             return self.claim((*scope, "weight"))
-        name = self._name(value)
+        name = self._place(value)
         wish = path_of(name)
         if wish[-1].isdigit() and (name not in self.signature or len(wish) == 1):
             wish = (*wish[:-1], f"p{wish[-1]}")  # a number is no attribute
@@ -145,6 +147,10 @@ class Weights:
         found = role(value)
         return found.name if found is not None and found.name else value.name or ""
 
+    def _place(self, value: ir.Value) -> str:
+        """The name that says where a weight stands."""
+        return self._name(value) if self.signature else _OP.sub("", self._name(value))
+
     def arranged(self, value: ir.Value, transform: Transform, key: str) -> Expr:
         """A named weight in another arrangement, which it is written in; `key` names the transform."""
         known = self._by_source.get((value, key))
@@ -152,7 +158,7 @@ class Weights:
             return Weight(known)
         tensor = ir.convenience.get_const_tensor(value)
         assert tensor is not None
-        path = self._by_source[value, key] = self.claim(path_of(self._name(value)), named=True)
+        path = self._by_source[value, key] = self.claim(path_of(self._place(value)), named=True)
         read, shape = _arrangement(tensor, transform)
         return self._store(read, shape, tensor.dtype, path, value)
 
@@ -325,7 +331,7 @@ class Weights:
                 return scope, True
         for attribute, part in parts.items():
             value = _ir_value(part.source)
-            name = self._name(value) if value is not None else ""
+            name = self._place(value) if value is not None else ""
             if value is not None and self.is_named(value) and _key(part) not in self._by_source:
                 for ending in (f".{attribute}", f"/{attribute}", f".weight_{attribute}"):
                     if name.endswith(ending) and len(name) > len(ending):
@@ -340,7 +346,7 @@ class Weights:
         """Whether a shared weight has the name of another layer that reads it."""
         if value is None or not self.is_named(value):
             return False
-        owner = path_of(self._name(value))[:-1]
+        owner = path_of(self._place(value))[:-1]
         layers = [use.node for use in value.uses() if use.node.op_type != "Gather"]
         return bool(owner) and owner != scope and any(scope_of(node) == owner for node in layers)
 

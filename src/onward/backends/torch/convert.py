@@ -65,6 +65,8 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, fr
     constants = [".".join(p) for p, t in weights.tensors.items() if t.added] if graph.producer_name == "pytorch" else []
     writer = ModuleWriter(tree, class_names(graph.graph), ties=weights.ties, constants=constants, freeze=freeze)
     text = f"{writer.write(plain(name))}\n\n\n{LOAD}"
+    if "QuantizedLinear" in writer.helpers:
+        text += UNPACK
     if weights.ties:
         text += "    model.tie_weights()\n"
     if "nn.Embedding(" in text:
@@ -93,6 +95,12 @@ def fill(model: Model, tensors: dict[str, Tensor]) -> None:
             tensor = nn.Parameter(tensor, empty.requires_grad)
         setattr(module, attribute, tensor)
 '''
+
+UNPACK = """    for module in model.modules():
+        if isinstance(module, QuantizedLinear):
+            module.unpack()
+"""
+"""The last lines of `fill`, which unpack weights of a few bits."""
 
 UNINITIALIZED = '''
 

@@ -24,6 +24,7 @@ POSITIONAL = {
     "nn.ConvTranspose2d": ("in_channels", "out_channels", "kernel_size"),
     "nn.ConvTranspose3d": ("in_channels", "out_channels", "kernel_size"),
     "nn.Linear": ("in_features", "out_features"),
+    "QuantizedLinear": ("in_features", "out_features"),
     "nn.Embedding": ("num_embeddings", "embedding_dim"),
     "nn.BatchNorm1d": ("num_features",),
     "nn.BatchNorm2d": ("num_features",),

@@ -6,9 +6,10 @@ import onnx_ir as ir
 
 from onward.canon.lower.microsoft_attention import refuse
 from onward.canon.lower.microsoft_fused import MS
-from onward.canon.lower.microsoft_matmul import repacked, unpacked
+from onward.canon.lower.microsoft_matmul import repacked
 from onward.canon.lower.registry import lowering
 from onward.errors import UnsupportedError
+from onward.graph.narrow import unpacked
 from onward.graph.rewriter import Rewriter, describe, dims, input_of, needed, take
 
 _D = ir.DataType

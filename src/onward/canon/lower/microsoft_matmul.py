@@ -1,6 +1,6 @@
 """Products with quantized weights of `com.microsoft`."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +12,7 @@ from onward.canon.lower.quantize import as_float, requantized, rows
 from onward.canon.lower.registry import lowering
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.gate.bounds import check_room
+from onward.graph.narrow import unpacked
 from onward.graph.rewriter import Rewriter, describe, dims, input_of, needed, rank, require, take
 
 Array = npt.NDArray[Any]
@@ -89,29 +90,58 @@ def repacked(value: ir.Value, bits: int, shape: tuple[int, ...], op: Rewriter) -
     return weight
 
 
-def unpacked(data: Array, bits: int) -> Array:
-    """The numbers of so many bits that bytes hold, along the last axis, the lowest bits first."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    parts = (data[..., None] >> shifts) & np.uint8(2**bits - 1)
-    return parts.reshape(*data.shape[:-1], -1)
+class _Blocks(NamedTuple):
+    """A weight of shape (N, K) that is quantized in blocks of each row."""
+
+    columns: int
+    rows: int
+    size: int
+    bits: int
 
 
 @lowering(f"{MS}::MatMulNBits")
 def matmul_nbits(node: ir.Node, op: Rewriter) -> None:
-    """A product with a weight of shape (N, K) that is quantized in blocks of each row."""
-    a, b, scales = (needed(node, i) for i in range(3))
-    size, columns = require(node, "block_size"), require(node, "K")
-    count, bits = require(node, "N"), take(node, "bits", 4)
-    blocks = -(-columns // size)
+    """A layer of our own where all but its input are constants."""
+    x, *parts = (input_of(node, i) for i in range(6))
+    blocks = _Blocks(require(node, "K"), require(node, "N"), require(node, "block_size"), take(node, "bits", 4))
     if take(node, "weight_prepacked", 0):
         raise UnsupportedError(f"{describe(node)}: its weight is laid out for one kind of processor")
-    weight = repacked(b, bits, (count, blocks * size), op)
+    weight, scales, zeros, groups, bias = parts
+    owned = [weight, scales, zeros, bias]
+    tensors = [ir.convenience.get_const_tensor(part) for part in owned if part is not None]
+    if groups is None and all(tensor is not None for tensor in tensors) and _dtype(weight) == ir.DataType.UINT8:
+        names = dict(zip(("in_features", "out_features", "block_size", "bits"), blocks, strict=True))
+        op.replace(*op.own(1, "QuantizedLinear", x, *owned, **names))
+    else:
+        op.replace(_product(x, parts, blocks, op))
+
+
+def _dtype(value: ir.Value | None) -> ir.DataType | None:
+    tensor = None if value is None else ir.convenience.get_const_tensor(value)
+    return None if tensor is None else tensor.dtype
+
+
+@lowering("onward::QuantizedLinear")
+def quantized_linear(node: ir.Node, op: Rewriter) -> None:
+    """For backends that have no such layer."""
+    x, weight, scales, zeros, bias = (input_of(node, i) for i in range(5))
+    names = ("in_features", "out_features", "block_size", "bits")
+    blocks = _Blocks(*(require(node, name) for name in names))
+    op.replace(_product(x, [weight, scales, zeros, None, bias], blocks, op))
+
+
+def _product(x: ir.Value | None, parts: list[ir.Value | None], of: _Blocks, op: Rewriter) -> ir.Value:
+    """A product with a weight. `parts`: its codes, scales, zero points, the block of each column; and a bias."""
+    codes, scales, zero, groups, bias = parts
+    assert codes is not None and scales is not None
+    columns, count, size, bits = of
+    blocks = -(-columns // size)
+    weight = repacked(codes, bits, (count, blocks * size), op)
     scales = _shaped(scales, count, blocks, op=op)
-    zero, groups = input_of(node, 3), input_of(node, 4)
     zeros = _zero_points(zero, bits, count, blocks, op)
     if groups is not None:
         which = op("Cast", groups, to=ir.DataType.INT64)
-        factor, offset = (op("Gather", x, which, axis=1) for x in (scales, _number(zeros, scales, op)))
+        factor, offset = (op("Gather", part, which, axis=1) for part in (scales, _number(zeros, scales, op)))
         kept = op("Slice", _number(weight, scales, op), op.ints([0]), op.ints([columns]), op.ints([1]))
         real = op("Mul", op("Sub", kept, offset), factor)
     else:
@@ -125,8 +155,7 @@ def matmul_nbits(node: ir.Node, op: Rewriter) -> None:
             real = op("Reshape", op("Mul", shifted, op("Unsqueeze", scales, last)), op.ints([count, blocks * size]))
         if blocks * size > columns:
             real = op("Slice", real, op.ints([0]), op.ints([columns]), op.ints([1]))
-    y = op("MatMul", a, op("Transpose", real, perm=[1, 0]))
-    op.replace(added(y, input_of(node, 5), op))
+    return added(op("MatMul", x, op("Transpose", real, perm=[1, 0])), bias, op)
 
 
 def _shaped(x: ir.Value, *shape: int, op: Rewriter) -> ir.Value:

@@ -1,5 +1,7 @@
 """Normalisations of `com.microsoft` that add before they normalise, and those that look embeddings up first."""
 
+from itertools import takewhile
+
 import numpy as np
 import onnx_ir as ir
 
@@ -7,6 +9,8 @@ from onward.canon.lower.microsoft_fused import MS, added
 from onward.canon.lower.registry import lowering
 from onward.graph.rewriter import Rewriter, input_of, is_used, needed, take
 
+SCOPED = "onward.name"
+"""The name by which a node belongs to a module, where that is not its own."""
 EPSILON = 1e-12
 """What the joined ops add to the variance by default."""
 
@@ -15,9 +19,34 @@ def _uses(node: ir.Node, index: int) -> bool:
     return index < len(node.outputs) and bool(node.outputs[index].name) and is_used(node.outputs[index])
 
 
+def _sum(x: ir.Value, skip: ir.Value, bias: ir.Value | None, op: Rewriter) -> ir.Value:
+    """The sum, which belongs to the layer that made its terms rather than to the one that begins by normalising it."""
+    first = len(op.created)
+    total = added(op("Add", x, skip), bias, op)
+    own = _scopes(op.node)
+    x_scopes, skip_scopes = (_scopes(value.producer()) for value in (x, skip))
+    pairs = ((x_scopes, skip_scopes), (own, x_scopes), (own, skip_scopes))
+    scope = max((_shared(*pair) for pair in pairs), key=len)
+    for node in op.created[first:]:
+        if scope:
+            node.metadata_props[SCOPED] = "/".join([*scope, (node.name or node.op_type).rpartition("/")[2]])
+    return total
+
+
+def _scopes(node: ir.Node | None) -> list[str]:
+    """The names of the modules that a node stands in: `/model/layers.0/mlp/Mul`."""
+    name = "" if node is None else node.metadata_props.get(SCOPED) or node.name or ""
+    return name.split("/")[:-1]
+
+
+def _shared(a: list[str], b: list[str]) -> list[str]:
+    """The modules that two nodes both stand in."""
+    return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))]
+
+
 @lowering(f"{MS}::SkipLayerNormalization")
 def skip_layer_norm(node: ir.Node, op: Rewriter) -> None:
-    total = added(op("Add", needed(node, 0), needed(node, 1)), input_of(node, 4), op)
+    total = _sum(needed(node, 0), needed(node, 1), input_of(node, 4), op)
     epsilon = take(node, "epsilon", EPSILON)
     normal = op.many(3, "LayerNormalization", total, needed(node, 2), input_of(node, 3), axis=-1, epsilon=epsilon)
     op.replace(*[*normal, total][: len(node.outputs)])
@@ -32,7 +61,7 @@ def simplified_layer_norm(node: ir.Node, op: Rewriter) -> None:
 
 @lowering(f"{MS}::SkipSimplifiedLayerNormalization")
 def skip_simplified_layer_norm(node: ir.Node, op: Rewriter) -> None:
-    total = added(op("Add", needed(node, 0), needed(node, 1)), input_of(node, 3), op)
+    total = _sum(needed(node, 0), needed(node, 1), input_of(node, 3), op)
     _rms_norm(node, op, total, needed(node, 2), -1, take(node, "epsilon", EPSILON))
 
 

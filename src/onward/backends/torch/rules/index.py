@@ -15,6 +15,8 @@ from onward.backends.torch.target import dtype, nn, np_, ops, rule, torch
 from onward.backends.torch.window import typed
 from onward.spec import index as spec
 
+FROM_PYTORCH = ("pytorch", "onnxruntime-genai")
+"""Who writes files of models that are PyTorch's."""
 REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
@@ -37,7 +39,7 @@ def gather(e: Emitter, x: Expr, indices: Expr, p: spec.Along) -> Expr:
 
 def _is_embedding(e: Emitter, x: Expr, indices: Expr) -> bool:
     """Whether this was an `nn.Embedding`, which refuses negative indices: ONNX itself allows them."""
-    if e.producer != "pytorch" or not isinstance(x, Arg) or not e.is_weight(x) or e.rank(x) != 2:
+    if e.producer not in FROM_PYTORCH or not isinstance(x, Arg) or not e.is_weight(x) or e.rank(x) != 2:
         return False
     known = e.const(indices)
     return (

@@ -11,9 +11,10 @@ from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.weights import Part
 from onward.backends.shared.linear import integer_gemm, weighted
-from onward.backends.torch.target import F, nn, ops, rule, torch
+from onward.backends.torch.target import F, dtype, nn, ops, rule, torch
 from onward.backends.torch.window import typed
-from onward.spec.linear import Einsum, Gemm, Linear
+from onward.graph.narrow import unpacked
+from onward.spec.linear import Einsum, Gemm, Linear, QuantizedLinear
 
 _D = ir.DataType
 WITHOUT_KERNELS = {_D.UINT16, _D.UINT32, _D.UINT64}
@@ -52,6 +53,42 @@ def linear_layer(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, weight_is
 @rule("onward::Linear")
 def linear(e: Emitter, x: Expr, weight: Expr, bias: Expr | None = None, *, p: Linear) -> Expr:
     return linear_layer(e, x, weight, bias, p.transposed)
+
+
+@rule("onward::QuantizedLinear")
+def quantized_linear(
+    e: Emitter,
+    x: Expr,
+    weight: Expr,
+    scales: Expr,
+    zero_points: Expr | None = None,
+    bias: Expr | None = None,
+    *,
+    p: QuantizedLinear,
+) -> Expr:
+    """A layer that keeps its codes in bytes, as the file does; zero points, of which there are few, are a byte each."""
+    is_packed = zero_points is not None and e.dtype(zero_points) == _D.UINT8
+    options: dict[str, Any] = {"bias": True} if bias is not None else {}
+    if zero_points is not None:
+        options["zero_points"] = dtype(_D.UINT8 if is_packed else _kind(e, zero_points))
+    sizes = {"bits": p.bits, "block_size": p.block_size}
+    layer = ops.QuantizedLinear(p.in_features, p.out_features, **sizes, **options, **typed(e, scales))
+
+    def rows(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return a.reshape(p.out_features, -1)
+
+    def apart(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return unpacked(rows(a), p.bits)[:, : p.blocks]
+
+    points = None if zero_points is None else Part(zero_points, apart if is_packed else rows, "points")
+    parts = {"weight": Part(weight, rows, "rows"), "scales": Part(scales, rows, "rows"), "zero_points": points}
+    return e.module(layer, "linear", ("weight", "scales", "zero_points"), **parts, bias=bias)(x)
+
+
+def _kind(e: Emitter, x: Expr) -> ir.DataType:
+    kind = e.dtype(x)
+    assert kind is not None
+    return kind
 
 
 @rule("MatMul")

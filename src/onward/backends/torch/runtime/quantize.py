@@ -1,9 +1,11 @@
 """Quantization with scales along axes, and exact products of quantized tensors."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from onward.backends.torch.runtime.conv import conv_nd
 
@@ -71,3 +73,57 @@ def quantized_conv(
 def accumulator(dtype: torch.dtype, x: Tensor) -> torch.dtype:
     """Double precision off the CPU, where single precision may be less than it says (TF32)."""
     return dtype if x.device.type == "cpu" else torch.float64
+
+
+class QuantizedLinear(nn.Module):
+    """A linear layer whose weight is of numbers of a few bits: each block of a row has its scale and zero point.
+
+    `weight` holds the codes, several to a byte, as they are saved. `unpack` makes numbers of them, once, after loading;
+    set `full` to None to save memory, and they are made anew for each call.
+    """
+
+    weight: Tensor
+    scales: Tensor
+    zero_points: Tensor | None
+    full: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bits: int,
+        block_size: int,
+        bias: bool = False,
+        zero_points: torch.dtype | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.bits, self.block_size = in_features, bits, block_size
+        blocks = -(-in_features // block_size)
+        codes = torch.zeros(out_features, blocks * block_size * bits // 8, dtype=torch.uint8)
+        points = None if zero_points is None else torch.zeros(out_features, blocks, dtype=zero_points)
+        self.register_buffer("weight", codes)
+        self.register_buffer("scales", torch.ones(out_features, blocks, dtype=dtype))
+        self.register_buffer("zero_points", points)
+        self.register_buffer("full", None, persistent=False)
+        self.bias = nn.Parameter(torch.zeros(out_features, dtype=dtype)) if bias else None
+
+    def numbers(self) -> Tensor:
+        """The weight, (out, in)."""
+        shifts = torch.arange(0, 8, self.bits, dtype=torch.uint8, device=self.weight.device)
+        codes = (self.weight.unsqueeze(-1) >> shifts) & (2**self.bits - 1)
+        blocks = codes.reshape(*self.scales.shape, self.block_size).float()
+        middle = 2 ** (self.bits - 1) if self.zero_points is None else self.zero_points.unsqueeze(-1)
+        whole: Tensor = (blocks - middle) * self.scales.unsqueeze(-1).float()
+        return whole.flatten(1)[:, : self.in_features].to(self.scales.dtype)
+
+    def unpack(self) -> None:
+        self.full = self.numbers()
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        super()._load_from_state_dict(*args)
+        self.unpack()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.numbers() if self.full is None else self.full, self.bias)
