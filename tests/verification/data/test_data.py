@@ -283,3 +283,17 @@ print(digest.hexdigest())
             subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True).stdout
         )
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("name", ["state", "h0", "c", "hidden_in", "prev_h"])
+def test_states_of_recurrent_layers_are_as_many_as_the_batch(name: str) -> None:
+    """Where the graph does not tell: their second dimension is the batch."""
+    net = model(f"g (float[N,T] x, float[2,M,128] {name}) => (y) {{ y = Abs(x) }}")
+    sets = data_sets(net, runs=lambda feeds: feeds[name].shape[1] == feeds["x"].shape[0])
+    assert next(sets).inputs["x"].shape[0] == 2
+
+
+def test_a_dimension_goes_through_its_sizes_while_the_others_are_one() -> None:
+    net = model("g (float[N,K] x, float[5,M] u) => (y) { y = Abs(x) }")
+    sets = data_sets(net, runs=lambda feeds: feeds["x"].shape == (1, 64) and feeds["u"].shape == (5, 1))
+    assert next(sets).inputs["u"].shape == (5, 1)

@@ -54,6 +54,8 @@ EQUAL = (4, 6, 2, 8, 3, 1, 5, 16)
 """Sizes for all free dimensions at once, where none of the plausible ones fit."""
 BATCH_NAME = re.compile(r"batch|^(n|b|bs|none)$|^unk__\d+$|dynamicdimension", re.IGNORECASE)
 AUDIO_NAME = re.compile(r"audio|wave|samples|signal|speech|input|sequence|^t$|time", re.IGNORECASE)
+BATCH_OF_STATE = re.compile(r"batch|state|hidden|cell|(^|[ _])[hc](_?(0|n|in|x|prev))?$", re.IGNORECASE)
+"""Of the second dimension of three, where the first is fixed: recurrent layers keep states as (layers, batch, size)."""
 MOST_ELEMENTS = 1 << 22
 """Of the inputs together; larger candidates take too long to try."""
 
@@ -79,7 +81,7 @@ def candidates(
     names = [dim for slot in inputs for dim in slot.dims if isinstance(dim, str)]
     tried: list[dict[str, int]] = []
     smallest = dict.fromkeys(free, 1)
-    for chosen in [*_plausible(free), *(dict.fromkeys(free, size) for size in EQUAL), smallest]:
+    for chosen in [*_plausible(free), *(dict.fromkeys(free, size) for size in EQUAL), smallest, *_single(free)]:
         sizes = chosen | {name: fitted.length(name, chosen) or 0 for name in names} | dict(known or {})
         small = not free or elements(inputs, sizes) <= MOST_ELEMENTS or (not tried and chosen is smallest)
         if small and sizes not in tried:
@@ -112,6 +114,13 @@ def _plausible(free: Mapping[str, tuple[int, ...]]) -> Iterable[dict[str, int]]:
             }
 
 
+def _single(free: Mapping[str, tuple[int, ...]]) -> Iterable[dict[str, int]]:
+    """One dimension goes through its sizes while the others are 1: a batch that could be told from no name is."""
+    for name, sizes in free.items():
+        for size in sizes:
+            yield dict.fromkeys(free, 1) | {name: size}
+
+
 def elements(inputs: Sequence[Slot], sizes: Mapping[str, int]) -> int:
     return sum(math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in slot.dims) for slot in inputs)
 
@@ -121,7 +130,7 @@ def choices(slot: Slot, axis: int) -> tuple[int, ...]:
     rank, name = len(slot.dims), str(slot.dims[axis])
     if axis == 0 and (rank > 1 or BATCH_NAME.search(name)):
         return BATCH
-    if axis == 1 and rank == 3 and isinstance(slot.dims[0], int) and "batch" in name.lower():
+    if axis == 1 and rank == 3 and isinstance(slot.dims[0], int) and BATCH_OF_STATE.search(f"{name} {slot.name}"):
         return BATCH
     if rank == 4 and (slot.dtype.is_floating_point() or slot.dtype == ir.DataType.UINT8):
         first_spatial = 1 if slot.dims[3] in (1, 3, 4) else 2
