@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from onward.graph.trained import MARK, role
 from onward.graph.walk import all_graphs
-from onward.graph.weight_names import is_automatic
+from onward.graph.weight_names import Signature, is_automatic, signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LIMIT = 4096
@@ -110,7 +110,7 @@ _NARROW = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 
 def fold_constants(model: ir.Model) -> int:
     """Replace what depends on constants alone, in all graphs of the model; returns how many nodes went."""
-    folder = _Folder(model.producer_name == "pytorch")
+    folder = _Folder(model.producer_name == "pytorch", signature(model.graph))
     for graph in list(all_graphs(model.graph)):
         for node in list(graph):
             folder.fold(graph, node)
@@ -121,6 +121,8 @@ def fold_constants(model: ir.Model) -> int:
 class _Folder:
     is_merged: bool
     """Whether the exporter keeps one of equal weights, and an Identity under each name of the others."""
+    state: Signature
+    """The names of weights, where the exporter wrote them down."""
     count: int = 0
     stored: set[ir.Value] = field(default_factory=set)
     """What was read from integers of eight bits: what it is multiplied by is a scale, and the product the weight."""
@@ -142,7 +144,8 @@ class _Folder:
         if source is None or tensor is None:
             return None
         found = role(source)
-        if found is None or not self.is_merged or tensor.size > LIMIT or is_automatic(name):
+        is_name = name in self.state if self.state else not is_automatic(name)
+        if found is None or not self.is_merged or tensor.size > LIMIT or not is_name:
             return source
         own = _constant(graph, name, tensor)
         own.meta[MARK] = replace(found, name=name)

@@ -137,6 +137,10 @@ class Emitter:
         known = self.weights.signature
         return any(name in known and path_of(name)[-1] != attribute for attribute, name in names.items() if name)
 
+    def in_state_dict(self, x: Expr) -> bool:
+        """Whether the original's state dict has it: under its name, and in its shape."""
+        return _value(x).name in self.weights.signature
+
     # Inputs as Python numbers
 
     def scalar(self, x: Expr, rank: int | None = 0) -> Any:

@@ -16,6 +16,7 @@ import onnx_ir as ir
 from onward.advice.extras import require
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.runtime_kernels import keep_pads
+from onward.frontends.torch.decompositions import prepared
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
 from onward.frontends.torch.rules import expand, own_translations
 from onward.gate import trusting
@@ -83,13 +84,14 @@ def exported(
         how["input_names"] = list(call.tensors)
     elif args or kwargs:
         raise OnwardError("an exported program has its inputs already; `dynamic` gives names to open dimensions")
-    with _quietly(module), explained():
+    table = own_translations() | dict(translations or {})
+    with _quietly(module), explained(), prepared(table):
         program = torch.onnx.export(
             module,
             **how,
             output_names=None if outputs is None else list(outputs),
             opset_version=opset,
-            custom_translation_table=own_translations() | dict(translations or {}),
+            custom_translation_table=table,
             optimize=False,
             verbose=False,
         )
@@ -133,7 +135,7 @@ def explained() -> Iterator[None]:
         causes = [error, *_causes(error)]
         for cause in causes:
             if isinstance(cause, OnwardError):
-                raise type(cause)(str(cause)) from error
+                raise type(cause)(str(cause).partition("\n")[0]) from error
             if lacks := LACKS.search(str(cause)):
                 name = f"{lacks['op']}.{lacks['overload']}".removesuffix(".default")
                 raise UnsupportedError(

@@ -33,9 +33,10 @@ def transposed(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def linear_layer(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, weight_is_transposed: bool) -> Expr:
     """`nn.Linear` with a constant weight: stored (out, in), or (in, out) where it is transposed.
 
-    A call of the function where the weight is a parameter by itself, as in `nn.MultiheadAttention`.
+    A product where the weight is a parameter by itself, as in `nn.MultiheadAttention`, or where the original's state
+    dict has it transposed, as GPT-2's.
     """
-    if e.named_otherwise(weight=weight, bias=bias):
+    if e.named_otherwise(weight=weight, bias=bias) or (weight_is_transposed and e.in_state_dict(weight)):
         if not weight_is_transposed and (bias is None or e.rank(bias) == 1):
             return F.linear(x, weight) if bias is None else F.linear(x, weight, bias)
         product = x @ (weight if weight_is_transposed else weight.T)

@@ -33,7 +33,10 @@ RULES: Registry[Function] = Registry("PyTorch op")
 
 
 def rule(*names: str) -> Callable[[F], F]:
-    """File a function as the rule for ops of PyTorch: `lgamma`, or `median.dim` for another overload than the first."""
+    """File a function as the rule for ops of PyTorch: `lgamma`, or `median.dim` for another overload than the first.
+
+    An op of another library is called by both names: `library::op`.
+    """
 
     def file(function: F) -> F:
         RULES.register(*names)(function)
@@ -43,15 +46,18 @@ def rule(*names: str) -> Callable[[F], F]:
 
 
 def own_translations() -> dict[Any, Callable[..., Any]]:
-    """By overload, what writes the node that `expand` looks for."""
+    """By overload, what writes the node that `expand` looks for; of other libraries, those that are loaded."""
     import torch
 
     import_files(__name__)
     found: dict[Any, Callable[..., Any]] = {}
     for name in RULES:
-        packet, _, overload = name.partition(".")
-        op = getattr(getattr(torch.ops.aten, packet), overload or "default")
-        found[op] = _recorder(name, len(op._schema.returns))
+        *library, called = name.split("::")
+        packet, _, overload = called.partition(".")
+        known = getattr(getattr(torch.ops, library[0] if library else "aten"), packet, None)
+        if known is not None:
+            op = getattr(known, overload or "default")
+            found[op] = _recorder(name, len(op._schema.returns))
     return found
 
 
@@ -116,10 +122,15 @@ def expand(model: ir.Model) -> None:
     model.opset_imports.pop(DOMAIN, None)
 
 
+def _shown(node: ir.Node) -> str:
+    name = node.op_type.replace("::", ".")
+    return name if "::" in node.op_type else f"aten.{name}"
+
+
 def _expand(op: Builder, node: ir.Node) -> None:
     graph = node.graph
     if not isinstance(graph, ir.Graph):
-        raise UnsupportedError(f"aten.{node.op_type} inside a function is not supported")
+        raise UnsupportedError(f"{_shown(node)} inside a function is not supported")
     args, kwargs = json.loads(node.attributes["arguments"].as_string())
     tensors = [op.tensor(value) for value in node.inputs if value is not None]
     function = RULES.get(node.op_type)
@@ -130,7 +141,7 @@ def _expand(op: Builder, node: ir.Node) -> None:
         with op.inside(graph):
             found = function(op, *_with_tensors(args, tensors), **_with_tensors(kwargs, tensors))
     except UnsupportedError as error:
-        raise UnsupportedError(f"aten.{node.op_type}: {error}") from error
+        raise UnsupportedError(f"{_shown(node)}: {error}") from error
     results = [found] if isinstance(found, Tensor) else list(found)
     created = list(takewhile(lambda new: new is not last, reversed(graph)))
     graph.remove(created)
@@ -139,5 +150,5 @@ def _expand(op: Builder, node: ir.Node) -> None:
         if new is not None:
             take_over(old, new.value)
         elif old.uses() or old.is_graph_output():
-            raise UnsupportedError(f"aten.{node.op_type}: its output {place} has no translation")
+            raise UnsupportedError(f"{_shown(node)}: its output {place} has no translation")
     graph.remove(node, safe=True)
