@@ -9,6 +9,7 @@ import onnx
 import pytest
 from harness import check, floats, node_model
 
+from onward.backends.backend import backend
 from onward.model import Model, load
 from onward.passes.pipelines import canonical
 from onward.scoreboard.suite import forget_shapes, prepare
@@ -76,6 +77,8 @@ def gqa(
     given |= {"num_heads": HEADS, "kv_num_heads": SHARED, **({"do_rotary": 1, **rotary} if rotary is not None else {})}
     model, feeds = node_model("GroupQueryAttention", inputs, 3, domain=MS, **given)
     wanted = prepare("onnxruntime", model)(feeds)
+    if "torch" in on:
+        check_types(model, wanted)
     for name, variant in itertools.product(on, (model, forget_shapes(model))):
         found = standard(variant, feeds) if name == "standard ops" else prepare(name, variant)(feeds)
         assert [x.shape for x in found] == [x.shape for x in wanted]
@@ -87,6 +90,15 @@ def gqa(
                 np.testing.assert_allclose(
                     found[index][row, :, :end], wanted[index][row, :, :end], rtol=2e-5, atol=2e-5
                 )
+
+
+def check_types(model: onnx.ModelProto, wanted: list[np.ndarray]) -> None:
+    """What is inferred before anything runs is true."""
+    outputs = canonical(load(model), backend("torch").has_rule).graph.outputs
+    for output, array in zip(outputs, wanted, strict=True):
+        assert output.shape is not None and output.dtype is not None
+        assert output.dtype.numpy() == array.dtype
+        assert all(not isinstance(n, int) or n == m for n, m in zip(output.shape, array.shape, strict=True))
 
 
 def cache(batch: int, places: int, bits: int, seed: int) -> np.ndarray:

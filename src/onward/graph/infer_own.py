@@ -56,7 +56,7 @@ def _sdpa(node: ir.Node, given: list[Kind]) -> list[Kind]:
 
 
 def _group_query_attention(node: ir.Node, given: list[Kind]) -> list[Kind]:
-    """The result, and a cache of keys and of values that is as long as the earlier one at least."""
+    """The result, and a cache of keys and of values that is as long as the earlier one at least, and as wide."""
     q, k = (kind_of(node.inputs[i]) for i in (0, 1))
     heads, shared = (node.attributes.get_int(name, 0) for name in ("num_heads", "kv_num_heads"))
     whole = (q.dims or (None,))[-1]
@@ -65,7 +65,11 @@ def _group_query_attention(node: ir.Node, given: list[Kind]) -> list[Kind]:
     y = Kind(q.type, None if q.dims is None else (*q.dims[:-1], None if width is None else width * heads))
     caches = [kind_of(node.inputs[i]) for i in (3, 4)]
     batch = None if q.dims is None else q.dims[0]
-    return [y, *(Kind(past.type or q.type, (batch, shared, None, width)) for past in caches)]
+    widths = (width if past.type is None else (past.dims or (None,))[-1] for past in caches)
+    return [
+        y,
+        *(Kind(past.type or q.type, (batch, shared, None, size)) for past, size in zip(caches, widths, strict=True)),
+    ]
 
 
 CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
