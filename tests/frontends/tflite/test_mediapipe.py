@@ -14,7 +14,7 @@ pytest.importorskip("tensorflow")
 from flatbuffers import flexbuffers
 from lite import Flat, on_runtime
 
-from onward.errors import UnsupportedError
+from onward.errors import OnwardError, UnsupportedError
 
 RNG = np.random.default_rng(0)
 
@@ -143,3 +143,21 @@ def test_a_pool_undone() -> None:
 def test_another_version_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="version 1"):
         computed("TransformLandmarks", [numbers(1, 5, 2), numbers(1, 4, 4)], b"", version=1)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "options", "words"),
+    [
+        ("MaxPoolingWithArgmax2D", struct.pack("<6i", 9, 2, 2, 2, 2, 0), "not those of a pool"),
+        ("MaxPoolingWithArgmax2D", struct.pack("<6i", 1, 0, 2, 2, 2, 0), "not those of a pool"),
+        ("MaxPoolingWithArgmax2D", b"\1\0", "not those of a pool"),
+        ("MaxUnpooling2D", struct.pack("<6i", 1, *[2**20] * 4, 0), "the window of a pool would take"),
+        ("TransformTensorBilinear", named(output_height=2**20, output_width=2**20), "a new image would take"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(op_type: str, options: bytes, words: str) -> None:
+    arrays = [numbers(1, 4, 4, 2)]
+    if op_type != "MaxPoolingWithArgmax2D":
+        arrays.append(numbers(1, 4, 4, 2) if op_type == "MaxUnpooling2D" else numbers(1, 4, 4))
+    with pytest.raises(OnwardError, match=words):
+        computed(op_type, arrays, options)

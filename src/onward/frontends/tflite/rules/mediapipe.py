@@ -8,15 +8,18 @@ import struct
 import numpy as np
 import onnx_ir as ir
 
-from onward.errors import UnsupportedError
+from onward.errors import InvalidModelError, UnsupportedError
 from onward.frontends.tensorflow.rules.warp import bilinear
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.like_tensorflow import activated, custom_options, like
 from onward.frontends.tflite.registry import rule
+from onward.gate.bounds import check_room
 from onward.graph.build import Tensor
 
 PAST = 0.1
 """What is added to the number of a place, so that it is cut to the same whole number in whatever precision."""
+
+PADDINGS = {1: "SAME", 2: "VALID"}
 
 
 def _second(op: Writer) -> None:
@@ -86,7 +89,9 @@ def transform_image(op: Writer, image: Tensor, matrix: Tensor) -> Tensor:
         raise UnsupportedError("the size of the image is not known")
     height, width = image.sizes[1:3]
     turn, shift = _halves(op, matrix)
-    y, x = np.mgrid[: options["output_height"], : options["output_width"]].astype(np.float32) + np.float32(0.5)
+    new = options["output_height"], options["output_width"]
+    check_room("the places of the pixels of a new image", (2, *new), np.dtype(np.int64).itemsize)
+    y, x = np.mgrid[: new[0], : new[1]].astype(np.float32) + np.float32(0.5)
     places = op.constant(np.stack([x, y], 2)[None]) @ turn + shift - 0.5
     right, down = (op.squeeze(part, [3]) for part in op.many("Split", 2, places, op.ints([1, 1]), axis=3))
     inside = [op.And(at >= 0.0, at <= float(size - 1)) for at, size in ((down, height), (right, width))]
@@ -102,8 +107,12 @@ def resampler(op: Writer, image: Tensor, places: Tensor) -> Tensor:
 
 def _pool(op: Writer) -> tuple[str, list[int], list[int], int]:
     """How borders are treated, strides and sizes by height and width, and the activation."""
-    kind, *numbers = struct.unpack("<6i", bytes(op.operation.custom)[:24])
-    return {1: "SAME", 2: "VALID"}[kind], numbers[1::-1], numbers[3:1:-1], numbers[4]
+    given = bytes(op.operation.custom)[:24]
+    kind, *numbers = struct.unpack("<6i", given.ljust(24, b"\0"))
+    if kind not in PADDINGS or min(numbers[:4]) < 1:
+        raise InvalidModelError(f"its options {given.hex()} are not those of a pool")
+    check_room("the window of a pool", numbers[2:4], np.dtype(np.int64).itemsize)
+    return PADDINGS[kind], numbers[1::-1], numbers[3:1:-1], numbers[4]
 
 
 @rule("CUSTOM MaxPoolingWithArgmax2D")
