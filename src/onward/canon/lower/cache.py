@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import onnx_ir as ir
 
-from onward.canon.lower.microsoft_attention import length
+from onward.canon.lower.microsoft_attention import count_up, length
 from onward.canon.lower.registry import lowering
 from onward.graph.rewriter import Rewriter, dims, input_of, needed, require, take
 
@@ -105,11 +105,6 @@ def _operands(node: ir.Node, heads: int, kv_heads: int, op: Rewriter) -> list[ir
         op("Transpose", op("Reshape", x, op.ints([0, 0, n, -1])), perm=order)
         for x, n in zip((q, k, v), counts, strict=True)
     ]
-
-
-def count_up(end: ir.Value, op: Rewriter) -> ir.Value:
-    """0, 1, … up to `end`, a vector of one element."""
-    return op("Range", op.ints(0), op("Squeeze", end, op.ints([0])), op.ints(1))
 
 
 def _rows(node: ir.Node, q: ir.Value, op: Rewriter) -> _Rows:

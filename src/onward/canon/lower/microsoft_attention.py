@@ -21,6 +21,11 @@ def length(x: ir.Value, axis: int, op: Rewriter) -> ir.Value:
     return op("Shape", x, start=axis, end=axis + 1) if size is None else op.ints([size])
 
 
+def count_up(end: ir.Value, op: Rewriter) -> ir.Value:
+    """0, 1, … up to `end`, a vector of one element."""
+    return op("Range", op.ints(0), op("Squeeze", end, op.ints([0])), op.ints(1))
+
+
 def refuse(node: ir.Node, what: str, *present: object) -> None:
     if any(present):
         raise UnsupportedError(f"{describe(node)}: Onward does not support {what}")
@@ -60,7 +65,7 @@ def _mask(mask: ir.Value, queries: ir.Value, total: ir.Value, value: float, like
 def _outside(limits: ir.Value, like: ir.Value, total: ir.Value, op: Rewriter) -> ir.Value:
     """Which places of each row are not before its end, or before its beginning: (batch, 1, 1, total)."""
     batch = length(like, 0, op)
-    places = op("Range", op.ints(0), op("Squeeze", total, op.ints([0])), op.ints(1))
+    places = count_up(total, op)
     wide = op("Cast", limits, to=ir.DataType.INT64)
     column = op.ints([-1, 1, 1, 1])
     size, rows = (_size(x) for x in (limits, like))

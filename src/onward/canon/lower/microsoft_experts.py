@@ -1,19 +1,17 @@
 """Mixtures of experts of `com.microsoft`: every expert computes, and each row takes the results of those it chose."""
 
-import ml_dtypes
 import numpy as np
 import onnx_ir as ir
 
 from onward.canon.lower.microsoft_attention import refuse
 from onward.canon.lower.microsoft_fused import MS
-from onward.canon.lower.microsoft_matmul import repacked
+from onward.canon.lower.microsoft_matmul import CODES, repacked
 from onward.canon.lower.registry import lowering
 from onward.errors import UnsupportedError
 from onward.graph.narrow import unpacked
 from onward.graph.rewriter import Rewriter, describe, dims, input_of, needed, take
 
 _D = ir.DataType
-CODES = {2: ml_dtypes.uint2, 4: ml_dtypes.uint4, 8: np.uint8}
 
 
 @lowering(f"{MS}::MoE")

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.lower.cache import count_up
-from onward.canon.lower.microsoft_attention import length, refuse
+from onward.canon.lower.microsoft_attention import count_up, length, refuse
 from onward.canon.lower.microsoft_fused import MS
 from onward.canon.lower.registry import lowering
 from onward.errors import UnsupportedError

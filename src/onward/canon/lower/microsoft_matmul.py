@@ -17,7 +17,8 @@ from onward.graph.rewriter import Rewriter, describe, dims, input_of, needed, ra
 
 Array = npt.NDArray[Any]
 
-PACKED = {2: (ir.DataType.UINT2, ml_dtypes.uint2), 4: (ir.DataType.UINT4, ml_dtypes.uint4)}
+CODES: dict[int, Any] = {2: ml_dtypes.uint2, 4: ml_dtypes.uint4, 8: np.uint8}
+"""The type of numbers of so many bits."""
 
 
 def worth(total: ir.Value, factor: ir.Value, bias: ir.Value | None, op: Rewriter) -> ir.Value:
@@ -80,9 +81,9 @@ def repacked(value: ir.Value, bits: int, shape: tuple[int, ...], op: Rewriter) -
     if bits == 8:
         return _shaped(value, *shape, op=op)
     data = np.asarray(_tensor(value, op).numpy()).reshape(-1).view(np.uint8)
-    if bits not in PACKED or data.size * 8 != bits * int(np.prod(shape)):
+    if bits not in CODES or data.size * 8 != bits * int(np.prod(shape)):
         raise InvalidModelError(f"{describe(op.node)}: {data.size} bytes are not {shape} numbers of {bits} bits")
-    dtype, _ = PACKED[bits]
+    dtype = ir.DataType.from_numpy(np.dtype(CODES[bits]))
     name = op.names.value(f"{value.name}_unpacked")
     weight = ir.Value(name=name, type=ir.TensorType(dtype), shape=ir.Shape(shape))
     weight.const_value = ir.PackedTensor(data, dtype, shape=ir.Shape(shape), name=name)
@@ -170,7 +171,7 @@ def _number(x: ir.Value, like: ir.Value, op: Rewriter) -> ir.Value:
 
 def _zero_points(zero: ir.Value | None, bits: int, count: int, blocks: int, op: Rewriter) -> ir.Value:
     """One for each block, of the weight's type, or of the scales' type if they are given so."""
-    kind = PACKED[bits][1] if bits < 8 else np.uint8
+    kind = CODES[bits]
     if zero is None:
         check_room("the zero points of a quantised product", (count, blocks), 1)
         return op.constant(np.full((count, blocks), 2 ** (bits - 1), kind))
@@ -200,7 +201,7 @@ def gather_block_quantized(node: ir.Node, op: Rewriter) -> None:
             data = repacked(data, bits, (*sizes[:-1], sizes[-1] * (8 // bits)), op)
             zero = None if zero is None else _unpacked_zeros(zero, bits, scales, op)
         if zero is None:
-            zero = op("Expand", op.constant(np.array(2 ** (bits - 1)).astype(_kind(bits))), op("Shape", scales))
+            zero = op("Expand", op.constant(np.array(2 ** (bits - 1)).astype(CODES[bits])), op("Shape", scales))
     if axis == cut:
         real = op("DequantizeLinear", data, scales, zero, axis=cut, block_size=size)
         op.replace(op("Gather", real, indices, axis=axis))
@@ -214,14 +215,10 @@ def gather_block_quantized(node: ir.Node, op: Rewriter) -> None:
     op.replace(op("DequantizeLinear", rows_, factors, offsets, axis=place, block_size=size))
 
 
-def _kind(bits: int) -> Any:
-    return PACKED[bits][1] if bits < 8 else np.uint8
-
-
 def _unpacked_zeros(zero: ir.Value, bits: int, scales: ir.Value, op: Rewriter) -> ir.Value:
     width = None if scales.shape is None else scales.shape[-1]
     data = unpacked(np.asarray(_tensor(zero, op).numpy()), bits)
-    return op.constant(data[..., :width].astype(_kind(bits)) if isinstance(width, int) else data.astype(_kind(bits)))
+    return op.constant((data[..., :width] if isinstance(width, int) else data).astype(CODES[bits]))
 
 
 NF4 = (

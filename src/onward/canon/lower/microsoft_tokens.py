@@ -3,7 +3,7 @@
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.lower.microsoft_attention import length, refuse
+from onward.canon.lower.microsoft_attention import count_up, length, refuse
 from onward.canon.lower.microsoft_fused import MS
 from onward.canon.lower.registry import lowering
 from onward.errors import UnsupportedError
@@ -21,8 +21,7 @@ def ngram_repeat_block(node: ir.Node, op: Rewriter) -> None:
     ids, scores, size = needed(node, 0), needed(node, 1), require(node, "ngram_size")
     before = op("Pad", ids, op.ints([size, 0]), op.constant(np.array(-1, np.int64)), op.ints([1]))
     count = op("Add", length(ids, 1, op), op.ints([1]))
-    begins = op("Range", op.ints(0), op("Squeeze", count, op.ints([0])), op.ints(1))
-    places = op("Add", op("Unsqueeze", begins, op.ints([1])), op.ints(range(size)))
+    places = op("Add", op("Unsqueeze", count_up(count, op), op.ints([1])), op.ints(range(size)))
     windows = op("Gather", before, places, axis=1)
     follower = op("Slice", windows, op.ints([size - 1]), op.ints([size]), op.ints([2]))
     follower = op("Squeeze", follower, op.ints([2]))

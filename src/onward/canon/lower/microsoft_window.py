@@ -3,18 +3,13 @@
 import numpy as np
 import onnx_ir as ir
 
-from onward.canon.lower.microsoft_attention import length
+from onward.canon.lower.microsoft_attention import count_up, length
 from onward.canon.lower.microsoft_fused import MS
 from onward.canon.lower.registry import lowering
 from onward.errors import UnsupportedError
 from onward.graph.rewriter import Rewriter, describe, needed, rank, require, take
 
 _D = ir.DataType
-
-
-def _count(end: ir.Value, op: Rewriter) -> ir.Value:
-    """0, 1, … up to `end`, a vector of one element."""
-    return op("Range", op.ints(0), op("Squeeze", end, op.ints([0])), op.ints(1))
 
 
 @lowering(f"{MS}::UnfoldTensor")
@@ -26,7 +21,7 @@ def unfold_tensor(node: ir.Node, op: Rewriter) -> None:
         raise UnsupportedError(f"{describe(node)}: the rank of its input is not known")
     axis = take(node, "dim", -1) % known
     last = op("Sub", length(x, axis, op), op.ints([size]))
-    begins = op("Mul", _count(op("Add", op("Div", last, op.ints([step])), op.ints([1])), op), op.ints(step))
+    begins = op("Mul", count_up(op("Add", op("Div", last, op.ints([step])), op.ints([1])), op), op.ints(step))
     places = op("Add", op("Unsqueeze", begins, op.ints([1])), op.ints(range(size)))
     windows = op("Gather", x, places, axis=axis)
     order = [i for i in range(known + 1) if i != axis + 1]
@@ -85,7 +80,7 @@ def _along(begin: ir.Value, end: ir.Value, size: ir.Value, count: ir.Value, like
     one = op.number(1.0, like)
     reach = op("Sub", op("Cast", size, to=like.dtype or _D.FLOAT), one)
     first, last = op("Mul", begin, reach), op("Mul", end, reach)
-    number = op("Cast", _count(count, op), to=like.dtype or _D.FLOAT)
+    number = op("Cast", count_up(count, op), to=like.dtype or _D.FLOAT)
     step = op("Div", op("Mul", op("Sub", end, begin), reach), op("Max", steps, one))
     many = op("Add", first, op("Mul", number, step))
     many = op("Where", op("Equal", number, steps), last, many)
@@ -135,6 +130,6 @@ def word_conv_embedding(node: ir.Node, op: Rewriter) -> None:
     count = op("ReduceSum", some, op.ints([1]), keepdims=1)
     width = length(w, 2, op)
     windows = op("Add", op("Sub", op("Max", count, width), width), op.ints(1))
-    seen = op("Less", _count(op("Shape", y, start=2, end=3), op), windows)
+    seen = op("Less", count_up(op("Shape", y, start=2, end=3), op), windows)
     lowest = op.constant(np.array(-1e12, np.float32))
     op.replace(op("ReduceMax", op("Where", op("Unsqueeze", seen, op.ints([1])), y, lowest), op.ints([2]), keepdims=0))
