@@ -37,6 +37,7 @@ def test_options_are_spelled_as_the_user_knows_them() -> None:
         told = option("cast", "up"), option("trust", True), option("dims", {"batch": 4}), option("verify", False)
         assert told == ("--cast up", "--trust", "--dim batch=4", "--no-verify")
         assert option("input", ["x:int64[n]"]) == "--input 'x:int64[n]'"
+        assert option("dims", {"$(date)": 1}) == "--dim '$(date)=1'"
         assert option_list("input", "inputs_nhwc", "cast") == "--input, --inputs-nhwc and --cast"
     assert option("cast") == "cast"
 

@@ -32,7 +32,7 @@ def option(name: str, value: object = None) -> str:
     if value is None or value is True:
         return word
     if isinstance(value, Mapping):
-        return " ".join(f"{word} {key}={item}" for key, item in value.items())
+        value = [f"{key}={item}" for key, item in value.items()]
     items = value if isinstance(value, list) else [value]
     return " ".join(f"{word} {shlex.quote(str(item))}" for item in items)
 
