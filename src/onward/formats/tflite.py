@@ -17,6 +17,7 @@ from onward.formats import Artifact, Kind, Opened, as_artifact, register, tensor
 from onward.formats.matching import Declared
 from onward.formats.saved_model import choose, import_tensorflow, to_array
 from onward.gate import need_trust, opens
+from onward.graph.names import Unique
 from onward.runners.calls import Inputs, Outputs, Run
 
 IDENTIFIER = b"TFL3"
@@ -146,7 +147,7 @@ def _by_signature(interpreter: Any, name: str) -> Opened:
 
 def _by_place(interpreter: Any) -> Opened:
     fed, given = interpreter.get_input_details(), interpreter.get_output_details()
-    names = [detail["name"] for detail in given]
+    names = [*map(Unique().name, (detail["name"] for detail in given))]  # a tensor may be given twice
 
     def run(inputs: Inputs) -> Outputs:
         for detail in fed:
@@ -155,7 +156,8 @@ def _by_place(interpreter: Any) -> Opened:
         for detail in fed:
             interpreter.set_tensor(detail["index"], inputs[detail["name"]])
         interpreter.invoke()
-        return {detail["name"]: to_array(interpreter.get_tensor(detail["index"])) for detail in given}
+        arrays = (to_array(interpreter.get_tensor(detail["index"])) for detail in given)
+        return dict(zip(names, arrays, strict=True))
 
     return Opened(run, [_declare(detail["name"], detail) for detail in fed], names)
 

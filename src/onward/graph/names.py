@@ -12,8 +12,8 @@ class Names:
 
     def __init__(self, model: ir.Model) -> None:
         graphs = list(_graphs(model))
-        self._values = _Unique(_value_names(graphs))
-        self._nodes = _Unique(node.name for graph in graphs for node in graph if node.name)
+        self._values = Unique(_value_names(graphs))
+        self._nodes = Unique(node.name for graph in graphs for node in graph if node.name)
 
     def value(self, wish: str) -> str:
         return self._values.name(wish)
@@ -22,8 +22,10 @@ class Names:
         return self._nodes.name(wish)
 
 
-class _Unique:
-    def __init__(self, used: Iterable[str]) -> None:
+class Unique:
+    """Hands out names that are not used."""
+
+    def __init__(self, used: Iterable[str] = ()) -> None:
         self._used = set(used)
         self._next: dict[str, int] = {}
 

@@ -175,6 +175,15 @@ def test_outputs_that_are_called_as_ops_are() -> None:
     assert [value.name for value in model.ir.graph.outputs] == wanted
 
 
+def test_an_output_that_is_given_twice() -> None:
+    flat = Flat()
+    graph = flat.graph()
+    (made,) = graph.op("NEG", [graph.input(np.float32([1, 2]))], [(np.float32, (2,))])
+    graph.output(made, made)
+    model = from_tflite(flat.bytes())
+    assert len({value.name for value in model.ir.graph.outputs}) == 2
+
+
 def test_bad_files_are_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "net.tflite", tmp_path / "net.onnx"
     whole = CASES["SVDF"]()[0]

@@ -94,7 +94,7 @@ def written(
     for name, tensor in zip(input_names(function), graph.inputs, strict=False):
         arguments.append(translator.input(name, dtype_of(tensor), _dims(name, tensor, batched)))
     labels = outputs or output_names(function)
-    kept = {label: translator.op.names.value(label) for label in labels}
+    kept = [translator.op.names.value(label) for label in labels]
     arguments += [translator.op.array(value) if isinstance(value, np.ndarray) else value for value in captured]
     inside = {name: _read(translator, value, graph.get_tensor_by_name(name)) for name, value in held(function).items()}
     missing = translator.missing(graph, graph.outputs)
@@ -107,12 +107,12 @@ def written(
         )
     given = [*graph.inputs, *map(graph.get_tensor_by_name, inside)]
     results = translator.run(graph, [*arguments, *inside.values()], graph.outputs, given)
-    for label, result in zip(labels, results, strict=True):
+    for label, name, result in zip(labels, kept, results, strict=True):
         if not isinstance(result, Tensor):
             raise UnsupportedError(f"output {label!r} is a {type(result).__name__}, which ONNX does not have")
         if result.value.name != label:
             result = translator.op.Identity(result)
-            result.value.name = kept[label]
+            result.value.name = name
         translator.model.graph.outputs.append(result.value)
 
 

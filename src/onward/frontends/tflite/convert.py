@@ -49,14 +49,14 @@ def converted(source: str | os.PathLike[str] | bytes, opset: int | None) -> tupl
     names = lite.names()
     is_open = not lite.keeps_sizes()
     arguments = [_input(translator, graph.tensors[index], names.inputs[int(index)], is_open) for index in graph.inputs]
-    kept = {int(index): translator.op.names.value(names.outputs[int(index)]) for index in graph.outputs}
+    kept = [translator.op.names.value(names.outputs[int(index)]) for index in graph.outputs]
     resources = Resources.of(lite)
     results = GraphWalk(lite, 0, translator, resources).run(arguments)
-    for index, result in zip(graph.outputs, results, strict=True):
+    for name, result in zip(kept, results, strict=True):
         if not isinstance(result, Tensor):
-            raise UnsupportedError(f"output {names.outputs[int(index)]!r} is of a kind that ONNX does not have")
+            raise UnsupportedError(f"output {name!r} is of a kind that ONNX does not have")
         named = translator.op.Identity(result)
-        named.value.name = kept[int(index)]
+        named.value.name = name
         translator.model.graph.outputs.append(named.value)
     states = _write_states(translator, resources)
     model = finished(translator, Model(translator.model))
