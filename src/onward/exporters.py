@@ -13,6 +13,7 @@ from onward.errors import OnwardError, VerificationError
 from onward.frontends.opset import OPSET
 from onward.frontends.states import without_states
 from onward.model import Model
+from onward.passes.unsigned_bytes import unsigned_bytes
 from onward.runners.calls import Inputs, Run
 from onward.verification.check import prove_source
 
@@ -141,6 +142,7 @@ def from_torch(
         opset=opset,
         translations=translations,
     )
+    unsigned_bytes(model.ir)
     if check:
         original = Original(program, given, named, input_names)
         for data in original.data(model):
@@ -264,6 +266,7 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = N
     from onward.frontends.tflite.convert import converted
 
     model, original = converted(source, opset)
+    unsigned_bytes(model.ir)
     if check:
         prove_source(without_states(model), original, "TensorFlow Lite")
     return model

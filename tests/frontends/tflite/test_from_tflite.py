@@ -9,6 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 
+import onnx_ir as ir  # noqa: E402
 import onnxruntime  # noqa: E402
 from battery_built import CASES  # noqa: E402
 from lite import Flat, Made, interpreted, on_runtime, single  # noqa: E402
@@ -76,6 +77,21 @@ def test_a_quantised_network(kind: str) -> None:
     assert np.abs(found.astype(float) - wanted.astype(float)).max() <= step
     kinds = [node.op_type for node in from_tflite(lite, check=False).ir.graph]
     assert ("QuantizeLinear" in kinds) == ("int" in kind)
+
+
+def test_weights_of_quantised_layers_are_multiplied_exactly_on_every_processor() -> None:
+    """As uint8: of int8, ONNX Runtime makes products that saturate where a processor has AVX2 and no VNNI."""
+    lite_converter = converter(network(), (16, 16, 3))
+    lite_converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    lite_converter.representative_dataset = lambda: (
+        [RNG.standard_normal((1, 16, 16, 3)).astype(np.float32)] for _ in range(3)
+    )
+    graph = from_tflite(lite_converter.convert(), check=False).ir.graph
+    read = [node.inputs[0] for node in graph if node.op_type == "DequantizeLinear"]
+    weights = [v.const_value for v in read if v is not None and v.const_value is not None]
+    large = [tensor for tensor in weights if tensor.dtype != ir.DataType.INT32 and tensor.shape[1] != 1]
+    assert large
+    assert {tensor.dtype for tensor in large} == {ir.DataType.UINT8}
 
 
 def test_a_recurrent_network() -> None:
