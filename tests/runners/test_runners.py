@@ -228,7 +228,7 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(
         runners.RUNNERS._user, "mine", Runner("mine", "", "no_such_package", lambda model, mode: lambda inputs: {}, {})
     )
-    with pytest.raises(UnsupportedError, match="needs the package no_such_package, which is not installed"):
+    with pytest.raises(UnsupportedError, match="no_such_package is not installed: pip install no_such_package"):
         runners.prepare("mine", text(TWO))
 
 

@@ -122,7 +122,9 @@ def derived(estimator: Any) -> Any:
     count, name = getattr(estimator, "n_features_in_", None), type(estimator).__name__
     if count is None or (part := part_on_strings(estimator)):
         why = "does not say what it takes" if count is None else f"has a {part} that was fitted on strings"
-        raise InvalidDataError(f"{name} {why}: give rows such as it is given, {option('sample', 'rows.csv')}")
+        raise InvalidDataError(
+            f"{name} {why}: give rows like those that it was fitted on: {option('sample', 'rows.csv')}"
+        )
     numbers = np.random.default_rng(0).normal(size=(16, int(count)))
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:

@@ -89,7 +89,10 @@ BAD = {
     "cut off": (["cut.skops"], "not recognised as a model"),
     "own class": (["own.skops"], "test_convert_sklearn.Doubling, which could execute anything when it is opened"),
     "sample for another kind": (["numbers.npy", "--sample", "table.csv"], "--sample is for models of other frameworks"),
-    "strings without a sample": (["pipeline.skops"], "as no sample is given: give one"),
+    "strings without a sample": (
+        ["pipeline.skops"],
+        "fitted on strings: give rows like those that it was fitted on: --sample rows.csv",
+    ),
     "unfitted": (["unfitted.skops", "--sample", "numbers.npy"], "LinearRegression is not fitted"),
     "without its columns": (["pipeline.skops", "--sample", "narrow.npz"], "does not take the sample"),
     "without such a file": (["forest.skops", "--sample", "rows.csv"], "this file does not exist"),
