@@ -121,6 +121,7 @@ def to_tflite(
     out: str | os.PathLike[str],
     *,
     quantize: str | None = None,
+    io: str = "float32",
     calibrate: Any = None,
     select_tf_ops: bool = False,
     inputs_nhwc: Iterable[str] = (),
@@ -131,7 +132,8 @@ def to_tflite(
     """Write an ONNX model as a file of TensorFlow Lite, `out`, which is given back.
 
     `quantize` makes it smaller: "float16", "dynamic", or "int8", which needs inputs to `calibrate` by (arrays by name,
-    a list of such, or a path). `select_tf_ops` allows ops that need the larger runtime. Other options mean what they
+    a list of such, or a path); `io` is what a model in int8 takes and gives: "float32", "int8" or "uint8", in steps
+    that the file tells. `select_tf_ops` allows ops that need the larger runtime. Other options mean what they
     mean for `to_tensorflow`. Unless `check` is false, what is written is opened and run on the same data as the
     original; if they differ, `VerificationError` is raised and nothing is written.
 
@@ -140,7 +142,7 @@ def to_tflite(
     'digits.tflite'
     """
     moved: dict[str, Any] = {"inputs_nhwc": inputs_nhwc, "outputs_nhwc": outputs_nhwc}
-    smaller: dict[str, Any] = {"quantize": quantize, "calibrate": calibrate, "select_tf_ops": select_tf_ops}
+    smaller: dict[str, Any] = {"quantize": quantize, "io": io, "calibrate": calibrate, "select_tf_ops": select_tf_ops}
     return convert(source, to="tflite", out=out, cast=cast, verify=check, **smaller, **moved).out
 
 

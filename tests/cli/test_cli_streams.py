@@ -47,3 +47,27 @@ def test_a_verdict_that_is_not_read_to_its_end_stays_the_verdict(tmp_path: Path)
         assert code == 1 and "Traceback" not in problem
     code, _, problem = run(f"{ONWARD} verify {DIGITS} {tmp_path}/other.onnx --json > /dev/full")
     assert code == 2 and problem.endswith(FULL)
+
+
+def test_what_libraries_print_past_python_is_dropped() -> None:
+    code = (
+        "import os, sys; from onward.cli.streams import unheard\n"
+        "with unheard(): os.write(2, b'a remark in C++'); print('a message', file=sys.stderr)\n"
+        "os.write(2, b'the end')"
+    )
+    assert run(f'{sys.executable} -c "{code}"') == (0, "", "a message\nthe end")
+
+
+def test_tensorflow_is_not_heard_and_loads_nothing_that_is_not_used(tmp_path: Path) -> None:
+    """Neither its remarks, nor Keras beside it."""
+    pytest.importorskip("tensorflow")
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, sys\n"
+        "atexit.register(lambda: print([name for name in ('tensorflow', 'keras', 'pandas') if name in sys.modules]))"
+    )
+    out = tmp_path / "digits.tflite"
+    code, printed, said = run(f"PYTHONPATH={tmp_path} {ONWARD} convert {DIGITS} --to tflite --quick --out {out}")
+    assert code == 0
+    assert printed.splitlines()[0] == "['tensorflow']"
+    lines = [line.partition(":")[0] for line in said.splitlines()]
+    assert [line for line in lines if not line.startswith("step ")] == ["verified", "done"]

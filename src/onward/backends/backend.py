@@ -47,6 +47,8 @@ class Options:
     outputs_nhwc: Sequence[str] = ()
     cast: str = "none"
     quantize: str | None = None
+    io: str = "float32"
+    """What inputs and outputs are handed over as, where the numbers between them are in 8 bits."""
     calibrate: Sequence[Inputs] | None = None
     select_tf_ops: bool = False
     out: Path | None = None
@@ -102,6 +104,9 @@ class Format:
     """See `files`, where it is neither a single file nor a package of source code."""
     check: Callable[[Path, bool], None] | None = None
     """See `check_place`, where there is more to check than whether a package was edited."""
+
+    remarks: Callable[[Path, Options], Sequence[str]] | None = None
+    """What a user has to know of what was written, a line each."""
 
     def files(self, path: Path) -> Sequence[str]:
         """The names of the files, or in a folder of its parts, that it may consist of."""

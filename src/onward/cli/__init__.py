@@ -10,8 +10,9 @@ from functools import partial
 
 from onward.advice.extras import missing_packages
 from onward.advice.options import typed
+from onward.cli.imports import load_lean
 from onward.cli.parser import Parser, check_options
-from onward.cli.streams import REFUSALS, checked_streams, plain_warnings, silence, until_unread
+from onward.cli.streams import REFUSALS, checked_streams, plain_warnings, silence, unheard, until_unread
 from onward.cli.supervise import supervised
 from onward.cli.version import Version
 from onward.errors import OnwardError, VerificationError
@@ -46,7 +47,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _main(argv)
     with checked_streams():
-        return supervised(partial(_main, sys.argv[1:]))
+        return supervised(partial(_alone, sys.argv[1:]))
+
+
+def _alone(words: Sequence[str]) -> int:
+    """A command that has the process to itself."""
+    load_lean()
+    if "--traceback" in words:
+        return _main(words)
+    with unheard():
+        return _main(words)
 
 
 def _main(words: Sequence[str]) -> int:

@@ -88,6 +88,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "--quantize", choices=["float16", "dynamic", "int8"], help="make a tflite file smaller; int8 needs --calibrate"
     )
+    command.add_argument(
+        "--io",
+        choices=["float32", "int8", "uint8"],
+        default="float32",
+        help="choose what a tflite file in int8 takes and gives (default: float32)",
+    )
     command.add_argument("--calibrate", metavar="DATA", help="calibrate int8 with these inputs (.npz, a folder, …)")
     command.add_argument(
         "--select-tf-ops",
@@ -174,6 +180,7 @@ def run(args: argparse.Namespace) -> int:
         outputs_nhwc=args.outputs_nhwc or (),
         cast=args.cast,
         quantize=args.quantize,
+        io=args.io,
         calibrate=args.calibrate,
         select_tf_ops=args.select_tf_ops,
         verify=not args.no_verify,

@@ -26,6 +26,23 @@ def checked_streams() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Inside, what libraries print to standard error past Python is dropped: TensorFlow has much to remark in C++."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        sys.stderr.flush()
+        os.dup2(nowhere, 2)
+        own = open(kept, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        with redirect_stderr(own):
+            yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _fill_gaps() -> None:
     """What is opened next must not get the number of a stream that is closed, which libraries print to.
 

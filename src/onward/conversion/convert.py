@@ -81,6 +81,8 @@ class Conversion:
     """How many numbers are trained, and which are not, in lines of text."""
     casts: tuple[str, ...] = ()
     """What is computed in another dtype than the file says, a phrase each."""
+    remarks: tuple[str, ...] = ()
+    """What else there is to know of the result, a line each: which ops of a model in 8 bits are computed in floats."""
     input_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """For an input that is handed over in another layout, which of its axes is at each place."""
     output_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -104,7 +106,7 @@ class Conversion:
         """What a user has to know of the result."""
         sides = [("input", self.input_orders), ("output", self.output_orders)]
         moved = [f"{kind} {n}: its axes are {list(o)} of those it had" for kind, of in sides for n, o in of.items()]
-        return [*(f"cast: {phrase}" for phrase in self.casts), *moved]
+        return [*(f"cast: {phrase}" for phrase in self.casts), *self.remarks, *moved]
 
 
 def convert(
@@ -125,6 +127,7 @@ def convert(
     outputs_nhwc: Iterable[str] = (),
     cast: str = "none",
     quantize: str | None = None,
+    io: str = "float32",
     calibrate: Any = None,
     select_tf_ops: bool = False,
     verify: bool = True,
@@ -151,7 +154,8 @@ def convert(
     sizes of dynamic dimensions by name. Of what is written to ONNX: `opset`, `allow_custom_ops`. Of what is
     written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and `outputs_nhwc`,
     names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
-    `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by) and `select_tf_ops` for TensorFlow Lite.
+    `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
+    takes and gives) and `select_tf_ops` for TensorFlow Lite.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
     compare on, as `onward.verify` takes them, `atol` and `rtol` replace the tolerance that follows the model's noise,
@@ -183,6 +187,7 @@ def convert(
         outputs_nhwc=tuple(outputs_nhwc),
         cast=cast,
         quantize=quantize,
+        io=io,
         calibrate=calibrate,
         select_tf_ops=select_tf_ops,
         verify=verify,
@@ -274,6 +279,10 @@ def _check_options(request: Request, found: tuple[Backend, Format] | None) -> No
         raise OnwardError(
             f"{option('quantize', 'int8')} needs calibration data: give {option('calibrate', 'data.npz')}"
         )
+    if request.is_given("io") and request.quantize != "int8":
+        raise OnwardError(
+            f"{option('io', request.io)} is for models in 8 bits: give {option('quantize', 'int8')} as well"
+        )
     if found is not None:
         found[1].check_place(request.out, request.force)
 
@@ -310,13 +319,13 @@ def _written(
 ) -> Conversion:
     """Generate, verify and write what a format asks for, in this order if the source itself can be run."""
     from onward.conversion.trainable import trainable_lines, weights_of_source
-    from onward.formats import open_artifact
+    from onward.formats import in_numbers, open_artifact
 
     model, out = original.model, request.out
     options = _options(request, model)
     with progress.step(2, request.timeout):
         source = form.generate(model, options)
-    doubt = ""
+    doubt, remarks = "", list[str]()
     with ExitStack() as writing:
         if form.runs_source:
             run = one.runner(one.load(source), model.ir.graph) if request.verify else None
@@ -324,10 +333,11 @@ def _written(
             with progress.step(4), refusals(out):
                 staged = writing.enter_context(_staged(form, out))
                 form.write(model, source, staged, options)
-            run = open_artifact(staged).run if request.verify else None
+                remarks += () if form.remarks is None else form.remarks(staged, options)
+            run = in_numbers(open_artifact(staged)) if request.verify else None
         if run is not None:
             with progress.step(3):
-                verdict, leg = _checked(request, original, form, source, run)
+                verdict, leg = _checked(request, original, form, source, run, remarks)
             progress.found(verdict, leg)
             verdicts += (verdict,)
             doubt = _doubt(verdicts[-1:] if leg else verdicts)  # a leg with a name is the whole way
@@ -339,7 +349,7 @@ def _written(
     place = out.parent if form.suffix else out
     names = tuple(name for name in form.files(out) if (place / name).exists())
     orders = source.input_orders, source.output_orders
-    return Conversion(out, names, verdicts, trained, tuple(source.casts), *orders, doubt)
+    return Conversion(out, names, verdicts, trained, tuple(source.casts), tuple(remarks), *orders, doubt)
 
 
 def _options(request: Request, model: Model) -> Options:
@@ -354,6 +364,7 @@ def _options(request: Request, model: Model) -> Options:
         request.outputs_nhwc,
         request.cast,
         request.quantize,
+        request.io,
         samples,
         request.select_tf_ops,
         request.out,
@@ -369,7 +380,9 @@ def _staged(form: Format, out: Path) -> Iterator[Path]:
         yield folder / out.name if form.suffix else folder
 
 
-def _checked(request: Request, original: Original, form: Format, source: Source, run: Run) -> tuple[Verdict, str]:
+def _checked(
+    request: Request, original: Original, form: Format, source: Source, run: Run, remarks: Sequence[str]
+) -> tuple[Verdict, str]:
     """How original, on the framework that it comes from, and result compare.
 
     What is kept for the next call only ONNX shows: there, the original is the ONNX model.
@@ -394,7 +407,7 @@ def _checked(request: Request, original: Original, form: Format, source: Source,
             report = compared(given, run, on=request.verify_on, data=data, **how)
     except (UnsupportedError, RunFailure) as error:
         return accepted(Verdict("not verified", str(error)), request), ""
-    report.notes += [f"cast: {phrase}" for phrase in source.casts]
+    report.notes += [*(f"cast: {phrase}" for phrase in source.casts), *remarks]
     if form.trains:
         report.notes += trainable_lines(weights_of_source(source))
     if request.report is not None:

@@ -33,6 +33,7 @@ class Request:
     outputs_nhwc: Sequence[str] = ()
     cast: str = "none"
     quantize: str | None = None
+    io: str = "float32"
     calibrate: Any = None
     select_tf_ops: bool = False
     verify: bool = True

@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from onward.advice.extras import is_installed, missing, require
 from onward.errors import InvalidModelError, UnsupportedError
-from onward.formats.matching import Declared, Pairing
+from onward.formats.matching import Declared, Pairing, Steps
 from onward.gate import is_trusted, ordinary, trusting
 from onward.graph.slots import Slot, slots
 from onward.registry import Registry, import_files
@@ -35,6 +35,8 @@ class Opened:
     """None where they have no names; they are called '0', '1' and so on then."""
     notes: list[str] = field(default_factory=list)
     """What a reader of a report should know, such as which ops are computed in other dtypes."""
+    steps: Mapping[str, Steps] = field(default_factory=dict)
+    """Outputs that are integers which stand for numbers."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def opened_object(model: Any, inputs: Sequence[Declared] = ()) -> Opened:
     open_it = next(kind.classes[name] for name in _class_names(model) if name in kind.classes)
     with failures(kind.name):
         opened = open_it(model, inputs)
-    return Opened(_Guarded(kind.name, opened.run), opened.inputs, opened.outputs, opened.notes)
+    return replace(opened, run=_Guarded(kind.name, opened.run))
 
 
 def open_object(model: Any, inputs: Sequence[Declared] = ()) -> Artifact:
@@ -163,11 +165,19 @@ def as_artifact(name: str, kind: str, opened: Opened) -> Artifact:
     return Artifact(name, kind, _Matched(opened, notes), declared_slots(opened.inputs), opened.outputs, notes)
 
 
-def _open(kind: Kind, path: Path, trusted: bool) -> tuple[Run, tuple[list[Declared], list[str] | None, list[str]]]:
+def in_numbers(artifact: Artifact) -> Run:
+    """How a model is run that is to give numbers, where its outputs are integers which stand for such.
+
+    It takes numbers in any case, and gives integers unless it was given numbers for integers of its inputs.
+    """
+    return artifact.run.in_numbers() if isinstance(artifact.run, _Matched) else artifact.run
+
+
+def _open(kind: Kind, path: Path, trusted: bool) -> tuple[Run, tuple[Any, ...]]:
     """How to run it, and what it says about itself; whether it is trusted has to reach a process of its own."""
     with failures(kind.name), trusting(trusted):
         opened = kind.open(path)
-    return _Guarded(kind.name, opened.run), (opened.inputs, opened.outputs, opened.notes)
+    return _Guarded(kind.name, opened.run), (opened.inputs, opened.outputs, opened.notes, opened.steps)
 
 
 @dataclass(frozen=True)
@@ -190,18 +200,25 @@ class _Guarded:
 class _Matched:
     """A run under the names of another model."""
 
-    def __init__(self, opened: Opened, notes: list[str]) -> None:
-        self._opened, self._notes = opened, notes
+    def __init__(self, opened: Opened, notes: list[str], in_numbers: bool = False) -> None:
+        self._opened, self._notes, self._in_numbers = opened, notes, in_numbers
 
     def __call__(self, inputs: Inputs) -> Outputs:
         pairing = Pairing(self._opened.inputs, inputs)
         self._notes += [note for note in pairing.notes if note not in self._notes]
-        return self._opened.run(pairing.inputs)
+        found = self._opened.run(pairing.inputs)
+        if not (pairing.in_steps or self._in_numbers):
+            return found
+        steps = self._opened.steps
+        return {name: steps[name].numbers(value) if name in steps else value for name, value in found.items()}
+
+    def in_numbers(self) -> _Matched:
+        return _Matched(self._opened, self._notes, in_numbers=True)
 
     @property
     def plainly(self) -> Run | None:
         run = plainly(self._opened.run)
-        return None if run is None else _Matched(replace(self._opened, run=run), self._notes)
+        return None if run is None else _Matched(replace(self._opened, run=run), self._notes, self._in_numbers)
 
     def close(self) -> None:
         if isinstance(self._opened.run, Isolated):

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from onward.backends.tensorflow.remarks import without_remarks
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.formats import Kind, Opened, register, tensorflow_ops
 from onward.formats.checkpoint import Checkpoint
-from onward.formats.saved_model import import_tensorflow, open_function, without_remarks
+from onward.formats.saved_model import import_tensorflow, open_function
 from onward.gate import harmless, need_trust, opens
 
 FIRST_NODE = re.compile(

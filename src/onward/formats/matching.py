@@ -19,12 +19,29 @@ MOST = 6
 
 
 @dataclass(frozen=True)
+class Steps:
+    """How integers stand for numbers: (integer - zero) * size."""
+
+    size: float
+    zero: int
+
+    def integers(self, numbers: Array, dtype: np.dtype[Any]) -> Array:
+        limits = np.iinfo(dtype)
+        return np.clip(np.round(numbers / np.float32(self.size)) + self.zero, limits.min, limits.max).astype(dtype)
+
+    def numbers(self, integers: Array) -> Array:
+        return ((integers.astype(np.int32) - self.zero) * np.float32(self.size)).astype(np.float32)
+
+
+@dataclass(frozen=True)
 class Declared:
     """An input as a model declares it; None where it does not say."""
 
     name: str
     dtype: ir.DataType | None = None
     dims: tuple[int | str | None, ...] | None = None
+    steps: Steps | None = None
+    """Where it takes integers that stand for numbers."""
 
     def __str__(self) -> str:
         dims = "" if self.dims is None else f"[{', '.join('?' if dim is None else str(dim) for dim in self.dims)}]"
@@ -36,12 +53,15 @@ class Pairing:
 
     def __init__(self, declared: Sequence[Declared], given: Mapping[str, Any]) -> None:
         self.notes: list[str] = []
+        self.in_steps = False
+        """Whether floats were given for integers that stand for them."""
         self.inputs: dict[str, Any] = {}
         for own, name in pair(declared, given).items():
             fed = fit(own, given[name])
             assert fed is not None
             value, how = fed
             self.inputs[own.name] = value
+            self.in_steps |= own.steps is not None and np.asarray(given[name]).dtype.kind == "f"
             if how:
                 self.notes.append(f"the input {own.name!r} is fed {how}")
 
@@ -87,7 +107,7 @@ def fit(own: Declared, value: Any) -> tuple[Any, str] | None:
     """The value in the form that the input takes, and what was done to it; None if it does not fit."""
     if not isinstance(value, np.ndarray | np.generic):
         return value, ""
-    cast = _cast(own.dtype, np.asarray(value))
+    cast = _cast(own.dtype, np.asarray(value), own.steps)
     if cast is None:
         return None
     array, how = cast
@@ -105,8 +125,8 @@ def _fits(dims: Sequence[int | str | None] | None, shape: Sequence[int]) -> bool
     )
 
 
-def _cast(dtype: ir.DataType | None, array: Array) -> tuple[Array, str] | None:
-    """The array in another dtype of integers if that holds its values, as frameworks change these."""
+def _cast(dtype: ir.DataType | None, array: Array, steps: Steps | None) -> tuple[Array, str] | None:
+    """The array in another dtype of integers if that holds its values, as frameworks change these; floats in steps."""
     if dtype is None:
         return array, ""
     if dtype == ir.DataType.STRING or array.dtype.kind in "OUST":
@@ -114,6 +134,8 @@ def _cast(dtype: ir.DataType | None, array: Array) -> tuple[Array, str] | None:
     wanted: np.dtype[Any] = dtype.numpy()
     if array.dtype == wanted:
         return array, ""
+    if steps is not None and array.dtype.kind == "f":
+        return steps.integers(array, wanted), f"as {wanted}, in steps of {steps.size:.3g}"
     if array.dtype.kind in "iu" and wanted.kind in "iu":
         changed = array.astype(wanted)
         if np.array_equal(changed, array):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.tensorflow.remarks import without_remarks
 from onward.backends.tensorflow.saved_model import REMARKS
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.formats import Kind, Opened, named, register
@@ -53,20 +52,6 @@ def signature_of(path: Path, name: str | None = None) -> Any:
     function = signatures[name or choose(signatures)]
     function._onward_keeps = model  # its variables live as long as the object they belong to
     return function
-
-
-@contextmanager
-def without_remarks() -> Iterator[None]:
-    """TensorFlow has much to say about what TensorFlow 1 has saved, and about parts that it can do without."""
-    logs = [logging.getLogger(name) for name in ("tensorflow", "absl")]
-    levels = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for log, level in zip(logs, levels, strict=True):
-            log.setLevel(level)
 
 
 def _tags(path: Path) -> list[str] | None:

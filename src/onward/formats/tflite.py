@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.tensorflow.remarks import without_remarks
 from onward.errors import InvalidModelError, OnwardError
 from onward.formats import Artifact, Kind, Opened, as_artifact, register, tensorflow_ops
-from onward.formats.matching import Declared
+from onward.formats.matching import Declared, Steps
 from onward.formats.saved_model import choose, import_tensorflow, to_array
 from onward.gate import need_trust, opens
 from onward.graph.names import Unique
@@ -128,8 +128,7 @@ def _interpreter(source: Path | bytes, accelerated: bool) -> Any:
         lite = import_tensorflow().lite
         Interpreter, OpResolverType = lite.Interpreter, lite.experimental.OpResolverType
     kind = OpResolverType.AUTO if accelerated else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(?s).*is deprecated", UserWarning)  # TensorFlow's own has no other name yet
+    with without_remarks():  # it says that it is to be found elsewhere
         return Interpreter(**held, experimental_op_resolver_type=kind)
 
 
@@ -142,7 +141,8 @@ def _by_signature(interpreter: Any, name: str) -> Opened:
         found = signature(**{name: inputs[name] for name in order["inputs"]})
         return {name: to_array(found[name]) for name in order["outputs"]}
 
-    return Opened(run, [_declare(name, details[name]) for name in order["inputs"]], order["outputs"])
+    takes = [_declare(name, details[name]) for name in order["inputs"]]
+    return Opened(run, takes, order["outputs"], steps=_steps(signature.get_output_details()))
 
 
 def _by_place(interpreter: Any) -> Opened:
@@ -159,14 +159,22 @@ def _by_place(interpreter: Any) -> Opened:
         arrays = (to_array(interpreter.get_tensor(detail["index"])) for detail in given)
         return dict(zip(names, arrays, strict=True))
 
-    return Opened(run, [_declare(detail["name"], detail) for detail in fed], names)
+    steps = _steps({detail["name"]: detail for detail in given})
+    return Opened(run, [_declare(detail["name"], detail) for detail in fed], names, steps=steps)
 
 
 def _declare(name: str, detail: Any) -> Declared:
     dtype = np.dtype(detail["dtype"])
     dims = detail["shape_signature"] if len(detail["shape_signature"]) else detail["shape"]
     kind = ir.DataType.STRING if dtype.kind in "OSU" else ir.DataType.from_numpy(dtype)
-    return Declared(name, kind, tuple(None if dim < 0 else int(dim) for dim in dims))
+    steps = _steps({name: detail}).get(name)
+    return Declared(name, kind, tuple(None if dim < 0 else int(dim) for dim in dims), steps)
+
+
+def _steps(details: Mapping[str, Any]) -> dict[str, Steps]:
+    """Of tensors of integers that stand for numbers."""
+    found = {name: detail["quantization"] for name, detail in details.items() if detail["dtype"] in (np.int8, np.uint8)}
+    return {name: Steps(float(size), int(zero)) for name, (size, zero) in found.items() if size}
 
 
 register(Kind("TensorFlow Lite model", (LITERT, "tensorflow"), recognise, open_tflite, "TFL3 at byte 4"))

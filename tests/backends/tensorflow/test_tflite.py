@@ -15,6 +15,7 @@ import pytest
 from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
+import onward
 from onward import runners
 from onward.backends.tensorflow.tflite import convert, generate_for_tflite
 from onward.cli import main
@@ -22,7 +23,9 @@ from onward.cli.convert import coloured
 from onward.conversion import in_bytes
 from onward.conversion.convert import accepted
 from onward.conversion.request import Request
-from onward.errors import UnsupportedError, VerificationError
+from onward.errors import OnwardError, UnsupportedError, VerificationError
+from onward.formats import open_artifact
+from onward.importers import to_tflite
 from onward.model import load
 from onward.runners.onnxruntime import session
 from onward.verification.check import compared, verdict
@@ -282,3 +285,61 @@ def test_dimensions_are_fixed_when_asked(tmp_path: Path, capsys: pytest.CaptureF
     assert detail["shape_signature"].tolist() == [3, 1, 8, 8]
     assert main(["convert", str(DIGITS), "--to", "tflite", "--out", str(out), "--dim", "rows=3"]) == 2
     assert "no input has a dynamic dimension 'rows'; there are: batch" in capsys.readouterr().err
+
+
+WITH_FLOATS = """<ir_version: 10, opset_import: ["": 17]> g (float[1, 8] x, int32[1] i) => (float[1, 8] y) {
+    a = MatMul(x, w)  b = Sin(a)  c = MatMul(b, w)  d = Gather(w, i)  y = Add(c, d)
+}"""
+
+
+@pytest.mark.parametrize("io", ["float32", "int8", "uint8"])
+def test_what_a_model_in_8_bits_takes_and_gives(
+    io: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    """In steps that the file tells; the report says which ops stayed in floats, and `verify` takes floats."""
+    model = onnx.parser.parse_model(WITH_FLOATS)
+    weight = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    source, out = tmp_path / "net.onnx", tmp_path / "net.tflite"
+    onnx.save(model, source)
+    x, i = images(1, 8), np.int32([2])
+    np.savez(tmp_path / "data.npz", x=x, i=i)
+    options = ["--quantize", "int8", "--calibrate", str(tmp_path / "data.npz"), "--io", io, "--out", str(out)]
+    assert main(["convert", str(source), "--to", "tflite", *options]) == 0
+    said = capsys.readouterr().err
+    assert "not the same, by int8" in said
+    assert re.search(r"in floats: 1 of \d+ ops \(1 SIN\)\n", said)
+    assert not [str(warning.message) for warning in recwarn if "deprecated" in str(warning.message)]
+    interpreter = tf.lite.Interpreter(str(out))
+    dtypes = {detail["name"]: np.dtype(detail["dtype"]).name for detail in interpreter.get_input_details()}
+    assert dtypes == {"serving_default_i:0": "int32", "serving_default_x:0": io}
+    (given,) = interpreter.get_output_details()
+    assert np.dtype(given["dtype"]).name == io
+    wanted = session(load(source)).run(None, {"x": x, "i": i})[0]
+    found = open_artifact(out).run({"x": x, "i": i})["y"]
+    assert found.dtype == np.float32
+    assert np.abs(found - wanted).max() < 0.05 * np.abs(wanted).max()
+
+
+def test_integers_are_fed_and_given_back_as_they_are(tmp_path: Path) -> None:
+    np.savez(tmp_path / "data.npz", image=images(4, 1, 8, 8))
+    out = to_tflite(DIGITS, tmp_path / "n.tflite", quantize="int8", io="int8", calibrate=tmp_path / "data.npz")
+    given = np.random.default_rng(0).integers(-128, 128, (1, 1, 8, 8)).astype(np.int8)
+    assert [array.dtype for array in open_artifact(out).run({"image": given}).values()] == [np.int8]
+    assert onward.verify(onward.from_tflite(out), out).status == "same"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"io": "int8"}, "io='int8' is for models in 8 bits: give quantize='int8' as well"),
+        (
+            {"io": "int4", "quantize": "int8", "calibrate": {"image": images(1, 1, 8, 8)}},
+            "they can be float32, int8, uint8",
+        ),
+    ],
+)
+def test_what_ends_cannot_be(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(OnwardError, match=re.escape(words)):
+        to_tflite(DIGITS, tmp_path / "n.tflite", **options)
+    assert not list(tmp_path.iterdir())

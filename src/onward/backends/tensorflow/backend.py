@@ -90,8 +90,9 @@ class TensorFlow(Backend):
                 "a file of TensorFlow Lite",
                 _generate_for_tflite,
                 _write_tflite,
-                TAKES | {"quantize", "calibrate", "select_tf_ops"},
+                TAKES | {"quantize", "io", "calibrate", "select_tf_ops"},
                 suffix=".tflite",
+                remarks=_of_tflite,
                 runs_source=False,
                 trains=False,
             ),
@@ -127,8 +128,14 @@ def _generate_for_tflite(model: Model, options: Options) -> Source:
 def _write_tflite(model: Model, source: Source, path: Path, options: Options) -> Path:
     from onward.backends.tensorflow.tflite import write_tflite
 
-    samples = options.calibrate
-    return write_tflite(source, model.ir.graph, path, options.quantize, samples, options.select_tf_ops)
+    how = options.quantize, options.calibrate, options.select_tf_ops, options.io
+    return write_tflite(source, model.ir.graph, path, *how)
+
+
+def _of_tflite(path: Path, options: Options) -> Sequence[str]:
+    from onward.backends.tensorflow.lite_precision import in_floats
+
+    return in_floats(path, options.io) if options.quantize == "int8" else []
 
 
 def _write_saved_model(model: Model, source: Source, folder: Path, options: Options) -> Path:

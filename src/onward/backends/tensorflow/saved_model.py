@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 
 from onward.advice.options import option
+from onward.backends.tensorflow.remarks import without_remarks
 from onward.backends.tensorflow.target import DTYPES
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
@@ -54,7 +55,8 @@ def write_saved_model(source: Source, graph: ir.Graph, folder: Path) -> Path:
 
     net, serve = traced(source, graph)
     net.serve = serve
-    tf.saved_model.save(net, str(folder), signatures={SIGNATURE: serve})
+    with without_remarks():
+        tf.saved_model.save(net, str(folder), signatures={SIGNATURE: serve})
     if source.casts:
         remarks = folder / REMARKS
         remarks.parent.mkdir(exist_ok=True)

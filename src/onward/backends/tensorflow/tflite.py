@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.advice.nearest import meant
 from onward.advice.options import option
 from onward.backends.tensorflow.convert import Trainable, generate
 from onward.backends.tensorflow.kernels import LITE, TENSORFLOW
 from onward.backends.tensorflow.lite import carry_grids, pad_pools
 from onward.backends.tensorflow.missing_kernels import advice
+from onward.backends.tensorflow.remarks import without_remarks
 from onward.backends.tensorflow.saved_model import SIGNATURE, signature_names, traced
 from onward.errors import OnwardError, UnsupportedError
 
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
 QUANTIZATIONS = {
     "float16": "weights in half precision",
     "dynamic": "weights in 8 bits, computed with as the data asks",
-    "int8": "weights and data in 8 bits, by calibration data; inputs and outputs stay as they are",
+    "int8": "weights and data in 8 bits, by calibration data",
 }
+IO = ("float32", "int8", "uint8")
+"""What a model in 8 bits may take and give."""
 CASTS = "Onward: computed in other dtypes than those of the original"
 """The first line of a description that lists them."""
 Sample = Mapping[str, np.ndarray[Any, Any]]
@@ -66,13 +70,15 @@ def write_tflite(
     quantize: str | None = None,
     samples: Iterable[Sample] | None = None,
     select_tf_ops: bool = False,
+    io: str = "float32",
 ) -> Path:
     """Trace the module of a generated source, and convert it.
 
     `samples` are sets of inputs to calibrate `int8` by, in the layout of the ONNX file. `select_tf_ops` allows ops of
-    TensorFlow where TensorFlow Lite has none of its own; these need the larger runtime.
+    TensorFlow where TensorFlow Lite has none of its own; these need the larger runtime. `io` is what a model in `int8`
+    takes and gives instead of floats.
     """
-    content = convert(source, graph, quantize, samples, select_tf_ops)
+    content = convert(source, graph, quantize, samples, select_tf_ops, io)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
@@ -84,9 +90,12 @@ def convert(
     quantize: str | None = None,
     samples: Iterable[Sample] | None = None,
     select_tf_ops: bool = False,
+    io: str = "float32",
 ) -> bytes:
     if quantize is not None and quantize not in QUANTIZATIONS:
         raise OnwardError(f"there is no quantization {quantize!r}; there are {', '.join(QUANTIZATIONS)}")
+    if io not in IO:
+        raise OnwardError(f"inputs and outputs cannot be {io!r}; they can be {', '.join(IO)}{meant(io, IO)}")
     if quantize == "int8" and samples is None:
         given = option("calibrate")
         raise OnwardError(f"int8 needs calibration data: sets of inputs as the model will see them ({given})")
@@ -101,10 +110,12 @@ def convert(
     if quantize == "float16":
         converter.target_spec.supported_types = [tf.float16]
     if quantize == "int8":
+        converter.inference_input_type = converter.inference_output_type = tf.as_dtype(io)
         kept = [_moved(sample, source) for sample in samples or ()]
         converter.representative_dataset = lambda: ((SIGNATURE, sample) for sample in kept)
     try:
-        content = bytes(converter.convert())
+        with without_remarks():
+            content = bytes(converter.convert())
     except Exception as error:
         raise _refusal(str(error), select_tf_ops, source.advice) from error
     return _described(content, source.casts) if source.casts else content

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from onward.backends.tensorflow.remarks import without_remarks
 from onward.errors import OnwardError
 from onward.formats import graph_def, saved_model
 from onward.frontends.tensorflow.values import Table, Value, Variable
@@ -69,7 +70,7 @@ def held(function: Any) -> dict[str, Value]:
     kept = [op.outputs[0].name for op in function.graph.get_operations() if op.type in graph_def.VARIABLES | TABLES]
     if not kept or not hasattr(model, "prune"):
         return {}
-    with model.graph.as_default(), saved_model.without_remarks():
+    with model.graph.as_default(), without_remarks():
         read = {name: _read(model.graph.get_tensor_by_name(name)) for name in kept}
         values = model.prune([], read)
     trained = {variable.name for variable in model.graph.get_collection("trainable_variables")}
