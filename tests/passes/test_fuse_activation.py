@@ -127,3 +127,29 @@ def test_normalisation(body, expected):
     check(model, [X])
     text = source(model)
     assert expected in text and (expected or "Norm" not in text)
+
+
+NARROW = """<ir_version: 10, opset_import: ["" : 20]> g (float16[a,b,20] x) => (float16 y)
+<float two = {2}, float eps = {0.00001}, int64[1] last = {-1}> {
+    w = Cast<to = 1>(x) m = ReduceMean(w, last) d = Sub(w, m) q = Pow(d, two) v = ReduceMean(q, last)
+    e = Add(v, eps) s = Sqrt(e) n = Div(d, s) h = Cast<to = 10>(n) p = Mul(h, weight) y = Add(p, bias)
+}"""
+
+
+def test_a_normalisation_of_narrow_numbers_in_single_precision_is_one_layer():
+    weights = {"weight": floats(20).astype(np.float16), "bias": floats(20, seed=1).astype(np.float16)}
+    model = text_model(NARROW, **weights)
+    check(model, [X.astype(np.float16)])
+    assert "nn.LayerNorm(20, dtype=torch.float16)" in source(model)
+
+
+POOLED = """<ir_version: 10, opset_import: ["" : 20]> g (float[a,b,20] x) => (float y) <float eps = {0.00001}> {
+    m = GlobalAveragePool(x) d = Sub(x, m) q = Mul(d, d) v = GlobalAveragePool(q) e = Add(v, eps) s = Sqrt(e)
+    i = Reciprocal(s) f = Mul(i, weight) a = Mul(x, f) b2 = Mul(m, f) c2 = Sub(bias, b2) y = Add(a, c2)
+}"""
+
+
+def test_a_pool_over_the_last_axis_is_a_mean():
+    model = text_model(POOLED, weight=floats(20), bias=floats(20, seed=1))
+    check(model, [X])
+    assert "nn.LayerNorm(20)" in source(model)

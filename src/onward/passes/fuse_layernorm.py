@@ -9,6 +9,10 @@ from onward.graph.replace import constant, graphs, is_op, made_by, new_node, onl
 from onward.passes.products import scalar
 
 
+MEANS = ("ReduceMean", "GlobalAveragePool")
+"""What means are written with; a pool over all but the first two axes is one."""
+
+
 def fuse_layernorm(model: ir.Model) -> int:
     """Rewrites in place; returns how many were found."""
     facts, count = Facts(), 0
@@ -22,9 +26,9 @@ def fuse_layernorm(model: ir.Model) -> int:
 
 
 def _fuse(node: ir.Node, facts: Facts) -> bool:
-    """`node` divides by the root of a mean of squares.
+    """`node` divides by the root of a mean of squares, in single precision.
 
-    Single precision only: the operator computes other types in single precision, the written-out form does not.
+    The operator computes narrower types in single precision too, so what is written out in them is something else.
     """
     found = _divided(node, facts)
     if found is None:
@@ -49,7 +53,8 @@ def _fuse(node: ir.Node, facts: Facts) -> bool:
     shape = shape_of(x)
     if shape is None or axes != list(range(-len(axes), 0)) or x.dtype != ir.DataType.FLOAT:
         return False
-    scale, scaled = _constant_operand(node.outputs[0], "Mul", shape[-len(axes) :])
+    x, normalised = _uncast(x, node.outputs[0])
+    scale, scaled = _constant_operand(normalised, "Mul", shape[-len(axes) :])
     if scale is None or scaled is None:
         return False
     bias, shifted = _constant_operand(scaled.outputs[0], "Add", shape[-len(axes) :])
@@ -61,6 +66,22 @@ def _fuse(node: ir.Node, facts: Facts) -> bool:
     new = new_node(op_type, [x, scale] + ([] if bias is None else [bias]), attributes, last, last)
     take_over(last.outputs[0], new.outputs[0])
     return True
+
+
+def _uncast(x: ir.Value, normalised: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Both ends of a normalisation, in the narrower type if it is only computed in single precision.
+
+    That is what the operator does with narrower numbers: it scales after they have their own type back.
+    """
+    before, after = made_by(x, "Cast"), only_user(normalised)
+    if before is None or before.inputs[0] is None or after is None or not is_op(after, "Cast"):
+        return x, normalised
+    narrow = before.inputs[0]
+    is_back = narrow.dtype in _NARROW and after.attributes.get_int("to", 0) == narrow.dtype
+    return (narrow, after.outputs[0]) if is_back else (x, normalised)
+
+
+_NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 
 
 def _fuse_multiplied_out(add: ir.Node, facts: Facts) -> bool:
@@ -81,7 +102,7 @@ def _fuse_shifted(
     add: ir.Node, x: ir.Value, mean: ir.Value, s: ir.Value | None, bias: ir.Value | None, facts: Facts
 ) -> bool:
     scaled = made_by(s, "Mul")
-    average = made_by(mean, "ReduceMean")
+    average = made_by(mean, *MEANS)
     axes = None if average is None else _axes(average, facts)
     shape = shape_of(x)
     if scaled is None or not axes or shape is None or x.dtype != ir.DataType.FLOAT:
@@ -111,7 +132,7 @@ def _partner(product: ir.Node, factor: ir.Value | None) -> ir.Value | None:
 
 
 def _is_mean(value: ir.Value, x: ir.Value, facts: Facts) -> bool:
-    mean = made_by(value, "ReduceMean")
+    mean = made_by(value, *MEANS)
     return mean is not None and mean.inputs[0] is x and _axes(mean, facts) is not None
 
 
@@ -127,7 +148,7 @@ def _root_of_mean(root: ir.Node | None, facts: Facts) -> tuple[ir.Node, float] |
     if add is None:
         return None
     for index, other in ((0, 1), (1, 0)):
-        mean = made_by(add.inputs[index], "ReduceMean")
+        mean = made_by(add.inputs[index], *MEANS)
         epsilon = scalar(add.inputs[other], add.inputs[index], facts)
         if mean is not None and isinstance(epsilon, float) and epsilon > 0:
             return mean, epsilon
@@ -175,13 +196,15 @@ def _squared(value: ir.Value | None, facts: Facts) -> ir.Value | None:
 
 def _is_centred(subtract: ir.Node, axes: list[int], facts: Facts) -> bool:
     """Whether a subtraction is x minus its mean over those axes."""
-    mean = made_by(subtract.inputs[1], "ReduceMean")
+    mean = made_by(subtract.inputs[1], *MEANS)
     return mean is not None and mean.inputs[0] is subtract.inputs[0] and _axes(mean, facts) == axes
 
 
 def _axes(mean: ir.Node, facts: Facts) -> list[int] | None:
     """The axes a mean that keeps its dimensions is taken over, counted from the end."""
     x = mean.inputs[0]
+    if is_op(mean, "GlobalAveragePool"):
+        return None if x is None or x.shape is None else list(range(2 - len(x.shape), 0))
     axes = facts.ints(mean.inputs[1]) if len(mean.inputs) > 1 else None
     if x is None or x.shape is None or not axes or mean.attributes.get_int("keepdims", 1) != 1:
         return None

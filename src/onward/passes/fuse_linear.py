@@ -18,6 +18,7 @@ from onward.graph.replace import (
     only_user,
     permutation,
     remove_unread,
+    shape_of,
     take_over,
 )
 
@@ -68,7 +69,14 @@ def _bias_addition(matmul: ir.Node, size: int) -> ir.Node | None:
     if add is None or not is_op(add, "Add") or add.graph is not matmul.graph:
         return None
     bias = constant(add.inputs[1] if add.inputs[0] is product else add.inputs[0])
-    return add if bias is not None and tuple(bias.shape.numpy()) == (size,) else None
+    return add if bias is not None and _is_row(tuple(bias.shape.numpy()), size, shape_of(product)) else None
+
+
+def _is_row(shape: tuple[int, ...], size: int, product: tuple[int | None, ...] | None) -> bool:
+    """Whether what is added is one number for each feature, and gives the product no further axes."""
+    return shape == (size,) or (
+        product is not None and 0 < len(shape) <= len(product) and shape == (*[1] * (len(shape) - 1), size)
+    )
 
 
 def _read_by_others(weight: ir.Value) -> bool:

@@ -26,8 +26,10 @@ def _dense(e: Emitter, x: Expr, weight: Expr, bias: Expr | None, turned: bool) -
     if shape is None or len(shape) < 2 or shape[-1] is None or matrix is None or not owns(e, weight, bias):
         return None
     outputs = matrix.shape[0 if turned else 1]
-    if matrix.ndim != 2 or (bias is not None and e.shape(bias) != (outputs,)):
+    row = None if bias is None else e.shape(bias)
+    if matrix.ndim != 2 or (row is not None and (row[-1:] != (outputs,) or set(row[:-1]) - {1})):
         return None
     layer = made(e, x, "Dense", outputs, **({"use_bias": False} if bias is None else {}))
     kernel = Part(weight, np.transpose, "T") if turned else Part(weight)
-    return applied(e, owning(e, layer, "linear", weight=kernel, bias=bias), x)
+    flat = Part(bias, np.ravel, "row") if row is not None and len(row) > 1 else bias
+    return applied(e, owning(e, layer, "linear", weight=kernel, bias=flat), x)
