@@ -8,7 +8,6 @@ from onward.graph.facts import Facts
 from onward.graph.replace import constant, graphs, is_op, made_by, new_node, only_user, shape_of, take_over
 from onward.passes.products import scalar
 
-
 MEANS = ("ReduceMean", "GlobalAveragePool")
 """What means are written with; a pool over all but the first two axes is one."""
 

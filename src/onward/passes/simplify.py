@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onward.graph.origin import copy_origin
 from onward.graph.walk import all_nodes
+from onward.passes.neutral import unchanged
 
 MOST_PARTS = 4096
 """Parts that a value is split into at most: an input of a few bytes may declare any length."""
@@ -115,4 +116,20 @@ def _take_output(new: ir.Value, old: ir.Value) -> None:
     new.name, new.shape, new.type = f"{old.name}_plain", old.shape, old.type
 
 
-REWRITES: dict[str, Rewrite] = {"CastLike": cast_like, "SplitToSequence": split_to_sequence}
+def neutral(node: ir.Node) -> list[ir.Node] | None:
+    """`x · 1` and `x + 0` are x."""
+    operand = unchanged(node)
+    if operand is None:
+        return None
+    if not node.outputs[0].is_graph_output():
+        return _replace(node, [], [(node.outputs[0], operand)])
+    same = ir.Node("", "Identity", [operand], version=node.version)
+    _take_output(same.outputs[0], node.outputs[0])
+    return _replace(node, [same], [(node.outputs[0], same.outputs[0])])
+
+
+REWRITES: dict[str, Rewrite] = {
+    "CastLike": cast_like,
+    "SplitToSequence": split_to_sequence,
+    **dict.fromkeys(("Mul", "Div", "Add", "Sub"), neutral),
+}
