@@ -65,6 +65,8 @@ def run(work: str, **environment: str) -> tuple[int, str]:
         ),
         ("budget.announce(doing='reading'); os.kill(os.getpid(), 9)", 2, "onward: reading: was killed, most likely"),
         ("import atexit; atexit.register(os.abort)", 0, ""),
+        ("sys.modules['unloaded slowly'] = type('', (), {'__del__': lambda self: time.sleep(60)})()", 0, ""),
+        ("import atexit; atexit.register(print, 'tidied', file=sys.stderr)", 0, "tidied"),
     ],
 )
 def test_how_it_ends(work: str, code: int, said: str) -> None:
@@ -123,6 +125,12 @@ def test_time_is_limited_inside() -> None:
     with within(30, "it"):
         pass
     assert issubclass(OutOfTime, BaseException) and not issubclass(OutOfTime, Exception)
+
+
+def test_a_limit_that_was_kept_leaves_python_as_fast_as_it_was() -> None:
+    """To take back an exception that was never raised keeps Python looking for it, which a profiler does not survive."""
+    work = "import cProfile; profile = cProfile.Profile(); profile.enable()\n    with budget.within(30, 'it'): pass"
+    assert run(f"{work}\n    profile.disable(); [abs(i) for i in range(1000)]") == (0, "")
 
 
 def endless(path: Path) -> Path:

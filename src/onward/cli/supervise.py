@@ -7,8 +7,10 @@ What is asked of it from outside (an interrupt, the end of the terminal) is pass
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import select
@@ -17,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from onward.errors import OnwardError
 from onward.gate import budget
@@ -28,6 +30,8 @@ PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 INTERVAL = 0.25
 """Seconds between two looks at the memory of the process."""
 SET_PARENT_DEATH_SIGNAL = 1
+SELDOM = (100_000, 20, 100)
+"""How many objects are made between two looks for garbage. The import of a framework makes many, none of it garbage."""
 
 
 def supervised(work: Callable[[], int]) -> int:
@@ -50,9 +54,19 @@ def supervised(work: Callable[[], int]) -> int:
     os.close(ours)
     _end_with(watcher)
     budget.watched_through(theirs)
+    gc.set_threshold(*SELDOM)
     code = work()
     budget.announce(code=code)  # a framework that crashes while it is unloaded changes nothing
-    return code
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End as Python does, but leave it to the system to take what is in memory: frameworks take long to unload."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 def _end_with(watcher: int) -> None:

@@ -53,7 +53,7 @@ def within(seconds: float, what: str, doing: str = "", *, watched: bool = True) 
 
     What is not `watched` stands within other work that is, and that goes on without it.
     """
-    thread, done, lock = threading.get_ident(), threading.Event(), threading.Lock()
+    thread, done, told, lock = threading.get_ident(), threading.Event(), threading.Event(), threading.Lock()
 
     def stop() -> None:
         left = seconds
@@ -64,6 +64,7 @@ def within(seconds: float, what: str, doing: str = "", *, watched: bool = True) 
                     return
                 for interrupt in list(_stops):
                     interrupt()
+                told.set()
                 _raise_in(thread, OutOfTime)
 
     timer = threading.Thread(target=stop, daemon=True)
@@ -76,7 +77,8 @@ def within(seconds: float, what: str, doing: str = "", *, watched: bool = True) 
         finally:
             with lock:
                 done.set()
-                _raise_in(thread, None)
+                if told.is_set():  # Python is slower after this, and hangs under a profiler
+                    _raise_in(thread, None)
             if watched:
                 announce(until=None)
     except OutOfTime:
