@@ -1,8 +1,12 @@
 """What the command line says to words that it does not know."""
 
+from pathlib import Path
+
 import pytest
 
 from conftest import Run
+
+DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +39,14 @@ def test_options_are_not_abbreviated(run: Run, option: str) -> None:
 def test_what_follows_two_dashes_is_no_option(run: Run) -> None:
     code, _, errors = run("inspect", "--", "--no-such-file.onnx")
     assert code == 2 and "--no-such-file.onnx: " in errors and "no option" not in errors
+
+
+def test_files_stand_before_and_after_options(run: Run) -> None:
+    file = str(DIGITS)
+    code, printed, errors = run("verify", file, "--on", "onnxruntime", file, "--quick")
+    assert code == 0 and printed.startswith("Same: "), errors
+    code, _, errors = run("inspect", file, "--json", "another.onnx")
+    assert code == 2 and "unrecognized arguments: another.onnx" in errors
 
 
 def test_versions_of_what_is_installed(run: Run) -> None:

@@ -4,12 +4,17 @@ import io
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from onward.backends.torch.backend import Torch
 from onward.cli.steps import Steps
+from onward.conversion.convert import Progress, converted
+from onward.conversion.request import Request
 from onward.errors import OnwardError
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
@@ -24,6 +29,24 @@ def test_a_file_gets_one_plain_line_a_step(tmp_path: Path) -> None:
     names = ["reading", "generating source", "verifying", "writing"]
     wanted = [rf"step {number} of 4: {name}: ({TIME})" for number, name in enumerate(names, 1)]
     assert len(steps) == 4 and all(map(re.fullmatch, wanted, steps)), steps
+
+
+def test_the_framework_is_loaded_in_a_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It takes longer than all the rest: a user is told what is waited for."""
+    at: list[int] = []
+
+    class Noting(Progress):
+        @contextmanager
+        def step(self, number: int, seconds: float | None = None) -> Iterator[None]:
+            at.append(number)
+            yield
+            at.pop()
+
+    load = Torch.load
+    during: list[list[int]] = []
+    monkeypatch.setattr(Torch, "load", lambda *args: (during.append(list(at)), load(*args))[1])
+    converted(Request(source=str(DIGITS), to="torch", out=tmp_path / "out", quick=True), Noting())
+    assert during == [[3]]
 
 
 def test_verify_tells_its_steps(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ NOT_NEEDED = (*FRAMEWORKS, *LIBRARIES)
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
 LIMIT = 0.3
 """Seconds of processor time, which other programs on a busy machine do not add to."""
+COMMAND_LIMIT = 0.7
+"""Likewise, for a whole command on a small model."""
 
 OWN = {
     name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.")
@@ -94,6 +96,43 @@ print("torch._dynamo" in sys.modules)
 def test_an_embedding_does_not_load_the_compiler(tmp_path: Path) -> None:
     """Which takes a second, for random numbers that no one reads."""
     assert python(EMBEDDING, str(tmp_path)).split() == ["Embedding", "Embedding", "15.0", "False"]
+
+
+CONVERT = """
+import sys, torch
+before = set(sys.modules)
+from onward.cli import main
+code = main(["convert", sys.argv[1], "--to", "torch", "--out", sys.argv[2]])
+more = sorted({name for name in sys.modules if name.startswith(("torch", "sympy", "tensorflow"))} - before)
+print(code, *more)
+"""
+
+
+def test_conversion_loads_no_more_of_pytorch_than_its_import_does(tmp_path: Path) -> None:
+    """The mode in which modules are made without memory is all that is added."""
+    assert python(CONVERT, str(DIGITS), str(tmp_path / "out")).split() == ["0", "torch.utils._device"]
+
+
+def processor_time(*arguments: str) -> float:
+    """Seconds that a command takes, the compilation of what it imports aside: the least of several times."""
+    import resource
+
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    found = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=environment)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+def test_commands_are_quick(tmp_path: Path) -> None:
+    """Beyond the import of a framework, which any program of that framework pays."""
+    framework = processor_time("-c", "import torch")
+    words = ("-m", "onward", "convert", str(DIGITS), "--to", "torch", "--out", str(tmp_path / "out"))
+    assert processor_time(*words) - framework < COMMAND_LIMIT
+    assert processor_time("-m", "onward", "inspect", str(DIGITS)) < COMMAND_LIMIT
 
 
 def test_public_names_exist() -> None:

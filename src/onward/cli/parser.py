@@ -14,6 +14,17 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{**kwargs, "allow_abbrev": False})
+        self._is_mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Files may stand before and after options, in every order."""
+        if self._is_mixing or children(self) or "--" in (args or ()):
+            return super().parse_known_args(args, namespace)
+        self._is_mixing = True
+        try:
+            return super().parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

@@ -64,7 +64,7 @@ def _leave(code: int) -> NoReturn:
     """End as Python does, but leave it to the system to take what is in memory: frameworks take long to unload."""
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
 
@@ -74,7 +74,7 @@ def _end_with(watcher: int) -> None:
     ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != watcher:
         os._exit(1)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         Path("/proc/self/oom_score_adj").write_text("500")
 
 

@@ -327,16 +327,18 @@ def _written(
         source = form.generate(model, options)
     doubt, remarks = "", list[str]()
     with ExitStack() as writing:
-        if form.runs_source:
-            run = one.runner(one.load(source), model.ir.graph) if request.verify else None
-        else:
+        if not form.runs_source:
             with progress.step(4), refusals(out):
                 staged = writing.enter_context(_staged(form, out))
                 form.write(model, source, staged, options)
                 remarks += () if form.remarks is None else form.remarks(staged, options)
-            run = in_numbers(open_artifact(staged)) if request.verify else None
-        if run is not None:
-            with progress.step(3):
+        if request.verify:
+            with progress.step(3):  # which begins with the import of the framework
+                run = (
+                    one.runner(one.load(source), model.ir.graph)
+                    if form.runs_source
+                    else in_numbers(open_artifact(staged))
+                )
                 verdict, leg = _checked(request, original, form, source, run, remarks)
             progress.found(verdict, leg)
             verdicts += (verdict,)

@@ -6,7 +6,10 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 import onward
+from onward import runners
 from onward.frontends.runtime_kernels import keep_pads
+from onward.runners.calls import Run
+from onward.verification.noise.spread import PLAIN, measure_noise
 
 IMAGE = -np.random.default_rng(0).uniform(1, 2, (1, 2, 8, 8)).astype(np.float32)
 
@@ -36,6 +39,22 @@ def test_a_change_by_optimisations_is_a_difference() -> None:
     report = onward.verify(padded_pool(17), against=["torch"], inputs={"x": IMAGE})
     assert not report.ok
     assert any("optimisations change y" in note for note in report.notes)
+
+
+def test_noise_is_not_measured_twice() -> None:
+    """To tell whether optimisations round or change something takes the runs that tell how far rounding carries."""
+    prepared = []
+
+    def prepare(runner: str, model: onward.Model) -> Run:
+        prepared.append(runner)
+        return runners.prepare(runner, model)
+
+    model = onward.load(padded_pool(17))
+    outputs = runners.prepare("onnxruntime", model)({"x": IMAGE})
+    noise = measure_noise(model, [({"x": IMAGE}, outputs)], prepare=prepare)
+    assert noise.remark and prepared == [PLAIN] * 3, "as it is, rounding differently, and in double precision"
+    assert not noise.widen()
+    assert len(prepared) == 3
 
 
 def test_what_is_padded_before_a_pool_stays_so() -> None:

@@ -136,6 +136,7 @@ class _OnnxRuntime:
     noise: Noise
     prepare: Prepare
     _runs: dict[str, list[Outputs]] = field(default_factory=dict)
+    _is_widened: bool = False
 
     def outputs(self, runner: str) -> list[Outputs]:
         """Of the model itself, in single precision; none where it does not run."""
@@ -175,7 +176,13 @@ class _OnnxRuntime:
         )
 
     def widen(self, noise: Noise) -> None:
-        """On copies that round differently; in double precision on PyTorch if ONNX Runtime does not run the model."""
+        """On copies that round differently; in double precision on PyTorch if ONNX Runtime does not run the model.
+
+        Once: what may have been asked for before takes many runs, and a second time says no more.
+        """
+        if self._is_widened:
+            return
+        self._is_widened = True
         if not (plain := self.outputs(PLAIN)):
             wide = list(self._each(_attempt(lambda: _in_double(self.prepare, "torch", self.model))))
             noise.add(DOUBLE, self._apart(self.outputs("torch"), wide))
