@@ -297,3 +297,23 @@ def test_a_dimension_goes_through_its_sizes_while_the_others_are_one() -> None:
     net = model("g (float[N,K] x, float[5,M] u) => (y) { y = Abs(x) }")
     sets = data_sets(net, runs=lambda feeds: feeds["x"].shape == (1, 64) and feeds["u"].shape == (5, 1))
     assert next(sets).inputs["u"].shape == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "least"),
+    [
+        ("AveragePool<kernel_shape=[40,1], strides=[40,1]>", 40),
+        ("MaxPool<kernel_shape=[40,1], strides=[40,1], pads=[4,0,4,0]>", 32),
+        ("MaxPool<kernel_shape=[11,1], dilations=[5,1], strides=[40,1]>", 51),
+    ],
+)
+def test_images_have_room_for_the_windows_of_poolings(pooling: str, least: int) -> None:
+    """ONNX Runtime also pools what is smaller, which means nothing and which others refuse."""
+    net = model(f"g (float[N,3,H,W] x) => (y) {{ y = {pooling}(x) }}")
+    heights = {inputs["x"].shape[2] for inputs in input_sets(net)}
+    assert least <= min(heights) and len(heights) > 2
+
+
+def test_windows_are_never_the_reason_that_no_sizes_are_found() -> None:
+    net = model("g (float[N,3,8,W] x) => (y) { y = AveragePool<kernel_shape=[9,1], strides=[9,1]>(x) }")
+    assert make_inputs(net)["x"].shape[2] == 8

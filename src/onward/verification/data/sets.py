@@ -29,6 +29,7 @@ from onward.verification.data.given import DataSet
 from onward.verification.data.linked_sizes import Fit
 from onward.verification.data.regimes import EDGE_REGIMES, EMPTY, RANDOM, REGIMES, UNCLUED, Field
 from onward.verification.data.sizes import BATCH, candidates, choices, fit
+from onward.verification.data.windows import room_for_windows
 
 __all__ = ["EDGE_REGIMES", "DataSet", "Inputs", "Outputs", "accepts", "data_sets", "input_sets", "make_inputs"]
 
@@ -80,6 +81,9 @@ def data_sets(
     elif runs is None and isinstance(model, Model):
         run = runners.prepare("onnxruntime", model)
         referees = accepts(run), accepts(run, empty=True)
+    room = room_for_windows(model) if isinstance(model, Model) and maker.is_open(dims) else None
+    if room is not None:
+        referees = (_both(referees[0], room), *referees)
     found: list[tuple[dict[str, int], Inputs]] = []
     feasible = maker.feasible(referees, seed, dims, sizes)
     for chosen, feeds in itertools.islice(feasible, None if RANDOM in wanted else 1):
@@ -115,6 +119,10 @@ def accepts(run: Run, *, empty: bool = False) -> Runs:
         return empty or any(map(_is_empty, feeds.values())) or not any(map(_is_empty, outputs.values()))
 
     return runs
+
+
+def _both(first: Runs, second: Runs) -> Runs:
+    return lambda feeds: first(feeds) and second(feeds)
 
 
 def _always(feeds: Inputs) -> bool:
@@ -170,6 +178,10 @@ class Maker:
         """Whether all sizes are known, and no input could be something like an index or a shape."""
         wide = [slot for slot in self.slots if slot.dtype.is_integer() and slot.dtype.bitwidth > 8]
         return not wide and not self._free(dims)
+
+    def is_open(self, dims: Mapping[str, int] | None) -> bool:
+        """Whether there are sizes to choose."""
+        return bool(self._free(dims))
 
     def feasible(
         self, referees: Sequence[Runs], seed: int, dims: Mapping[str, int] | None, sizes: int
