@@ -8,6 +8,7 @@ import onnx_ir as ir
 import pytest
 from onnx import helper, numpy_helper
 
+import onward
 from onward.graph.infer import infer
 from onward.graph.walk import all_nodes
 from onward.model import Model, load
@@ -121,3 +122,41 @@ def test_what_stands_between_grids_is_not_clipped() -> None:
     feeds = {"a": np.full((1, 64), 255, np.uint8), "c": np.full((1, 64), -128, np.int8)}
     found = session(load(proto)).run(None, {**feeds, "w": np.full((1, 64), 127, np.float32)})
     assert [x.item() for x in found] == [64 * 255 * 127, -64 * 128 * 127, 64 * 255 * 127]
+
+
+def test_products_in_functions_of_a_model_are_not_clipped() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
+    g (uint8[1, 64] a, int8[64, 1] b) => (int32[1, 1] y) { y = own.product(a, b) }
+    <domain: "own", opset_import: ["": 21]>
+    product (a, b) => (y) { y = MatMulInteger(a, b) }"""
+    made = unsaturated(load(onnx.parser.parse_model(text)))
+    infer(made.ir)
+    (node,) = (node for node in made.ir.graph if node.op_type == "MatMulInteger")
+    assert node.inputs[1] is not None
+    assert node.inputs[1].dtype == ir.DataType.UINT8
+
+
+@pytest.mark.parametrize(("weights", "told"), [(np.int8, True), (np.uint8, False)])
+@pytest.mark.parametrize("op", ["MatMulInteger", "MatMul"])
+def test_verification_tells_that_onnx_runtime_saturates_here(
+    op: str, weights: Any, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onward.runners.unsaturated.products_saturate", lambda: True)
+    b = numbers(weights, 64, 8)
+    if op == "MatMulInteger":
+        model, _ = model_of(op, [LEFT[0], b], fixed=True)
+    else:
+        text = """<ir_version: 10, opset_import: ["": 20]>
+        g (float[3, 64] x) => (float[3, 8] y) <float s = {0.1}, uint8 u = {128}> {
+            q = QuantizeLinear(x, s, u)
+            d = DequantizeLinear(q, s, u)
+            w = DequantizeLinear(b, s)
+            y = MatMul(d, w)
+        }"""
+        proto = onnx.parser.parse_model(text)
+        proto.graph.initializer.append(numpy_helper.from_array(b, "b"))
+        model = load(proto)
+    report = onward.verify(model, "torch", quick=True)
+    assert report.ok
+    assert ("ONNX Runtime saturates here" in report.remark) == told
+    assert any("saturates here" in note for note in report.notes) == told

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -166,3 +167,20 @@ def test_random_numbers_are_not_judged() -> None:
         warnings.simplefilter("ignore")
         found = onward.verify(onnx.parser.parse_model(text), "torch")
     assert all(side.arbitration is None for side in found.sides)
+
+
+def test_saturation_is_called_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """<ir_version: 10, opset_import: ["": 20]>
+    g (uint8[2, 8] a, int8[8, 3] b) => (int32[2, 3] y) { [product] y = MatMulInteger(a, b) }"""
+    right, _ = find("onnxruntime")
+
+    def prepare(model: Model, mode: str) -> Run:
+        run = right.prepare(model, mode)
+        return lambda inputs: {name: np.clip(value, -1000, 1000) for name, value in run(inputs).items()}
+
+    monkeypatch.setitem(RUNNERS._user, "onnxruntime", replace(right, prepare=prepare, start=None))
+    monkeypatch.setattr("onward.runners.unsaturated.products_saturate", lambda: True)
+    found = onward.verify(onnx.parser.parse_model(text), "torch").sides[0].arbitration
+    assert found is not None
+    assert found.blames_runtime
+    assert "ONNX Runtime saturates here" in found.words

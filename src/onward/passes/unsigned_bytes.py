@@ -43,6 +43,13 @@ def unsigned_bytes(model: ir.Model) -> int:
     return count
 
 
+def has_saturating_weights(model: ir.Model) -> bool:
+    """Whether a layer between grids has weights that saturate on some processors."""
+    nodes = [node for graph in graphs(model) for node in graph if is_op(node, "DequantizeLinear")]
+    weights = [v for node in nodes if (v := node.inputs[0]) is not None and v.const_value is not None]
+    return any(_dtype(weight) == BYTE and _may_saturate(weight, (BYTE, UNSIGNED)) for weight in weights)
+
+
 def unsigned(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """Numbers of int8 as those of uint8 that are 128 more."""
     return np.asarray(array.view(np.uint8) ^ np.uint8(128))
@@ -77,18 +84,18 @@ def _zero_point(node: ir.Node) -> ir.TensorProtocol | None:
     return None if value is None else constant(value)
 
 
-def _may_saturate(weight: ir.Value) -> bool:
-    """Whether ONNX Runtime may multiply it with uint8, in a kernel that saturates."""
+def _may_saturate(weight: ir.Value, data: tuple[ir.DataType, ...] = (UNSIGNED,)) -> bool:
+    """Whether ONNX Runtime may multiply it with such data, in a kernel that saturates."""
     products = [(node, i) for dq, _ in weight.uses() for node, i in dq.outputs[0].uses() if node.op_type in PRODUCTS]
-    return any(_meets_unsigned(node, 1 - i) and not _has_own_filters(node, weight) for node, i in products if i < 2)
+    return any(_meets(node, 1 - i, data) and not _has_own_filters(node, weight) for node, i in products if i < 2)
 
 
-def _meets_unsigned(node: ir.Node, other: int) -> bool:
+def _meets(node: ir.Node, other: int, data: tuple[ir.DataType, ...]) -> bool:
     value = node.inputs[other]
     maker = None if value is None else value.producer()
     if maker is None or not is_op(maker, "DequantizeLinear") or maker.inputs[0] is None:
         return False
-    return _dtype(maker.inputs[0]) == UNSIGNED
+    return _dtype(maker.inputs[0]) in data
 
 
 def _has_own_filters(node: ir.Node, weight: ir.Value) -> bool:

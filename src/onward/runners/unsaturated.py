@@ -13,10 +13,12 @@ import numpy as np
 import onnx_ir as ir
 from onnx import TensorProto, helper
 
+from onward.canon.inline import inline
 from onward.graph.infer import infer
 from onward.graph.names import Names
 from onward.graph.walk import all_nodes
 from onward.model import Model
+from onward.passes.unsigned_bytes import has_saturating_weights, unsigned
 
 
 class Product(NamedTuple):
@@ -41,6 +43,11 @@ PRODUCTS = {
 }
 """The ops that multiply bytes, of ONNX and of ONNX Runtime; ConvInteger has them the other way round, and right."""
 
+REMARK = (
+    "with uint8 in place of int8, because ONNX Runtime saturates here: on this processor another program that runs the "
+    "file gets other numbers"
+)
+
 UNFUSED = "session.disable_quant_qdq"
 """The option that leaves ops between DequantizeLinear and QuantizeLinear in floats.
 
@@ -52,6 +59,15 @@ makes only some of these right, and fails on products of int8 and int8.
 def multiplies_bytes(model: Model) -> bool:
     graphs = [model.ir.graph, *(function.graph for function in model.ir.functions.values())]
     return any(n.op_type in PRODUCTS or n.op_type == "DequantizeLinear" for g in graphs for n in all_nodes(g))
+
+
+def saturates(model: Model) -> bool:
+    """Whether ONNX Runtime, left to itself, may make products of the model wrong on this processor."""
+    graphs = [model.ir.graph, *(function.graph for function in model.ir.functions.values())]
+    found = ((node, product) for g in graphs for node in all_nodes(g) for product in PRODUCTS.get(node.op_type, []))
+    weights = (dict(enumerate(node.inputs)).get(product.weights) for node, product in found)
+    at_risk = any(_dtype(value) == ir.DataType.INT8 for value in weights) or has_saturating_weights(model.ir)
+    return at_risk and products_saturate()
 
 
 @cache
@@ -77,8 +93,9 @@ def saturates_at(model: Model, op_type: str) -> bool:
 
 
 def unsaturated(model: Model) -> Model:
-    """The same model with uint8 wherever it multiplies uint8 and int8, but for nodes in functions of its own."""
+    """The same model with uint8 wherever it multiplies uint8 and int8."""
     made = model.ir.clone()
+    inline(made)
     infer(made)
     shifted = _Shifted(made)
     for node in list(all_nodes(made.graph)):
@@ -122,7 +139,7 @@ class _Shifted:
         return self._insert(node, "Cast", [self._insert(node, "Add", [wide, offset])], to=ir.DataType.UINT8)
 
     def _constant(self, value: ir.Value | None, array: np.ndarray) -> ir.Value:
-        self._constants[value] = self._register(np.asarray(array.view(np.uint8) ^ np.uint8(128)))
+        self._constants[value] = self._register(unsigned(array))
         return self._constants[value]
 
     def _register(self, array: np.ndarray) -> ir.Value:

@@ -15,9 +15,9 @@ from onward.advice.nearest import meant
 from onward.errors import MissingPackageError, OnwardError, RunFailure, UnsupportedError, UntrustedError
 from onward.gate import trusting
 from onward.model import Model
-from onward.runners import RUNNERS
+from onward.runners import RUNNERS, full_precision, unsaturated
 from onward.runners.calls import Run
-from onward.runners.full_precision import REMARK, may_round
+from onward.runners.full_precision import may_round
 from onward.verification.doubts import blank, random_ops
 from onward.verification.environment import environment
 from onward.verification.results import Report, SideResult
@@ -142,7 +142,12 @@ def _verified(
 
 
 def _remark(source: Side) -> str:
-    return REMARK if source.runner.startswith("onnxruntime") and source.model and may_round(source.model) else ""
+    """How ONNX Runtime was made to run the source, where that is not as it would by itself."""
+    model = source.model if source.runner.startswith("onnxruntime") else None
+    if model is None:
+        return ""
+    found = [(may_round, full_precision.REMARK), (unsaturated.saturates, unsaturated.REMARK)]
+    return ", and ".join(remark for applies, remark in found if applies(model))
 
 
 def _several(against: Other | Iterable[Other]) -> list[Other]:
