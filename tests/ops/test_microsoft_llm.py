@@ -11,7 +11,7 @@ from harness import check, compare, floats, node_model
 from onward.scoreboard.suite import prepare
 
 MS = "com.microsoft"
-EXPERTS, WIDTH, INNER = 4, 32, 32
+EXPERTS, WIDTH, INNER = 4, 32, 48
 SCORES = floats(6, EXPERTS)
 
 
@@ -50,7 +50,7 @@ def codes(*shape: int, bits: int) -> np.ndarray:
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize(
     ("bits", "block", "points", "shares"),
-    [(4, 0, False, False), (4, 16, True, False), (8, 0, True, True), (2, 16, False, True), (4, 0, True, False)],
+    [(4, 0, False, False), (4, 32, True, False), (8, 0, True, True), (2, 16, False, True), (4, 0, True, False)],
 )
 @pytest.mark.parametrize("gated", [False, True])
 def test_quantized_mixture_of_experts(
@@ -59,7 +59,7 @@ def test_quantized_mixture_of_experts(
     wide = 2 if gated else 1
     shapes = [(EXPERTS, wide * INNER, WIDTH), (EXPERTS, WIDTH, INNER)]
     weights = [codes(*shape, bits=bits) for shape in shapes]
-    groups = [(*s[:2], s[2] // block) if block else s[:2] for s in shapes]
+    groups = [(*s[:2], -(-s[2] // block)) if block else s[:2] for s in shapes]
     scales = [(np.abs(floats(*group, seed=2)) * 0.02 / 2**bits + 0.01 / 2**bits).astype(dtype) for group in groups]
     fixed, zeros = [2, 3, 5, 6], [None, None]
     if points:

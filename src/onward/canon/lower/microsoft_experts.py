@@ -146,7 +146,7 @@ def _real(node: ir.Node, op: Rewriter, first: int, zero: int, bits: int, size: i
         raise UnsupportedError(f"{describe(node)}: weights of {bits} bits, or of unknown shape, have no rule")
     experts, count, width = (n or 0 for n in known)
     columns = width * 8 // bits
-    blocks = columns // size if size else 1
+    blocks = -(-columns // size) if size else 1
     codes = repacked(weight, bits, (experts, count, columns), op)
     scales = op("Reshape", scales, op.ints([experts, count, blocks]))
     shape = (experts, count, blocks)
