@@ -110,6 +110,15 @@ def test_earlier_keys_and_values(bias: bool, unidirectional: int) -> None:
     ms("MultiHeadAttention", inputs, 3, num_heads=HEADS, unidirectional=unidirectional)
 
 
+@pytest.mark.parametrize("mask", [False, True])
+@pytest.mark.parametrize("queries", [1, 3, 5])
+def test_queries_of_a_longer_row(queries: int, mask: bool) -> None:
+    """Earlier keys and values may stand before the new ones already: the last query sees all of them."""
+    inputs = [floats(BATCH, queries, HEADS * SIZE), *(floats(BATCH, 5, HEADS * SIZE, seed=i) for i in (1, 2)), None]
+    inputs += [np.array([[1] * 5, [1, 1, 0, 1, 1]], np.int32)] if mask else []
+    ms("MultiHeadAttention", inputs, num_heads=HEADS, unidirectional=1)
+
+
 @pytest.mark.parametrize("past", [0, 3])
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 def test_qattention(kind: Any, past: int) -> None:

@@ -77,10 +77,23 @@ def _outside(limits: ir.Value, like: ir.Value, total: ir.Value, op: Rewriter) ->
     return op("Or", after, op("Less", places, op("Reshape", begins, column)))
 
 
-def _size(x: ir.Value) -> int | str | None:
-    """The first dimension, as a number or by its name."""
-    first = None if x.shape is None else x.shape[0]
-    return first if first is None or isinstance(first, int) else first.value
+def _size(x: ir.Value, axis: int = 0) -> int | str | None:
+    """A dimension, as a number or by its name."""
+    found = None if x.shape is None else x.shape[axis]
+    return found if found is None or isinstance(found, int) else found.value
+
+
+def _as_long(q: ir.Value, k: ir.Value) -> bool:
+    """Whether it is known that there are as many queries as keys."""
+    queries, keys = (_size(x, 2 if rank(x) == 4 else 1) for x in (q, k))
+    return queries is not None and queries == keys
+
+
+def _later(queries: ir.Value, total: ir.Value, like: ir.Value, op: Rewriter) -> ir.Value:
+    """What hides the keys behind the place of each query. The last query sees all, however many there are."""
+    row, last = op("Unsqueeze", count_up(queries, op), op.ints([1])), op("Sub", queries, op.ints([1]))
+    seen = op("Or", op("LessOrEqual", count_up(total, op), row), op("Equal", row, last))
+    return op("Where", seen, op.number(0.0, like), op.number(float("-inf"), like))
 
 
 def _attend(
@@ -94,8 +107,9 @@ def _attend(
     mask: ir.Value | None,
     bias: ir.Value | None,
     past: Sequence[ir.Value | None],
+    as_long: bool = True,
 ) -> Sequence[ir.Value]:
-    """The standard op: its result, and all keys and values so far."""
+    """The standard op: its result, and all keys and values so far. `as_long`: there are as many queries as new keys."""
     queries = length(q, 2 if rank(q) == 4 else 1, op)
     total = length(k, 2 if rank(k) == 4 else 1, op)
     if past[0] is not None:
@@ -103,6 +117,10 @@ def _attend(
     if mask is not None:
         extra = _mask(mask, queries, total, take(node, "mask_filter_value", FILTER), q, op)
         bias = extra if bias is None else op("Add", bias, extra)
+    is_causal = take(node, "unidirectional", 0)
+    if is_causal and not as_long:
+        later = _later(queries, total, q, op)
+        bias, is_causal = later if bias is None else op("Add", bias, later), 0
     packed = rank(q) != 4
     scale = take(node, "scale") or None
     return op.many(
@@ -115,7 +133,7 @@ def _attend(
         *past,
         q_num_heads=heads if packed else None,
         kv_num_heads=heads if packed else None,
-        is_causal=1 if take(node, "unidirectional", 0) else None,
+        is_causal=1 if is_causal else None,
         scale=scale,
     )
 
@@ -171,7 +189,8 @@ def multi_head_attention(node: ir.Node, op: Rewriter) -> None:
         q = _split_heads(q, heads, op)
     past = [input_of(node, 6), input_of(node, 7)]
     mask, extra = input_of(node, 4), input_of(node, 5)
-    y, keys, values = _attend(node, op, q, k, v, heads, mask=mask, bias=extra, past=past)
+    as_long = past[0] is not None or input_of(node, 1) is None or _as_long(q, k)
+    y, keys, values = _attend(node, op, q, k, v, heads, mask=mask, bias=extra, past=past, as_long=as_long)
     if rank(q) == 4:
         y = op("Reshape", op("Transpose", y, perm=[0, 2, 1, 3]), op.ints([0, 0, -1]))
     op.replace(*[y, keys, values, None][: len(node.outputs)])
