@@ -39,6 +39,7 @@ def from_torch(
     output_names: Sequence[str] | None = None,
     opset: int | None = None,
     translations: Mapping[Any, Callable[..., Any]] | None = None,
+    cache: bool = False,
     trust: bool = False,
     check: bool = True,
 ) -> Model: ...
@@ -84,6 +85,7 @@ def from_torch(
     output_names: Sequence[str] | None = None,
     opset: int | None = None,
     translations: Mapping[Any, Callable[..., Any]] | None = None,
+    cache: bool = False,
     trust: bool = False,
     check: bool = True,
     **options: Unpack[Options],
@@ -99,6 +101,11 @@ def from_torch(
     `translations` says how ops are written that neither PyTorch's exporter nor Onward knows: by overload
     (`torch.ops.mylib.op.default`), an onnxscript function, or one that calls `onnxscript` opsets.
 
+    With `cache`, a causal language model of transformers becomes one step of decoding, without args: of `input_ids`,
+    `attention_mask`, `past_key_values.0.key` and so on it makes `logits`, `present.0.key` and so on. How many tokens
+    there are is open, and how many the cache holds, which may be none. A model with a recurrent state, such as Mamba,
+    takes one token a call.
+
     Unless `check` is false, the model is run beside the module, on the inputs given and where dimensions are open on
     others, and `VerificationError` is raised if they differ.
 
@@ -112,8 +119,8 @@ def from_torch(
     if loss is not None or optimizer is not None:
         from onward.training.capture.torch import from_torch as captured
 
-        if kwargs or dynamic is not None or opset is not None or translations:
-            raise OnwardError("kwargs, dynamic, opset and translations are for inference, not for training")
+        if kwargs or dynamic is not None or opset is not None or translations or cache:
+            raise OnwardError("kwargs, dynamic, opset, translations and cache are for inference, not for training")
         return captured(
             module,  # type: ignore[arg-type]
             args,
@@ -126,6 +133,10 @@ def from_torch(
         )
     if options:
         raise OnwardError(f"{sorted(options)[0]} is an option of training: give a loss or an optimizer as well")
+    if cache:
+        if len(args) or any(given is not None for given in (kwargs, dynamic, input_names, output_names)):
+            raise OnwardError("with cache=True inputs, names and open dimensions follow from the model: leave them out")
+        return _decoder(module, opset, translations, check)
     from onward.frontends.torch.export import exported, opened, positional
     from onward.frontends.torch.original import Original
 
@@ -148,6 +159,33 @@ def from_torch(
         for data in original.data(model):
             prove_source(model, original.opened, "PyTorch", data)
     return model
+
+
+def _decoder(
+    model: Any, opset: int | None, translations: Mapping[Any, Callable[..., Any]] | None, check: bool
+) -> Model:
+    """A step of decoding, compared with the original's on several sizes."""
+    from onward.frontends.torch.decoder import Decoder
+    from onward.frontends.torch.export import exported
+    from onward.frontends.torch.original import Original
+
+    decoder = Decoder(model)
+    given, names = next(decoder.examples()), decoder.input_names
+    made = exported(
+        decoder.step,
+        given,
+        {},
+        inputs=names,
+        outputs=decoder.output_names,
+        dynamic=decoder.dynamic,
+        opset=opset,
+        translations=translations,
+    )
+    if check:
+        original = Original(decoder.step, given, {}, names)
+        for data in decoder.data():
+            prove_source(made, original.opened, "PyTorch", data)
+    return made
 
 
 @overload
