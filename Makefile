@@ -35,9 +35,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Each process takes a half of the tests as they stand, so that what files set up is set up once.
 # For daily work, about three minutes: what is slow is listed in tests/slow.txt, and `make test` runs it too.
 check: lint
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # The pages are tested in a browser. Where none is found and none can be installed, those tests are skipped, and say so.
 $(VENV)/browser: | $(VENV)/ready
@@ -48,7 +49,7 @@ $(VENV)/browser: | $(VENV)/ready
 	touch $@
 
 test: lint $(VENV)/browser
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 clean:
 	rm -rf $(VENV) build
