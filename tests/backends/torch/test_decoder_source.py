@@ -21,6 +21,8 @@ def test_layers_are_one_class_and_tables_are_buffers(tmp_path: Path) -> None:
     assert len(re.findall(r"^class Layer\w*\(", source, re.MULTILINE)) <= 2  # the other one is the last norm
     assert source.count("group_query_attention(") == 1
     assert 'register_buffer("cos_cache"' in source
+    assert "x, key, value = group_query_attention(" in source and "past_key, past_value, last" in source
+    assert "return x + self.mlp(self.post_attention_layernorm(x)), key, value" in source
     assert "nn.Embedding(48, 32)" in source
     assert "self.q_proj = QuantizedLinear(32, 64, bits=4, block_size=16" in source
 

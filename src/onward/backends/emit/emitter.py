@@ -56,6 +56,8 @@ class Unpack:
     """One expression that yields all outputs of a node as a tuple or list."""
 
     value: Expr
+    roles: tuple[str, ...] = ()
+    """What the outputs are called inside modules."""
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,13 @@ class Emitter:
 
     # Values
 
+    def call(self, **inputs: Expr | None) -> None:
+        """Give inputs that are variables the names by which modules know them: `e.call(past_key=x)`."""
+        for name, x in inputs.items():
+            var = None if x is None else self._vars.get(_value(x))
+            if var is not None and not var.role:
+                var.role = name
+
     def bind(self, value: ir.Value, var: Var) -> None:
         self._vars[value] = var
 
@@ -401,6 +410,9 @@ class Emitter:
         outputs = list(node.outputs)
         if isinstance(result, Unpack):
             targets = [self._target(v) if self.used(i) else None for i, v in enumerate(outputs)]
+            for target, name in zip(targets, result.roles, strict=False):
+                if target is not None:
+                    target.role = name
             self._append(Assign(list(targets), result.value))
             return
         results = list(result) if isinstance(result, tuple | list) else [result]

@@ -144,7 +144,7 @@ class Expr:
 class Var:
     """Something that will have a name in the generated code: a tensor, a number, a list, a loop variable."""
 
-    __slots__ = ("fixed", "hint", "kind")
+    __slots__ = ("fixed", "hint", "kind", "role")
 
     def __init__(self, hint: str, kind: str = "tensor", *, fixed: bool = False) -> None:
         self.hint = hint
@@ -153,6 +153,8 @@ class Var:
         """'tensor' or 'host'; only tensors share the short names x, y, z."""
         self.fixed = fixed
         """Assigned more than once or by a compound statement: never inlined, never renamed over."""
+        self.role = ""
+        """What it is called inside modules, whatever the file calls it: `past_key`."""
 
     def __repr__(self) -> str:
         return f"Var({self.hint!r})"

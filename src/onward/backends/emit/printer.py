@@ -293,6 +293,8 @@ class FunctionPrinter:
         return name
 
     def _choose(self, var: Var) -> str:
+        if var.role and not self._use_hints:
+            return self._unique(var.role)
         if var.hint and (self._use_hints or var.kind != "tensor"):
             return self._unique(identifier(var.hint))
         if var.kind == "tensor":
@@ -323,7 +325,7 @@ def _conditional(lines: list[str], bodies: list[list[str]]) -> list[str] | None:
 
 
 def wrap(line: str, width: int = WIDTH) -> list[str]:
-    """Break a long line after its outermost bracket, one argument a line."""
+    """Break a long line after its outermost bracket: all arguments on a line, or each on its own."""
     if len(line) <= width:
         return [line]
     spans = _outermost(line)
@@ -331,6 +333,9 @@ def wrap(line: str, width: int = WIDTH) -> list[str]:
         return [line]
     start, commas, end = spans
     pieces = [line[a:b].strip() for a, b in itertools.pairwise([start + 1, *(c + 1 for c in commas), end])]
+    together = " ".join(pieces).strip()
+    if len(together) + 4 <= width:
+        return [line[: start + 1], "    " + together, line[end:]]
     inner = [p for piece in pieces if piece for p in ("    " + w for w in wrap(_comma(piece), width - 4))]
     return [line[: start + 1], *inner, line[end:]]
 

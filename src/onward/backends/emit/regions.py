@@ -166,6 +166,7 @@ class _Level:
                         continue
                     if leaf._path[:depth] != self.node.path:
                         var = function.foreign[leaf._path] = Var(leaf._path[-1], "tensor")
+                        var.role = leaf._path[-1] if leaf._path[-1].replace("_", "").isalpha() else ""
                         function.arguments.append(var)
 
     def _call(self, unit: _Unit, live: set[Var]) -> Statement | None:
@@ -176,6 +177,7 @@ class _Level:
         arguments = list(dict.fromkeys(v for v in unit.reads if v not in inside))
         arguments.sort(key=lambda v: v.kind != "tensor")
         outputs = list(dict.fromkeys(v for v in unit.assigns if v in live))
+        outputs.sort(key=lambda v: bool(v.role))  # what goes on from layer to layer comes first
         if not outputs:
             return None
         _Level(self.root, node, unit.items, self.as_module).build(list(arguments), [Ref(v) for v in outputs])

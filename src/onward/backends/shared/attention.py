@@ -82,12 +82,14 @@ def group_query_attention(
     p: GroupQueryAttention,
 ) -> Unpack:
     names = ("cos", "sin", "positions", "bias", "sink", "k_scale", "v_scale")
+    e.call(q=q, k=k, v=v, past_key=past_key, past_value=past_value, last=last)
     count = e.scalar(total, 1)
     where = (past_key, past_value, last, total if count is None else count)
     tables = given(**dict(zip(names, more, strict=False)))
     keywords = changed(p, "interleaved", "scale", "softcap", "window", "causal", "smooth", "bits")
     return Unpack(
-        ops.group_query_attention(q, k, v, *where, heads=p.num_heads, kv_heads=p.kv_num_heads, **tables, **keywords)
+        ops.group_query_attention(q, k, v, *where, heads=p.num_heads, kv_heads=p.kv_num_heads, **tables, **keywords),
+        roles=("", "key", "value"),
     )
 
 
