@@ -81,7 +81,7 @@ def compared_with_source(model: Model, run: Run, name: str, *, data: Any = None,
             failure = failure or error
             continue
         report = _verified(source, result, inputs=data, **how)
-        if report.status != "failed":
+        if not report.failure:
             return report
     if report is None:
         assert failure is not None
@@ -121,9 +121,12 @@ def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Ver
     """How original and result compare. By `excuse` values may differ, unless `too_far` says that it explains less."""
     worst, side = report.worst, report.sides[-1]
     sets = f"{len(side.trials)} set{'s' if len(side.trials) != 1 else ''} of inputs"
+    if report.status == "failed" and report.failure:
+        return Verdict("different", f"{side.name} does not run: {report.failure}")
     if report.status == "failed":
-        failure = side.failure or next(trial.failure for trial in side.trials if trial.failure)
-        return Verdict("different", f"{side.name} does not run: {failure}")
+        return Verdict(
+            "not verified", f"it draws random numbers ({', '.join(report.drawn)}), which are others each time"
+        )
     if report.status == "same" and (report.blank or worst is None):
         return Verdict("not verified", report.blank or "there is no output to compare")
     assert worst is not None
@@ -133,10 +136,6 @@ def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Ver
             "verified",
             f"worst error {worst.metrics.worst:.1e}, allowed {worst.tolerance.worst:.1e}"
             f" ({worst.tolerance.why}), over {sets} against {report.source}{remark}",
-        )
-    if worst.kind == "values" and report.drawn:
-        return Verdict(
-            "not verified", f"it draws random numbers ({', '.join(report.drawn)}), which are others each time"
         )
     ruling = side.arbitration
     others_agree = all(one.status == "same" for one in report.sides[:-1]) and not any(t.failure for t in side.trials)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
-from onward.graph.walk import all_nodes
+from onward.graph.walk import all_nodes, inner_graphs
 from onward.model import Model
 from onward.runners.calls import Outputs
 from onward.verification.compare import tolerance
@@ -79,7 +80,37 @@ def _arrays(value: Any) -> Iterator[Array]:
 
 
 def random_ops(model: Model | None) -> list[str]:
+    """The ops by which a model draws random numbers."""
     if model is None:
         return []
     graphs = [model.ir.graph, *(function.graph for function in model.ir.functions.values())]
-    return sorted({node.op_type for graph in graphs for node in all_nodes(graph) if node.op_type in RANDOM_OPS})
+    return sorted({node.op_type for graph in graphs for node in all_nodes(graph) if _draws(node)})
+
+
+def drawn_outputs(model: Model | None) -> set[str]:
+    """The names of outputs that hang on random numbers."""
+    if model is None or not random_ops(model):
+        return set()
+    functions = {name: function.graph for name, function in model.ir.functions.items()}
+    drawing = {name for name, graph in functions.items() if any(map(_draws, all_nodes(graph)))}
+    while more := {name for name, graph in functions.items() if _calls(graph, drawing)} - drawing:
+        drawing |= more
+    drawn: set[ir.Value] = set()
+    for node in model.ir.graph:
+        inside = [node, *(inner for graph in inner_graphs(node) for inner in all_nodes(graph))]
+        if any(_draws(one) or one.op_identifier() in drawing or not drawn.isdisjoint(one.inputs) for one in inside):
+            drawn.update(node.outputs)
+    return {value.name or "" for value in model.ir.graph.outputs if value in drawn}
+
+
+def _draws(node: ir.Node) -> bool:
+    """Dropout does while a model is trained."""
+    if node.op_type != "Dropout" or node.domain not in ("", "ai.onnx"):
+        return node.op_type in RANDOM_OPS
+    training = node.inputs[2] if len(node.inputs) > 2 else None
+    fixed = None if training is None else ir.convenience.get_const_tensor(training)
+    return training is not None and (fixed is None or bool(fixed.numpy().any()))
+
+
+def _calls(graph: ir.Graph, functions: set[ir.OperatorIdentifier]) -> bool:
+    return any(node.op_identifier() in functions for node in all_nodes(graph))

@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Status = Literal["same", "different", "failed"]
-"""`failed`: it could not be run, so nothing is known."""
+"""`failed`: it could not be run, or is drawn at random, so nothing is known."""
 
 Kind = Literal[
-    "", "values", "shape", "dtype", "nan", "infinite", "missing", "unexpected", "order", "constant", "layout", "type"
-]
-"""In what way an output differs."""
+    "", "values", "shape", "dtype", "nan", "infinite", "missing", "unexpected", "order", "constant", "layout", "type",
+    "drawn",
+]  # fmt: skip
+"""In what way an output differs; `drawn`: at random, so it has to."""
 
 Who = Literal["source", "other", ""]
 """One of two sides."""
@@ -86,7 +87,9 @@ class OutputResult:
 
     @property
     def closeness(self) -> float:
-        """1 at the tolerance; infinite where two arrays cannot be compared."""
+        """1 at the tolerance; infinite where two arrays cannot be compared, 0 where that is as it has to be."""
+        if self.kind == "drawn":
+            return 0.0
         if self.status != "same" and self.kind != "values":
             return math.inf
         pairs = ((self.metrics.worst, self.tolerance.worst), (self.metrics.overall, self.tolerance.overall))
@@ -108,7 +111,8 @@ class Trial:
     def status(self) -> Status:
         if self.failure:
             return "failed"
-        return "different" if any(output.status != "same" for output in self.outputs) else "same"
+        statuses = {output.status for output in self.outputs}
+        return "different" if "different" in statuses else "failed" if "failed" in statuses else "same"
 
 
 @dataclass(frozen=True)
@@ -214,6 +218,12 @@ class Report:
         if "different" in statuses:
             return "different"
         return "failed" if "failed" in statuses or not self.sides else "same"
+
+    @property
+    def failure(self) -> str:
+        """Why a side could not be run, where that is so."""
+        trials = (trial.failure for side in self.sides for trial in side.trials)
+        return next(filter(None, [*(side.failure for side in self.sides), *trials]), "")
 
     @property
     def ok(self) -> bool:

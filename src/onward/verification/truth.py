@@ -15,7 +15,7 @@ from onward.runners.calls import Inputs, Outputs
 from onward.verification.arbitration import Case, arbitrated
 from onward.verification.compare import compare
 from onward.verification.data.sets import DataSet, accepts, data_sets
-from onward.verification.doubts import doubts
+from onward.verification.doubts import doubts, drawn_outputs, random_ops
 from onward.verification.locate import bisect as search
 from onward.verification.locate.reduce import reduce
 from onward.verification.noise.spread import Noise, measure_noise, usual_sizes
@@ -23,6 +23,8 @@ from onward.verification.pairs import renamed
 from onward.verification.results import Arbitration, OutputResult, SideResult, Trial
 from onward.verification.sides import Options, Side
 
+TOLD_APART = {"dtype", "missing", "shape", "type", "unexpected"}
+"""Kinds of differences that random numbers do not explain."""
 MOST_NAMES = 3
 """Of outputs with other names that a note tells of."""
 
@@ -193,7 +195,19 @@ class Truth:
         if pair.actual is None:
             return ()
         atol, rtol = self.how.atol, self.how.rtol
-        return tuple(compare(pair.expected, pair.actual, noise, quantized=noise.quantized, atol=atol, rtol=rtol))
+        found = compare(pair.expected, pair.actual, noise, quantized=noise.quantized, atol=atol, rtol=rtol)
+        return tuple(self._excused(result) for result in found)
+
+    def _excused(self, result: OutputResult) -> OutputResult:
+        """Of what is drawn at random, the values say nothing."""
+        if result.status == "same" or result.kind in TOLD_APART or result.name.partition("[")[0] not in self._drawn:
+            return result
+        reason = f"it is drawn at random ({', '.join(random_ops(self.side.model))}), so its values are not compared"
+        return replace(result, status="failed", kind="drawn", reason=reason)
+
+    @cached_property
+    def _drawn(self) -> set[str]:
+        return drawn_outputs(self.side.model)
 
 
 def _differ(trials: tuple[Trial, ...]) -> bool:
