@@ -10,6 +10,7 @@ defer()
 if TYPE_CHECKING:
     from onward import training
     from onward.conversion.convert import convert
+    from onward.conversion.inspect import inspect
     from onward.errors import OnwardError
     from onward.exporters import (
         from_keras,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     )
     from onward.importers import to_keras, to_savedmodel, to_tensorflow, to_tflite, to_torch
     from onward.model import Model, load
-    from onward.report.describe import inspect
     from onward.verification.verify import verify
 
 _HOMES = {
@@ -36,7 +36,7 @@ _HOMES = {
     "from_tflite": "onward.exporters",
     "from_torch": "onward.exporters",
     "from_xgboost": "onward.exporters",
-    "inspect": "onward.report.describe",
+    "inspect": "onward.conversion.inspect",
     "load": "onward.model",
     "to_keras": "onward.importers",
     "to_savedmodel": "onward.importers",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -256,7 +257,7 @@ def test_bad_model(run: Run, name: str, tmp_path: Path) -> None:
 
 
 def test_no_such_file(run: Run, tmp_path: Path) -> None:
-    refused(run, tmp_path / "m.onnx", "No such file")
+    refused(run, tmp_path / "m.onnx", "does not exist")
 
 
 @pytest.mark.parametrize(
@@ -321,6 +322,7 @@ def inspected(run: Run, path: Path, *options: str) -> dict[str, Any]:
 
 
 KEYS = [
+    "format",
     "file", "graph", "doc", "ir_version", "opsets", "producer", "domain", "model_version", "metadata", "size",
     "data_files", "parameters", "inputs", "outputs", "ops", "functions", "training", "backends",
 ]  # fmt: skip
@@ -343,6 +345,22 @@ def test_inspect_as_json(run: Run) -> None:
     assert found["backends"] == {name: {"supported": True, "unsupported": []} for name in ("tensorflow", "torch")}
     weights = {w["name"]: w for w in inspected(run, DIGITS, "--weights")["weights"]}
     assert weights["head.weight"] == {"name": "head.weight", "dtype": "float", "shape": [10, 32], "bytes": 1280}
+
+
+def test_inspect_takes_models_of_other_frameworks(run: Run, tmp_path: Path) -> None:
+    """As the ONNX model that each becomes; nothing in a file runs."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    booster = lightgbm.train({"verbose": -1, "objective": "binary"}, lightgbm.Dataset(rows, rows[:, 0] > 0), 2)
+    booster.save_model(tmp_path / "trees.txt")
+    found = inspected(run, tmp_path / "trees.txt")
+    assert found["format"] == "LightGBM model" and found["size"]["file"] == (tmp_path / "trees.txt").stat().st_size
+    assert found["inputs"][0]["shape"] == ["batch", 3]
+    assert "LightGBM model" in run("inspect", tmp_path / "trees.txt")[1]
+    assert inspected(run, DIGITS)["format"] == "ONNX"
+    (tmp_path / "trees.pkl").write_bytes(pickle.dumps(print))
+    code, _, errors = run("inspect", tmp_path / "trees.pkl")
+    assert code == 2 and "--trust" in errors
 
 
 def test_inspect_a_model_with_everything(run: Run, tmp_path: Path) -> None:

@@ -102,8 +102,9 @@ def test_refusals(run: Run, arguments: list[object], words: str) -> None:
     assert code == 2 and words in problem(errors)
 
 
-def test_a_side_that_cannot_be_opened_is_a_verdict(run: Run) -> None:
-    code, printed, _ = run("verify", DIGITS, "nothing.onnx", "--on", "onnxruntime,torch")
+def test_a_side_that_cannot_be_opened_is_a_verdict(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "nothing.onnx").write_bytes(b"nothing")
+    code, printed, _ = run("verify", DIGITS, tmp_path / "nothing.onnx", "--on", "onnxruntime,torch")
     assert code == 2 and "nothing.onnx" in printed
 
 

@@ -170,7 +170,7 @@ BAD: dict[str, tuple[list[str], str]] = {
         r"not recognised as a model; Onward recognises ONNX .*SavedModel \(a folder with",
     ),
     "folder": (["."], "not recognised as a model; Onward recognises"),
-    "missing": (["missing.pt2"], "No such file"),
+    "missing": (["missing.pt2"], "does not exist"),
     "state dict": (["weights.pt"], r"it holds weights \(0.weight, 0.bias, 2.weight, …\), and no module"),
     "pickle": (["object.pkl"], "it is a pickle, which could execute anything when it is opened; --trust opens it"),
     "no model in a pickle": (["object.pkl", "--trust"], "an object of builtins.dict, which is not a model"),

@@ -49,6 +49,25 @@ def test_files_stand_before_and_after_options(run: Run) -> None:
     assert code == 2 and "unrecognized arguments: another.onnx" in errors
 
 
+@pytest.mark.parametrize(("line", "commands"), [("", "scoreboard"), ("train", "prepare")])
+def test_a_line_that_ends_early_gets_the_commands_that_may_follow(run: Run, line: str, commands: str) -> None:
+    code, printed, errors = run(*line.split())
+    assert code == 2 and not printed and errors.startswith("usage: onward") and commands in errors
+
+
+def test_all_that_is_missing_is_told(run: Run) -> None:
+    assert "are required: model, --to\n" in run("convert")[2]
+    assert "are required: model\n" in run("verify")[2]
+
+
+@pytest.mark.parametrize("line", ["inspect {}", "convert {} --to torch", "verify {}", f"verify {DIGITS} {{}}"])
+def test_a_file_that_is_not_there_gets_a_suggestion(run: Run, tmp_path: Path, line: str) -> None:
+    (tmp_path / "network.onnx").write_bytes(DIGITS.read_bytes())
+    code, printed, errors = run(*line.format(tmp_path / "netwrk.onnx").split())
+    assert code == 2 and not printed and errors.count("\n") == 1, "nothing was run"
+    assert errors.endswith("netwrk.onnx: this file or folder does not exist; did you mean network.onnx?\n")
+
+
 def test_versions_of_what_is_installed(run: Run) -> None:
     code, printed, errors = run("--version")
     names = {line.split()[0] for line in printed.splitlines()}

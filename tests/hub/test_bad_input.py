@@ -46,7 +46,7 @@ def test_not_a_model(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.Monk
 
 
 def test_not_a_file(tmp_path: pathlib.Path) -> None:
-    assert "No such file" in refusal(tmp_path / "missing.onnx")
+    assert "does not exist" in refusal(tmp_path / "missing.onnx")
     assert "folder" in refusal(tmp_path)
     assert "cannot be read" in refusal("nul\0byte.onnx")
     assert "not a file" in refusal("/dev/zero")

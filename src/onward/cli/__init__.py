@@ -11,7 +11,7 @@ from functools import partial
 from onward.advice.extras import missing_packages
 from onward.advice.options import typed
 from onward.cli.imports import load_lean
-from onward.cli.parser import Parser, check_options
+from onward.cli.parser import Parser, check_options, unfinished
 from onward.cli.streams import REFUSALS, checked_streams, plain_warnings, silence, unheard, until_unread
 from onward.cli.supervise import supervised
 from onward.cli.version import Version
@@ -75,6 +75,9 @@ def _main(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     top = parser(*words[:1])
+    if group := unfinished(top, words):
+        group.print_help(sys.stderr)
+        return 2
     check_options(top, words)
     args = top.parse_args(words)
     try:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from onward.cli.trust import add_trust
 from onward.report.wording import printable
 
 STYLES = {"exact": "green", "lowered": "green", "partial": "yellow", "unsupported": "red"}
@@ -23,16 +24,37 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         description="Show a model's inputs, outputs, size and ops, and how each backend supports them. Runs nothing.",
         epilog="example: onward inspect model.onnx --json",
     )
-    command.add_argument("model", help="the .onnx file")
+    command.add_argument(
+        "model",
+        help="the model: a file or folder of any framework, or package.module:callable; other than ONNX is"
+        " shown as the ONNX model that it becomes",
+    )
     command.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     command.add_argument("--weights", action="store_true", help="list the weights, too")
+    command.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help='declare an input that the model leaves open: "x:float32[batch,3,224,224]" (repeatable)',
+    )
+    command.add_argument("--sample", metavar="DATA", help="give rows of data for scikit-learn, as to convert")
+    command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel")
+    add_trust(command)
     command.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
-    from onward.report.describe import inspect
+    from onward.conversion.inspect import inspect
 
-    found = inspect(args.model, weights=args.weights)
+    found = inspect(
+        args.model,
+        weights=args.weights,
+        input=args.input,
+        sample=args.sample,
+        signature=args.signature,
+        trust=args.trust,
+    )
     if args.json:
         print(json.dumps(found, indent=2))
     else:
@@ -40,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def show(found: dict[str, Any], console: Console) -> None:
-    console.print(Text(printable(found["file"], 1000), style="bold"), soft_wrap=True)
+    console.print(Text(printable(found["file"] or found["format"], 1000), style="bold"), soft_wrap=True)
     console.print(_facts(found))
     rows = [[word, v["name"], v["type"], shape(v["shape"])] for word in ("input", "output") for v in found[word + "s"]]
     console.print(_table(["", "name", "type", "shape"], rows))
@@ -59,12 +81,14 @@ def _facts(found: dict[str, Any]) -> Table:
     on_disk, external = found["size"]["file"], found["size"]["external"]
     nodes = sum(op["count"] for op in found["ops"])
     facts = {
+        "format": found["format"] if found["format"] != "ONNX" else "",
         "graph": found["graph"],
         "about": found["doc"],
         "producer": f"{found['producer']['name']} {found['producer']['version']}".strip(),
         "opset": ", ".join(f"{domain} {version}" for domain, version in found["opsets"].items()),
         "IR version": str(found["ir_version"]),
-        "size": f"{size(on_disk)}" + (f" and {size(external)} in {', '.join(found['data_files'])}" if external else ""),
+        "size": (size(on_disk) if on_disk is not None else "")
+        + (f" and {size(external)} in {', '.join(found['data_files'])}" if external else ""),
         "parameters": f"{found['parameters']:,} ({size(found['size']['weights'])})",
         "nodes": f"{nodes:,}",
         "functions": ", ".join(f"{f['domain']}::{f['name']}" for f in found["functions"]),

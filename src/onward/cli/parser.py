@@ -18,11 +18,12 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Files may stand before and after options, in every order."""
-        if self._is_mixing or children(self) or "--" in (args or ()):
-            return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        if not rest or self._is_mixing or children(self) or "--" in args:
+            return found, rest
         self._is_mixing = True
         try:
-            return super().parse_known_intermixed_args(args, namespace)
+            return super().parse_known_intermixed_args(args)
         finally:
             self._is_mixing = False
 
@@ -48,6 +49,16 @@ def children(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentP
     """The commands below a command."""
     found = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return next((action.choices for action in found), {})
+
+
+def unfinished(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser | None:
+    """The command after which a line ends that goes on with the name of one below it."""
+    for word in words:
+        below = children(parser)
+        if word not in below:
+            return None
+        parser = below[word]
+    return parser if children(parser) else None
 
 
 def check_options(parser: argparse.ArgumentParser, words: Sequence[str], above: Sequence[str] = ()) -> None:

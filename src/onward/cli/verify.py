@@ -34,7 +34,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("model", help="the source: an .onnx file, or a file or folder of a framework")
-    command.add_argument("others", nargs="*", metavar="other", help="what to compare with it: files, folders")
+    command.add_argument(
+        "others", nargs="*", default=[], metavar="other", help="what to compare with it: files, folders"
+    )
     command.add_argument(
         "--on",
         metavar="RUNNERS",
@@ -90,6 +92,7 @@ def run(args: argparse.Namespace) -> int:
     if "" in runners:
         raise OnwardError(f"--on {args.on}: write it as names with commas between, such as --on onnxruntime,torch")
     check_runners(runners)
+    check_others(args.others)
     against = [*runners[1:], *(Path(other) if Path(other).exists() else other for other in args.others)]
     if not against:
         if args.on:
@@ -138,6 +141,16 @@ def check_runners(names: list[str]) -> None:
         if not is_known(name) and not Path(name).exists():
             near = meant(name, RUNNERS)
             raise OnwardError(f"--on: there is no runner {name!r}; there are {', '.join(RUNNERS)}{near}")
+
+
+def check_others(names: list[str]) -> None:
+    """Refuse what is not there before anything is run."""
+    from onward.gate.files import absent
+    from onward.runners import is_known
+
+    for name in names:
+        if not is_known(name) and not Path(name).exists():
+            raise OnwardError(absent(Path(name)))
 
 
 class List(argparse.Action):

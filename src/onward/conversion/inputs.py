@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from onward.advice.nearest import meant
 from onward.advice.options import option
 from onward.errors import InvalidDataError, OnwardError
+from onward.gate.files import absent
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -34,7 +35,7 @@ def check_data(inputs: Any) -> None:
     if texts and all(isinstance(text, str) and FORM.fullmatch(text) and not Path(text).exists() for text in texts):
         raise OnwardError(f"{option('inputs')} takes data to check on; {option('input', list(texts))} describes inputs")
     if isinstance(inputs, str | Path) and not Path(inputs).exists():
-        raise InvalidDataError(f"{inputs}: this file or folder does not exist; check the path")
+        raise InvalidDataError(absent(Path(inputs)))
 
 
 def _parsed(text: str) -> Declared:

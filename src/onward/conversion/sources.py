@@ -279,7 +279,7 @@ def _onnx(source: Any, request: Request) -> Original:
 
     for name in ("opset", "signature", "allow_custom_ops", "input", "outputs", "checkpoint", "sample"):
         if request.is_given(name):
-            raise OnwardError(f"{request.name}: {option(name)} is for models of other frameworks; {recognised()}")
+            raise OnwardError(f"{request.name}: {option(name)} is for models of other frameworks, and this is ONNX")
     try:
         model = load(source)
     except InvalidModelError as error:

@@ -19,6 +19,7 @@ from onward.advice.extras import is_installed, missing, require
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.formats.matching import Declared, Pairing, Steps
 from onward.gate import is_trusted, ordinary, trusting
+from onward.gate.files import absent
 from onward.graph.slots import Slot, slots
 from onward.registry import Registry, import_files
 from onward.runners.calls import Inputs, Outputs, Run, failures, plainly
@@ -147,7 +148,7 @@ def open_artifact(
     kind = kind_of(path)
     if kind is None:
         if not path.exists():
-            raise InvalidModelError(f"{path}: this file or folder does not exist; check the path")
+            raise InvalidModelError(absent(path))
         raise InvalidModelError(f"{path}: Onward does not recognise this file; it can run: {', '.join(KINDS)}")
     kind.check_installed(path)
     if isolate or seconds is not None or memory is not None:

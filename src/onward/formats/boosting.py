@@ -24,6 +24,7 @@ from onward.formats import (
 from onward.formats.matching import Declared
 from onward.formats.sklearn import rounded
 from onward.gate import harmless, opens
+from onward.gate.files import absent
 from onward.runners.calls import Inputs, Outputs
 
 XGBOOST = re.compile(rb'\s*\{(\s*"(learner|version)"\s*:|[iUIlLmM]\x00*\x07(learner|version))')
@@ -78,7 +79,7 @@ def lightgbm_file(path: Path) -> Any:
 
 def _check(path: Path, recognise: Callable[[Path], bool], library: str) -> None:
     if not path.is_file():
-        raise InvalidModelError(f"{path}: this file does not exist; check the path")
+        raise InvalidModelError(absent(path))
     if not recognise(path):
         raise InvalidModelError(f"{path}: this is not a model of {library}")
 

@@ -13,6 +13,7 @@ from onward.advice.extras import require
 from onward.advice.options import option
 from onward.errors import InvalidDataError, UnsupportedError
 from onward.gate.arrays import read_npy, read_npz
+from onward.gate.files import absent
 from onward.hub.wording import quote
 
 Array = npt.NDArray[Any]
@@ -164,7 +165,7 @@ def read_table(path: Path) -> Any:
     """The rows in a file: a data frame of a .csv or .parquet, an array of a .npy, of a .npz an array or a frame."""
     suffix = path.suffix.lower()
     if not path.is_file():
-        raise InvalidDataError(f"{path}: this file does not exist; check the path")
+        raise InvalidDataError(absent(path))
     if suffix == ".npy":
         return read_npy(path)
     if suffix not in (*READERS, ".npz"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from onward.advice.extras import missing_packages
+from onward.advice.nearest import meant
 from onward.errors import InvalidModelError, OnwardError
 
 SPECIAL = {
@@ -18,6 +20,8 @@ SPECIAL = {
     stat.S_IFBLK: "a device",
 }
 """What could be read without end, or not at all."""
+MOST_NAMES = 1000
+"""Names in a folder among which the one that was meant is looked for."""
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -32,6 +36,15 @@ def is_own(path: Path, of_kind: Callable[[int], bool]) -> bool:
     return of_kind(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & OTHERS_WRITE
 
 
+def absent(path: Path) -> str:
+    """That there is nothing at a path, and which name in that folder may have been meant."""
+    try:
+        beside = [other.name for other in itertools.islice(path.parent.iterdir(), MOST_NAMES)]
+    except OSError:
+        beside = []
+    return f"{path}: this file or folder does not exist{meant(path.name, beside) or '; check the path'}"
+
+
 def special(path: Path) -> str:
     """What it is that is there, if neither a file nor a folder: 'a device'."""
     return SPECIAL.get(stat.S_IFMT(path.stat().st_mode), "")
@@ -42,7 +55,7 @@ def ordinary(path: Path, error: type[OnwardError] = InvalidModelError) -> Path:
     try:
         what = special(path)
     except FileNotFoundError:
-        raise error(f"{path}: this file or folder does not exist; check the path") from None
+        raise error(absent(path)) from None
     except (OSError, ValueError) as problem:
         raise error(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from problem
     if what:

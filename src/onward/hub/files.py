@@ -14,7 +14,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from onward.errors import InvalidModelError
-from onward.gate.files import special
+from onward.gate.files import absent, special
 from onward.hub import wire
 from onward.hub.stored import Source
 
@@ -38,6 +38,8 @@ def opened(path: pathlib.Path) -> Iterator[Source]:
         if path.exists() and not path.is_file():
             raise InvalidModelError(f"it is {special(path) or 'a folder'}, not a file")
         file = path.open("rb", buffering=0)
+    except FileNotFoundError:
+        raise InvalidModelError(absent(path).removeprefix(f"{path}: ")) from None
     except (OSError, ValueError) as error:
         raise InvalidModelError(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from error
     with ExitStack() as ending:

@@ -10,22 +10,7 @@ import onnx_ir as ir
 from onward.backends.coverage import coverage, covered, split
 from onward.graph.walk import all_nodes
 from onward.hub.tensors import SparseTensor
-from onward.model import Model, load
-
-
-def inspect(source: Any, *, weights: bool = False) -> dict[str, Any]:
-    """What a model contains and how each backend supports it, as plain data; nothing of the model is executed.
-
-    `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. With `weights` each of them is listed. The
-    keys are those of `onward inspect --json`.
-
-    >>> import onward
-    >>> found = onward.inspect("examples/digits/digits.onnx")
-    >>> [output["shape"] for output in found["outputs"]]
-    [['batch', 10]]
-    """
-    model = load(source)
-    return describe(model) | ({"weights": weights_of(model)} if weights else {})
+from onward.model import Model
 
 
 def describe(model: Model) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from onward.frontends.opset import checked_opset
 from onward.frontends.tensorflow.convert import RULES, translated
 from onward.gate import trusting
 from onward.gate.archive import is_archive
+from onward.gate.files import absent
 from onward.model import Model
 from onward.registry import import_files
 from onward.runners.calls import Inputs, Outputs, Run
@@ -53,7 +54,7 @@ def opened(model: Any, trust: bool, compiled: bool = False) -> Any:
 
 def _read(path: pathlib.Path, compiled: bool) -> Any:
     if not path.is_file():
-        raise OnwardError(f"{path}: this file does not exist; check the path")
+        raise OnwardError(absent(path))
     if not recognise(path):
         raise InvalidModelError(f"{path}: it is neither a .keras archive nor an HDF5 file")
     if not is_archive(path) and not has_model(path):

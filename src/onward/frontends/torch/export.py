@@ -20,6 +20,7 @@ from onward.frontends.torch.decompositions import prepared
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
 from onward.frontends.torch.rules import expand, own_translations
 from onward.gate import trusting
+from onward.gate.files import absent
 from onward.graph.trained import record
 from onward.model import Model
 
@@ -49,7 +50,7 @@ def opened(
         return source
     path = Path(source)
     if not path.exists():
-        raise OnwardError(f"{path}: this file does not exist; check the path")
+        raise OnwardError(absent(path))
     if not recognise(path):
         raise OnwardError(f"{path}: `torch.export.save` did not write this file; give one that it wrote")
     with trusting(trust):
