@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
+from onward.cli.source import add_source
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
 from onward.conversion.convert import Progress, limited, titled
@@ -55,26 +56,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="the file (onnx, keras, tflite) or folder (others) to write (default: the name of the model, in the"
         " current folder)",
     )
-    command.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="SPEC",
-        help='declare an input that the model leaves open: "x:float32[batch,3,224,224]"; for a TensorFlow graph a '
-        "name is enough (repeatable)",
-    )
-    command.add_argument(
-        "--output", action="append", metavar="NAME", help="name an output of a TensorFlow graph (repeatable)"
-    )
-    command.add_argument(
-        "--sample",
-        metavar="DATA",
-        help="give rows of data for scikit-learn, in a .csv, .parquet, .npy or .npz file",
-    )
-    command.add_argument(
-        "--checkpoint", metavar="PATH", help="read the variables of a TensorFlow graph that is not frozen from here"
-    )
-    command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel")
+    add_source(command)
     command.add_argument("--opset", type=int, help="choose the version of ONNX to write, 13 to 26 (default: 21)")
     command.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from onward.cli.source import add_source
 from onward.cli.trust import add_trust
 from onward.report.wording import printable
 
@@ -27,19 +28,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "model",
         help="the model: a file or folder of any framework, or package.module:callable; other than ONNX is"
-        " shown as the ONNX model that it becomes",
+        " shown as the ONNX model that it becomes, a package of generated source by its weights",
     )
     command.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     command.add_argument("--weights", action="store_true", help="list the weights, too")
-    command.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="SPEC",
-        help='declare an input that the model leaves open: "x:float32[batch,3,224,224]" (repeatable)',
-    )
-    command.add_argument("--sample", metavar="DATA", help="give rows of data for scikit-learn, as to convert")
-    command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel")
+    add_source(command)
     add_trust(command)
     command.set_defaults(run=run)
 
@@ -51,7 +44,9 @@ def run(args: argparse.Namespace) -> None:
         args.model,
         weights=args.weights,
         input=args.input,
+        outputs=args.output,
         sample=args.sample,
+        checkpoint=args.checkpoint,
         signature=args.signature,
         trust=args.trust,
     )
@@ -65,11 +60,13 @@ def show(found: dict[str, Any], console: Console) -> None:
     console.print(Text(printable(found["file"] or found["format"], 1000), style="bold"), soft_wrap=True)
     console.print(_facts(found))
     rows = [[word, v["name"], v["type"], shape(v["shape"])] for word in ("input", "output") for v in found[word + "s"]]
-    console.print(_table(["", "name", "type", "shape"], rows))
+    if rows:
+        console.print(_table(["", "name", "type", "shape"], rows))
     if "weights" in found:
         weights = [[w["name"], w["dtype"], shape(w["shape"]), size(w["bytes"])] for w in found["weights"]]
         console.print(_table(["weight", "type", "shape", "size"], weights, right={3}))
-    console.print(_ops(found))
+    if found["ops"]:
+        console.print(_ops(found))
     for backend, verdict in found["backends"].items():
         missing = ", ".join(verdict["unsupported"])
         words = f"no rule for {missing}; converts only if constants and shapes account for all of it"
@@ -86,11 +83,11 @@ def _facts(found: dict[str, Any]) -> Table:
         "about": found["doc"],
         "producer": f"{found['producer']['name']} {found['producer']['version']}".strip(),
         "opset": ", ".join(f"{domain} {version}" for domain, version in found["opsets"].items()),
-        "IR version": str(found["ir_version"]),
+        "IR version": str(found["ir_version"] or ""),
         "size": (size(on_disk) if on_disk is not None else "")
         + (f" and {size(external)} in {', '.join(found['data_files'])}" if external else ""),
         "parameters": f"{found['parameters']:,} ({size(found['size']['weights'])})",
-        "nodes": f"{nodes:,}",
+        "nodes": f"{nodes:,}" if nodes else "",
         "functions": ", ".join(f"{f['domain']}::{f['name']}" for f in found["functions"]),
         "training": f"{found['training']} training info" if found["training"] else "",
         **{f"metadata {key}": value for key, value in found["metadata"].items()},

@@ -10,8 +10,10 @@ from typing import Any
 from onward.advice.extras import missing_packages
 from onward.conversion.request import Request
 from onward.conversion.sources import read
+from onward.formats import kind_of
+from onward.formats.package import is_package, weights_in
 from onward.gate import trusting
-from onward.report.describe import describe, weights_of
+from onward.report.describe import describe, describe_weights, weights_of
 
 
 def inspect(
@@ -19,31 +21,48 @@ def inspect(
     *,
     weights: bool = False,
     input: Sequence[str] = (),
+    outputs: Sequence[str] | None = None,
     sample: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     signature: str | None = None,
     trust: bool = False,
 ) -> dict[str, Any]:
     """What a model contains and how each backend supports it, as plain data; the model is not run.
 
     `source` is a file or folder of any framework, an object in memory, bytes, an `onnx.ModelProto` or an
-    `onward.Model`. What is not ONNX is described as the ONNX model that it becomes; `input`, `sample`, `signature` and
-    `trust` are then as for `onward.convert`. With `weights` each of them is listed. The keys are those of
-    `onward inspect --json`.
+    `onward.Model`. What is not ONNX is described as the ONNX model that it becomes; `input`, `outputs`, `sample`,
+    `checkpoint`, `signature` and `trust` are then as for `onward.convert`. A package of generated source is described
+    by its weights. With `weights` each of them is listed. The keys are those of `onward inspect --json`.
 
     >>> import onward
     >>> found = onward.inspect("examples/digits/digits.onnx")
     >>> [output["shape"] for output in found["outputs"]]
     [['batch', 10]]
     """
-    request = Request(source=source, to="", out=Path(), input=input, sample=sample, signature=signature, verify=False)
+    given = {"input": input, "outputs": outputs, "sample": sample, "signature": signature}
+    place = None if checkpoint is None else os.fspath(checkpoint)
+    request = Request(source=source, to="", out=Path(), checkpoint=place, verify=False, **given)
+    path = Path(source) if isinstance(source, str | os.PathLike) and Path(source).exists() else None
     with trusting(trust), missing_packages():
-        original = read(request)
-    model = original.model
-    found = {"format": original.kind, **describe(model)} | ({"weights": weights_of(model)} if weights else {})
-    if model.path is None and isinstance(source, str | os.PathLike) and Path(source).exists():
+        found = _of_package(path) if path is not None and is_package(path) else _of_model(request)
+    if not weights:
+        del found["weights"]
+    if path is not None and found["file"] is None:
         found["file"] = str(source)
-        found["size"]["file"] = _bytes(Path(source))
+        found["size"]["file"] = _bytes(path)
     return found
+
+
+def _of_model(request: Request) -> dict[str, Any]:
+    original = read(request)
+    return {"format": original.kind, **describe(original.model), "weights": weights_of(original.model)}
+
+
+def _of_package(path: Path) -> dict[str, Any]:
+    """Source code is not executed: it is told by its weights."""
+    kind = kind_of(path)
+    about, weights = weights_in(path)
+    return {"format": "" if kind is None else kind.name, **describe_weights(about, weights), "weights": weights}
 
 
 def _bytes(path: Path) -> int:

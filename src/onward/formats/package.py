@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import itertools
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -14,12 +15,15 @@ from types import ModuleType
 from typing import Any
 
 from onward.backends.backend import Backend, backends
+from onward.backends.emit.safetensors import dtype_of
 from onward.errors import InvalidModelError
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
-from onward.gate import foreign, is_trusted, opens, ordinary, run_source
+from onward.gate import foreign, harmless, is_trusted, opens, ordinary, run_source
 from onward.runners.calls import Inputs, Outputs
 
+HEADER = 100_000_000
+"""Bytes that a header of safetensors may have, as its own reader has it."""
 _COUNT = itertools.count(1)
 SIGN = "a folder with model.py and weights.safetensors"
 TITLE = re.compile(r'""".*: a (.+) model[.,]')
@@ -28,13 +32,13 @@ MODULES = ("ops", "model")
 """In the order in which they are executed."""
 
 
-def _is_package(path: Path) -> bool:
+def is_package(path: Path) -> bool:
     return (path / "model.py").is_file() and (path / "weights.safetensors").is_file()
 
 
 def recognise(path: Path, one: Backend) -> bool:
     """Whether a folder is a package of generated source of this backend, which its title says."""
-    if not _is_package(path):
+    if not is_package(path):
         return False
     source = (path / "model.py").read_text(encoding="utf-8", errors="replace")
     title = TITLE.match(source)
@@ -75,6 +79,29 @@ def _casts(path: Path) -> list[str]:
     """What the title of the generated source says to be computed in other dtypes than those of the original."""
     title = ast.get_docstring(ast.parse((path / "model.py").read_text(encoding="utf-8"))) or ""
     return [f"cast: {line.removeprefix('- ')}" for line in title.splitlines() if line.startswith("- ")]
+
+
+@opens(harmless)
+def weights_in(path: Path) -> tuple[str, list[dict[str, Any]]]:
+    """The title of a package, and its weights one by one: nothing of it is executed."""
+    file = ordinary(path / "weights.safetensors")
+    with file.open("rb") as opened:
+        size = int.from_bytes(opened.read(8), "little")
+        if size > min(HEADER, file.stat().st_size):
+            raise InvalidModelError(f"{file}: it is damaged: its header does not fit into it")
+        try:
+            header = json.loads(opened.read(size))
+            found = [_weight(name, entry) for name, entry in header.items() if name != "__metadata__"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InvalidModelError(f"{file}: it is damaged, or is not a file of safetensors") from error
+    first = (path / "model.py").read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+    return first.strip('"'), found
+
+
+def _weight(name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    begin, end = entry["data_offsets"]
+    shape = [int(n) for n in entry["shape"]]
+    return {"name": name, "dtype": dtype_of(entry["dtype"]), "shape": shape, "bytes": int(end) - int(begin)}
 
 
 @opens(dangers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,6 +45,30 @@ def describe(model: Model) -> dict[str, Any]:
         ],
         "training": len(model.training_info),
         "backends": {name: _verdict(model, name) for name in covered()},
+    }
+
+
+def describe_weights(about: str, weights: list[dict[str, Any]]) -> dict[str, Any]:
+    """As `describe`, of a model of which only the weights are known, with these."""
+    return {
+        "file": None,
+        "graph": "",
+        "doc": about,
+        "ir_version": None,
+        "opsets": {},
+        "producer": {"name": "", "version": ""},
+        "domain": "",
+        "model_version": 0,
+        "metadata": {},
+        "size": {"file": None, "external": 0, "weights": sum(weight["bytes"] for weight in weights)},
+        "data_files": [],
+        "parameters": sum(math.prod(weight["shape"]) for weight in weights),
+        "inputs": [],
+        "outputs": [],
+        "ops": [],
+        "functions": [],
+        "training": 0,
+        "backends": {},
     }
 
 

@@ -35,6 +35,13 @@ _CODES = {
 }
 """What the format calls each dtype. The others are stored as bytes and viewed as what they are when loaded."""
 
+
+def dtype_of(code: str) -> str:
+    """The dtype that the format has this name for, as ONNX calls it."""
+    names = {short: name for name, short in _CODES.items()} | {"F32": "float", "F64": "double"}
+    return names.get(code, code)
+
+
 _SIZES = {"float8_e8m0fnu": 1, "complex128": 16}
 _CARRIERS = {"int8": np.int8, "uint8": np.uint8, "float32": np.float32}
 

@@ -1,0 +1,28 @@
+"""What a model of a framework leaves open, for every command that reads one."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_source(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help='declare an input that the model leaves open: "x:float32[batch,3,224,224]"; for a TensorFlow graph a '
+        "name is enough (repeatable)",
+    )
+    command.add_argument(
+        "--output", action="append", metavar="NAME", help="name an output of a TensorFlow graph (repeatable)"
+    )
+    command.add_argument(
+        "--sample",
+        metavar="DATA",
+        help="give rows of data for scikit-learn, in a .csv, .parquet, .npy or .npz file",
+    )
+    command.add_argument(
+        "--checkpoint", metavar="PATH", help="read the variables of a TensorFlow graph that is not frozen from here"
+    )
+    command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel")
