@@ -168,23 +168,25 @@ def _decoder(
     from onward.frontends.torch.decoder import Decoder
     from onward.frontends.torch.export import exported
     from onward.frontends.torch.original import Original
+    from onward.runners.undisturbed import evaluated
 
     decoder = Decoder(model)
     given, names = next(decoder.examples()), decoder.input_names
-    made = exported(
-        decoder.step,
-        given,
-        {},
-        inputs=names,
-        outputs=decoder.output_names,
-        dynamic=decoder.dynamic,
-        opset=opset,
-        translations=translations,
-    )
-    if check:
-        original = Original(decoder.step, given, {}, names)
-        for data in decoder.data():
-            prove_source(made, original.opened, "PyTorch", data)
+    with evaluated(model):
+        made = exported(
+            decoder.step,
+            given,
+            {},
+            inputs=names,
+            outputs=decoder.output_names,
+            dynamic=decoder.dynamic,
+            opset=opset,
+            translations=translations,
+        )
+        if check:
+            original = Original(decoder.step, given, {}, names)
+            for data in decoder.data():
+                prove_source(made, original.opened, "PyTorch", data)
     return made
 
 

@@ -40,13 +40,13 @@ class Slot:
     def name(self) -> str:
         return f"{self.layer}.{self.kind}"
 
-    def example(self, batch: int, past: int) -> torch.Tensor:
+    def example(self, batch: int, past: int, generator: torch.Generator) -> torch.Tensor:
         import torch
 
         shape = [batch, *self.shape]
         if self.kind in ATTENTION:
             shape[-2] = past
-        return torch.randn(shape).to(self.dtype)
+        return torch.randn(shape, generator=generator).to(self.dtype)
 
 
 class Decoder:
@@ -131,12 +131,13 @@ class Decoder:
         """Arguments of the step."""
         import torch
 
-        device = self.model.device
+        device, drawn = self.model.device, torch.Generator().manual_seed(0)
+        vocabulary = self.model.config.get_text_config().vocab_size
         for batch, length, past in SIZES:
             length = 1 if self.is_recurrent else length
-            tokens = torch.randint(0, self.model.config.get_text_config().vocab_size, (batch, length), device=device)
+            tokens = torch.randint(0, vocabulary, (batch, length), generator=drawn).to(device)
             mask = torch.ones(batch, past + length, dtype=torch.int64, device=device) if self.has_mask else None
-            yield tokens, mask, [slot.example(batch, past).to(device) for slot in self.slots]
+            yield tokens, mask, [slot.example(batch, past, drawn).to(device) for slot in self.slots]
 
     def data(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
         """The same by the names of inputs, to compare on: what is made up has no mask that fits the cache."""
