@@ -127,3 +127,16 @@ def test_a_state_dict_loads_in_the_shapes_and_names_of_the_original(kind: type[n
     fresh = kind()
     back.load_state_dict(fresh.state_dict())
     torch.testing.assert_close(back(x), fresh(x))
+
+
+def test_the_table_of_translations_is_read_once_and_not_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnxscript import opset18 as op
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+    x = torch.randn(2, 3)
+    own = {torch.ops.onward_tests.by_sign.default: lambda x: op.Neg(x)}
+    onward.from_torch(Undecided(), x, translations=own, check=False)
+    monkeypatch.setattr(ONNXRegistry, "from_torchlib", lambda **_: pytest.fail("it is read again"))
+    assert "Sin" in {node.op_type for node in onward.from_torch(Custom(), x, check=False).ir.graph}
+    with pytest.raises(UnsupportedError, match="by_sign"):
+        onward.from_torch(Undecided(), x)

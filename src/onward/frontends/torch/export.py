@@ -19,6 +19,7 @@ from onward.frontends.runtime_kernels import keep_pads
 from onward.frontends.torch.decompositions import prepared
 from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
 from onward.frontends.torch.rules import expand, own_translations
+from onward.frontends.torch.torchlib import read_once
 from onward.gate import trusting
 from onward.gate.files import absent
 from onward.graph.trained import record
@@ -86,7 +87,7 @@ def exported(
     elif args or kwargs:
         raise OnwardError("an exported program has its inputs already; `dynamic` gives names to open dimensions")
     table = own_translations() | dict(translations or {})
-    with _quietly(module), explained(), prepared(table):
+    with _quietly(module), explained(), prepared(table), read_once():
         program = torch.onnx.export(
             module,
             **how,
