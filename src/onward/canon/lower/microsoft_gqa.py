@@ -58,6 +58,7 @@ def rotary_embedding_of_images(node: ir.Node, op: Rewriter) -> None:
 
 def _owners(sections: list[int], layout: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Which of the three positions turns each pair: in chunks, or in turns as far as those of images reach."""
+    check_room("the positions of pairs", [max(sum(sections), *sections)], 8)
     if not layout:
         return np.repeat(np.arange(3), sections)
     owner = np.zeros(sum(sections), np.int64)
@@ -132,6 +133,7 @@ def sparse_attention(node: ir.Node, op: Rewriter) -> None:
     total, ends = needed(node, 7), needed(node, 8)
     q, past = needed(node, 0), needed(node, 3)
     blocks = _blocks(node, op)
+    check_room("the layouts of sparse attention", (heads, *blocks.shape[1:]), 1)
     of_heads = op.constant(np.stack([blocks[i % len(blocks)] for i in range(heads)]))
     new, places = length(q, 1, op), length(past, 2, op)
     start = op("Sub", op("Cast", op("Reshape", ends, op.ints([-1, 1])), to=_D.INT64), new)

@@ -6,8 +6,8 @@ import onnx_ir as ir
 from onward.canon.lower.microsoft_attention import count_up, length, refuse
 from onward.canon.lower.microsoft_fused import MS
 from onward.canon.lower.registry import lowering
-from onward.errors import UnsupportedError
-from onward.graph.rewriter import Rewriter, describe, input_of, needed, require, take
+from onward.errors import InvalidModelError, UnsupportedError
+from onward.graph.rewriter import Rewriter, describe, dims, input_of, needed, require, take
 
 _D = ir.DataType
 
@@ -21,7 +21,7 @@ def ngram_repeat_block(node: ir.Node, op: Rewriter) -> None:
     ids, scores, size = needed(node, 0), needed(node, 1), require(node, "ngram_size")
     before = op("Pad", ids, op.ints([size, 0]), op.constant(np.array(-1, np.int64)), op.ints([1]))
     count = op("Add", length(ids, 1, op), op.ints([1]))
-    places = op("Add", op("Unsqueeze", count_up(count, op), op.ints([1])), op.ints(range(size)))
+    places = op("Add", op("Unsqueeze", count_up(count, op), op.ints([1])), count_up(op.ints([size]), op))
     windows = op("Gather", before, places, axis=1)
     follower = op("Slice", windows, op.ints([size - 1]), op.ints([size]), op.ints([2]))
     follower = op("Squeeze", follower, op.ints([2]))
@@ -98,6 +98,8 @@ def ngram_hash_mapping(node: ir.Node, op: Rewriter) -> None:
     assert ids is not None and factors is not None and sizes is not None
     refuse(node, "rows that begin again", take(node, "reset_on_eos", 0) and end is not None, segments is not None)
     most, heads, pad = require(node, "max_ngram_size"), require(node, "n_head_per_ngram"), require(node, "pad_id")
+    if (known := (dims(factors) or [None])[0]) is not None and known < most:
+        raise InvalidModelError(f"{describe(node)}: it has {known} factors for {most} tokens")
     before = most - 1
     if past is None:
         fill = op("Reshape", end, op.ints([])) if end is not None else op.number(pad, ids)

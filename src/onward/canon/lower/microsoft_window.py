@@ -22,7 +22,7 @@ def unfold_tensor(node: ir.Node, op: Rewriter) -> None:
     axis = take(node, "dim", -1) % known
     last = op("Sub", length(x, axis, op), op.ints([size]))
     begins = op("Mul", count_up(op("Add", op("Div", last, op.ints([step])), op.ints([1])), op), op.ints(step))
-    places = op("Add", op("Unsqueeze", begins, op.ints([1])), op.ints(range(size)))
+    places = op("Add", op("Unsqueeze", begins, op.ints([1])), count_up(op.ints([size]), op))
     windows = op("Gather", x, places, axis=axis)
     order = [i for i in range(known + 1) if i != axis + 1]
     op.replace(op("Transpose", windows, perm=[*order, axis + 1]))
