@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
+from onward.advice.extras import missing_packages, require
 from onward.errors import OnwardError, VerificationError
 from onward.frontends.opset import OPSET
 from onward.frontends.states import without_states
@@ -133,6 +134,7 @@ def from_torch(
         )
     if options:
         raise OnwardError(f"{sorted(options)[0]} is an option of training: give a loss or an optimizer as well")
+    require("torch")
     if cache:
         if len(args) or any(given is not None for given in (kwargs, dynamic, input_names, output_names)):
             raise OnwardError("with cache=True inputs, names and open dimensions follow from the model: leave them out")
@@ -247,12 +249,14 @@ def from_keras(
             raise OnwardError(
                 "training chooses its own opset and has no custom ops: leave out opset and allow_custom_ops"
             )
-        compiled = opened(model, trust, compiled=True)
+        with missing_packages():
+            compiled = opened(model, trust, compiled=True)
         return captured(compiled, signature, labels=labels, dense_gradients=dense_gradients)
     if labels is not None or dense_gradients:
         option = "dense_gradients" if dense_gradients else "labels"
         raise OnwardError(f"{option} is an option of training: give training=True as well")
-    made, original = converted(model, signature, opset, allow_custom_ops, trust)
+    with missing_packages():
+        made, original = converted(model, signature, opset, allow_custom_ops, trust)
     if check:
         prove_source(made, original, "Keras")
     return made
@@ -286,7 +290,8 @@ def from_tensorflow(
     """
     from onward.frontends.tensorflow.convert import converted
 
-    model, original = converted(source, signature, inputs, outputs, checkpoint, opset, allow_custom_ops, trust)
+    with missing_packages():
+        model, original = converted(source, signature, inputs, outputs, checkpoint, opset, allow_custom_ops, trust)
     if check:
         prove_source(model, original, "TensorFlow")
     return model
@@ -305,7 +310,8 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = N
     """
     from onward.frontends.tflite.convert import converted
 
-    model, original = converted(source, opset)
+    with missing_packages():
+        model, original = converted(source, opset)
     unsigned_bytes(model.ir)
     if check:
         prove_source(without_states(model), original, "TensorFlow Lite")
@@ -341,7 +347,8 @@ def from_sklearn(
     from onward.frontends.sklearn.convert import converted
     from onward.verification.estimators import differing
 
-    made = converted(estimator, sample, methods, opset, trust)
+    with missing_packages():
+        made = converted(estimator, sample, methods, opset, trust)
     if check and (wrong := differing(*made)):
         raise VerificationError(f"{type(made.estimator).__name__}: the model differs on the sample: {wrong[0]}")
     return made.model
@@ -364,7 +371,8 @@ def from_xgboost(
     """
     from onward.frontends.boosting.xgboost import converted
 
-    made, original = converted(model, raw, dtype, opset)
+    with missing_packages():
+        made, original = converted(model, raw, dtype, opset)
     if check:
         prove_source(made, *_trees(made, original, raw, "XGBoost"))
     return made
@@ -388,7 +396,8 @@ def from_lightgbm(
     """
     from onward.frontends.boosting.lightgbm import converted
 
-    made, original = converted(model, raw, dtype, opset)
+    with missing_packages():
+        made, original = converted(model, raw, dtype, opset)
     if check:
         prove_source(made, *_trees(made, original, raw, "LightGBM"))
     return made

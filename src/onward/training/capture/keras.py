@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onward.advice.extras import missing_packages
 from onward.canon.lower import key_of
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.keras.training import Captured, captured, tensor_name
@@ -24,6 +25,7 @@ from onward.training.trainable import Trainable, assembled
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@missing_packages()
 def from_keras(
     model: Any,
     signature: Sequence[Any] | None = None,

@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.advice.extras import missing_packages
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.convert import output_names
 from onward.frontends.tensorflow.sources import concrete
@@ -17,6 +18,7 @@ from onward.training.step_graphs import LOSS, updates
 from onward.training.trainable import Trainable
 
 
+@missing_packages()
 def from_tensorflow(
     step: Any,
     signature: str | Sequence[Any] | None = None,

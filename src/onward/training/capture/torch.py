@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from onward.advice.extras import missing_packages
 from onward.errors import UnsupportedError
 from onward.frontends.torch.export import positional
 from onward.frontends.torch.in_training import exported_to_train
@@ -35,6 +36,7 @@ LATER = ("amsgrad", "maximize", "differentiable")
 """Options of `torch.optim` that change what a step computes, and are not known here."""
 
 
+@missing_packages()
 def from_torch(
     module: torch.nn.Module,
     args: torch.Tensor | Sequence[Any],
