@@ -250,3 +250,42 @@ def test_a_slice_that_keeps_everything_is_not_written(end: int) -> None:
     """
     source = generate(onward.load(onnx.parser.parse_model(text))).model
     assert "return x, x[:, 1:]" in source
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, c, _, _ = x.shape
+        y = torch.sigmoid(self.fc(x.mean((2, 3)))).view(b, c, 1, 1)
+        return x * y.expand_as(x)
+
+
+class Grid(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y, z = torch.meshgrid(torch.arange(x.shape[-2]), torch.arange(x.shape[-1]), indexing="ij")
+        return x[:, :2] + torch.stack((y, z))
+
+
+class Picked(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        rows, columns = torch.arange(x.shape[2])[:, None], torch.arange(x.shape[3])[None]
+        out = torch.zeros_like(x[0, 0])
+        out[rows, columns] = x.sum((0, 1))
+        return out
+
+
+@pytest.mark.parametrize("module", [Scaled(), Grid(), Picked()], ids=["scaled", "grid", "picked"])
+@pytest.mark.parametrize("size", [(6, 6), (1, 3)])
+def test_what_is_broadcast_anyway_is_not_expanded_first(module: nn.Module, size: tuple[int, int]) -> None:
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        axes = {"x": {0: "b", 2: "h", 3: "w"}}
+        torch.onnx.export(module, (IMAGE,), file, dynamo=False, input_names=["x"], dynamic_axes=axes, opset_version=17)
+    source = generate(onward.load(onnx.load_from_string(file.getvalue())))
+    x = torch.randn(3, 8, *size)
+    torch.testing.assert_close(run(source)(x), module(x), rtol=1e-4, atol=1e-5)
+    assert "broadcast_shapes" not in source.model and ".unbind(-1)" not in source.model

@@ -344,6 +344,17 @@ class Emitter:
         self._dims[value, axis, scope] = (self.block, expr)
         return expr
 
+    def note_dim(self, axis: int, number: Any) -> None:
+        """Remember that the first result of the node has so many elements along an axis: a number that is there."""
+        if isinstance(number, Ref) and not number._var.fixed and number._var in self.nonnegative:
+            value = self.node.outputs[0]
+            self._dims[value, axis, scope_of(self.node)] = (self.block, number)
+
+    def is_ready(self, value: ir.Value) -> bool:
+        """Whether code that computes a value as a tensor is there already."""
+        value = self._same.get(value, value)
+        return value in self._vars or value in self._exprs
+
     def _visible(self, block: Block) -> bool:
         here: Block | None = self.block
         while here is not None:

@@ -13,14 +13,17 @@ from onward.backends.emit.statements import Scope
 from onward.graph.walk import all_nodes
 from onward.graph.weight_names import Signature, is_named
 
+NO_MODULE = "_empty_nn_module_stack_from_metadata_hook"
+"""What torch.export writes for a node, such as the size of an input, that no module made."""
 ALIGNED = "onward.scope"
 """Where a node keeps a scope that is spelled out."""
 
 
 def has_scope(node: ir.Node) -> bool:
     """Whether the file tells to which module a node belongs."""
+    scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
     name = node.metadata_props.get("onward.name") or node.name or ""
-    return "pkg.torch.onnx.name_scopes" in node.metadata_props or "/" in name
+    return NO_MODULE not in scopes if scopes is not None else "/" in name
 
 
 def scope_of(node: ir.Node) -> Scope:
@@ -29,7 +32,7 @@ def scope_of(node: ir.Node) -> Scope:
         return cast(Scope, node.meta[ALIGNED])
     scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
     if scopes:
-        modules = [n for n in strings(scopes)[:-1] if n]
+        modules = [n for n in strings(scopes)[:-1] if n and n != NO_MODULE]
         return path_of(modules[-1]) if modules else ()
     name = node.metadata_props.get("onward.name") or node.name or ""
     if "/" not in name:

@@ -6,7 +6,9 @@ from typing import Any
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, Ref
+from onward.backends.emit.facts import is_dim
 from onward.graph.facts import Facts, vanishes_with
+from onward.graph.replace import is_op
 
 
 def identity(e: Emitter, x: Expr) -> Expr:
@@ -26,6 +28,35 @@ def is_number(item: Any, number: int) -> bool:
 def is_same(a: Any, b: Any) -> bool:
     """Whether two host numbers are the same variable."""
     return isinstance(a, Ref) and isinstance(b, Ref) and a._var is b._var
+
+
+def note_shape(e: Emitter, x: Expr, dims: list[Any]) -> None:
+    """Remember the sizes that a Reshape of `x` gives its result."""
+    for axis, n in enumerate(dims):
+        others = [other for i, other in enumerate(dims) if i != axis]
+        if is_number(n, -1) and e.rank(x) == 1 and all(is_number(other, 1) for other in others):
+            e.note_dim(axis, e.dim(x, 0))
+        elif isinstance(n, Expr):
+            e.note_dim(axis, n)
+
+
+def is_broadcast_anyway(e: Emitter, dims: list[Any]) -> bool:
+    """Whether all that reads the current node's result combines it with something of that very shape."""
+    output = e.node.outputs[0]
+    return not output.is_graph_output() and all(
+        len(reader.inputs) == 2
+        and is_op(reader, *_COMBINING)
+        and reader.graph is e.node.graph
+        and (other := reader.inputs[1 - place]) is not None
+        and other is not output
+        and e.is_ready(other)
+        and len(dims) == e.rank(other)
+        and all(is_dim(e, Arg(e, other), axis, n) for axis, n in enumerate(dims))
+        for reader, place in output.uses()
+    )
+
+
+_COMBINING = ("Add", "Sub", "Mul", "Div")
 
 
 def subscript(x: Expr, items: dict[int, Any], rank: int | None) -> Expr | None:

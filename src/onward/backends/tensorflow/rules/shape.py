@@ -10,7 +10,16 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.host import is_nonnegative
-from onward.backends.shared.shape import identity, is_number, is_same, may_copy, subscript, unsqueezed
+from onward.backends.shared.shape import (
+    identity,
+    is_broadcast_anyway,
+    is_number,
+    is_same,
+    may_copy,
+    note_shape,
+    subscript,
+    unsqueezed,
+)
 from onward.backends.tensorflow.dtypes import dtype_of, scalar
 from onward.backends.tensorflow.target import dtype as typename
 from onward.backends.tensorflow.target import ops, rule, tf
@@ -57,6 +66,7 @@ def reshape(e: Emitter, x: Expr, shape: Expr, p: spec.Reshape) -> Expr:
         if may_copy(e, x, shape, wanted):
             return ops.reshape(x, ops.packed(wanted, tf.int64))
         wanted = [e.dim(x, i) if is_number(n, 0) else n for i, n in enumerate(wanted)]
+    note_shape(e, x, wanted)
     return tf.reshape(x, wanted)
 
 
@@ -113,6 +123,8 @@ def transpose(e: Emitter, x: Expr, p: spec.Transpose) -> Expr:
 @rule("Expand")
 def expand(e: Emitter, x: Expr, shape: Expr) -> Expr:
     wanted = e.numbers(shape)
+    if not isinstance(wanted, Expr) and is_broadcast_anyway(e, wanted):
+        return x
     target = None if isinstance(wanted, Expr) else _expanded(e, x, list(wanted))
     if target is None:
         return ops.expand(x, wanted if isinstance(wanted, Expr) else ops.packed(wanted, tf.int64))
@@ -200,6 +212,8 @@ def range_(e: Emitter, start: Expr, limit: Expr, delta: Expr, p: spec.Range) -> 
                 last = (ops.greatest if step > 0 else ops.least)(first, last)
         elif (last - first) * step < 0:
             last = first
+        if is_number(first, 0) and step == 1:
+            e.note_dim(0, last)
         bounds = [last] if is_number(first, 0) and step == 1 else [first, last] if step == 1 else [first, last, step]
         if of in RANGES and not any(isinstance(bound, Expr) for bound in bounds):
             return tf.range(*bounds, dtype=typename(of))

@@ -8,11 +8,13 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, Name
+from onward.backends.emit.facts import is_dim
 from onward.backends.shared.shape import axis_of, subscript
 from onward.backends.torch.dtypes import bits, from_bits, from_ordered, ordered
 from onward.backends.torch.rules.shape import integer, is_string, number
 from onward.backends.torch.target import dtype, nn, np_, ops, rule, torch
 from onward.backends.torch.window import typed
+from onward.graph.replace import constant, is_op, made_by
 from onward.spec import index as spec
 
 FROM_PYTORCH = ("pytorch", "onnxruntime-genai")
@@ -70,7 +72,54 @@ def _from_front(e: Emitter, indices: Expr) -> bool:
 def gather_nd(e: Emitter, x: Expr, indices: Expr, p: spec.GatherND) -> Expr:
     if is_string(e, x):
         return ops.strings_at(x, ops.gather_nd(ops.places(x), indices.cpu(), p.batch_dims))
-    return x[indices.unbind(-1)] if p.batch_dims == 0 else ops.gather_nd(x, indices, p.batch_dims)
+    return x[_coordinates(e, indices)] if p.batch_dims == 0 else ops.gather_nd(x, indices, p.batch_dims)
+
+
+def _coordinates(e: Emitter, indices: Expr) -> Any:
+    """The index along each axis: `(rows, columns)` where they were only put together to be taken apart again."""
+    columns = _joined(e, indices._value) if isinstance(indices, Arg) else []
+    found = tuple(e.arg(column) for column in columns)
+    return found if found and all(e.dtype(column) == ir.DataType.INT64 for column in columns) else indices.unbind(-1)
+
+
+def _joined(e: Emitter, indices: ir.Value) -> list[ir.Value]:
+    """The columns of an index that has one for each axis, as they were before they were expanded to one shape."""
+    join = made_by(indices, "Concat")
+    if join is None or indices.shape is None or join.attributes.get_int("axis") not in (-1, len(indices.shape) - 1):
+        return []
+    columns = []
+    for value in join.inputs:
+        raised = made_by(value, "Unsqueeze")
+        axes = None if raised is None else constant(raised.inputs[1])
+        column = None if raised is None else raised.inputs[0]
+        if axes is None or column is None or axes.numpy().tolist() not in ([-1], [len(indices.shape) - 1]):
+            return []
+        columns.append(column)
+    return _broadcast(e, columns) or columns
+
+
+def _broadcast(e: Emitter, columns: list[ir.Value]) -> list[ir.Value]:
+    """What all of the columns are expanded from, if to the shape that they have together, as indexing does it too."""
+    expanded = [node for column in columns if (node := made_by(column, "Expand")) is not None]
+    sources = [node.inputs[0] for node in expanded if node.inputs[0] is not None]
+    if len(sources) < len(columns):
+        return []
+    users = [use.node for use in sources[0].uses() if is_op(use.node, *_BROADCASTING)]
+    sums = [e.arg(node.outputs[0]) for node in users if set(node.inputs) == set(sources)]
+    shapes = [e.arg(node.inputs[1]) for node in expanded]
+    return sources if any(all(_is_shape(e, shape, whole) for shape in shapes) for whole in sums) else []
+
+
+def _is_shape(e: Emitter, shape: Expr | None, of: Expr | None) -> bool:
+    """Whether numbers are surely the shape of a value."""
+    dims = None if shape is None else e.numbers(shape)
+    if of is None or not isinstance(dims, list) or len(dims) != e.rank(of):
+        return False
+    return all(is_dim(e, of, axis, n) for axis, n in enumerate(dims))
+
+
+_BROADCASTING = ("Add", "Max", "Mul", "Sum")
+"""By what exporters find the shape that several values have together."""
 
 
 @rule("Scatter", "ScatterElements")
@@ -91,7 +140,7 @@ def scatter_nd(e: Emitter, x: Expr, indices: Expr, updates: Expr, p: spec.Scatte
         return ops.put_strings(x, ops.gather_nd(ops.places(x), indices.cpu(), 0), updates)
     if p.reduction in ("none", "add"):
         options = {"accumulate": True} if p.reduction == "add" else {}
-        return from_bits(e, x, bits(e, x).index_put(indices.unbind(-1), bits(e, updates), **options))
+        return from_bits(e, x, bits(e, x).index_put(_coordinates(e, indices), bits(e, updates), **options))
     enter, leave = (ordered, from_ordered) if p.reduction in ("min", "max") else (bits, from_bits)
     return leave(e, x, ops.scatter_nd(enter(e, x), indices, enter(e, updates), REDUCTIONS[p.reduction]))
 

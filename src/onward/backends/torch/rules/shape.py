@@ -13,7 +13,16 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.host import is_nonnegative
-from onward.backends.shared.shape import identity, is_number, is_same, may_copy, subscript, unsqueezed
+from onward.backends.shared.shape import (
+    identity,
+    is_broadcast_anyway,
+    is_number,
+    is_same,
+    may_copy,
+    note_shape,
+    subscript,
+    unsqueezed,
+)
 from onward.backends.torch.dtypes import UNSIGNED, bits, from_bits
 from onward.backends.torch.target import F, np_, ops, rule, torch
 from onward.backends.torch.target import dtype as typename
@@ -60,6 +69,9 @@ def reshape(e: Emitter, x: Expr, shape: Expr, p: spec.Reshape) -> Expr:
         if may_copy(e, x, shape, dims):
             return ops.reshape(x, dims)
         dims = [e.dim(x, i) if not isinstance(n, Expr) and n == 0 else n for i, n in enumerate(dims)]
+    if len(dims) == 1 and is_number(dims[0], -1) and e.rank(x) == 1:
+        return x
+    note_shape(e, x, dims)
     if len(dims) == 2 and is_number(dims[1], -1) and not is_string(e, x):
         rank, known = e.rank(x), e.shape(x)
         if rank is not None and rank >= 2 and (is_same(dims[0], e.dim(x, 0)) or (known and known[0] == dims[0])):
@@ -124,6 +136,8 @@ def expand(e: Emitter, x: Expr, shape: Expr) -> Expr:
         return np_.broadcast_to(
             x, np_.broadcast_shapes(x.shape, Name("tuple")(dims) if isinstance(dims, Expr) else tuple(dims))
         )
+    if not isinstance(dims, Expr) and is_broadcast_anyway(e, dims):
+        return x
     target = None if isinstance(dims, Expr) else _expanded(e, x, list(dims))
     if target is None:
         return x.expand(torch.broadcast_shapes(x.shape, dims if isinstance(dims, Expr) else tuple(dims)))
@@ -219,6 +233,8 @@ def range_(e: Emitter, start: Expr, limit: Expr, delta: Expr, p: spec.Range) -> 
     elif (last - first) * step < 0:
         last = first
     if step == 1:
+        if is_number(first, 0):
+            e.note_dim(0, last)
         return torch.arange(*([last] if is_number(first, 0) else [first, last]), **typed, device=e.device)
     return torch.arange(first, last, step, **typed, device=e.device)
 
