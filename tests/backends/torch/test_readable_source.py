@@ -74,6 +74,13 @@ class Squeeze(nn.Module):
         return x * torch.sigmoid(self.q(F.relu(self.p(x.mean((2, 3), keepdim=True)))))
 
 
+class ByHand(Squeeze):
+    """With the sigmoid of MobileNetV3 as other frameworks write it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.clamp(self.q(F.relu(self.p(x.mean((2, 3), keepdim=True)))) * 0.3 + 0.5, 0.0, 1.0)
+
+
 class Inverted(nn.Module):
     def __init__(self, a: int, h: int, k: int, s: int = 1) -> None:
         super().__init__()
@@ -161,6 +168,11 @@ PATTERNS = {
     "MLP": (Several(Feed(8), Feed(8)), WORDS),
     "EncoderLayer": (Several(Layer(8), Layer(8)), WORDS),
 }
+
+
+def test_a_sigmoid_by_hand_is_one() -> None:
+    text, _ = converted(Several(ByHand(8, 4), ByHand(8, 2)), IMAGE)
+    assert classes(text) == ["SqueezeExcite", "Model"]
 
 
 @pytest.mark.parametrize("name", PATTERNS)

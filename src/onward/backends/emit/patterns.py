@@ -143,7 +143,7 @@ class Patterns:
         if isinstance(expr._fn, Weight):
             node = self._node(expr._fn._path)
             return [*inner, *([Step("x")] if node is None else self._inside(node))]
-        step = _step(_called(expr._fn))
+        step = _gate(expr) or _step(_called(expr._fn))
         if step.letter == "K" and len(expr._args) > 1 and isinstance(kernel := forced(expr._args[1]), Weight):
             owner = self._node(kernel._path[:-1])
             tensor = owner.tensors.get(kernel._path[-1]) if owner is not None else None
@@ -177,6 +177,14 @@ def _squeezed(steps: list[Step]) -> list[Step]:
         out += [*steps[start : found.start()], Step("E")]
         start = found.end()
     return [*out, *steps[start:]]
+
+
+def _gate(call: Call) -> Step | None:
+    """A line that is cut at zero and one is a sigmoid by hand."""
+    bounds = [forced(argument) for argument in (*call._args[1:], *call._kwargs.values())]
+    is_cut = _called(call._fn) in ("clamp", "clip", "clip_by_value")
+    is_unit = [bound._value for bound in bounds if isinstance(bound, Literal)] == [0, 1]
+    return Step("G") if is_cut and is_unit else None
 
 
 def _called(function: Expr) -> str:
