@@ -24,6 +24,8 @@ def test_layers_are_one_class_and_tables_are_buffers(tmp_path: Path) -> None:
     assert "x, key, value = group_query_attention(" in source and "past_key, past_value, last" in source
     assert "return x + self.mlp(self.post_attention_layernorm(x)), key, value" in source
     assert "nn.Embedding(48, 32)" in source
+    assert "for layer, past_key, past_value in zip(self.layers[:4], past[::2], past[1::2]):" in source
+    assert "x, *present = self.model(" in source and "return self.lm_head(x), *present" in source
     assert "self.q_proj = QuantizedLinear(32, 64, bits=4, block_size=16" in source
 
 

@@ -194,6 +194,7 @@ class FunctionPrinter:
                 self._consume(statement.value)
                 several = len(statement.targets) > 1
                 left = ", ".join("_" if several and self._is_unread(t) else self._name(t) for t in statement.targets)
+                left = left if not statement.rest else ", *".join(left.rsplit(", ", 1))
                 bare = isinstance(statement.value, Sequence) and several and len(left) + len(text) < INLINE_WIDTH
                 return [] if left == text else wrap(f"{left} = {text[1:-1] if bare else text}")
             case Do():
@@ -228,7 +229,8 @@ class FunctionPrinter:
         for word, test, block in statement.clauses:
             if word == "for":
                 assert target is not None and test is not None
-                header = f"for {self._name(target)} in {self.text(test)}:"
+                names = ", ".join(map(self._name, [target, *statement.others]))
+                header = f"for {names} in {self.text(test)}:"
             else:
                 header = word + (f" {self.text(test)}" if test is not None else "") + ":"
             body = self._block(block) or ["pass"]

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from onward.backends.emit.expr import Call, Expr, Ref, Var, Weight, forced, variables, walk
-from onward.backends.emit.names import singular
-from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned, expressions, read
+from onward.backends.emit.expr import Call, Expr, Ref, Sequence, Var, Weight, forced, variables, walk
+from onward.backends.emit.loops import handed_on, loops, step_of
+from onward.backends.emit.statements import Assign, Block, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.tree import Function, TreeNode, node_at
 from onward.backends.emit.weights import Module
 
@@ -146,12 +146,16 @@ class _Level:
             if not redo:
                 break
         members = chain(self.node, body, arguments, results, self.as_module)
+        packed: dict[Var, list[Var]] = {}
         if members is not None:
             self.node.children = members
             self.node.sequential = True
         else:
-            body = loops(self.node, body, results)
-        self.node.forward = Function(Block(None, body), arguments, results, foreign)
+            looped = loops(self.node, body, arguments, results)
+            body, arguments, results = looped.body, looped.arguments, looped.results
+            packed = looped.packed
+            results = handed_on(body, results)
+        self.node.forward = Function(Block(None, body), arguments, results, foreign, packed)
         self._take_foreign(body)
 
     def _take_foreign(self, body: list[Statement]) -> None:
@@ -186,7 +190,9 @@ class _Level:
         if is_container and not node.sequential:
             node.forward = None
             return None
-        passed = [Ref(v) for v in arguments] + [Weight(p) for p in node.forward.foreign]
+        own = node.forward.arguments[: len(node.forward.arguments) - len(node.forward.foreign)]
+        packed = {var: Sequence(tuple(map(Ref, held))) for var, held in node.forward.packed.items()}
+        passed = [packed[v] if v in packed else Ref(v) for v in own] + [Weight(p) for p in node.forward.foreign]
         value = Call(Weight(node.path), tuple(passed), {})
         return Assign(list(outputs), value, node.path, unit.items[0][0].origin)
 
@@ -389,87 +395,7 @@ def _member(
 
 def _step(statement: Statement) -> tuple[Var, Scope, list[Var]] | None:
     """`y = self.path(a, b)` as (y, path, [a, b])."""
-    if not isinstance(statement, Assign) or len(statement.targets) != 1 or statement.targets[0] is None:
+    step = step_of(statement)
+    if step is None or len(step.targets) != 1 or not all(isinstance(x, Ref) for x in step.arguments):
         return None
-    value = statement.value
-    if not isinstance(value, Call) or not isinstance(value._fn, Weight) or value._kwargs:
-        return None
-    arguments = [forced(a) for a in value._args]
-    if not all(isinstance(a, Ref) for a in arguments):
-        return None
-    return statement.targets[0], value._fn._path, [a._var for a in arguments if isinstance(a, Ref)]
-
-
-def loops(node: TreeNode, body: list[Statement], results: list[Expr]) -> list[Statement]:
-    """Turn `x = self.layers[0](x, m); x = self.layers[1](x, m); …` into a `for` over the list."""
-    reads: Counter[Var] = Counter(v for s in body for v in read(s))
-    reads.update(v for e in results for v in variables(e))
-    out: list[Statement] = []
-    i = 0
-    while i < len(body):
-        run = _run_of_calls(node, body, i, reads)
-        if run < SHORTEST_LOOP:
-            out.append(body[i])
-            i += 1
-            continue
-        out += _loop(node, body[i : i + run])
-        i += run
-    return out
-
-
-SHORTEST_LOOP = 3
-"""Two calls in a row are written out."""
-
-
-def _run_of_calls(node: TreeNode, body: list[Statement], start: int, reads: Counter[Var]) -> int:
-    """How many statements from `start` on call the members n, n + 1, … of one list, each fed by the one before."""
-    first = _step(body[start])
-    if first is None or len(first[1]) < 2 or not first[1][-1].isdigit():
-        return 0
-    container = first[1][:-1]
-    parent = node
-    for part in container[len(node.path) :]:
-        if part not in parent.children:
-            return 0
-        parent = parent.children[part]
-    if not parent.is_list:
-        return 0
-    position: int | None = None
-    previous = first[0]
-    for count, statement in enumerate(body[start + 1 :], 1):
-        step = _step(statement)
-        member = (*container, str(int(first[1][-1]) + count))
-        if step is None or step[1] != member or len(step[2]) != len(first[2]):
-            return count
-        carried = [k for k, v in enumerate(step[2]) if v is previous]
-        if len(carried) != 1 or reads[previous] != 1 or (position is not None and carried[0] != position):
-            return count
-        position = carried[0]
-        if any(v is not first[2][k] for k, v in enumerate(step[2]) if k != position):
-            return count
-        previous = step[0]
-    return len(body) - start
-
-
-def _loop(node: TreeNode, calls: list[Statement]) -> list[Statement]:
-    first, second, last = _step(calls[0]), _step(calls[1]), _step(calls[-1])
-    assert first is not None and second is not None and last is not None
-    position = next(k for k, v in enumerate(second[2]) if v is first[0])
-    state = Var("", last[0].kind, fixed=True)
-    container = first[1][:-1]
-    parent = node
-    for part in container[len(node.path) :]:
-        parent = parent.children[part]
-    low, high = int(first[1][-1]), int(last[1][-1]) + 1
-    members: Expr = Weight(container)
-    if (low, high) != (0, len(parent.children)):
-        members = members[slice(low or None, None if high == len(parent.children) else high)]
-    member = Var(singular(container[-1]), "object")
-    arguments = [Ref(state) if k == position else Ref(v) for k, v in enumerate(first[2])]
-    scope, origin = calls[0].scope, calls[0].origin
-    body = Block(None, [Assign([state], Call(Ref(member), tuple(arguments), {}), scope, origin)])
-    return [
-        Assign([state], Ref(first[2][position]), scope, origin),
-        Compound([("for", members, body)], member, scope, origin),
-        Assign([last[0]], Ref(state), scope, origin),
-    ]
+    return step.targets[0], step.path, [x._var for x in step.arguments if isinstance(x, Ref)]

@@ -29,6 +29,8 @@ class Assign:
     origin: str = ""
     reads: tuple[Var, ...] | None = field(default=None, repr=False, compare=False)
     """What `read` found, kept because it is asked for often."""
+    rest: bool = False
+    """Whether the last target is a list of all that is left: `a, *b = value`."""
 
 
 @dataclass
@@ -61,6 +63,8 @@ class Compound:
     target: Var | None = None
     scope: Scope | None = None
     origin: str = ""
+    others: list[Var] = field(default_factory=list)
+    """What else a `for` binds, where its items are tuples."""
 
 
 @dataclass
@@ -134,6 +138,7 @@ def assigned(statement: Statement) -> Iterator[Var]:
         case Compound():
             if statement.target is not None:
                 yield statement.target
+            yield from statement.others
             for _, _, block in statement.clauses:
                 for inner in block.body:
                     yield from assigned(inner)

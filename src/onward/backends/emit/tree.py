@@ -22,6 +22,8 @@ class Function:
     results: list[Expr]
     foreign: dict[Scope, Var] = field(default_factory=dict)
     """Tensors that stand elsewhere in the tree, and the arguments by which they come in."""
+    packed: dict[Var, list[Var]] = field(default_factory=dict)
+    """Arguments that are tuples of several variables of the caller."""
 
 
 @dataclass
