@@ -18,8 +18,8 @@ from onward.backends.emit import safetensors
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
 from onward.backends.emit.helpers import load_runtime, sort_imports
+from onward.backends.emit.modules.repeats import name_repeats
 from onward.backends.emit.printer import drop_unread
-from onward.backends.emit.repeats import name_repeats
 from onward.backends.emit.scopes import align_scopes, population
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
+from onward.backends.emit.modules.regions import split
 from onward.backends.emit.names import class_names
 from onward.backends.emit.package import Source, Trainable, assembled, choose, emit, guarded, plain, write_package
-from onward.backends.emit.regions import split
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Weights
 from onward.backends.tensorflow.kernels import TENSORFLOW as TENSORFLOW_KERNELS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from onward.backends.emit.modules.regions import split
 from onward.backends.emit.names import class_names
 from onward.backends.emit.package import Source, Trainable, assembled, choose, emit, guarded, plain, write_package
-from onward.backends.emit.regions import split
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Weights
 from onward.backends.torch.as_module import as_module

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from onward.backends.emit.expr import Call, Expr, Ref, Sequence, Var, Weight, forced, variables, walk
-from onward.backends.emit.loops import handed_on, loops, step_of
+from onward.backends.emit.modules.loops import handed_on, loops, step_of
 from onward.backends.emit.statements import Assign, Block, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.tree import Function, TreeNode, node_at
 from onward.backends.emit.weights import Module
