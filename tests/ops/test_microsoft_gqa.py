@@ -10,6 +10,7 @@ import pytest
 from harness import check, floats, node_model
 
 from onward.backends.backend import backend
+from onward.errors import UnsupportedError
 from onward.model import Model, load
 from onward.passes.pipelines import canonical
 from onward.scoreboard.suite import forget_shapes, prepare
@@ -147,6 +148,12 @@ def test_group_query_attention(
 @pytest.mark.parametrize(("new", "lengths", "buffer"), [(6, [6, 6], None), (1, [9, 9], 8)], ids=["prompt", "step"])
 def test_options(new: int, lengths: list[int], buffer: int | None, given: dict[str, Any]) -> None:
     gqa(new, lengths, buffer, **given, on=EVERYWHERE)
+
+
+def test_a_window_of_nothing_is_refused() -> None:
+    """ONNX Runtime gives zeros: that is hardly what a file means that says 0."""
+    with pytest.raises(UnsupportedError, match="a window of no places"):
+        gqa(1, [9, 9], 8, local_window_size=0)
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -71,7 +71,7 @@ def _mix(node: ir.Node, op: Rewriter, which: ir.Value, shares: ir.Value, layers:
     """Rows through two layers with an activation between them, and the weighted sum over the experts chosen."""
     x = needed(node, 0)
     first, second, gate = layers
-    hidden = (dims(x) or [None])[-1] or (dims(needed_weight(node, second)) or [None] * 3)[1]
+    hidden = (dims(x) or [None])[-1] or (dims(_weight(node, second)) or [None] * 3)[1]
     if hidden is None:
         raise UnsupportedError(f"{describe(node)}: the size of its rows is not known")
     rows = op("Reshape", x, op.ints([1, -1, hidden]))
@@ -84,7 +84,7 @@ def _mix(node: ir.Node, op: Rewriter, which: ir.Value, shares: ir.Value, layers:
     op.replace(op("Reshape", total, op("Shape", x), allowzero=1))
 
 
-def needed_weight(node: ir.Node, layer: _Layer) -> ir.Value:
+def _weight(node: ir.Node, layer: _Layer) -> ir.Value:
     if layer.weight is None:
         raise UnsupportedError(f"{describe(node)}: the weight of a layer is missing")
     return layer.weight
@@ -129,7 +129,7 @@ def _halves(op: Rewriter, x: ir.Value, interleaved: bool) -> list[ir.Value]:
 
 def _check_layout(node: ir.Node, layers: list[_Layer]) -> None:
     """Older files have weights (experts, in, out), which ONNX Runtime itself computes wrong things with."""
-    hidden, last = (dims(needed(node, 0)) or [None])[-1], dims(needed_weight(node, layers[1]))
+    hidden, last = (dims(needed(node, 0)) or [None])[-1], dims(_weight(node, layers[1]))
     if hidden is not None and last is not None and last[1] is not None and last[1] != hidden:
         raise UnsupportedError(
             f"{describe(node)}: its weights are (experts, in, out); transpose them to (experts, out, in)"

@@ -80,6 +80,8 @@ def group_query_attention(node: ir.Node, op: Rewriter) -> None:
     """As `onward::GroupQueryAttention`, which has the same inputs."""
     refuse(node, "a cache of the size of its window", take(node, "sliding_window_cache", 0))
     refuse(node, "scores as an output", len(node.outputs) > 3 and is_used(node.outputs[3]))
+    window = take(node, "local_window_size", -1)
+    refuse(node, "a window of no places", window == 0)
     quantized = [take(node, f"{x}_quant_type", "NONE") != "NONE" for x in ("k", "v")]
     bits = take(node, "kv_cache_bit_width", 8) if any(quantized) else 8
     tables = [7, 8, 9] if take(node, "do_rotary", 0) else []
@@ -98,7 +100,7 @@ def group_query_attention(node: ir.Node, op: Rewriter) -> None:
         kv_num_heads=kv_heads,
         scale=take(node, "scale", 0.0) or None,
         softcap=take(node, "softcap", 0.0) or None,
-        window=max(take(node, "local_window_size", -1), 0) or None,
+        window=window if window > 0 else None,
         causal=None if take(node, "causal", 1) else 0,
         smooth=1 if take(node, "smooth_softmax", -1) == 1 else None,
         interleaved=take(node, "rotary_interleaved", 0) or None,
