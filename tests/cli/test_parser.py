@@ -21,6 +21,7 @@ DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
         ("convert x --to torch --verif", "there is no option --verif"),
         ("train prepare x --out y --optimiser adam", "did you mean --optimizer?"),
         ("train prepair", "did you mean prepare?"),
+        ("layout x --out y --to channels_last", "there are nhwc, nchw; did you mean nhwc?"),
         ("inspect --traceback x", "there is no option --traceback; write it before inspect"),
     ],
 )
@@ -66,6 +67,14 @@ def test_a_file_that_is_not_there_gets_a_suggestion(run: Run, tmp_path: Path, li
     code, printed, errors = run(*line.format(tmp_path / "netwrk.onnx").split())
     assert code == 2 and not printed and errors.count("\n") == 1, "nothing was run"
     assert errors.endswith("netwrk.onnx: this file or folder does not exist; did you mean network.onnx?\n")
+
+
+def test_what_is_like_nothing_gets_no_suggestion(run: Run, tmp_path: Path) -> None:
+    """The dashes of options and the endings of files do not make them alike."""
+    assert "there is no option --runners\n" in run("scoreboard", "--out", tmp_path, "--runners", "torch")[2]
+    (tmp_path / "l.onnx").touch()
+    assert run("inspect", tmp_path / "nofile.onnx")[2].endswith("does not exist; check the path\n")
+    assert "did you mean l.onnx?" in run("inspect", tmp_path / "l")[2]
 
 
 def test_versions_of_what_is_installed(run: Run) -> None:

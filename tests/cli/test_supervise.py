@@ -116,6 +116,19 @@ def _lives(process: int) -> bool:
         return False
 
 
+def test_an_interrupt_while_a_command_is_imported_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which is most of the time of a short one."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("onward.cli.parser", interrupted)
+    assert main(["inspect", "model.onnx"]) == 130
+    assert capsys.readouterr().err == "onward: interrupted\n"
+
+
 def test_time_is_limited_inside() -> None:
     with pytest.raises(RunFailure, match=r"it took longer than 0\.1 s"), within(0.1, "it"):
         while True:

@@ -20,8 +20,8 @@ from onward.gate import trusting
 
 LONGEST = 1000
 """Characters of an error message: a name in a file may be longer."""
-
-
+INTERRUPTED = 130
+"""The exit code that shells give to a command which was stopped by Ctrl-C."""
 COMMANDS = ("convert", "inspect", "verify", "layout", "train", "scoreboard", "completion")
 
 
@@ -65,6 +65,9 @@ def _main(words: Sequence[str]) -> int:
         try:
             with until_unread(), plain_warnings():
                 code = _run(words)
+        except KeyboardInterrupt:
+            print("onward: interrupted", file=sys.stderr)
+            return INTERRUPTED
         except OSError as error:
             if error.errno not in REFUSALS or error.filename is not None:
                 raise
@@ -87,9 +90,6 @@ def _run(words: Sequence[str]) -> int:
         if args.traceback:
             raise
         return _fail(error, 1 if isinstance(error, VerificationError) else 2)
-    except KeyboardInterrupt:
-        print("onward: interrupted", file=sys.stderr)
-        return 130
 
 
 def _fail(error: OnwardError, code: int) -> int:

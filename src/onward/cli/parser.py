@@ -45,6 +45,10 @@ def _value(action: argparse.Action) -> str:
     return str(action.metavar or action.dest.upper())
 
 
+def _bare(option: str) -> str:
+    return option.lstrip("-")
+
+
 def children(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """The commands below a command."""
     found = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
@@ -77,5 +81,5 @@ def check_options(parser: argparse.ArgumentParser, words: Sequence[str], above: 
             return
         name = word.partition("=")[0]
         if name.startswith("--") and " " not in word and name not in own:
-            where = f"; write it before {parser.prog.split()[-1]}" if name in above else meant(name, own)
+            where = f"; write it before {parser.prog.split()[-1]}" if name in above else meant(name, own, _bare)
             parser.error(f"there is no option {name}{where}")

@@ -42,7 +42,11 @@ def absent(path: Path) -> str:
         beside = [other.name for other in itertools.islice(path.parent.iterdir(), MOST_NAMES)]
     except OSError:
         beside = []
-    return f"{path}: this file or folder does not exist{meant(path.name, beside) or '; check the path'}"
+    return f"{path}: this file or folder does not exist{meant(path.name, beside, _stem) or '; check the path'}"
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem
 
 
 def special(path: Path) -> str:
