@@ -32,6 +32,7 @@ UNOPTIMIZED = "unoptimized"
 DEFAULT_PROVIDER = "CPUExecutionProvider"
 BY_THREAD = "DynamicQuantizeLSTM"
 """The op whose results depend on the number of threads."""
+ONE_THREAD = f"on one thread: with more, {BY_THREAD} quantises its states in as many parts, with other results"
 
 
 def prepare(model: Model, mode: str) -> Run:
@@ -88,9 +89,7 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.intra_op_num_threads = (
-        1 if any(node.op_type == BY_THREAD for node in all_nodes(model.ir.graph)) else threads
-    )
+    options.intra_op_num_threads = 1 if depends_on_threads(model) else threads
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # the other side needs the cores, too
     if mode == UNOPTIMIZED:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -107,6 +106,10 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
     if provider not in made.get_providers():
         raise UnsupportedError(f"ONNX Runtime could not start {provider}, and would fall back to another")
     return made
+
+
+def depends_on_threads(model: Model) -> bool:
+    return any(node.op_type == BY_THREAD for node in all_nodes(model.ir.graph))
 
 
 def _provider(mode: str) -> str:

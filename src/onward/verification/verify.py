@@ -18,6 +18,7 @@ from onward.model import Model
 from onward.runners import RUNNERS, full_precision, unsaturated
 from onward.runners.calls import Run
 from onward.runners.full_precision import may_round
+from onward.runners.onnxruntime import ONE_THREAD, depends_on_threads
 from onward.verification.doubts import blank, random_ops
 from onward.verification.environment import environment
 from onward.verification.results import Report, SideResult
@@ -146,7 +147,11 @@ def _remark(source: Side) -> str:
     model = source.model if source.runner.startswith("onnxruntime") else None
     if model is None:
         return ""
-    found = [(may_round, full_precision.REMARK), (unsaturated.saturates, unsaturated.REMARK)]
+    found = [
+        (may_round, full_precision.REMARK),
+        (unsaturated.saturates, unsaturated.REMARK),
+        (depends_on_threads, ONE_THREAD),
+    ]
     return ", and ".join(remark for applies, remark in found if applies(model))
 
 
