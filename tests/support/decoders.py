@@ -41,18 +41,23 @@ class Writer:
         self.nodes.append(helper.make_node(op, inputs, made, name, domain=domain, **given))
         return made
 
-    def product(self, name: str, x: str, rows: int, columns: int) -> str:
-        """`x` times a weight of (rows, columns), as a float one or quantized in blocks."""
+    def product(self, name: str, x: str, rows: int, columns: int, biased: bool = False) -> str:
+        """`x` times a weight of (rows, columns), as a float one or quantized in blocks; a bias is added by a node."""
         path = name.strip("/").replace("/", ".")
         data = self.numbers(columns, rows)
         if self.bits is None:
-            return self.node("MatMul", f"{name}/MatMul", [x, self.weight(f"{path}.MatMul.weight", data.T.copy())])[0]
-        packed, scales, zeros = quantized(data, self.bits, self.block, self.zeros)
-        inputs = [x, self.weight(f"{path}.MatMul.weight_Q{self.bits}", packed)]
-        inputs += [self.weight(f"{path}.MatMul.weight_scales", scales)]
-        inputs += [self.weight(f"{path}.MatMul.weight_zp", zeros)] if self.zeros else []
-        given = {"K": rows, "N": columns, "bits": self.bits, "block_size": self.block, **self.given}
-        return self.node("MatMulNBits", f"{name}/MatMul_Q{self.bits}", inputs, domain=MS, **given)[0]
+            inputs = [x, self.weight(f"{path}.MatMul.weight", data.T.copy())]
+            (y,) = self.node("MatMul", f"{name}/MatMul", inputs)
+        else:
+            packed, scales, zeros = quantized(data, self.bits, self.block, self.zeros)
+            inputs = [x, self.weight(f"{path}.MatMul.weight_Q{self.bits}", packed)]
+            inputs += [self.weight(f"{path}.MatMul.weight_scales", scales)]
+            inputs += [self.weight(f"{path}.MatMul.weight_zp", zeros)] if self.zeros else []
+            given = {"K": rows, "N": columns, "bits": self.bits, "block_size": self.block, **self.given}
+            (y,) = self.node("MatMulNBits", f"{name}/MatMul_Q{self.bits}", inputs, domain=MS, **given)
+        if not biased:
+            return y
+        return self.node("Add", f"{name}/Add", [y, self.weight(f"{path}.Add.bias", self.numbers(columns))])[0]
 
 
 def quantized(data: Array, bits: int, block: int, shifted: bool) -> tuple[Array, Array, Array]:
@@ -90,6 +95,7 @@ def decoder(
     positions: bool = False,
     room: int | None = None,
     counted: bool = True,
+    biased: bool = False,
     **attention: Any,
 ) -> onnx.ModelProto:
     """Ids and a mask of the words so far, earlier keys and values → scores of the next words, all keys and values.
@@ -120,7 +126,7 @@ def decoder(
             qkv = [w.product(f"{at}/attn/qkv_proj", y, WIDTH, (HEADS + 2 * SHARED) * SIZE), "", ""]
         else:
             sizes = zip("qkv", (HEADS, SHARED, SHARED), strict=True)
-            qkv = [w.product(f"{at}/attn/{name}_proj", y, WIDTH, heads * SIZE) for name, heads in sizes]
+            qkv = [w.product(f"{at}/attn/{name}_proj", y, WIDTH, heads * SIZE, biased) for name, heads in sizes]
         if positions:
             qkv[:2] = [
                 w.node("RotaryEmbedding", f"{at}/attn/{n}_rotary", [x, "position_ids", cos, sin], domain=MS)[0]

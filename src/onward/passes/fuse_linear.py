@@ -22,10 +22,17 @@ from onward.graph.replace import (
     take_over,
 )
 
+QUANTIZED_INPUTS = 5
+"""Of a `onward::QuantizedLinear`: the input, codes, scales, zero points, and the bias."""
+
 
 def fuse_linear(model: ir.Model) -> int:
     """Rewrites in place; returns how many layers were found."""
     shared: dict[ir.Value, bool] = {}
+    for graph in graphs(model):
+        for node in list(graph):
+            if node.domain == DOMAIN and node.op_type == "QuantizedLinear":
+                _give_bias(node)
     return sum(_fuse(node, shared) for graph in graphs(model) for node in list(graph) if is_op(node, "MatMul"))
 
 
@@ -60,6 +67,21 @@ def _fuse(matmul: ir.Node, shared: dict[ir.Value, bool]) -> bool:
     take_over((add or matmul).outputs[0], linear.outputs[0])
     remove_unread([n for n in (transpose, matmul, add) if n is not None])
     return True
+
+
+def _give_bias(layer: ir.Node) -> None:
+    """A layer of a few bits gets the constant row that is added to what it gives."""
+    size = layer.attributes.get_int("out_features")
+    add = _bias_addition(layer, size) if len(layer.inputs) < QUANTIZED_INPUTS else None
+    if add is None:
+        return
+    bias = next(v for v in add.inputs if v is not layer.outputs[0])
+    if bias is None or shape_of(bias) != (size,):
+        return
+    inputs = [*layer.inputs, *[None] * (QUANTIZED_INPUTS - 1 - len(layer.inputs)), bias]
+    made = new_node("QuantizedLinear", inputs, dict(layer.attributes), layer, add, domain=DOMAIN)
+    take_over(add.outputs[0], made.outputs[0])
+    remove_unread([layer, add])
 
 
 def _bias_addition(matmul: ir.Node, size: int) -> ir.Node | None:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 import torch
 from decoders import decoder
 from safetensors.torch import load_file
@@ -44,3 +45,10 @@ def test_weights_of_few_bits_stay_packed_in_the_file_and_are_unpacked_once(tmp_p
     unpacked = layer(x)
     layer.full = None
     assert torch.equal(layer(x), unpacked)
+
+
+@pytest.mark.parametrize("bits", [4, None])
+def test_a_bias_belongs_to_its_layer_and_the_op_is_no_part_of_its_name(bits: int | None) -> None:
+    net = onward.to_torch(decoder(1, bits=bits, biased=True))
+    names = {name for name, _ in net.named_parameters()}
+    assert "model.layers.0.attn.q_proj.bias" in names and not any("MatMul" in n or "Add" in n for n in net.state_dict())
