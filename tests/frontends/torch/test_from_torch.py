@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx_ir as ir
 import onnxruntime
 import pytest
 import torch
+import torch.ao.quantization.fx._decomposed  # registers ops of quantised models
 from torch import Tensor, nn
 
 import onward
@@ -75,3 +77,26 @@ def test_a_pool_sees_the_zeros_that_are_padded_around_an_image() -> None:
     session = onnxruntime.InferenceSession(onward.from_torch(Pooled(), x).to_proto().SerializeToString())
     (found,) = session.run(None, {"x": x.numpy()})
     np.testing.assert_array_equal(found, Pooled()(x).numpy())
+
+
+class Quantised(nn.Module):
+    """A layer between grids, as PyTorch's quantizers write it: data of uint8, weights of int8."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Buffer(torch.arange(-127, 129, 1).clamp(max=127).reshape(4, 64).to(torch.int8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        import torch.ao.quantization.fx._decomposed
+
+        ops, grid = torch.ops.quantized_decomposed, (0.02, 3, 0, 255, torch.uint8)
+        data = ops.dequantize_per_tensor(ops.quantize_per_tensor(x, *grid), *grid)
+        weight = ops.dequantize_per_tensor(self.weight, 0.01, 0, -127, 127, torch.int8)
+        return nn.functional.linear(data, weight)
+
+
+def test_quantised_weights_are_of_uint8() -> None:
+    """ONNX Runtime saturates products of uint8 and int8 on processors with AVX2 and no VNNI."""
+    model = onward.from_torch(Quantised(), (torch.rand(2, 64),))
+    weights = [v.dtype for v in model.ir.graph.initializers.values() if v.shape is not None and len(v.shape) == 2]
+    assert weights == [ir.DataType.UINT8]
