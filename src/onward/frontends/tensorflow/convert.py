@@ -27,6 +27,14 @@ from onward.registry import import_files
 from onward.runners.calls import Run
 
 RULES = "onward.frontends.tensorflow.rules"
+RECORDS = ("ParseExample", "ParseSingleExample", "ParseSequenceExample", "DecodeProto")
+"""Ops that read records which were written as strings of bytes."""
+HINTS = {
+    ASSIGNMENTS: "a function that changes variables is for onward.training.from_tensorflow",
+    RECORDS: "it reads records of bytes, which ONNX has no op for: convert what takes the features themselves, such as"
+    " another signature of it, or the Keras model that was exported",
+}
+"""By how ops begin that have no rule: what to do instead."""
 
 
 def converted(
@@ -100,8 +108,7 @@ def written(
     missing = translator.missing(graph, graph.outputs)
     if missing and not translator.custom_ops:
         listed = "; ".join(f"{op} ({', '.join(where[:3])}{' …' if len(where) > 3 else ''})" for op, where in missing)
-        changes = any(op.startswith(ASSIGNMENTS) for op, _ in missing)
-        hint = "; a function that changes variables is for onward.training.from_tensorflow" if changes else ""
+        hint = next((f"; {words}" for start, words in HINTS.items() for op, _ in missing if op.startswith(start)), "")
         raise UnsupportedError(
             f"there is no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}{hint}"
         )
