@@ -297,11 +297,18 @@ def from_tensorflow(
     return model
 
 
-def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = None, check: bool = True) -> Model:
+def from_tflite(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    signature: str | None = None,
+    opset: int | None = None,
+    check: bool = True,
+) -> Model:
     """A model of TensorFlow Lite, by its path or as bytes, as an ONNX model; quantised ones have QDQ pairs.
 
-    The opset is one that ONNX Runtime runs all of the model in, unless it is given. Unless `check` is false, the model
-    is run beside the interpreter, and `VerificationError` is raised if they differ.
+    `signature` chooses one of several functions. The opset is one that ONNX Runtime runs all of the model in, unless it
+    is given. Unless `check` is false, the model is run beside the interpreter, and `VerificationError` is raised if
+    they differ.
 
     >>> import onward
     >>> onward.to_tflite("examples/digits/digits.onnx", "lite.tflite").name
@@ -311,7 +318,7 @@ def from_tflite(source: str | os.PathLike[str] | bytes, *, opset: int | None = N
     from onward.frontends.tflite.convert import converted
 
     with missing_packages():
-        model, original = converted(source, opset)
+        model, original = converted(source, opset, signature)
     unsigned_bytes(model.ir)
     if check:
         prove_source(without_states(model), original, "TensorFlow Lite")

@@ -25,4 +25,4 @@ def add_source(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--checkpoint", metavar="PATH", help="read the variables of a TensorFlow graph that is not frozen from here"
     )
-    command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel")
+    command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel or tflite file")

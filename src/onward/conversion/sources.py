@@ -69,10 +69,9 @@ def _keras(model: Any, request: Request) -> Model:
 def _tflite(path: Any, request: Request) -> Model:
     from onward.exporters import from_tflite
 
-    if request.signature or request.allow_custom_ops:
-        words = option_list("signature", "allow_custom_ops")
-        raise OnwardError(f"{words} do not apply to TensorFlow Lite: leave them out")
-    return from_tflite(path, check=False, **({} if request.opset is None else {"opset": request.opset}))
+    if request.allow_custom_ops:
+        raise OnwardError(f"{option('allow_custom_ops')} does not apply to TensorFlow Lite: leave it out")
+    return from_tflite(path, opset=request.opset, signature=request.signature, check=False)
 
 
 def _xgboost(model: Any, request: Request) -> Model:
@@ -225,6 +224,7 @@ def _read(request: Request) -> Original:
     from onward.conversion.inputs import parsed
     from onward.conversion.objects import built, is_name
     from onward.formats import kind_of, kind_of_object, open_artifact, open_object
+    from onward.formats.tflite import open_signature
 
     given = request.source
     is_path = isinstance(given, Path) or (isinstance(given, str) and not is_name(given))
@@ -250,9 +250,11 @@ def _read(request: Request) -> Original:
     model = FRONTENDS[kind.name](subject, request)
     if not request.verify:
         return Original(model, None, kind.name)
-    opened = (
-        open_artifact(path) if path is not None and subject is path else open_object(subject, parsed(request.input))
-    )
+    if path is not None and subject is path:
+        chosen = request.signature if FRONTENDS[kind.name] is _tflite else None
+        opened = open_artifact(path) if chosen is None else open_signature(path, chosen)
+    else:
+        opened = open_object(subject, parsed(request.input))
     return Original(model, opened.run, kind.name, _inputs(kind.name, model, request))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.advice.options import option
 from onward.backends.tensorflow.remarks import without_remarks
 from onward.backends.tensorflow.saved_model import REMARKS
 from onward.errors import InvalidModelError, OnwardError, UnsupportedError
@@ -106,7 +107,8 @@ def choose(signatures: Any) -> str:
     if DEFAULT in names:
         return DEFAULT
     if len(names) != 1:
-        raise UnsupportedError(f"it has no signature {DEFAULT!r} to run; it has {', '.join(names) or 'none'}")
+        advice = f"; choose one by {option('signature', names[0])}" if names else ""
+        raise UnsupportedError(f"it has no signature {DEFAULT!r} to run; it has {', '.join(names) or 'none'}{advice}")
     return names[0]
 
 

@@ -82,10 +82,17 @@ def open_tflite(path: Path) -> Opened:
     return replace(_opened(path), run=_Interpreted(path), notes=_casts(path))
 
 
-def open_content(data: bytes) -> Artifact:
+@opens(dangers)
+def open_signature(path: Path, signature: str) -> Artifact:
+    """One of the functions that a model has."""
+    opened = replace(_opened(path, True, signature), run=_Interpreted(path, signature=signature), notes=_casts(path))
+    return as_artifact(str(path), "TensorFlow Lite model", opened)
+
+
+def open_content(data: bytes, signature: str | None = None) -> Artifact:
     """A model that is in memory, which the gate looks at as at a file."""
     check_content(data)
-    opened = replace(_opened(data), run=_Interpreted(data))
+    opened = replace(_opened(data, True, signature), run=_Interpreted(data, signature=signature))
     return as_artifact("the model given", "TensorFlow Lite model", opened)
 
 
@@ -95,19 +102,20 @@ class _Interpreted:
 
     source: Path | bytes
     accelerated: bool = True
+    signature: str | None = None
 
     def __call__(self, inputs: Inputs) -> Outputs:
-        return _opened(self.source, self.accelerated).run(inputs)
+        return _opened(self.source, self.accelerated, self.signature).run(inputs)
 
     @property
     def plainly(self) -> Run | None:
         return replace(self, accelerated=False) if self.accelerated else None
 
 
-def _opened(source: Path | bytes, accelerated: bool = True) -> Opened:
+def _opened(source: Path | bytes, accelerated: bool = True, signature: str | None = None) -> Opened:
     interpreter = _interpreter(source, accelerated)
     signatures = interpreter.get_signature_list()
-    return _by_signature(interpreter, choose(signatures)) if signatures else _by_place(interpreter)
+    return _by_signature(interpreter, signature or choose(signatures)) if signatures else _by_place(interpreter)
 
 
 def _casts(path: Path) -> list[str]:

@@ -261,3 +261,35 @@ def test_a_loop_that_the_interpreter_keeps_in_the_size_it_began_with() -> None:
     lite = tf.lite.TFLiteConverter.from_concrete_functions([function]).convert()
     model = from_tflite(lite)  # compares
     assert model.ir.graph.inputs[0].shape == [1, 3, 4]
+
+
+def test_one_of_several_signatures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Coder(tf.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = tf.Variable(RNG.standard_normal((4, 3)).astype(np.float32))
+
+        @tf.function(input_signature=[tf.TensorSpec((None, 4))])
+        def encode(self, x: Any) -> Any:
+            return {"code": x @ self.weight}
+
+        @tf.function(input_signature=[tf.TensorSpec((None, 3))])
+        def decode(self, code: Any) -> Any:
+            return {"x": tf.nn.relu(code @ tf.transpose(self.weight))}
+
+    coder = Coder()
+    signatures = {"encode": coder.encode, "decode": coder.decode}
+    tf.saved_model.save(coder, str(tmp_path / "coder"), signatures=signatures)
+    path, out = tmp_path / "coder.tflite", tmp_path / "net.onnx"
+    path.write_bytes(tf.lite.TFLiteConverter.from_saved_model(str(tmp_path / "coder"), list(signatures)).convert())
+    for name, given, wanted in (("encode", "x", "code"), ("decode", "code", "x")):
+        graph = from_tflite(path, signature=name).ir.graph
+        assert ([value.name for value in graph.inputs], [value.name for value in graph.outputs]) == ([given], [wanted])
+        assert main(["convert", str(path), "--to", "onnx", "--signature", name, "--out", str(out)]) == 0
+        assert "verified" in capsys.readouterr().err
+    for options, words in (
+        ([], "it has decode, encode; choose one by --signature decode"),
+        (["--signature", "code"], "it has no signature 'code'; it has decode, encode"),
+    ):
+        assert main(["convert", str(path), "--to", "onnx", *options, "--out", str(out)]) == 2
+        assert words in capsys.readouterr().err

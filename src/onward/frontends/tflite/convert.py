@@ -33,7 +33,9 @@ EIGHT_BITS = 20
 about, makes uint8 of int8, and then does not load what it made. 16 bits are not affected, and need the next opset."""
 
 
-def converted(source: str | os.PathLike[str] | bytes, opset: int | None) -> tuple[Model, Callable[[], Run]]:
+def converted(
+    source: str | os.PathLike[str] | bytes, opset: int | None, signature: str | None = None
+) -> tuple[Model, Callable[[], Run]]:
     """The model, and what opens the interpreter, to be run beside it."""
     import_files(TENSORFLOW_RULES)
     import_files("onward.frontends.tflite.rules")
@@ -45,13 +47,13 @@ def converted(source: str | os.PathLike[str] | bytes, opset: int | None) -> tupl
     _check(lite)
     translator = Translator(opset)
     translator.model.graph.name = "model" if isinstance(source, bytes) else pathlib.Path(source).stem
-    graph = lite.graphs[0]
-    names = lite.names()
+    number = lite.graph_of(signature)
+    graph, names = lite.graphs[number], lite.names(number)
     is_open = not lite.keeps_sizes()
     arguments = [_input(translator, graph.tensors[index], names.inputs[int(index)], is_open) for index in graph.inputs]
     kept = [translator.op.names.value(names.outputs[int(index)]) for index in graph.outputs]
     resources = Resources.of(lite)
-    results = GraphWalk(lite, 0, translator, resources).run(arguments)
+    results = GraphWalk(lite, number, translator, resources).run(arguments)
     for name, result in zip(kept, results, strict=True):
         if not isinstance(result, Tensor):
             raise UnsupportedError(f"output {name!r} is of a kind that ONNX does not have")
@@ -64,7 +66,7 @@ def converted(source: str | os.PathLike[str] | bytes, opset: int | None) -> tupl
     mark(model, [output.name or "" for output in model.ir.graph.outputs[len(graph.outputs) :]])
     if opset > EIGHT_BITS and quantised(lite, ir.DataType.INT8):
         _check_loads(model)
-    return model, lambda: open_content(lite.data).run
+    return model, lambda: open_content(lite.data, signature).run
 
 
 def _write_states(translator: Translator, resources: Resources) -> dict[str, npt.NDArray[Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.errors import InvalidModelError, UnsupportedError
+from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.frontends.tflite.sparse import dense
 
 DTYPES = {
@@ -71,14 +71,23 @@ class Lite:
     def graphs(self) -> list[Any]:
         return list(self.model.subgraphs)
 
-    def names(self) -> Names:
-        """Those of the signature, where there is one of the first graph that names all; else those of tensors."""
-        graph = self.graphs[0]
+    def graph_of(self, signature: str | None) -> int:
+        """The number of the graph that a signature runs; without one, of the first."""
+        found = {held.signatureKey.decode(): int(held.subgraphIndex) for held in self.model.signatureDefs or ()}
+        if signature is None:
+            return 0
+        if signature not in found:
+            raise OnwardError(f"it has no signature {signature!r}; it has {', '.join(sorted(found)) or 'none'}")
+        return found[signature]
+
+    def names(self, number: int = 0) -> Names:
+        """Those of the signature, where there is one of this graph that names all; else those of tensors."""
+        graph = self.graphs[number]
         found = Names(*({int(i): name_of(graph.tensors[i]) for i in ends} for ends in (graph.inputs, graph.outputs)))
         for signature in self.model.signatureDefs or ():
             sides = (signature.inputs or (), signature.outputs or ())
             ends = [{int(end.tensorIndex): end.name.decode() for end in side} for side in sides]
-            if signature.subgraphIndex == 0 and [set(e) for e in ends] == [set(found.inputs), set(found.outputs)]:
+            if signature.subgraphIndex == number and [set(e) for e in ends] == [set(found.inputs), set(found.outputs)]:
                 return Names(*ends)
         return found
 
