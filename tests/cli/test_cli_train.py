@@ -128,7 +128,10 @@ BAD = {
     "no schedule": (["prepare", str(DIGITS), "--schedule", "z", "--out", "o.onnx"], "there is no schedule 'z'"),
     "lora": (["prepare", str(DIGITS), "--lora", "size=3", "--out", "o.onnx"], "--lora has no option 'size'"),
     "no folder": (["prepare", str(DIGITS), "--out", "nowhere/o.onnx"], "there is no folder nowhere"),
-    "no file": (["run", "none.onnx", "--data", "data.npz", "--out", "o.onnx"], "none.onnx: it cannot be read"),
+    "no file": (
+        ["run", "none.onnx", "--data", "data.npz", "--out", "o.onnx"],
+        "none.onnx: this file or folder does not exist",
+    ),
     "no data": (
         ["run", "trainable.onnx", "--data", "none.npz", "--out", "o.onnx"],
         "none.npz: this file or folder does not exist",

@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 from rich.console import Console
 
+from conftest import Run
 from onward.backends.torch.backend import Torch
 from onward.cli.steps import Steps
 from onward.conversion.convert import Progress, converted
@@ -54,6 +57,20 @@ def test_verify_tells_its_steps(tmp_path: Path) -> None:
     first, second = subprocess.run(command, capture_output=True, text=True, check=True).stderr.splitlines()
     assert re.fullmatch(rf"running .*digits\.onnx on onnxruntime: ({TIME})", first)
     assert re.fullmatch(rf"running onnxruntime:unoptimized: ({TIME})", second)
+
+
+def test_a_file_gets_whole_lines(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that `grep` finds what belongs together; `COLUMNS` asks for others."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for op in ("Neg", "Abs"):
+        text = f'<ir_version: 9, opset_import: ["" : 18]> g (float[3,2] x) => (float[3,2] y) {{ y = {op}(x) }}'
+        onnx.save(onnx.parser.parse_model(text), f"{op}.onnx")
+    words = ["verify", "Neg.onnx", "Abs.onnx"]
+    rows = [line for line in run(*words)[1].splitlines() if "instead of" in line]
+    assert rows and all(re.search(r"\S+ instead of \S+ at \[\d+, \d+\]", row) for row in rows)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, run(*words)[1].splitlines()[1:])) <= 60
 
 
 def shown(is_terminal: bool) -> tuple[Console, io.StringIO]:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onward.cli.source import add_source
+from onward.cli.streams import output
 from onward.cli.trust import add_trust
 from onward.report.wording import printable
 
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(found, indent=2))
     else:
-        show(found, Console(highlight=False))
+        show(found, output())
 
 
 def show(found: dict[str, Any], console: Console) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from onward.cli.streams import until_unread
+from onward.cli.streams import output, until_unread
 from onward.errors import OnwardError
 from onward.writing import write_text
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from onward.scoreboard import board
     from onward.scoreboard.run import check, run_all
 
-    messages, output = Console(stderr=True), Console()
+    messages, results = Console(stderr=True), output()
     options = _options(args)
     check(options)
     old = board.read(args.compare) if args.compare else None
@@ -76,9 +76,9 @@ def run(args: argparse.Namespace) -> int:
     if args.markdown:
         write_text(args.markdown, markdown(data))
     with until_unread():
-        _show(output, data)
+        _show(results, data)
         if changes is not None:
-            _show_changes(output, changes)
+            _show_changes(results, changes)
     reused = len(found.results) - found.ran
     before = f", {reused:,} taken from before" if reused else ""
     messages.print(f"[green]done:[/] {page} ({found.ran:,} run{before})", highlight=False, soft_wrap=True)

@@ -8,12 +8,17 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 from onward.errors import OddModelWarning
 
 REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO}
 """What writing to a stream may fail with."""
+WIDE = 200
+"""Characters of a line in a file, which nobody's window cuts."""
 
 
 @contextmanager
@@ -92,6 +97,16 @@ def until_unread() -> Iterator[None]:
     except SystemExit as error:
         if not isinstance(error.__context__, BrokenPipeError):  # which is how rich says it
             raise
+
+
+def output() -> Console:
+    """Where results are shown: as wide as a terminal is; in a file, wide enough that what belongs together stays so."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDE
+    return console
 
 
 def silence(stream: Any) -> None:

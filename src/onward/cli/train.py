@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onward.cli import train_export
+from onward.cli.streams import output
 from onward.cli.trust import add_trust
 from onward.errors import OnwardError
 
@@ -368,13 +369,12 @@ def _add_inspect(actions: Commands) -> None:
 
 
 def inspect(args: argparse.Namespace) -> int:
-    from rich.console import Console
 
     found = described(args.model)
     if args.json:
         print(json.dumps(found, indent=2))
     else:
-        show(found, Console(highlight=False))
+        show(found, output())
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onward.cli.steps import Steps
-from onward.cli.streams import until_unread
+from onward.cli.streams import output, until_unread
 from onward.cli.trust import add_trust
 from onward.errors import OnwardError
 
@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             from onward.report.verify_text import show
 
-            show(report, Console(highlight=False), verbose=args.verbose)
+            show(report, output(), verbose=args.verbose)
     return {"same": 0, "different": 1, "failed": 2}[report.status]
 
 
@@ -160,7 +160,6 @@ class List(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from rich.console import Console
         from rich.table import Table
 
         from onward import runners
@@ -172,7 +171,7 @@ class List(argparse.Action):
             assert runner is not None
             modes = "\n".join(f"{name}:{mode}  {about}" for mode, about in runner.modes.items())
             table.add_row(name, "yes" if runner.installed else f"no ({runner.package})", runner.about, modes)
-        Console(highlight=False).print(table)
+        output().print(table)
         parser.exit()
 
 
