@@ -33,7 +33,7 @@ def test_a_decoder_becomes_pytorch_and_is_verified(kind: str, tmp_path: Path) ->
     done = onward.convert(decoder(**KINDS[kind]), to="torch", out=tmp_path / "net")
     (verdict,) = done.verdicts
     assert verdict.status == "verified"
-    assert ("accuracy_level allows" in verdict.words) == ("accuracy" in KINDS[kind])
+    assert ("without the rounding to fewer bits" in verdict.words) == ("accuracy" in KINDS[kind])
 
 
 @pytest.mark.parametrize("kind", ["float16", "rotations of their own", "cache of int8"])

@@ -1,5 +1,7 @@
 """ONNX Runtime is asked for what a model means, not for what it may round to or how many threads it has."""
 
+import os
+
 import ml_dtypes
 import numpy as np
 import onnx
@@ -50,3 +52,14 @@ def test_an_lstm_that_depends_on_threads_runs_on_one() -> None:
     model, feeds = node_model("DynamicQuantizeLSTM", inputs, 3, domain="com.microsoft", fixed=fixed, hidden_size=size)
     report = onward.verify(model, "torch", inputs={model.graph.input[0].name: feeds[0]})
     assert report.ok and "on one thread" in report.remark
+
+
+def test_mixtures_of_experts_are_not_rounded() -> None:
+    codes = [np.random.default_rng(n).integers(0, 256, (2, 32, 32)).astype(np.uint8) for n in (1, 2)]
+    scales = np.full((2, 32, 2), 1e-3, np.float32)
+    inputs = [floats(5, 32), floats(5, 2), codes[0], scales, None, codes[1], scales]
+    given = {"expert_weight_bits": 8, "block_size": 16, "activation_type": "silu"}
+    model, _ = node_model("QMoE", inputs, domain="com.microsoft", fixed=[2, 3, 5, 6], **given)
+    before = dict(os.environ)
+    report = onward.verify(model, "torch")
+    assert report.ok and "QMoE" in report.remark and dict(os.environ) == before

@@ -20,7 +20,7 @@ from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
-from onward.runners.full_precision import UNROUNDED, may_round, unrounded
+from onward.runners.full_precision import UNROUNDED, unrounded, unrounded_experts
 from onward.runners.runner import Runner, register
 from onward.runners.settled import settled
 from onward.runners.unsaturated import UNFUSED, multiplies_bytes, products_saturate, unsaturated
@@ -99,9 +99,8 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
         model = unsaturated(model)
         options.add_session_config_entry(UNFUSED, "1")
     options.add_session_config_entry(*UNROUNDED)
-    if may_round(model):
-        model = unrounded(model)
-    with readable(model) as source:
+    model = unrounded(model)
+    with readable(model) as source, unrounded_experts(model):
         made = onnxruntime.InferenceSession(source, options, [provider])
     if provider not in made.get_providers():
         raise UnsupportedError(f"ONNX Runtime could not start {provider}, and would fall back to another")
