@@ -62,7 +62,7 @@ def tried(entry: Entry, peer: str | None) -> Result:
             convert(entry, out)
             verdict, nodes = compared(out, entry), counted(out)
         except OnwardError as error:
-            verdict, nodes = f"refused: {error}", ""
+            verdict, nodes = f"refused: {str(error).removeprefix(f'{entry.path}: ')}", ""
         return Result(entry, verdict, nodes, "" if peer is None else peers(entry, peer, Path(folder) / "peer.onnx"))
 
 
