@@ -57,11 +57,14 @@ PATTERNS = (
     ("ResidualBlock", r"(?=.*[CKD].*[CKD])[CKDNAE]+\+A?"),
     ("MLP", FEED_FORWARD),
     ("SelfAttention", rf"L{{1,3}}[+*x]*{ATTENTION}"),
-    ("Attention", rf"L[L+*nx]*{ATTENTION}[*x]?L"),
+    ("Attention", rf"[LC][LC+*nx]*{ATTENTION}[*x]?(D\+)?[LC]"),
     ("EncoderLayer", rf"n?(t|L{{1,3}}{ATTENTION}L)\+n{FEED_FORWARD}\+n?"),
     ("DecoderLayer", rf"n?t\+nt\+n{FEED_FORWARD}\+n?"),
 )
 """Tried in this order. In words of larger modules, t is an attention, M two linear layers, E squeeze and excitation."""
+
+LONGEST = 64
+"""Steps of a pattern at most: a longer word is none."""
 
 _SQUEEZE = re.compile(r"P[CL]A[CL]G\*")
 _COMPILED = [(name, re.compile(pattern)) for name, pattern in PATTERNS]
@@ -166,7 +169,7 @@ class Patterns:
 
 
 def _pattern(word: str) -> str:
-    return next((name for name, pattern in _COMPILED if pattern.fullmatch(word)), "")
+    return "" if len(word) > LONGEST else next((name for name, pattern in _COMPILED if pattern.fullmatch(word)), "")
 
 
 def _squeezed(steps: list[Step]) -> list[Step]:

@@ -154,11 +154,12 @@ class ModuleWriter(ClassWriter):
 
     def _container(self, node: TreeNode) -> Pieces:
         if node.is_wrapper:
-            members = [[f"{name}=", *self._construct(child)] for name, child in node.children.items()]
-            return ["nn.Sequential(OrderedDict(", *joined(members), "))"]
+            named = [[f"{name}=", *self._construct(child)] for name, child in node.children.items()]
+            return ["nn.Sequential(OrderedDict(", *joined(named), "))"]
         kind = "nn.Sequential" if node.sequential else "nn.ModuleList"
         if not node.is_numbered:
-            items = [[f'"{name}": ', *self._construct(child)] for name, child in node.children.items()]
+            members = sorted(node.children.items(), key=lambda member: int(member[0]))
+            items = [[f'"{name}": ', *self._construct(child)] for name, child in members]
             return ["nn.ModuleDict({", *joined(items), "})"]
         items = [self._construct(node.children[str(i)]) for i in range(len(node.children))]
         runs = [list(run) for _, run in itertools.groupby(items, key=plain_text)]
