@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ LACKS = re.compile(r"<OpOverload\(op='(?P<op>[^']+)', overload='(?P<overload>[^'
 """How PyTorch names an op that it has no way to write."""
 UNTRACED = "UnsupportedOperatorException"
 """Of an op that cannot be traced, whose name is all that it says."""
+_ONE = RLock()
+"""Held while PyTorch exports: what is changed in it for that time is there for all threads."""
 
 
 def positional(args: Any) -> tuple[Any, ...]:
@@ -87,7 +90,7 @@ def exported(
     elif args or kwargs:
         raise OnwardError("an exported program has its inputs already; `dynamic` gives names to open dimensions")
     table = own_translations() | dict(translations or {})
-    with _quietly(module), explained(), prepared(table), read_once():
+    with _ONE, _quietly(module), explained(), prepared(table), read_once():
         program = torch.onnx.export(
             module,
             **how,
