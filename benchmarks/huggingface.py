@@ -22,6 +22,7 @@ import onnxruntime
 import torch
 from huggingface_models import ARCHITECTURES, Architecture, tokens
 from rich.console import Console
+from torch.utils import _pytree as pytree
 
 import onward
 
@@ -66,7 +67,7 @@ def on_torch(model: onward.Model, net: torch.nn.Module) -> Run:
 def off(model: torch.nn.Module, run: Run, inputs: dict[str, torch.Tensor]) -> float:
     """The greatest difference, as a share of the greatest number."""
     with torch.no_grad():
-        wanted = [value for value in model(**inputs).values() if isinstance(value, torch.Tensor)]
+        wanted = [value for value in pytree.tree_leaves(model(**inputs)) if isinstance(value, torch.Tensor)]
     found = run({name: tensor.numpy() for name, tensor in inputs.items()}).values()
     return max(float(np.abs(a.numpy() - b).max() / np.abs(a.numpy()).max()) for a, b in zip(wanted, found, strict=True))
 
