@@ -236,7 +236,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         original.model.save(request.out)
     lines = tuple(trainable_lines(weights_of_file(original.model)))
     names = (request.out.name, *(path.name for path in load(request.out).data_files))
-    return Conversion(request.out, names, verdicts, lines, doubt=_doubt(verdicts))
+    return Conversion(request.out, names, verdicts, lines, remarks=original.remarks, doubt=_doubt(verdicts))
 
 
 def _format(request: Request) -> tuple[Backend, Format] | None:
@@ -325,7 +325,7 @@ def _written(
     options = _options(request, model)
     with progress.step(2, request.timeout):
         source = form.generate(model, options)
-    doubt, remarks = "", list[str]()
+    doubt, remarks = "", list(original.remarks)
     with ExitStack() as writing:
         if not form.runs_source:
             with progress.step(4), refusals(out):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,8 @@ class Original:
     kind: str = "ONNX"
     inputs: Inputs | None = None
     """Inputs to compare on, where made-up ones would not do."""
+    remarks: tuple[str, ...] = ()
+    """What a user should know of how it was read, a line each."""
 
 
 def _saved_model(function: Any, request: Request) -> Model:
@@ -248,14 +250,23 @@ def _read(request: Request) -> Original:
     if kind.name not in FRONTENDS:
         raise OnwardError(f"{request.name}: a {kind.name} cannot be converted from; {recognised()}")
     model = FRONTENDS[kind.name](subject, request)
+    remarks = tuple(_records_read(subject)) if FRONTENDS[kind.name] is _saved_model else ()
     if not request.verify:
-        return Original(model, None, kind.name)
+        return Original(model, None, kind.name, remarks=remarks)
     if path is not None and subject is path:
         chosen = request.signature if FRONTENDS[kind.name] is _tflite else None
         opened = open_artifact(path) if chosen is None else open_signature(path, chosen)
     else:
         opened = open_object(subject, parsed(request.input))
-    return Original(model, opened.run, kind.name, _inputs(kind.name, model, request))
+    return Original(model, opened.run, kind.name, _inputs(kind.name, model, request), remarks)
+
+
+def _records_read(function: Any) -> Iterator[str]:
+    from onward.formats.saved_model import records_of
+
+    for name, records in records_of(function).items():
+        listed = ", ".join(one.name for one in records.features)
+        yield f"input {name}: its records are read by features, which are inputs now: {listed}"
 
 
 def _inputs(kind: str, model: Model, request: Request) -> Inputs | None:

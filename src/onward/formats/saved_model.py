@@ -19,6 +19,7 @@ from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
 from onward.formats.saved_model_dangers import dangers, parsed
+from onward.formats.tensorflow_records import Records, records_in
 from onward.gate import opens
 from onward.runners.calls import Inputs, Outputs
 
@@ -64,22 +65,30 @@ def _tags(path: Path) -> list[str] | None:
 
 
 def open_function(function: Any, declared: Sequence[Declared] = ()) -> Opened:
-    """A concrete function, with the names of its arguments and of the results, where it gives them as a dict."""
+    """A concrete function, with the names of its arguments and of the results, where it gives them as a dict.
+
+    Records that it takes are made of their features, which are its inputs then.
+    """
     tensorflow = import_tensorflow()
     by_keyword = bool(function.structured_input_signature[1])
     by_name = dict(zip(input_names(function), function.graph.inputs, strict=False))
+    records = {name: one for name, one in records_of(function).items() if not one.of_any_length}
     results = function.structured_outputs
     outputs = sorted(results, key=_by_number) if isinstance(results, dict) else None
 
     def run(inputs: Inputs) -> Outputs:
-        fed = {name: tensorflow.constant(inputs[name], tensor.dtype) for name, tensor in by_name.items()}
+        given = {name: records[name].written(inputs) if name in records else inputs[name] for name in by_name}
+        fed = {name: tensorflow.constant(given[name], tensor.dtype) for name, tensor in by_name.items()}
         found = function(**fed) if by_keyword else function(*fed.values())
         if outputs is None:
             return named([to_array(tensor.numpy()) for tensor in tensorflow.nest.flatten(found)])
         return {name: to_array(found[name].numpy()) for name in outputs}
 
     order = sorted(by_name, key=_by_number) if by_keyword else by_name
-    takes = [Declared(name, data_type(by_name[name].dtype), _dims(by_name[name].shape)) for name in order]
+    takes: list[Declared] = []
+    for name in order:
+        own = Declared(name, data_type(by_name[name].dtype), _dims(by_name[name].shape))
+        takes += records[name].declared if name in records else [own]
     return Opened(run, takes, outputs)
 
 
@@ -91,6 +100,11 @@ def input_names(function: Any) -> list[str]:
     count = len(function.graph.inputs) - len(function.captured_inputs)
     keywords = list(getattr(function, "_arg_keywords", None) or ())
     return keywords if len(keywords) == count else [tensor.op.name for tensor in function.graph.inputs[:count]]
+
+
+def records_of(function: Any) -> dict[str, Records]:
+    """Those of its inputs, by name, that are records."""
+    return records_in(function.graph, dict(zip(input_names(function), function.graph.inputs, strict=False)))
 
 
 def import_tensorflow() -> Any:

@@ -215,6 +215,12 @@ IGNORED = {
     "init": "zeros where anything would do",
     "RAGGED_RANK": "the number of inputs says it",
     "use_locking": "for other threads",
+    "Ndense": "the features of records are inputs",
+    "Nsparse": "the features of records are inputs",
+    "num_sparse": "the features of records are inputs",
+    "dense_keys": "the features of records are inputs",
+    "dense_shapes": "the features of records are inputs",
+    "sparse_keys": "the features of records are inputs",
     "seed": "random numbers are others anyway",
     "seed2": "random numbers are others anyway",
 }

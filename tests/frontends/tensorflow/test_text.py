@@ -86,11 +86,3 @@ def test_hashes_of_numbers() -> None:
 def test_hashes_of_strings_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="bytes"):
         from_tensorflow(lambda x: tf.strings.to_hash_bucket_fast(x, 7), [tf.TensorSpec([None], tf.string)])
-
-
-def test_records_are_refused_with_a_word_on_what_to_convert_instead() -> None:
-    def serve(examples: tf.Tensor) -> tf.Tensor:
-        return tf.io.parse_example(examples, {"x": tf.io.FixedLenFeature([1], tf.float32)})["x"] * 2
-
-    with pytest.raises(UnsupportedError, match=r"no rule for 1 op: ParseExampleV2 .*; it reads records of bytes"):
-        from_tensorflow(tf.function(serve, input_signature=[tf.TensorSpec([None], tf.string)]))

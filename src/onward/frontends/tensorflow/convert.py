@@ -12,14 +12,16 @@ import numpy as np
 from onward.errors import UnsupportedError
 from onward.formats.checkpoint import Checkpoint
 from onward.formats.graph_def import Names
-from onward.formats.saved_model import input_names
+from onward.formats.saved_model import input_names, records_of
+from onward.formats.tensorflow_records import Records
 from onward.frontends.opset import checked_opset
 from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.original import runner
+from onward.frontends.tensorflow.rules.records import INSTEAD, REFUSED
 from onward.frontends.tensorflow.sources import concrete, held, resources
 from onward.frontends.tensorflow.translate import ASSIGNMENTS, Translator, dtype_of
-from onward.frontends.tensorflow.values import Value, Variable
+from onward.frontends.tensorflow.values import Features, Value, Variable
 from onward.gate import trusting
 from onward.graph.build import Tensor
 from onward.model import Model
@@ -27,12 +29,11 @@ from onward.registry import import_files
 from onward.runners.calls import Run
 
 RULES = "onward.frontends.tensorflow.rules"
-RECORDS = ("ParseExample", "ParseSingleExample", "ParseSequenceExample", "DecodeProto")
-"""Ops that read records which were written as strings of bytes."""
+RECORDS = ("ParseSequenceExample", "DecodeProto")
+"""Ops that read other records of bytes than those with features alone."""
 HINTS = {
     ASSIGNMENTS: "a function that changes variables is for onward.training.from_tensorflow",
-    RECORDS: "it reads records of bytes, which ONNX has no op for: convert what takes the features themselves, such as"
-    " another signature of it, or the Keras model that was exported",
+    RECORDS: REFUSED,
 }
 """By how ops begin that have no rule: what to do instead."""
 
@@ -99,7 +100,11 @@ def written(
     own = len(graph.inputs) - len(captured)
     batched = batched or own == 1
     arguments: list[Value] = []
+    records = records_of(function)
     for name, tensor in zip(input_names(function), graph.inputs, strict=False):
+        if name in records:
+            arguments.append(_features(translator, name, records[name], batched))
+            continue
         arguments.append(translator.input(name, dtype_of(tensor), _dims(name, tensor, batched)))
     labels = outputs or output_names(function)
     kept = [translator.op.names.value(label) for label in labels]
@@ -121,6 +126,23 @@ def written(
             result = translator.op.Identity(result)
             result.value.name = name
         translator.model.graph.outputs.append(result.value)
+
+
+def _features(translator: Translator, name: str, records: Records, batched: bool) -> Features:
+    """What is in records, as an input each; they are as many of each feature."""
+    if records.of_any_length:
+        listed = ", ".join(map(repr, records.of_any_length))
+        raise UnsupportedError(
+            f"the records of its input {name!r} hold features of any length, which ONNX has no input for: {listed};"
+            f" {INSTEAD}"
+        )
+    rows = "batch" if batched else f"{name}_dim0"
+    tensors: list[Tensor] = []
+    for one in records.declared:
+        assert one.dtype is not None and one.dims is not None
+        dims = [rows if dim is None else dim for dim in one.dims]
+        tensors.append(translator.input(one.name, one.dtype, dims))
+    return Features(tensors)
 
 
 def _read(translator: Translator, value: Value, tensor: Any) -> Value:

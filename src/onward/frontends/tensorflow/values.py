@@ -84,8 +84,15 @@ class Collected:
     """Where the tensor was put; None for the end."""
 
 
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Records of bytes, by what is in them."""
+
+    tensors: list[Tensor]
+
+
 class NotCollected(Exception):
     """A loop does something else with a list than putting one tensor to its end each round."""
 
 
-Value = Tensor | Variable | Table | Complex | TensorList | Reserved | Collected
+Value = Tensor | Variable | Table | Complex | TensorList | Reserved | Collected | Features
