@@ -133,7 +133,7 @@ def test_translations_of_own_ops() -> None:
     onnxscript = pytest.importorskip("onnxscript")
     library = torch.library.Library("onward_tests", "DEF")
     library.define("halved(Tensor x) -> Tensor")
-    library.impl("halved", lambda x: x / 2, "CompositeExplicitAutograd")
+    library.impl("halved", lambda x: torch.from_numpy(x.numpy() / 2), "CPU")  # which cannot be traced
     library.impl("halved", lambda x: torch.empty_like(x), "Meta")
 
     class Halved(nn.Module):
