@@ -19,7 +19,7 @@ STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
 
 HERE = Path(__file__).parent
 SLOW = frozenset((HERE / "slow.txt").read_text().split())
-"""Tests whose cases take about two seconds or more in all, measured by `--durations`: `make check` leaves them out."""
+"""Tests whose cases take about a second or more in all, measured by `--durations`: `make check` leaves them out."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
