@@ -95,7 +95,11 @@ def _gather_strings(node: ir.Node) -> None:
     axis = node.attributes.get_int("axis", 0)
     assert data is not None and indices is not None and node.graph is not None
     rank = None if data.shape is None else len(data.shape)
-    if rank is not None and axis in (-1, rank - 1):
+    if (
+        data.shape is not None
+        and axis >= -1
+        and all(size == 1 for size in data.shape[axis + 1 if axis >= 0 else rank :])
+    ):
         return
     if axis != 0:
         raise UnsupportedError(f"{node.name!r}: ONNX Runtime loses strings that are gathered along an axis inside")
@@ -118,7 +122,7 @@ def _gather_strings(node: ir.Node) -> None:
 def _wider(node: ir.Node, opset: int) -> tuple[Typed, ir.DataType] | None:
     """What of a node is to be computed in which dtype; None where it has a kernel as it is."""
     schema = onnx.defs.get_schema(node.op_type, opset)
-    if schema.has_function or schema.has_context_dependent_function:
+    if schema.has_function or schema.has_context_dependent_function or node.op_type == "Constant":
         return None
     kinds = typed(node, schema)
     dtypes = {variable: kind.dtype for variable, kind in kinds.items()}

@@ -1,0 +1,1 @@
+"""Data frames and the ONNX models that take and give their columns."""

@@ -1,0 +1,306 @@
+"""A column of a graph under construction, and the rows that columns share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.formats.dataframe.types import BOOL, NAT, ColumnType
+from onward.graph.build import Builder, Tensor
+
+
+class Rows:
+    """The rows that some columns have in common. Columns of other rows do not stand beside them.
+
+    Rows chosen from other rows know these, and their positions in them, one after the other.
+    """
+
+    def __init__(
+        self, name: str, count: Callable[[], Tensor], parent: Rows | None = None, positions: Tensor | None = None
+    ) -> None:
+        self.name = name
+        """What the dimension is called in the shapes of tensors that are known to have an element in every row."""
+        self._make_count = count
+        self._count: Tensor | None = None
+        self.parent = parent
+        self.positions = positions
+
+    @property
+    def count(self) -> Tensor:
+        """How many there are: a tensor of one int64."""
+        if self._count is None:
+            self._count = self._make_count()
+        return self._count
+
+
+ONE = Rows("1", lambda: None)  # type: ignore[arg-type, return-value]
+"""The rows of a single number, such as the mean of a column: it stands beside any column."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """`value` is a tensor (N, 1), or one of a single element where all rows have the same; so is `null`.
+
+    What `value` has where `null` is true is not defined. Without `null`, NaN is the null of floats that
+    have no mask, and NAT that of ticks; other types have none.
+    """
+
+    value: Tensor
+    type: ColumnType
+    rows: Rows
+    null: Tensor | None = None
+
+    @property
+    def op(self) -> Builder:
+        return self.value.op
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.rows is ONE
+
+    def missing(self) -> Tensor | None:
+        """Where it is null, whatever tells it; None if it cannot be."""
+        found = self.null
+        if self.type.nan_is_null:
+            found = either(found, self.op.IsNaN(self.value))
+        elif self.type.is_time and found is None:
+            found = self.op.Equal(self.value, self.op.like(NAT, self.value))
+        return found
+
+    def masked(self) -> Column:
+        """The same with its nulls in a mask, but for NaN."""
+        return replace(self, null=self.missing()) if self.type.is_time else self
+
+    def of(self, value: Tensor, type: ColumnType | None = None) -> Column:
+        """Another value of the same rows and nulls."""
+        return Column(value, type or self.type, self.rows, self.null)
+
+    def without_nulls(self) -> Column:
+        return replace(self, null=None)
+
+    def with_null(self, null: Tensor | None) -> Column:
+        """Null there as well, told as its type tells it."""
+        if null is None:
+            return self
+        if self.type.nan_is_null:
+            return replace(self, value=self.op.Where(null, self.op.like(float("nan"), self.value), self.value))
+        return replace(self.masked(), null=either(self.masked().null, null))
+
+    def expanded(self) -> Column:
+        """With an element in every row."""
+        if self.is_scalar:
+            return self
+        return replace(
+            self, value=self._full(self.value), null=self.null if self.null is None else self._full(self.null)
+        )
+
+    def _full(self, tensor: Tensor) -> Tensor:
+        if is_full(tensor):
+            return tensor
+        return full(self.op.Expand(tensor, self.op.Concat(self.rows.count, self.op.ints([1]), axis=0)), self.rows)
+
+    def flat(self) -> Tensor:
+        """The values of all rows in one dimension."""
+        return self.op.Reshape(self.expanded().value, self.op.ints([-1]))
+
+    def cast(self, type: ColumnType) -> Column:
+        """Its tensor in another dtype, nulls told as that type tells them."""
+        if type.dtype == self.type.dtype:
+            return self if type == self.type else replace(self, type=type)
+        lost = None if self.type.nan_is_null and type.nan_is_null else self.missing()
+        made = replace(self, value=self.value.cast(type.dtype), type=type, null=None)
+        return made if lost is None else made.with_null(lost)
+
+
+def is_full(tensor: Tensor) -> bool:
+    """Whether it is known to have an element in every row, not one for all."""
+    dims = tensor.dims
+    return dims is not None and len(dims) == 2 and dims[0] not in (None, 1)
+
+
+def full(tensor: Tensor, rows: Rows) -> Tensor:
+    """The same, now known to have an element in every row."""
+    tensor.value.shape = ir.Shape([rows.name, 1])
+    return tensor
+
+
+def either(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """True where one of two masks is; None is a mask that is false everywhere."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a if a.value is b.value else a.op.Or(a, b)
+
+
+def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """True where both of two masks are; None is a mask that is true everywhere."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a if a.value is b.value else a.op.And(a, b)
+
+
+def common_rows(*columns: Column) -> Rows:
+    """The rows of columns that are to stand beside one another."""
+    found = [column.rows for column in columns if not column.is_scalar]
+    if any(rows is not found[0] for rows in found):
+        raise UnsupportedError(
+            "columns of different rows stand side by side: one of them was filtered, sorted, grouped or joined before. "
+            "Compute both before or both after that step"
+        )
+    return found[0] if found else ONE
+
+
+def elementwise(function: Callable[..., Tensor], type: ColumnType, *columns: Column) -> Column:
+    """A function of the values, null wherever one of them is; of floats without mask NaN passes through by itself."""
+    null: Tensor | None = None
+    given = [column.masked() for column in columns]
+    for column in given:
+        lost = column.null
+        if column.type.nan_is_null and not type.is_float:
+            lost = column.missing()
+        null = either(null, lost)
+    rows, values = common_rows(*columns), [column.value for column in given]
+    value = function(*values)
+    if any(is_full(tensor) for tensor in values) and not is_full(value):
+        full(value, rows)
+    return Column(value, type, rows).with_null(null)
+
+
+def chosen(condition: Tensor, a: Column, b: Column, type: ColumnType, rows: Rows) -> Column:
+    """`a` where the condition holds and `b` elsewhere, both of `type`."""
+    op = a.op
+    a, b = a.masked(), b.masked()
+    value = op.Where(condition, a.value, b.value)
+    if a.null is None and b.null is None:
+        return Column(value, type, rows)
+    no = op.constant(np.asarray(False))
+    return Column(value, type, rows, op.Where(condition, a.null or no, b.null or no))
+
+
+def truth(column: Column) -> Tensor:
+    """A column of booleans as a mask: null is false."""
+    if not column.type.is_bool:
+        raise UnsupportedError(f"a condition is a column of booleans, not of {column.type}")
+    return column.value if column.null is None else column.op.And(column.value, column.op.Not(column.null))
+
+
+def scalar(op: Builder, value: Any, type: ColumnType) -> Column:
+    """One value that stands beside any column; None is null."""
+    if value is None:
+        return null_of(op, type)
+    if type.is_text:
+        return Column(text_constant(op, [value]), type, ONE)
+    array = np.asarray(value).astype(type.dtype.numpy()).reshape(1, 1)
+    return Column(op.constant(array, type.dtype), type, ONE)
+
+
+def null_of(op: Builder, type: ColumnType) -> Column:
+    """A null of a type, that stands beside any column."""
+    if type.is_text:
+        return Column(text_constant(op, [""]), type, ONE, op.constant(np.asarray([[True]])))
+    empty = float("nan") if type.nan_is_null else NAT if type.is_time else 0
+    value = op.constant(np.asarray([[empty]]).astype(type.dtype.numpy()), type.dtype)
+    return Column(value, type, ONE, None if not type.null_is_mask else op.constant(np.asarray([[True]])))
+
+
+def text_constant(op: Builder, words: list[str]) -> Tensor:
+    return op.strings(np.asarray(words, dtype=object).reshape(-1, 1))
+
+
+def constant(op: Builder, values: list[Any], type: ColumnType, rows: Rows) -> Column:
+    """A column of a constant table; None is null."""
+    lost = np.asarray([[value is None] for value in values], bool).reshape(-1, 1)
+    if type.is_text:
+        tensor = text_constant(op, ["" if value is None else value for value in values])
+    else:
+        empty = float("nan") if type.nan_is_null else NAT if type.is_time else 0
+        array = np.asarray([empty if value is None else value for value in values]).astype(type.dtype.numpy())
+        tensor = op.constant(array.reshape(-1, 1), type.dtype)
+    made = Column(tensor, type, rows)
+    return replace(made, null=op.constant(lost)) if lost.any() and type.null_is_mask else made
+
+
+def taken(column: Column, positions: Tensor, rows: Rows, *, outside: Tensor | None = None) -> Column:
+    """The elements at positions, one after the other; null where `outside` is true, whatever the position there is.
+
+    `positions` is (M,) or (M, 1); the result has `rows`, of which there are M.
+    """
+    if column.is_scalar:
+        return replace(column, rows=rows).expanded().with_null(outside)
+    return _gathered(column.expanded(), positions, rows).with_null(outside)
+
+
+def _gathered(column: Column, positions: Tensor, rows: Rows) -> Column:
+    op = column.op
+    flat = positions if positions.rank == 1 else op.Reshape(positions, op.ints([-1]))
+    null = None if column.null is None else full(op.Gather(column.null, flat, axis=0), rows)
+    return Column(full(op.Gather(column.value, flat, axis=0), rows), column.type, rows, null)
+
+
+def filtered(columns: list[Column], mask: Tensor, rows: Rows) -> tuple[list[Column], Rows]:
+    """The rows of some columns where a mask (N, 1) holds."""
+    op = mask.op
+    flat = op.Reshape(Column(mask, BOOL, rows).expanded().value, op.ints([-1]))
+    return ordered(columns, op.Squeeze(op.NonZero(flat), op.ints([0])), rows)
+
+
+def ordered(columns: list[Column], positions: Tensor, rows: Rows) -> tuple[list[Column], Rows]:
+    """Rows in another order, or some of them, by their positions (M,)."""
+    kept = Rows(positions.op.names.value("rows"), lambda: positions.op.Shape(positions), rows, positions)
+    return [taken(column, positions, kept) for column in columns], kept
+
+
+def aligned(column: Column, rows: Rows) -> Column | None:
+    """A column of rows that were chosen from `rows`, back at their places there; null elsewhere. None if they were not."""
+    if column.rows is rows or column.is_scalar:
+        return column
+    step = column.rows
+    if step.parent is None or step.positions is None:
+        return None
+    column, op = column.expanded(), column.op
+    size = op.Concat(step.parent.count, op.ints([1]), axis=0)
+    places = op.Reshape(step.positions, op.ints([-1, 1]))
+    back = op.ScatterND(op.Expand(op.ints([-1]), size), places, _numbers(op, step.count))
+    found = op.GreaterOrEqual(back, op.index(0))
+    # Position 0 stands for rows that were left out; one row is added, so that there is always one to take.
+    padded = _with_one_more(column)
+    made = _gathered(padded, op.Max(back, op.index(0)), step.parent)
+    return aligned(made.with_null(op.Not(found)), rows)
+
+
+def _numbers(op: Builder, count: Tensor) -> Tensor:
+    """0, 1, 2, … as (N, 1)."""
+    return op.Unsqueeze(op.Range(op.index(0), op.Squeeze(count), op.index(1)), op.ints([1]))
+
+
+def positions_of(op: Builder, rows: Rows) -> Tensor:
+    """The number of each row, as (N, 1)."""
+    return _numbers(op, rows.count)
+
+
+def _with_one_more(column: Column) -> Column:
+    op, extra = column.op, null_of(column.op, column.type)
+    value = op.Concat(column.value, extra.value, axis=0)
+    if column.null is None:
+        return replace(column, value=value)
+    return replace(column, value=value, null=op.Concat(column.null, op.constant(np.asarray([[True]])), axis=0))
+
+
+def guarded(column: Column, bad: Tensor, problem: str) -> Column:
+    """The same column; running the graph fails if `bad` holds anywhere, and the failing node is named after the problem.
+
+    A graph cannot raise an error by itself, so an element is taken that is not there.
+    """
+    op = column.op
+    count = op.ReduceMax(
+        op.Concat(op.Cast(op.Reshape(bad, op.ints([-1])), to=int(ir.DataType.INT64)), op.ints([0]), axis=0), keepdims=0
+    )
+    scope, op.scope = op.scope, f"{op.scope}{problem}: "
+    fine = op.Gather(op.constant(np.asarray([True])), count)
+    op.scope = scope
+    zero = null_of(op, column.type).value
+    return replace(column, value=op.Where(fine, column.value, zero))
