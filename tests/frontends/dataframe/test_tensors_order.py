@@ -80,7 +80,9 @@ def test_several_keys_are_sorted_as_by_polars(choice: tuple[bool, bool], rows: l
     )
     expected = frame.sort("t", "x", descending=[not down, down], nulls_last=last, maintain_order=True)["i"]
     model = SEVERAL[choice]
-    np.testing.assert_array_equal(model(*(list(c) for c in zip(*rows, strict=True)) if rows else ([], [], [])), expected)
+    np.testing.assert_array_equal(
+        model(*(list(c) for c in zip(*rows, strict=True)) if rows else ([], [], [])), expected
+    )
 
 
 RANKS = models(
