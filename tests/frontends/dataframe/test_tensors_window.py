@@ -137,7 +137,7 @@ def test_expanding_variance_keeps_its_digits_far_from_zero() -> None:
     values = 1e8 + np.random.default_rng(0).normal(size=2000)
     result = nan_for(Compiled(lambda x: expanding(x, "var", 2), "float64")(values))
     exact = [np.var(values[: i + 1], ddof=1) for i in range(1, 2000, 97)]
-    np.testing.assert_allclose(result[1::97], exact, rtol=1e-7)
+    np.testing.assert_allclose(result[1::97], exact, rtol=1e-10)
 
 
 EWM = {

@@ -57,7 +57,7 @@ def running_sum(
     """The sum of the rows so far that count, (N, 1), of all or of the row's group, in the dtype that sums have.
 
     Rows that do not count, or are in no group, have the sum so far; the caller makes them null. Whole numbers are
-    exact. Within groups of floats the rest of the column costs digits only where it is 1e28 times larger than the group.
+    exact. Within groups of floats the rest of the column costs digits only where it is 1e28 times larger.
     `nan_after_infinity`: the rows of a group after an infinite one are NaN, as in pandas, there within groups alone.
     """
     values = chosen(flat(summable(x, "a running sum")), None if valid is None else shown(valid, x), 0)

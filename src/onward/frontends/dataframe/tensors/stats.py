@@ -1,8 +1,8 @@
 """One value for a whole column: sums, means, extremes, quantiles, moments and correlation, over the rows that count.
 
-Results are (1, 1). `valid` says which rows count; in pandas NaN does not, and the mask says so. If none counts, a sum is
-0, a product 1, a count 0, `any` false and `all` true; the rest is NaN for floats and 0, False or "" for other dtypes, and
-`count` tells that it is nothing.
+Results are (1, 1). `valid` says which rows count; in pandas NaN does not, and the mask says so. If none counts, a
+sum is 0, a product 1, a count 0, `any` false and `all` true; the rest is NaN for floats and 0, False or "" for other
+dtypes, and `count` tells that it is nothing.
 """
 
 from __future__ import annotations
@@ -130,19 +130,31 @@ def median(x: Tensor, valid: Tensor | None = None) -> Tensor:
     return _as_result(quantile(x, 0.5, "median", valid), x)
 
 
-def quantile(x: Tensor, share: float, how: Interpolation = "linear", valid: Tensor | None = None) -> Tensor:
-    """The value below which `share` of the rows that count lie; float64. No row that counts may be NaN."""
+def quantile(
+    x: Tensor,
+    share: float,
+    how: Interpolation = "linear",
+    valid: Tensor | None = None,
+    as_numpy: bool = True,
+) -> Tensor:
+    """The value below which `share` of the rows that count lie; float64. No row that counts may be NaN.
+
+    `as_numpy`: on a line or halfway to the next value, NaN where one of the two is infinite, even at a value itself, as
+    in pandas; otherwise the value itself is given there, as in Polars.
+    """
     op = x.op
     values = flat(as_number(x, "a quantile"))
     if valid is not None:
         values = op.Compress(values, shown(valid, x), axis=0)
     ordered = op.many("TopK", 2, values, length(values), axis=0, largest=0, sorted=1)[0]
     some = length(values) > 0
-    at = (op.Max(length(values), op.index(1)) - 1).cast(FLOAT64) * share
-    low, high, part = between(at, how)
-    padded = op.Concat(ordered, op.unsqueeze(op.like(math.nan, at), [0]), axis=0)
+    last = op.Max(length(values), op.index(1)) - 1
+    low, high, part = between(last.cast(FLOAT64) * share, how)
+    if as_numpy and how in ("linear", "midpoint"):
+        high = op.Where(op.Equal(low, high), op.Min(low + 1, last), high)
+    padded = op.Concat(ordered, op.unsqueeze(op.like(math.nan, ordered), [0]), axis=0)
     bounds = [op.Gather(padded, place) for place in (low, high)]
-    return _one(op.where(some, mixed(bounds[0], bounds[1], part, how), math.nan))
+    return _one(op.where(some, mixed(bounds[0], bounds[1], part, how, as_numpy), math.nan))
 
 
 def distinct_count(x: Tensor, valid: Tensor | None = None) -> Tensor:

@@ -12,8 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.keys import Groups
+from onward.frontends.dataframe.tensors.groups import firsts
+from onward.frontends.dataframe.tensors.keys import Groups, spread
 from onward.frontends.dataframe.tensors.rows import (
     END,
     FLOAT64,
@@ -26,6 +29,7 @@ from onward.frontends.dataframe.tensors.rows import (
     flat,
     length,
     positions,
+    rows_of,
     scattered,
     shown,
 )
@@ -231,12 +235,23 @@ def expanding(
     mean = total / number.cast(FLOAT64)
     if how == "mean":
         return mean, enough
-    earlier = number - counts.cast(INT64)
-    before = (total - chosen(value, counts, 0)) / op.Max(earlier, op.index(1)).cast(FLOAT64)
-    step = op.Where(earlier > 0, (value - before) * (value - mean), op.like(0, value))
+    apart = value - _first_value(value, counts, within)
+    earlier = (number - counts.cast(INT64)).cast(FLOAT64)
+    known = chosen(apart, counts, 0)
+    before = (running_sum(known, None, within) - known) / op.Max(earlier, op.like(1, earlier))
+    step = (apart - before) * (apart - before) * (earlier / (earlier + 1))
     squares = running_sum(step, valid, within)
     variance = op.where(number > ddof, squares / (number - ddof).cast(FLOAT64), math.nan)
     return (variance if how == "var" else op.Sqrt(variance)), enough
+
+
+def _first_value(x: Tensor, counts: Tensor, within: Groups | None) -> Tensor:
+    """The first value that counts, of all rows or of the row's group, which is in every window and so costs no digits."""
+    op = x.op
+    if within is not None:
+        return spread(within, firsts(within, x, counts))
+    row = cut(op.Concat(rows_of(shown(counts, x)), length(x), axis=0), 0, 1)
+    return op.Gather(op.Concat(x, op.constant(np.zeros((1, 1))), axis=0), row, axis=0)
 
 
 def exponential_mean(
