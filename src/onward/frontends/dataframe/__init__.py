@@ -1,0 +1,1 @@
+"""Data frames to ONNX: functions of pandas, Polars and narwhals become graphs."""
