@@ -91,14 +91,19 @@ NEWLINE = Chars(of_characters("\n"))
 
 @dataclass(frozen=True)
 class Pattern:
-    """What was written, the tree of it, the names of its groups by number, and the set of letters of words."""
+    """What was written, the tree of it, how many groups it has, and their numbers by name."""
 
     text: str
     tree: Node
     groups: int
     names: dict[str, int]
     dialect: Dialect
-    word: Ranges
+    ascii: bool
+
+    @property
+    def word(self) -> Ranges:
+        """The letters of words."""
+        return matched(r"\w", re.ASCII if self.ascii else 0, self.dialect)
 
 
 def literal(text: str) -> Seq:
@@ -128,9 +133,9 @@ class _Reader:
         flags = tree.state.flags
         if flags & (re.LOCALE | re.DEBUG):
             raise refuse(self.text, "depends on the locale")
-        word = matched(r"\w", flags & re.ASCII, self.dialect)
         made = self._sequence(tree, flags)
-        return Pattern(self.text, made, tree.state.groups - 1, dict(tree.state.groupdict), self.dialect, word)
+        names = dict(tree.state.groupdict)
+        return Pattern(self.text, made, tree.state.groups - 1, names, self.dialect, bool(flags & re.ASCII))
 
     def _check_rust(self) -> None:
         """What Rust reads otherwise than Python."""
@@ -319,7 +324,8 @@ def _whole(node: Node, pattern: Pattern, how: Literal["contains", "match", "full
     items = flat(node)
     before = "(?s:.*)" if how == "contains" else ""
     after = "" if how == "fullmatch" else "(?s:.*)"
-    word, other = pattern.word, written(complement(pattern.word))
+    word = pattern.word if At("word") in items else ()
+    other = written(complement(word))
     if items and items[0] == At("word"):
         _check_word(Seq(tuple(items[1:])), pattern, last=False)
         before = f"(?:|(?s:.*){other})" if how == "contains" else ""
