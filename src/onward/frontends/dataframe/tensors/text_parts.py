@@ -29,11 +29,12 @@ def length(x: Tensor) -> Tensor:
 
 
 def byte_length(x: Tensor) -> Tensor:
-    """How many bytes each has in UTF-8, int64. Fifteen nodes, with `com.microsoft::Tokenizer`."""
+    """How many bytes each has in UTF-8, int64. Sixteen nodes, with `com.microsoft::Tokenizer`."""
     op = x.op
     parts = characters(x)
     patterns = [r"(?s:.)", r"[^\x{0}-\x{7f}]", r"[^\x{0}-\x{7ff}]", r"[^\x{0}-\x{ffff}]"]
-    return op.sum(op.total([full_match(parts, p).cast(ir.DataType.INT64) for p in patterns]), [1])
+    one, two, three, four = (full_match(parts, pattern).cast(ir.DataType.INT64) for pattern in patterns)
+    return op.sum(one + two + (three + four), [1])
 
 
 def _counted(number: int) -> int:
