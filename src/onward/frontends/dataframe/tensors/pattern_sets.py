@@ -1,4 +1,4 @@
-"""Sets of characters, as the library at hand understands them: asked of its own regular expressions, so they are exact."""
+"""Sets of characters, exactly as the library at hand understands them: its own regular expressions are asked."""
 
 from __future__ import annotations
 

@@ -139,7 +139,9 @@ class _Reader:
 
     def _check_rust(self) -> None:
         """What Rust reads otherwise than Python."""
-        odd = re.search(r"\\[pPhHRKGXQExuUbBZ<>0-9]\{?|\[\[|\[:|&&|--|~~|\(\?[^:)P<]|\(\?P[^<]|\(\?<[=!]|\{,", self.text)
+        odd = re.search(
+            r"\\[pPhHRKGXQExuUbBZ<>0-9]\{?|\[\[|\[:|&&|--|~~|\(\?[^:)P<]|\(\?P[^<]|\(\?<[=!]|\{,", self.text
+        )
         if odd is not None and odd.group() != r"\b":
             raise refuse(self.text, f"has {odd.group()!r}, which is read otherwise by Rust and by Python")
 

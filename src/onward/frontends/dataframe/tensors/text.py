@@ -46,9 +46,7 @@ def with_row(x: Tensor, row: str) -> Tensor:
 
 
 def _tokenizer(x: Tensor, **how: Any) -> Tensor:
-    [found] = x.op.many(
-        *("Tokenizer", 1, x), domain="com.microsoft", mark=0, mincharnum=1, pad_value="", **how
-    )
+    [found] = x.op.many(*("Tokenizer", 1, x), domain="com.microsoft", mark=0, mincharnum=1, pad_value="", **how)
     return of_type(found, STRING, [None, 1, None])
 
 
@@ -80,7 +78,9 @@ def characters(x: Tensor) -> Tensor:
     return tokens(x, "a", separators=[""])
 
 
-def label(x: Tensor, keys: Sequence[str], values: Sequence[str] | Sequence[int] | Sequence[float], default: Any) -> Tensor:
+def label(
+    x: Tensor, keys: Sequence[str], values: Sequence[str] | Sequence[int] | Sequence[float], default: Any
+) -> Tensor:
     """Look texts up in a table."""
     kind = {str: "strings", int: "int64s", float: "floats"}[type(default)]
     attribute = {str: "default_string", int: "default_int64", float: "default_float"}[type(default)]

@@ -147,7 +147,9 @@ def is_filled(x: Tensor) -> Tensor:
 def from_int(x: Tensor) -> Tensor:
     """A whole number as `str` writes it. One node."""
     if x.dtype.numpy().kind not in "iu":
-        raise UnsupportedError("numbers with a fraction cannot be written as texts in ONNX: round them to integers first")
+        raise UnsupportedError(
+            "numbers with a fraction cannot be written as texts in ONNX: round them to integers first"
+        )
     return x.cast(STRING)
 
 

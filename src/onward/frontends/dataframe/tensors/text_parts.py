@@ -39,7 +39,9 @@ def byte_length(x: Tensor) -> Tensor:
 
 def _counted(number: int) -> int:
     if number > MOST_REPEATS:
-        raise UnsupportedError(f"a slice of texts that counts to {number} cannot be said in ONNX: count to 1000 at most")
+        raise UnsupportedError(
+            f"a slice of texts that counts to {number} cannot be said in ONNX: count to 1000 at most"
+        )
     return number
 
 

@@ -86,9 +86,7 @@ def count_pattern(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "p
     return count_present(tokens(x, found.row, tokenexp=found.whole))
 
 
-def extract(
-    x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "python"
-) -> list[tuple[Tensor, Tensor]]:
+def extract(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "python") -> list[tuple[Tensor, Tensor]]:
     """What each group of a regular expression takes where it is first found, "" elsewhere, and where it is found.
 
     A group stands by itself in the pattern: one in another, in a choice or in a repeat is refused. One node for where, and
