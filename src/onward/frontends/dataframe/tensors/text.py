@@ -1,7 +1,7 @@
 """What functions on texts are made of: tokens, characters, joining, and doing things to distinct texts only.
 
-Tokens come from ONNX Runtime's own `com.microsoft::Tokenizer`, which every build of it for CPUs has. It drops empty tokens, so
-that the empty text can mark what is missing. A row is added for it and taken away again, as it gives no columns
+Tokens come from ONNX Runtime's own `com.microsoft::Tokenizer`, which every build of it for CPUs has. It drops empty
+tokens, so that the empty text can mark what is missing. A row is added for it and taken away again, as it gives no columns
 when no row has a token, and loses dimensions when there are no rows.
 """
 
@@ -78,20 +78,16 @@ def characters(x: Tensor) -> Tensor:
     return tokens(x, "a", separators=[""])
 
 
-def label(
-    x: Tensor, keys: Sequence[str], values: Sequence[str] | Sequence[int] | Sequence[float], default: Any
-) -> Tensor:
-    """Look texts up in a table."""
-    kind = {str: "strings", int: "int64s", float: "floats"}[type(default)]
-    attribute = {str: "default_string", int: "default_int64", float: "default_float"}[type(default)]
+def label(x: Tensor, keys: Sequence[str], values: Sequence[str] | Sequence[int], default: str | int) -> Tensor:
+    """Look texts up in a table of texts or int64."""
+    kind, attribute = ("strings", "default_string") if isinstance(default, str) else ("int64s", "default_int64")
     [found] = x.op.many(
         *("LabelEncoder", 1, x),
         domain="ai.onnx.ml",
         keys_strings=list(keys),
         **{f"values_{kind}": list(values), attribute: default},
     )
-    dtype = {str: STRING, int: ir.DataType.INT64, float: ir.DataType.FLOAT}[type(default)]
-    return of_type(found, dtype, [None] * (x.rank or 2))
+    return of_type(found, STRING if isinstance(default, str) else ir.DataType.INT64, [None] * (x.rank or 2))
 
 
 def count_present(parts: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Upper and lower case, exactly as Python (`dialect="python"`), PyArrow ("arrow", what pandas uses) or Polars ("rust") do it.
+"""Upper and lower case, exactly as Python ("python"), PyArrow ("arrow", what pandas uses) or Polars ("rust") do it.
 
-StringNormalizer changes a character into one character by the tables of the machine that it runs on, in the locale `C.UTF-8`. Where all
-characters of a column are such that it surely does the same as the library, it is used alone. Otherwise an If
-takes the other way: texts are cut at the other characters (`com.microsoft::Tokenizer`), those are looked up in the
+StringNormalizer changes a character into one character by the tables of the machine that it runs on, in the locale
+`C.UTF-8`. Where all characters of a column are such that it surely does the same as the library, it is used alone.
+Otherwise an If takes the other way: texts are cut at the other characters (`com.microsoft::Tokenizer`), those are looked up in the
 library's own table, and the pieces are joined.
 """
 

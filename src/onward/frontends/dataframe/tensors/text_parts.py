@@ -62,9 +62,10 @@ def _last(count: int) -> dict[str, Any]:
 
 
 def slice_text(x: Tensor, start: int | None = None, stop: int | None = None, step: int | None = None) -> Tensor:
-    """`text[start:stop:step]` by characters. Four nodes, seven where both ends are given; with `com.microsoft::Tokenizer`.
+    """`text[start:stop:step]` by characters. Four nodes, seven with both ends; uses `com.microsoft::Tokenizer`.
 
-    The numbers go to 1000. A step is refused, but for -1 of all of the text; so is a negative start with a positive stop.
+    The numbers go to 1000. A step is refused, but for -1 of all of the text; so is a negative start with a positive
+    stop.
     """
     if step == -1 and start is None and stop is None:
         return reverse(x)
@@ -93,7 +94,7 @@ def slice_text(x: Tensor, start: int | None = None, stop: int | None = None, ste
 
 
 def reverse(x: Tensor) -> Tensor:
-    """The characters from the last to the first; a letter and an accent of its own change places, as in `text[::-1]`."""
+    """The characters from the last to the first, as in `text[::-1]`. 16 nodes."""
     op = x.op
     parts = characters(x)
     return join(op.Slice(parts, op.ints([-1]), op.ints([-(2**62)]), op.ints([1]), op.ints([-1])))
