@@ -166,7 +166,7 @@ def _joined(op: Builder, schema: TableSchema, model: ir.Model) -> dict[str, ir.V
     values = {value.name: value for value in graph.outputs}
     columns = {column.name: column for column in schema.outputs}
     given = [value for value in model.graph.inputs if value.name not in model.graph.initializers]
-    del graph.outputs[:]
+    graph.outputs.clear()
     made: dict[str, ir.Value] = {}
     named = [value for value in given if value.name in columns]
     if not named and len(given) == 1:
@@ -219,7 +219,7 @@ def _appended(op: Builder, model: ir.Model, feeds: Mapping[str, ir.Value]) -> No
         graph.register_initializer(value)
     outputs = list(source.outputs)
     wanted = [value.name or "" for value in outputs]
-    del source.outputs[:]
+    source.outputs.clear()
     for node in list(source):
         source.remove(node)
         node.name = op.names.node(node.name or node.op_type)
@@ -272,7 +272,7 @@ def _end_at(model: ir.Model, tensors: list[str]) -> None:
     missing = [name for name in tensors if name not in values]
     if missing:
         raise InvalidDataError(f"the data processing no longer has {quote(missing[0])}: it was changed since it was made")
-    del model.graph.outputs[:]
+    model.graph.outputs.clear()
     taken = {value.name for value in model.graph.inputs}
     op = Builder(model)
     for name in tensors:

@@ -152,7 +152,7 @@ def first_proxy(values: Any) -> Proxy | None:
     return None
 
 
-def ask(call: Call, *args: Any, **kwargs: Any) -> Any:
+def ask(call: Call, /, *args: Any, **kwargs: Any) -> Any:
     """What the rule says that a call means."""
     name = call.name
     found = RULES.get(name)

@@ -52,10 +52,10 @@ class Traced(Proxy):
             return partial(self._call, full, name)
         return self._ask(full, lambda: getattr(self.real, name))
 
-    def _call(self, full: str, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, full: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
         return self._ask(full, lambda: run_method(self.real, name, args, kwargs), *args, **kwargs)
 
-    def _ask(self, full: str, run: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
+    def _ask(self, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> Any:
         call, result = asked(self.trace, full, run, self, *args, **kwargs)
         return wrapped(call, result)
 
@@ -96,12 +96,12 @@ def run_method(real: Any, name: str, args: Any, kwargs: Any) -> Any:
     return getattr(real, name)(*unwrapped(list(args)), **unwrapped(kwargs))
 
 
-def asked(trace: Trace, full: str, run: Callable[[], Any], *args: Any, **kwargs: Any) -> tuple[Call, Any]:
+def asked(trace: Trace, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> tuple[Call, Any]:
     call = Call(trace, full, run)
     return call, ask(call, *args, **kwargs)
 
 
-def called(trace: Trace, full: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def called(trace: Trace, full: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of a function of numpy or pandas that is given proxies."""
     call, result = asked(trace, full, lambda: function(*unwrapped(list(args)), **unwrapped(kwargs)), *args, **kwargs)
     return wrapped(call, result)
@@ -259,7 +259,7 @@ class Accessor(Traced):
     def __getitem__(self, key: Any) -> Any:
         return self._ask(f"{self.kind}.__getitem__", lambda: self.real[key], key)
 
-    def _ask(self, full: str, run: Callable[[], Any], *args: Any, **kwargs: Any) -> Any:
+    def _ask(self, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> Any:
         call, result = asked(self.trace, full, run, self.series, *args, **kwargs)
         return wrapped(call, result)
 

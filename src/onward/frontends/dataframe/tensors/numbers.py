@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.frontends.dataframe.tensors.integers import floor_by, floor_divide, floor_remainder, remainder_by
 from onward.frontends.decompose import special
 from onward.graph.build import Tensor
+
+_FLOATS = (ir.DataType.FLOAT, ir.DataType.DOUBLE)
 
 
 def _known(x: Tensor) -> int | None:
@@ -90,6 +93,16 @@ def rounded(x: Tensor, decimals: int) -> Tensor:
 def truncated(x: Tensor) -> Tensor:
     op = x.op
     return op.Where(x < op.like(0.0, x), op.Ceil(x), op.Floor(x))
+
+
+def larger(x: Tensor, y: Tensor) -> Tensor:
+    """The larger of two; of int64 without Max, which ONNX Runtime gets wrong for numbers of 2³¹ and more."""
+    return x.op.Max(x, y) if x.dtype in _FLOATS else x.op.Where(x < y, y, x)
+
+
+def smaller(x: Tensor, y: Tensor) -> Tensor:
+    """The smaller of two, as `larger`."""
+    return x.op.Min(x, y) if x.dtype in _FLOATS else x.op.Where(y < x, y, x)
 
 
 def log1p(x: Tensor) -> Tensor:

@@ -265,14 +265,16 @@ def hypot(call: Call, x: Any, y: Any) -> Column:
 
 
 def _declare_extremes() -> None:
-    for name, op_type, skips in (
-        ("maximum", "Max", False),
-        ("minimum", "Min", False),
-        ("fmax", "Max", True),
-        ("fmin", "Min", True),
+    for name, best, skips in (
+        ("maximum", numbers.larger, False),
+        ("minimum", numbers.smaller, False),
+        ("fmax", numbers.larger, True),
+        ("fmin", numbers.smaller, True),
     ):
 
-        def extreme(call: Call, a: Any, b: Any, op_type: str = op_type, skips: bool = skips) -> Column:
+        def extreme(
+            call: Call, a: Any, b: Any, best: Callable[[Tensor, Tensor], Tensor] = best, skips: bool = skips
+        ) -> Column:
             x, y = operands(call, a, b)
             if x.type.is_text or x.type.masked:
                 raise call.refuse(f"it is for numbers and times, not for {x.type}")
@@ -280,7 +282,7 @@ def _declare_extremes() -> None:
             x, y = to_type(call, x, type), to_type(call, y, type)
             if skips and type.is_float:
                 x, y = _else(x, y), _else(y, x)
-            made = elementwise(lambda p, q: getattr(p.op, op_type)(p, q), type, x, y)
+            made = elementwise(best, type, x, y)
             if not type.is_float or skips:
                 return made
             # NaN on either side is the result; ONNX Runtime's Max does not promise it.

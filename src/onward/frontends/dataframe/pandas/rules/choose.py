@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,8 @@ from onward.frontends.dataframe.pandas.values import (
     to_type,
     widened,
 )
+from onward.frontends.dataframe.tensors import numbers
+from onward.graph.build import Tensor
 
 
 def one_type(call: Call, x: Column, y: Column) -> tuple[Column, Column, ColumnType]:
@@ -154,20 +157,20 @@ def clip(call: Call, x: Any, lower: Any = None, upper: Any = None, **options: An
     column = column_of(call, x)
     if column.type.is_text or column.type.is_bool:
         raise call.refuse(f"it is for numbers and times, not for {column.type}")
-    for bound, op_type in ((lower, "Max"), (upper, "Min")):
+    for bound, function in ((lower, numbers.larger), (upper, numbers.smaller)):
         if bound is None or is_missing(bound):
             continue
         a, b = beside(call, column, column_of(call, bound, column.type))
         a, b, type = one_type(call, a, b)
-        column = _bounded(call, a, b, op_type, type)
+        column = _bounded(a, b, function, type)
     return widened(column)
 
 
-def _bounded(call: Call, a: Column, b: Column, op_type: str, type: ColumnType) -> Column:
+def _bounded(a: Column, b: Column, function: Callable[[Tensor, Tensor], Tensor], type: ColumnType) -> Column:
     """The nearer to a bound; what is missing stays so, and a bound that is missing is none."""
     op = a.op
     a = a.masked()
-    value = getattr(op, op_type)(a.value, b.value)
+    value = function(a.value, b.value)
     rows = b.rows if a.is_scalar else a.rows
     absent = b.missing() if not b.is_scalar or b.type.is_time else None
     if type.is_float:

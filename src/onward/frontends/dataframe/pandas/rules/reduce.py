@@ -11,11 +11,12 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
-from onward.frontends.dataframe.columns.column import ONE, Column, Rows, scalar
+from onward.frontends.dataframe.columns.column import ONE, Column, Rows
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, joined
 from onward.frontends.dataframe.pandas.values import is_missing
-from onward.graph.build import Tensor
+from onward.frontends.dataframe.tensors import across_columns, stats
+from onward.graph.build import Builder, Tensor
 
 AGGREGATES = ["sum", "mean", "min", "max", "std", "var", "median", "count", "nunique", "any", "all", "prod", "size", "skew", "kurt", "kurtosis", "sem", "first", "last", "quantile", "product"]
 
@@ -32,29 +33,46 @@ def aggregate(call: Call, name: str, x: Series, **options: Any) -> Any:
     return reduced(call, name, x.column, options)
 
 
+_STATISTICS: dict[str, Callable[..., Tensor]] = {
+    "sum": stats.total,
+    "prod": stats.product,
+    "product": stats.product,
+    "mean": stats.mean,
+    "min": stats.smallest,
+    "max": stats.largest,
+    "std": stats.deviation,
+    "var": stats.variance,
+    "median": stats.median,
+    "nunique": stats.distinct_count,
+    "any": stats.any_true,
+    "all": stats.all_true,
+    "skew": stats.skewness,
+    "kurt": stats.kurtosis,
+    "kurtosis": stats.kurtosis,
+}
+
+
 def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> Column:
     """Of all rows that are there."""
-    from onward.frontends.dataframe.tensors import stats
-
     missing = column.missing()
     valid = None if missing is None else column.op.Not(missing)
     column = column.expanded()
-    if valid is not None:
-        valid = Column(valid, column.type, column.rows).expanded().value
-    if name in ("count", "size"):
-        count = stats.count(column.value, valid if name == "count" else None)
-        return Column(count, INT64, ONE)
-    if column.type.is_text or column.type.categories is not None:
-        if name != "nunique":
-            raise call.refuse(f"it is not converted for {column.type}")
-    function: Callable[..., Tensor] = getattr(stats, {"product": "prod", "kurtosis": "kurt"}.get(name, name))
-    type = result_type(call, name, column)
     value = column.value
-    if (type.is_float and not column.type.is_float) or (name in ("sum", "prod", "product") and type.is_int):
-        value = value.cast(type.dtype)
-    result = function(value, valid, **options)
-    made = Column(result.cast(type.dtype), type, ONE)
-    return made
+    if name in ("count", "size"):
+        return Column(stats.count(value, valid if name == "count" else None), INT64, ONE)
+    type = result_type(call, name, column)
+    if column.type.is_text and name not in ("nunique", "min", "max"):
+        raise call.refuse("it is not converted for text")
+    if name == "quantile":
+        made = stats.quantile(value, options["q"], options["interpolation"], valid)
+    else:
+        wide = name in ("min", "max") and type.is_float and not column.type.is_float
+        made = _STATISTICS[name](value.cast(type.dtype) if wide else value, valid, **options)
+    result = Column(made.cast(type.dtype), type, ONE)
+    if name in ("min", "max") and (type.is_time or type.is_text):
+        nothing = column.op.Equal(stats.count(value, valid), column.op.index(0))
+        result = result.with_null(nothing)
+    return result
 
 
 def result_type(call: Call, name: str, column: Column) -> ColumnType:
@@ -207,8 +225,6 @@ _declare_frames()
 
 def across(call: Call, name: str, frame: Frame, **options: Any) -> Any:
     """Over the columns of each row; what is missing does not count."""
-    from onward.frontends.dataframe.tensors import stats
-
     skipna = options.pop("skipna", True)
     options = {key: value for key, value in options.items() if not _is_default(key, value)}
     names = list(frame)
@@ -220,22 +236,26 @@ def across(call: Call, name: str, frame: Frame, **options: Any) -> Any:
     op = call.op
     if name in ("any", "all"):
         return _row_logic(call, name, columns)
-    dtype = np.result_type(*(column.type.dtype.numpy() for column in columns))
-    if dtype == bool or name in ("mean", "std", "var", "median", "skew"):
-        dtype = np.dtype(np.int64) if dtype == bool and name in ("sum", "count", "prod") else dtype
-        if name in ("mean", "std", "var", "median", "skew") and dtype.kind != "f":
-            dtype = np.dtype(np.float64)
-    rows = next(column.rows for column in columns)
-    type = ColumnType(ir.DataType.from_numpy(dtype))
+    kind = np.result_type(*(column.type.dtype.numpy() for column in columns))
+    if name not in ("sum", "prod", "product", "min", "max", "count") and kind.kind != "f":
+        kind = np.dtype(np.float64)
+    elif kind.kind == "b":
+        kind = np.dtype(np.int64)
+    rows, type = columns[0].rows, ColumnType(ir.DataType.from_numpy(kind))
     if name == "count":
-        present = [op.Not(mask) if (mask := column.missing()) is not None else None for column in columns]
-        total = [scalar(op, 1, INT64).value if mask is None else mask.cast(ir.DataType.INT64) for mask in present]
-        return Column(fold(lambda a, b: a + b, total), INT64, rows)
+        return Column(_counted(op, columns), INT64, rows)
     wide = op.Concat(*(column.expanded().cast(type).value for column in columns), axis=1)
     valid = op.Not(op.IsNaN(wide)) if type.is_float and skipna else None
-    result = stats.across(name, wide, valid, **options)
-    found = ColumnType(result.dtype)
-    return Column(result, found, rows)
+    result = across_columns.statistic(name, wide, valid, **options)
+    return Column(result, ColumnType(result.dtype), rows)
+
+
+def _counted(op: Builder, columns: list[Column]) -> Tensor:
+    parts = []
+    for column in columns:
+        missing = column.missing()
+        parts.append(op.index(1) if missing is None else op.Not(missing).cast(ir.DataType.INT64))
+    return fold(lambda a, b: a + b, parts)
 
 
 def _row_logic(call: Call, name: str, columns: list[Column]) -> Column:
