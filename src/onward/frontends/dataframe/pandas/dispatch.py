@@ -170,6 +170,10 @@ class TracedError(UnsupportedError):
     """A refusal that says where in the function it is."""
 
 
+class NoLengthError(TracedError, TypeError):
+    """The same where Python asks for a length by the way, as `list` does, and goes on without one."""
+
+
 @contextmanager
 def placed(name: str) -> Iterator[None]:
     """Say in which line of the user's function it was refused."""

@@ -35,8 +35,8 @@ def _class_replacement(trace: Trace, name: str, original: Any) -> Any:
         return original(*args, **kwargs)
 
     checks = {
-        "__instancecheck__": lambda cls, instance: isinstance(instance, original),
-        "__subclasscheck__": lambda cls, other: issubclass(other, original),
+        "__instancecheck__": lambda cls, instance: original in type(instance).__mro__,
+        "__subclasscheck__": lambda cls, other: original in other.__mro__,
     }
     meta = type(f"{name}Made", (type(original),), checks)
     return meta(name, (original,), {"__new__": new})

@@ -20,8 +20,10 @@ from onward.frontends.dataframe.columns.column import Column, Rows
 from onward.frontends.dataframe.pandas.dispatch import (
     RULES,
     Call,
+    NoLengthError,
     Proxy,
     Trace,
+    TracedError,
     ask,
     first_proxy,
     placed,
@@ -77,7 +79,10 @@ class Traced(Proxy):
         self._refuse("a branch depends on data: use where, mask, numpy.where or numpy.select")
 
     def __len__(self) -> int:
-        self._refuse("its length is asked for as a number of Python: it is not known before the model runs")
+        try:
+            self._refuse("its length is asked for as a number of Python: it is not known before the model runs")
+        except TracedError as error:
+            raise NoLengthError(str(error)) from None
 
     def _number(self, *args: Any) -> NoReturn:
         self._refuse("its value is asked for as a number of Python: it is not known before the model runs")
