@@ -271,7 +271,9 @@ def _end_at(model: ir.Model, tensors: list[str]) -> None:
     values = _values(model.graph)
     missing = [name for name in tensors if name not in values]
     if missing:
-        raise InvalidDataError(f"the data processing no longer has {quote(missing[0])}: it was changed since it was made")
+        raise InvalidDataError(
+            f"the data processing no longer has {quote(missing[0])}: it was changed since it was made"
+        )
     model.graph.outputs.clear()
     taken = {value.name for value in model.graph.inputs}
     op = Builder(model)

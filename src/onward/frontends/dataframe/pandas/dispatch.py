@@ -24,6 +24,7 @@ from onward.formats.dataframe.pandas import type_of
 from onward.formats.dataframe.types import BOOL, FLOAT64, TEXT, ColumnType, number_type
 from onward.frontends.dataframe.columns.column import Column, Rows
 from onward.frontends.dataframe.columns.table import Table
+from onward.frontends.dataframe.tensors.keys import Groups
 from onward.graph.build import Builder
 from onward.registry import Registry
 
@@ -44,9 +45,17 @@ class Trace:
     freeze: frozenset[str] = frozenset()
     labels: dict[Rows, list[tuple[str, Column]]] = field(default_factory=dict)
     """Of rows that are groups, or that were given an index: the columns that name them."""
+    unique: dict[Rows, list[str]] = field(default_factory=dict)
+    """Of rows that were groups: the columns that name each of them once."""
     steps: list[tuple[str, Column, Any]] = field(default_factory=list)
     """Every step: where it stands, what it gives, and what pandas gives for the sample."""
     frozen: set[str] = field(default_factory=set)
+    within: tuple[Groups, Rows] | None = None
+    """While a function of each group is followed: the groups, and the rows that they are of."""
+
+    def groups_of(self, column: Column) -> Groups | None:
+        """The groups within which a column is computed; None outside of functions of groups."""
+        return self.within[0] if self.within is not None and column.rows is self.within[1] else None
 
     @property
     def op(self) -> Builder:
@@ -89,6 +98,13 @@ class Call:
     def type(self) -> ColumnType:
         """The type of what pandas gives."""
         return type_of_value(self.real)
+
+    def part(self, name: str, *args: Any) -> Any:
+        """What another rule makes of a part of this call: rules of one family do not import those of another."""
+        found = RULES.get(name)
+        if found is None:
+            raise self.refuse("it cannot be converted")
+        return found(self, *args)
 
     def refuse(self, why: str) -> UnsupportedError:
         return UnsupportedError(f"{self.name}: {why}")

@@ -42,7 +42,32 @@ def _class_replacement(trace: Trace, name: str, original: Any) -> Any:
     return meta(name, (original,), {"__new__": new})
 
 
-FUNCTIONS = ["concat", "crosstab", "cut", "eval", "factorize", "from_dummies", "get_dummies", "isna", "isnull", "melt", "merge", "merge_asof", "merge_ordered", "notna", "notnull", "pivot", "pivot_table", "qcut", "to_datetime", "to_numeric", "to_timedelta", "unique", "wide_to_long", "date_range"]
+FUNCTIONS = [
+    "concat",
+    "crosstab",
+    "cut",
+    "eval",
+    "factorize",
+    "from_dummies",
+    "get_dummies",
+    "isna",
+    "isnull",
+    "melt",
+    "merge",
+    "merge_asof",
+    "merge_ordered",
+    "notna",
+    "notnull",
+    "pivot",
+    "pivot_table",
+    "qcut",
+    "to_datetime",
+    "to_numeric",
+    "to_timedelta",
+    "unique",
+    "wide_to_long",
+    "date_range",
+]
 CLASSES = ("Series", "DataFrame", "Categorical", "Index", "DatetimeIndex")
 """Pandas itself asks what these are, so they are replaced only in what the user's own code sees."""
 

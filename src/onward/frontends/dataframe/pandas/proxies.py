@@ -34,7 +34,25 @@ from onward.frontends.dataframe.pandas.dispatch import (
 from onward.hub.wording import quote
 
 ACCESSORS = ("str", "dt", "cat")
-_BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lt", "le", "gt", "ge", "eq", "ne", "matmul"]
+_BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and",
+    "or",
+    "xor",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "matmul",
+]
 _UNARY = ["neg", "pos", "abs", "invert"]
 
 
@@ -124,7 +142,8 @@ def wrapped(call: Call, result: Any) -> Any:
 
 def joined(trace: Trace, column: Column, real: Any) -> Series | Scalar:
     column, real = settled(column, real)
-    trace.steps.append((user_line(), column, real))
+    if trace.within is None:
+        trace.steps.append((user_line(), column, real))
     return (
         Scalar(trace, real, column) if column.is_scalar and not hasattr(real, "iloc") else Series(trace, real, column)
     )

@@ -23,14 +23,15 @@ def binary(call: Call, name: str, a: Any, b: Any) -> Column:
     """An operator of two columns, or of a column and a value."""
     x, y = operands(call, a, b)
     if x.type.is_text or y.type.is_text:
-        from onward.frontends.dataframe.pandas.rules.text import text_arithmetic
-
-        return text_arithmetic(call, name, x, y)
+        return _column(call.part("part: arithmetic of text", name, x, y, a, b))
     if x.type.meaning or y.type.meaning:
-        from onward.frontends.dataframe.pandas.rules.time import time_arithmetic
-
-        return time_arithmetic(call, name, x, y)
+        return _column(call.part("part: arithmetic of times", name, x, y, a, b))
     return number_arithmetic(call, name, x, y, divisor=b)
+
+
+def _column(made: Any) -> Column:
+    assert isinstance(made, Column)
+    return made
 
 
 def operands(call: Call, a: Any, b: Any) -> list[Column]:

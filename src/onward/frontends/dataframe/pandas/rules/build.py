@@ -57,7 +57,9 @@ def series(call: Call, data: Any = None, index: Any = None, dtype: Any = None, n
 
 
 @rule("pandas.concat")
-def concat(call: Call, objs: Any, *, axis: Any = 0, ignore_index: bool = False, keys: Any = None, join: str = "outer") -> Any:
+def concat(
+    call: Call, objs: Any, *, axis: Any = 0, ignore_index: bool = False, keys: Any = None, join: str = "outer"
+) -> Any:
     if axis not in (1, "columns") or keys is not None:
         raise call.refuse("frames are put side by side only (axis=1), not one below the other")
     parts = [part for part in (objs.values() if isinstance(objs, Mapping) else objs) if part is not None]
@@ -78,7 +80,9 @@ def _label(part: Series, number: int) -> Any:
 
 
 @rule("DataFrame.join")
-def join(call: Call, frame: Frame, other: Any, on: Any = None, how: str = "left", lsuffix: str = "", rsuffix: str = "") -> Any:
+def join(
+    call: Call, frame: Frame, other: Any, on: Any = None, how: str = "left", lsuffix: str = "", rsuffix: str = ""
+) -> Any:
     if isinstance(other, Frame | Series) and on is None and how == "left" and not lsuffix and not rsuffix:
         return concat(call, [frame, other], axis=1)
     if first_proxy(other) is None and isinstance(on, str) and how in ("left", "inner"):

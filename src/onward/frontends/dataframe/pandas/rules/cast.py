@@ -27,11 +27,9 @@ def astype(call: Call, x: Series, dtype: Any, copy: Any = None, errors: str = "r
     if target == source:
         return column
     if target.categories is not None or source.categories is not None:
-        from onward.frontends.dataframe.pandas.rules.category import to_category, to_labels
-
         if target.categories is not None:
-            return to_category(call, column, target)
-        column = to_labels(column)
+            return call.part("part: to category", column, target)
+        column = call.part("part: to labels", column)
         return column if column.type == target else cast(call, column, target)
     return cast(call, column, target)
 
@@ -110,9 +108,7 @@ def _to_int(call: Call, column: Column, target: ColumnType) -> Column:
 
 def _time(call: Call, column: Column, target: ColumnType) -> Column:
     if column.type.meaning == target.meaning:
-        from onward.frontends.dataframe.pandas.rules.time import to_unit
-
-        return to_unit(call, column, target.unit)
+        return call.part("part: to unit", column, target.unit)  # type: ignore[no-any-return]
     if target == INT64 and column.type.is_time:
         missing = column.missing()
         assert missing is not None
@@ -122,11 +118,10 @@ def _time(call: Call, column: Column, target: ColumnType) -> Column:
 
 
 def _text(call: Call, column: Column, target: ColumnType) -> Column:
-    from onward.frontends.dataframe.pandas.rules.text import from_text, to_text
-
     if column.type.is_text and target.is_text:
         return replace(column, type=target)
-    return to_text(call, column, target) if target.is_text else from_text(call, column, target)
+    name = "part: to text" if target.is_text else "part: from text"
+    return call.part(name, column, target)  # type: ignore[no-any-return]
 
 
 @rule("DataFrame.astype")
@@ -146,9 +141,7 @@ def to_numeric(call: Call, arg: Any, errors: str = "raise", downcast: Any = None
     column = arg.column
     if not column.type.is_text:
         return column
-    from onward.frontends.dataframe.pandas.rules.text import parsed_numbers
-
-    return parsed_numbers(call, column, coerce=errors == "coerce")
+    return call.part("part: numbers of text", column, errors == "coerce")
 
 
 @rule("Series.convert_dtypes")

@@ -17,6 +17,11 @@ from onward.frontends.dataframe.pandas.rules.lookup import mapped, positions
 from onward.hub.wording import quote
 
 
+@rule("part: codes")
+def codes_of_part(call: Call, column: Column) -> Column:
+    return codes_of(column)
+
+
 def codes_of(column: Column) -> Column:
     """The number of each category, -1 where it is missing, as int64."""
     from onward.frontends.dataframe.tensors.lookup import number_positions, text_positions
@@ -33,6 +38,7 @@ def codes_of(column: Column) -> Column:
     return Column(op.Where(found, place, op.index(-1)), INT64, column.rows)
 
 
+@rule("part: to category")
 def to_category(call: Call, column: Column, type: ColumnType) -> Column:
     """As one of the categories; what is none of them is missing."""
     inner = type.uncategorized()
@@ -44,6 +50,11 @@ def to_category(call: Call, column: Column, type: ColumnType) -> Column:
     _, found = positions(call, replace(column, type=inner), list(type.categories))
     made = Column(column.value, type, column.rows, column.missing() if inner.null_is_mask else None)
     return made.with_null(column.op.Not(found))
+
+
+@rule("part: to labels")
+def to_labels_part(call: Call, column: Column) -> Column:
+    return to_labels(column)
 
 
 def to_labels(column: Column) -> Column:

@@ -37,9 +37,7 @@ def compare(call: Call, name: str, a: Any, b: Any) -> Column:
         return replace(never, null=None)
     type = common_type(call, x, y)
     if type.is_text and name not in ("eq", "ne"):
-        from onward.frontends.dataframe.tensors.text_order import compare_text
-
-        return missing_compares(call, name, x, y, lambda p, q: compare_text(name, p, q))
+        return missing_compares(call, name, x, y, lambda p, q: call.part("part: order of text", name, p, q))
     return compared(call, name, to_type(call, x, type), to_type(call, y, type))
 
 
@@ -73,14 +71,12 @@ def _never_equal(a: ColumnType, b: ColumnType) -> bool:
 
 
 def _by_category(call: Call, name: str, x: Column, y: Column) -> Column:
-    from onward.frontends.dataframe.pandas.rules.category import codes_of
-
     if not x.type.ordered:
         raise call.refuse("the categories have no order: make them with ordered=True")
     if y.type.categories is not None and y.type.categories != x.type.categories:
         raise call.refuse("the categories of the two sides differ")
     y = replace(y, type=replace(y.type, categories=x.type.categories, ordered=True))
-    first, second = codes_of(x), codes_of(y)
+    first, second = call.part("part: codes", x), call.part("part: codes", y)
     made = compared(call, name, replace(first, null=None), replace(second, null=None))
     return _false_where_missing(made, x, y)
 

@@ -235,8 +235,7 @@ def as_part(call: Call, frame: Frame, value: Any) -> Series | Scalar:
     if (
         isinstance(value, list | tuple)
         or hasattr(value, "iloc")
-        or (hasattr(value, "__array__")
-        and not _is_single(value))
+        or (hasattr(value, "__array__") and not _is_single(value))
     ):
         raise call.refuse("a list has the length of the sample, not of what the model is given")
     if is_missing(value):
@@ -474,8 +473,9 @@ def reset_index(
     if not drop and labels is None:
         raise call.refuse("the numbers of rows would become a column: use drop=True")
     columns = {name: deferred.then(moved) for name, deferred in x.columns_by_name.items()}
-    if not drop:
-        columns = {name: Deferred(moved(column)) for name, column in labels or ()} | columns
+    if labels is not None and not drop:
+        call.trace.unique[fresh] = [name for name, _ in labels]
+        columns = {name: Deferred(moved(column)) for name, column in labels} | columns
     made = Frame(x.trace, x.real.reset_index(drop=drop), columns, fresh)
     if not inplace:
         return made

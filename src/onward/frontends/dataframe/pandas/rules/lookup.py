@@ -97,9 +97,7 @@ def _whole(key: Any) -> int | None:
 @rule("Series.map")
 def map_values(call: Call, x: Series, arg: Any, na_action: Any = None) -> Any:
     if isinstance(arg, Series):
-        from onward.frontends.dataframe.pandas.rules.group import mapped_by_group
-
-        return mapped_by_group(call, x, arg)
+        return call.part("part: map by group", x, arg)
     if hasattr(arg, "iloc"):
         if not arg.index.is_unique:
             raise call.refuse("the Series that it is mapped by has a label twice")
@@ -109,9 +107,7 @@ def map_values(call: Call, x: Series, arg: Any, na_action: Any = None) -> Any:
         if type(arg).__name__ == "defaultdict":
             return mapped_or(call, x.column, dict(arg), arg.default_factory())
         return mapped(call, x.column, dict(arg), None)
-    from onward.frontends.dataframe.pandas.rules.apply import elementwise_function
-
-    return elementwise_function(call, x, arg)
+    return call.part("part: function of elements", x, arg)
 
 
 def mapped(call: Call, column: Column, table: dict[Any, Any], type: ColumnType | None, known: Any = None) -> Any:
@@ -177,9 +173,7 @@ def replace_values(
     call: Call, x: Series, to_replace: Any = None, value: Any = None, *, inplace: bool = False, regex: Any = False
 ) -> Any:
     if regex is not False:
-        from onward.frontends.dataframe.pandas.rules.text import replace_patterns
-
-        return replace_patterns(call, x, to_replace, value, regex)
+        return call.part("part: replace patterns", x, to_replace, value, regex)
     table = _replacements(call, to_replace, value)
     return replaced(call, x.column, table)
 

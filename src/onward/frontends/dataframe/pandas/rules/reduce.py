@@ -18,7 +18,29 @@ from onward.frontends.dataframe.pandas.values import is_missing
 from onward.frontends.dataframe.tensors import across_columns, stats
 from onward.graph.build import Builder, Tensor
 
-AGGREGATES = ["sum", "mean", "min", "max", "std", "var", "median", "count", "nunique", "any", "all", "prod", "size", "skew", "kurt", "kurtosis", "sem", "first", "last", "quantile", "product"]
+AGGREGATES = [
+    "sum",
+    "mean",
+    "min",
+    "max",
+    "std",
+    "var",
+    "median",
+    "count",
+    "nunique",
+    "any",
+    "all",
+    "prod",
+    "size",
+    "skew",
+    "kurt",
+    "kurtosis",
+    "sem",
+    "first",
+    "last",
+    "quantile",
+    "product",
+]
 
 
 def aggregate(call: Call, name: str, x: Series, **options: Any) -> Any:
@@ -30,6 +52,9 @@ def aggregate(call: Call, name: str, x: Series, **options: Any) -> Any:
         if is_missing(real):
             raise call.refuse(f"{key} is missing in the sample: there is nothing to freeze")
         return call.real
+    groups = call.trace.groups_of(x.column)
+    if groups is not None:
+        return call.part("part: aggregate of groups", name, x.column, groups, options)
     return reduced(call, name, x.column, options)
 
 
