@@ -24,6 +24,7 @@ from onward.formats.dataframe.pandas import type_of
 from onward.formats.dataframe.types import BOOL, FLOAT64, TEXT, ColumnType, number_type
 from onward.frontends.dataframe.columns.column import Column, Rows
 from onward.frontends.dataframe.columns.table import Table
+from onward.frontends.dataframe.pandas.paths import Paths
 from onward.frontends.dataframe.tensors.keys import Groups
 from onward.graph.build import Builder
 from onward.registry import Registry
@@ -50,6 +51,8 @@ class Trace:
     steps: list[tuple[str, Column, Any]] = field(default_factory=list)
     """Every step: where it stands, what it gives, and what pandas gives for the sample."""
     frozen: set[str] = field(default_factory=set)
+    paths: Paths | None = None
+    """While a function of single values is followed: the way through its branches."""
     within: tuple[Groups, Rows] | None = None
     """While a function of each group is followed: the groups, and the rows that they are of."""
 

@@ -144,9 +144,10 @@ def joined(trace: Trace, column: Column, real: Any) -> Series | Scalar:
     column, real = settled(column, real)
     if trace.within is None:
         trace.steps.append((user_line(), column, real))
-    return (
-        Scalar(trace, real, column) if column.is_scalar and not hasattr(real, "iloc") else Series(trace, real, column)
-    )
+    if column.is_scalar and not hasattr(real, "iloc"):
+        return Scalar(trace, real, column)
+    made = Series(trace, real, column)
+    return made if trace.paths is None else ELEMENT[0](made)
 
 
 def framed(trace: Trace, columns: dict[Any, Column], real: Any) -> Frame:
@@ -189,6 +190,10 @@ def _same_type(a: ColumnType, b: ColumnType) -> bool:
     parts = ("dtype", "meaning", "unit", "masked")
     same = all(getattr(a, part) == getattr(b, part) for part in parts)
     return same and (a.categories is None) == (b.categories is None)
+
+
+ELEMENT: list[Callable[[Any], Any]] = [lambda series: series]
+"""What makes a single value of a column, while functions of single values are followed."""
 
 
 class Series(Traced):

@@ -45,6 +45,8 @@ def dataframe(call: Call, data: Any = None, index: Any = None, columns: Any = No
 
 @rule("pandas.Series")
 def series(call: Call, data: Any = None, index: Any = None, dtype: Any = None, name: Any = None) -> Any:
+    if isinstance(data, Mapping) and call.trace.paths is not None:
+        return dict(data)
     if isinstance(data, Series):
         made = data if name is None else data.rename(name)
     elif isinstance(index, Index) and not isinstance(data, list | tuple | Mapping):
