@@ -42,7 +42,9 @@ def any_ticks(unit: str) -> st.SearchStrategy[list[int]]:
     """Times of the years 1 to 9999, near and far, as far as the unit reaches them."""
     second = clock.UNITS[unit]
     low, high = (max(LOW + 1, -62_135_596_800 * second), min(HIGH, 253_402_300_799 * second))
-    return st.lists(st.integers(low, high) | st.integers(max(low, -(10**9) * second), min(high, 2 * 10**9 * second)), max_size=30)
+    return st.lists(
+        st.integers(low, high) | st.integers(max(low, -(10**9) * second), min(high, 2 * 10**9 * second)), max_size=30
+    )
 
 
 PANDAS: dict[str, Callable[[Clock], Any]] = {
@@ -179,7 +181,15 @@ def test_no_part_fails_for_the_lowest_integer(unit: str) -> None:
 def of_dates() -> Compiled:
     def function(days: Any) -> list[Any]:
         date = Civil(days)
-        return [date.year, date.month, date.day, date.iso_week, date.month_start, date.month_end, start_of_month(date.month_number)]
+        return [
+            date.year,
+            date.month,
+            date.day,
+            date.iso_week,
+            date.month_start,
+            date.month_end,
+            start_of_month(date.month_number),
+        ]
 
     return Compiled(function, "int32")
 
@@ -259,14 +269,25 @@ def test_durations_are_those_of_pandas(unit: str, rows: list[int]) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 @columns
-@given(rows=st.lists(st.integers(LOW + 1, HIGH), max_size=30), near=st.lists(st.integers(-9 * 10**9, 9 * 10**9), max_size=20))
+@given(
+    rows=st.lists(st.integers(LOW + 1, HIGH), max_size=30),
+    near=st.lists(st.integers(-9 * 10**9, 9 * 10**9), max_size=20),
+)
 def test_seconds_of_long_durations_are_those_of_pandas(unit: str, rows: list[int], near: list[int]) -> None:
     rows = rows + [second * clock.UNITS[unit] + tick for second in near for tick in (-1, 0, 1, 2)]
     series = pd.Series(np.array(rows, "int64").view(f"m8[{unit}]"))
     assert duration(unit)(rows)[-1] == series.dt.total_seconds().tolist()
 
 
-TOTALS = {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+TOTALS = {
+    "D": "days",
+    "h": "hours",
+    "m": "minutes",
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+}
 
 
 @cache
@@ -303,13 +324,17 @@ def test_ticks_of_one_unit_are_ticks_of_another(unit: str, to: str) -> None:
     if theirs > ours:
         fits = [LOW <= number <= HIGH for number in exact]
         assert found[1] == fits
-        assert [n for n, ok in zip(found[0], fits, strict=True) if ok] == [n for n, ok in zip(exact, fits, strict=True) if ok]
+        assert [n for n, ok in zip(found[0], fits, strict=True) if ok] == [
+            n for n, ok in zip(exact, fits, strict=True) if ok
+        ]
     else:
         assert found == [exact]
         toward_zero = [abs(row) * theirs // ours * (1 if row >= 0 else -1) for row in rows]
         assert conversion(unit, to, False)(rows) == [toward_zero]
         inside = [row for row in rows if row > LOW]
-        assert conversion(unit, to, True)(inside)[0] == pandas_times(inside, unit).dt.as_unit(to).astype("int64").tolist()
+        assert (
+            conversion(unit, to, True)(inside)[0] == pandas_times(inside, unit).dt.as_unit(to).astype("int64").tolist()
+        )
 
 
 @cache

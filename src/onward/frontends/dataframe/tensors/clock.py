@@ -221,7 +221,9 @@ def from_numbers(numbers: Tensor, period: str, unit: str) -> tuple[Tensor, Tenso
     return floor_by(numbers, per_second(period) // per_second(unit)), everywhere
 
 
-def from_time(hour: Tensor, minute: Tensor, second: Tensor, fraction: Tensor | None, unit: str) -> tuple[Tensor, Tensor]:
+def from_time(
+    hour: Tensor, minute: Tensor, second: Tensor, fraction: Tensor | None, unit: str
+) -> tuple[Tensor, Tensor]:
     """Ticks since midnight of int64 parts, and a mask of where there is such a time (24:00 and second 60 are none).
 
     The fraction counts ticks of the unit. Elsewhere the ticks mean nothing.

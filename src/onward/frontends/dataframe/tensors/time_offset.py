@@ -104,9 +104,7 @@ def is_business_day(date: Civil, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
     return look_up([bool(day) for day in week], date.weekday)
 
 
-def add_business_days(
-    date: Civil, steps: int, week: Sequence[bool] = WORKING_WEEK, roll: str | None = None
-) -> Tensor:
+def add_business_days(date: Civil, steps: int, week: Sequence[bool] = WORKING_WEEK, roll: str | None = None) -> Tensor:
     """The business day so many business days later, without holidays: 2 nodes beside the weekday.
 
     A day that is none first goes back if steps are positive, else forward, so that it counts as `BusinessDay(n)` of pandas
