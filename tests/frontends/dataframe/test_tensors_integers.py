@@ -12,7 +12,27 @@ from onward.errors import UnsupportedError
 from onward.frontends.dataframe.tensors import integers
 
 LOW, HIGH = -(2**63), 2**63 - 1
-EDGES = [LOW, LOW + 1, LOW + 2, -(2**32), -8, -7, -2, -1, 0, 1, 2, 7, 8, 2**32, HIGH - 1, HIGH]
+EDGES = [
+    LOW,
+    LOW + 1,
+    LOW + 2,
+    -(2**32),
+    -(2**31) - 1,
+    -8,
+    -7,
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    7,
+    8,
+    2**31,
+    2**32 - 1,
+    2**32,
+    HIGH - 1,
+    HIGH,
+]
 PAIRS = [(x, y) for x in EDGES for y in EDGES]
 values = st.sampled_from(EDGES) | st.integers(LOW, HIGH)
 columns = settings(max_examples=40, deadline=None)
@@ -71,7 +91,10 @@ def test_other_integers_divide(name: str, dtype: str) -> None:
         edges += [-1, -2, -7]
     pairs = [(x, y) for x in edges for y in edges if (x, y) != (limits.min, -1) or limits.min == 0]
     found = of_two(name, dtype)(*zip(*pairs, strict=True))[0]
-    assert found == [TWO[name](x, y) if dtype == "int32" else (0 if not y else x // y if "divide" in name else x % y) for x, y in pairs]
+    assert found == [
+        TWO[name](x, y) if dtype == "int32" else (0 if not y else x // y if "divide" in name else x % y)
+        for x, y in pairs
+    ]
 
 
 @cache
@@ -121,3 +144,8 @@ def test_results_say_where_they_fit(name: str, rows: list[tuple[int, int]]) -> N
     found, fits = of_two(name)([x for x, _ in rows], [y for _, y in rows])
     assert fits == [LOW <= number <= HIGH for number in exact]
     assert found == [wrapped(number) for number in exact]
+
+
+def test_numbers_beside_a_column_have_its_rank() -> None:
+    constants = by("floor_by", 7).results[0].op.graph.initializers.values()
+    assert {tuple(value.shape or ()) for value in constants} == {(1, 1)}

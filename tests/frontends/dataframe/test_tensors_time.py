@@ -13,6 +13,7 @@ from column_functions import Compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onward.errors import UnsupportedError
 from onward.frontends.dataframe.tensors import clock
 from onward.frontends.dataframe.tensors.calendar import Civil, days_from_date, start_of_month
 from onward.frontends.dataframe.tensors.clock import Clock
@@ -42,7 +43,9 @@ def any_ticks(unit: str) -> st.SearchStrategy[list[int]]:
     """Times of the years 1 to 9999, near and far, as far as the unit reaches them."""
     second = clock.UNITS[unit]
     low, high = (max(LOW + 1, -62_135_596_800 * second), min(HIGH, 253_402_300_799 * second))
-    return st.lists(st.integers(low, high) | st.integers(max(low, -(10**9) * second), min(high, 2 * 10**9 * second)), max_size=30)
+    return st.lists(
+        st.integers(low, high) | st.integers(max(low, -(10**9) * second), min(high, 2 * 10**9 * second)), max_size=30
+    )
 
 
 PANDAS: dict[str, Callable[[Clock], Any]] = {
@@ -179,7 +182,15 @@ def test_no_part_fails_for_the_lowest_integer(unit: str) -> None:
 def of_dates() -> Compiled:
     def function(days: Any) -> list[Any]:
         date = Civil(days)
-        return [date.year, date.month, date.day, date.iso_week, date.month_start, date.month_end, start_of_month(date.month_number)]
+        return [
+            date.year,
+            date.month,
+            date.day,
+            date.iso_week,
+            date.month_start,
+            date.month_end,
+            start_of_month(date.month_number),
+        ]
 
     return Compiled(function, "int32")
 
@@ -259,14 +270,25 @@ def test_durations_are_those_of_pandas(unit: str, rows: list[int]) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 @columns
-@given(rows=st.lists(st.integers(LOW + 1, HIGH), max_size=30), near=st.lists(st.integers(-9 * 10**9, 9 * 10**9), max_size=20))
+@given(
+    rows=st.lists(st.integers(LOW + 1, HIGH), max_size=30),
+    near=st.lists(st.integers(-9 * 10**9, 9 * 10**9), max_size=20),
+)
 def test_seconds_of_long_durations_are_those_of_pandas(unit: str, rows: list[int], near: list[int]) -> None:
     rows = rows + [second * clock.UNITS[unit] + tick for second in near for tick in (-1, 0, 1, 2)]
     series = pd.Series(np.array(rows, "int64").view(f"m8[{unit}]"))
     assert duration(unit)(rows)[-1] == series.dt.total_seconds().tolist()
 
 
-TOTALS = {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+TOTALS = {
+    "D": "days",
+    "h": "hours",
+    "m": "minutes",
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+}
 
 
 @cache
@@ -303,13 +325,17 @@ def test_ticks_of_one_unit_are_ticks_of_another(unit: str, to: str) -> None:
     if theirs > ours:
         fits = [LOW <= number <= HIGH for number in exact]
         assert found[1] == fits
-        assert [n for n, ok in zip(found[0], fits, strict=True) if ok] == [n for n, ok in zip(exact, fits, strict=True) if ok]
+        assert [n for n, ok in zip(found[0], fits, strict=True) if ok] == [
+            n for n, ok in zip(exact, fits, strict=True) if ok
+        ]
     else:
         assert found == [exact]
         toward_zero = [abs(row) * theirs // ours * (1 if row >= 0 else -1) for row in rows]
         assert conversion(unit, to, False)(rows) == [toward_zero]
         inside = [row for row in rows if row > LOW]
-        assert conversion(unit, to, True)(inside)[0] == pandas_times(inside, unit).dt.as_unit(to).astype("int64").tolist()
+        assert (
+            conversion(unit, to, True)(inside)[0] == pandas_times(inside, unit).dt.as_unit(to).astype("int64").tolist()
+        )
 
 
 @cache
@@ -339,3 +365,40 @@ def test_integers_that_count_a_period_are_ticks(period: str, unit: str) -> None:
     rows = [-1001, -1, 0, 1, 999, 1000, 15_000]
     expected = pd.to_timedelta(pd.Series(rows), unit=period).dt.as_unit(unit)
     assert numbers(period, unit)(rows) == [expected.astype("int64").tolist()]
+
+
+@cache
+def divided(unit: str, period: str) -> Compiled:
+    return Compiled(lambda x: clock.total_periods(x, unit, period), "int64")
+
+
+@pytest.mark.parametrize("period", ["D", "h", "m", "s", "ms", "us", "ns"])
+@pytest.mark.parametrize("unit", UNITS)
+@columns
+@given(rows=st.lists(st.integers(-(10**9), 10**9), max_size=20))
+def test_a_duration_divides_by_a_period_as_in_pandas(unit: str, period: str, rows: list[int]) -> None:
+    series = pd.Series(np.array(rows, "int64").view(f"m8[{unit}]"))
+    assert divided(unit, period)(rows) == [(series / pd.Timedelta(1, period)).tolist()]
+
+
+def test_times_that_exist_have_ticks_and_others_are_not_valid() -> None:
+    compiled = Compiled(lambda h, m, s, f: clock.from_time(h, m, s, f, "ms"), *["int64"] * 4)
+    rows = [
+        (h, m, s, f)
+        for h in (-1, 0, 23, 24)
+        for m in (-1, 0, 59, 60)
+        for s in (0, 59, 60, LOW)
+        for f in (-1, 0, 999, 1000)
+    ]
+    ticks, valid = compiled(*zip(*rows, strict=True))
+    expected = [0 <= h <= 23 and 0 <= m <= 59 and 0 <= s <= 59 and 0 <= f <= 999 for h, m, s, f in rows]
+    assert valid == expected
+    exact = [((h * 60 + m) * 60 + s) * 1000 + f for h, m, s, f in rows]
+    assert [t for t, ok in zip(ticks, valid, strict=True) if ok] == [
+        t for t, ok in zip(exact, valid, strict=True) if ok
+    ]
+
+
+def test_a_unit_that_is_not_known_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="'D'"):
+        clock.per_second("D")

@@ -52,7 +52,19 @@ def test_times_are_rounded_as_pandas_rounds(unit: str, frequency: str, data: st.
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("length", [1, 2, 3, 7, 86_400_000_000_000, 86_400_000_000_001])
 def test_rounding_says_where_it_leaves_the_range(name: str, length: int) -> None:
-    rows = [LOW + 1, LOW + 2, LOW + length // 2, LOW + length, -length, -1, 0, 1, HIGH - length, HIGH - length // 2, HIGH]
+    rows = [
+        LOW + 1,
+        LOW + 2,
+        LOW + length // 2,
+        LOW + length,
+        -length,
+        -1,
+        0,
+        1,
+        HIGH - length,
+        HIGH - length // 2,
+        HIGH,
+    ]
     rows = [row for row in rows if row > LOW]
 
     def exact(row: int) -> int:
@@ -139,7 +151,7 @@ MIDDLE = sorted({day + k for day in DAYS if -600_000 < day < 2_000_000 for k in 
 def test_offsets_are_those_of_pandas(name: str, steps: int) -> None:
     function, offset = OFFSETS[name](steps)
     rows = MIDDLE
-    assert moved(*function)([day for day in rows]) == [pandas_move([day * 86_400 for day in rows], offset)]
+    assert moved(*function)(rows) == [pandas_move([day * 86_400 for day in rows], offset)]
     assert moved(*function)([]) == [[]]
 
 
@@ -214,7 +226,12 @@ def test_a_month_beyond_the_range_does_not_fit() -> None:
         moment = Clock(x, "ns")
         return clock.same_time(moment, time_offset.add_months(moment.date, 1))
 
-    assert Compiled(function, "int64")([HIGH, HIGH - 20 * clock.per_day("ns"), 0, LOW + 1])[1] == [False, False, True, True]
+    assert Compiled(function, "int64")([HIGH, HIGH - 20 * clock.per_day("ns"), 0, LOW + 1])[1] == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_months_between_dates_ignore_days() -> None:
