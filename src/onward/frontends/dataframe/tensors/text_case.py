@@ -2,8 +2,8 @@
 
 StringNormalizer changes a character into one character by the tables of the machine that it runs on, in the locale
 `C.UTF-8`. Where all characters of a column are such that it surely does the same as the library, it is used alone.
-Otherwise an If takes the other way: texts are cut at the other characters (`com.microsoft::Tokenizer`), those are looked up in the
-library's own table, and the pieces are joined.
+Otherwise an If takes the other way: texts are cut at the other characters (`com.microsoft::Tokenizer`), those are
+looked up in the library's own table, and the pieces are joined.
 """
 
 from __future__ import annotations
