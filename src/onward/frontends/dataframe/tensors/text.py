@@ -1,8 +1,8 @@
 """What functions on texts are made of: tokens, characters, joining, and doing things to distinct texts only.
 
 Tokens come from ONNX Runtime's own `com.microsoft::Tokenizer`, which every build of it for CPUs has. It drops empty
-tokens, so that the empty text can mark what is missing. A row is added for it and taken away again, as it gives no columns
-when no row has a token, and loses dimensions when there are no rows.
+tokens, so that the empty text can mark what is missing. A row is added for it and taken away again, as it gives no
+columns when no row has a token, and loses dimensions when there are no rows.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from onward.graph.build import Builder, Tensor
 from onward.graph.scan import give
 
 STRING = ir.DataType.STRING
+ML_OPSET = 5
 MOST_REPEATS = 1000
 """RE2 counts no further."""
 
@@ -46,6 +47,7 @@ def with_row(x: Tensor, row: str) -> Tensor:
 
 
 def _tokenizer(x: Tensor, **how: Any) -> Tensor:
+    x.op.model.opset_imports.setdefault("com.microsoft", 1)
     [found] = x.op.many(*("Tokenizer", 1, x), domain="com.microsoft", mark=0, mincharnum=1, pad_value="", **how)
     return of_type(found, STRING, [None, 1, None])
 
@@ -81,12 +83,9 @@ def characters(x: Tensor) -> Tensor:
 def label(x: Tensor, keys: Sequence[str], values: Sequence[str] | Sequence[int], default: str | int) -> Tensor:
     """Look texts up in a table of texts or int64."""
     kind, attribute = ("strings", "default_string") if isinstance(default, str) else ("int64s", "default_int64")
-    [found] = x.op.many(
-        *("LabelEncoder", 1, x),
-        domain="ai.onnx.ml",
-        keys_strings=list(keys),
-        **{f"values_{kind}": list(values), attribute: default},
-    )
+    x.op.model.opset_imports.setdefault("ai.onnx.ml", ML_OPSET)
+    table: dict[str, Any] = {"keys_strings": list(keys), f"values_{kind}": list(values), attribute: default}
+    [found] = x.op.many("LabelEncoder", 1, x, domain="ai.onnx.ml", **table)
     return of_type(found, STRING if isinstance(default, str) else ir.DataType.INT64, [None] * (x.rank or 2))
 
 
@@ -153,7 +152,9 @@ def any_true(mask: Tensor) -> Tensor:
 def distinct(x: Tensor, function: Callable[[Tensor], Sequence[Tensor]]) -> list[Tensor]:
     """A function of each text alone, worked out once for each distinct text: Unique, the function, Gather.
 
-    It pays for functions slower than Unique itself, where texts come again and again.
+    It costs 2 to 3 µs for one row. With 50 distinct texts, measured from 10,000 rows on: `title` is 8 times faster, a
+    pattern replaced 3.7, `extract` 2.5, `strip` 1.6, `contains` no faster. With all texts distinct it is up to 3 times
+    slower. So it is for the caller who knows that texts repeat; `title` alone uses it by itself.
     """
     op = x.op
     values, _, inverse, _ = op.many("Unique", 4, x, sorted=0)

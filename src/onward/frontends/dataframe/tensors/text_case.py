@@ -2,8 +2,8 @@
 
 StringNormalizer changes a character into one character by the tables of the machine that it runs on, in the locale
 `C.UTF-8`. Where all characters of a column are such that it surely does the same as the library, it is used alone.
-Otherwise an If takes the other way: texts are cut at the other characters (`com.microsoft::Tokenizer`), those are looked up in the
-library's own table, and the pieces are joined.
+Otherwise an If takes the other way: texts are cut at the other characters (`com.microsoft::Tokenizer`), those are
+looked up in the library's own table, and the pieces are joined.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from onward.frontends.dataframe.tensors.pattern_sets import Dialect, complement,
 from onward.frontends.dataframe.tensors.text import (
     STRING,
     any_true,
+    distinct,
     either,
     full_match,
     join,
@@ -52,7 +53,14 @@ def capitalize(x: Tensor, dialect: Dialect = "python") -> Tensor:
 
 
 def title(x: Tensor, dialect: Dialect = "python") -> Tensor:
-    """Each word with its first character as in a title, the others in lower case."""
+    """Each word with its first character as in a title, the others in lower case.
+
+    It is slow, so that it is worked out for distinct texts only.
+    """
+    return distinct(x, lambda values: [_title(values, dialect)])[0]
+
+
+def _title(x: Tensor, dialect: Dialect) -> Tensor:
     op = x.op
     fixed = _sigma_fixed(x, dialect) if sigma_sets(dialect) else x
     inside = word_inside(dialect)

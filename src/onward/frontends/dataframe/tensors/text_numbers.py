@@ -97,7 +97,8 @@ def _plain(x: Tensor, reader: Reader) -> Tensor:
 def to_int(x: Tensor, dtype: ir.DataType = ir.DataType.INT64, reader: Reader = "python") -> tuple[Tensor, Tensor]:
     """The whole number that a text says, 0 where it says none or one too large, and where it says one.
 
-    Three or four nodes for Polars. Python's numbers take 11, and more where there are underscores or digits of other scripts.
+    Three or four nodes for Polars, 11 for Python's numbers, and more where those have underscores or digits of other
+    scripts.
     """
     op = x.op
     if dtype == ir.DataType.UINT64 or dtype.numpy().kind not in "iu":
@@ -117,8 +118,8 @@ def to_int(x: Tensor, dtype: ir.DataType = ir.DataType.INT64, reader: Reader = "
 def to_float(x: Tensor, reader: Reader = "python") -> tuple[Tensor, Tensor]:
     """The float64 that a text says, 0 where it says none, and where it says one; a word for NaN says NaN.
 
-    Eight nodes for Polars, ten for `to_numeric`, 14 for Python's. Subnormal numbers (less than 2.2e-308) become 0. A number that only
-    its digits make infinite or subnormal (say 1000e306) is an error of ONNX Runtime's.
+    Eight nodes for Polars, ten for `to_numeric`, 14 for Python's numbers. Subnormal numbers (less than 2.2e-308) become
+    0. A number that only its digits make infinite or subnormal (say 1000e306) is an error of ONNX Runtime's.
     """
     op = x.op
     digits, space = _grammar(reader)
