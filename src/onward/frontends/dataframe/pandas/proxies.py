@@ -81,6 +81,8 @@ class Traced(Proxy):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        if isinstance(inputs[0], Frame) and len(inputs) == 1:
+            return called(self.trace, f"DataFrame function {name}", getattr(ufunc, method), *inputs)
         run = getattr(ufunc, method)
         return called(self.trace, f"numpy.{name}", run, *inputs, **kwargs)
 

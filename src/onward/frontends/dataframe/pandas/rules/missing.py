@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from onward.formats.dataframe.types import BOOL
 from onward.frontends.dataframe.columns.column import Column, chosen, either
-from onward.frontends.dataframe.pandas.dispatch import Call, rule
+from onward.frontends.dataframe.pandas.dispatch import Call, Proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
 from onward.frontends.dataframe.pandas.rules.choose import one_type
 from onward.frontends.dataframe.pandas.values import beside, column_of
@@ -47,7 +48,7 @@ def hasnans(call: Call, x: Series) -> Any:
 def fillna(call: Call, x: Series, value: Any = None, *, inplace: bool = False, limit: Any = None) -> Any:
     if limit is not None:
         raise call.refuse("limit cannot be converted")
-    if value is None or hasattr(value, "iloc") or isinstance(value, dict):
+    if value is None or (not isinstance(value, Proxy) and (hasattr(value, "iloc") or isinstance(value, dict))):
         raise call.refuse("it needs a value, or a column")
     made = filled(call, x.column, value)
     if not inplace:
@@ -111,15 +112,24 @@ def frame_fillna(call: Call, frame: Frame, value: Any = None, *, inplace: bool =
         raise call.refuse("it needs a value, or a value for each column, and no limit")
     result = frame if inplace else frame.copied()
     for name in list(frame):
-        wanted = value.get(name) if isinstance(value, dict) else value
-        if hasattr(wanted, "iloc") or isinstance(wanted, Frame):
+        wanted = value
+        if isinstance(value, Mapping) or hasattr(value, "by_name") or (hasattr(value, "iloc") and not _is_frame(value)):
+            table = dict(value) if isinstance(value, Mapping) else value.to_dict()
+            wanted = table.get(name)
+        elif isinstance(value, Frame):
+            wanted = value.series(name) if name in value else None
+        if hasattr(wanted, "iloc") and not isinstance(wanted, Series):
             raise call.refuse("it needs a value, or a value for each column by name")
         if wanted is None:
             continue
-        if not isinstance(value, dict) and not _suits(frame.real[name], wanted):
+        if wanted is value and not _suits(frame.real[name], wanted):
             continue
         result.put(name, frame.series(name).fillna(wanted))
     return None if inplace else result
+
+
+def _is_frame(value: Any) -> bool:
+    return hasattr(value, "columns")
 
 
 def _suits(real: Any, value: Any) -> bool:

@@ -230,19 +230,9 @@ def _declare_frames() -> None:
                 axis, args = args[0], args[1:]
             if axis in (1, "columns"):
                 return across(call, name, frame, **options)
-            return per_column(call, name, frame, *args, **options)
+            return call.part("part: numbers by column", name, frame, args, options)
 
         rule(f"DataFrame.{name}")(of_frame)
-
-
-class Named(dict[Any, Any]):
-    """Numbers by column, such as the means of a frame."""
-
-
-def per_column(call: Call, name: str, frame: Frame, *args: Any, **options: Any) -> Any:
-    """Numbers by column: taken up where a frame meets them by name."""
-    options.pop("numeric_only", None)
-    raise call.refuse("a number for each column at once cannot be converted: ask each column, df[name]." + name + "()")
 
 
 _declare_frames()
