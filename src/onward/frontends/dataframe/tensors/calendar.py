@@ -65,8 +65,8 @@ def length_of_month(march: int, leap: bool) -> int:
 class Civil:
     """The date of days since 1970 (N, 1), int32 or int64; each part is computed once, when it is first read.
 
-    Nodes: 6 that all parts share; then 1 for a part of month and day, 5 for the year, and 4 beside the year for the first
-    part that needs to know of leap years, 1 for each of the others. Parts are int64.
+    Nodes: 6 that all parts share; then 1 for a part of month and day, 5 for the year, and 4 beside the year for the
+    first part that needs to know of leap years, 1 for each of the others. Parts are int64.
     """
 
     def __init__(self, days: Tensor) -> None:
