@@ -140,7 +140,7 @@ def last_of_customer(df):
 
 @case("orders")
 def drop_all_repeated(df):
-    return df.drop_duplicates(subset=["customer_id"], keep=False)[["customer_id"]]
+    return df.drop_duplicates(subset=["customer_id", "product"], keep=False)[["customer_id", "product"]]
 
 
 @case("orders")

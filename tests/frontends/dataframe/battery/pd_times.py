@@ -169,9 +169,10 @@ def parse_with_format(df):
     return pd.to_datetime(df["day"], format="%Y-%m-%d").rename("day")
 
 
-@case("logs")
+@case("orders")
 def parse_coerced(df):
-    return pd.to_datetime(df["path"], format="%d/%m/%Y", errors="coerce").rename("when")
+    day = df["day"].where(df["qty"] > 3, "soon")
+    return pd.to_datetime(day, format="%Y-%m-%d", errors="coerce").rename("day")
 
 
 @case("orders")
