@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, TEXT, TICKS, ColumnType, number_type
 from onward.frontends.dataframe.columns.column import ONE, Column, aligned, either, null_of, scalar
-from onward.frontends.dataframe.pandas.dispatch import Call
+from onward.frontends.dataframe.pandas.dispatch import Call, Proxy
 from onward.frontends.dataframe.pandas.proxies import Frame, Index, Scalar, Series
 
 
@@ -19,6 +19,8 @@ def is_missing(value: Any) -> bool:
     """None, NaN, NaT or NA."""
     import pandas
 
+    if isinstance(value, Proxy):
+        return False
     return value is None or (pandas.api.types.is_scalar(value) and bool(pandas.isna(value)))
 
 

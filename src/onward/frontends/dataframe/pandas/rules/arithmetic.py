@@ -301,6 +301,24 @@ def _else(x: Column, y: Column) -> Column:
 _declare_extremes()
 
 
+@rule("numpy.nan_to_num")
+def nan_to_num(
+    call: Call, x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> Column:
+    column = column_of(call, x)
+    if not column.type.is_float:
+        return column
+    op, limits = column.op, np.finfo(column.type.dtype.numpy())
+    value = column.value
+    for mask, number in (
+        (op.IsNaN(value), nan),
+        (op.IsInf(value, detect_negative=0), limits.max if posinf is None else posinf),
+        (op.IsInf(value, detect_positive=0), limits.min if neginf is None else neginf),
+    ):
+        value = op.Where(mask, op.like(float(number), value), value)
+    return replace(column, value=value)
+
+
 @rule("numpy.isnan", "numpy.isinf", "numpy.isfinite")
 def is_special(call: Call, x: Any) -> Column:
     column = column_of(call, x)

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from onward.formats.dataframe.pandas import type_of
 from onward.formats.dataframe.types import FLOAT64, INT64
-from onward.frontends.dataframe.columns.column import Column, constant, taken
+from onward.frontends.dataframe.columns.column import Column, constant, guarded, taken
 from onward.frontends.dataframe.columns.column import Rows as RowSpace
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Scalar, Series
@@ -41,10 +41,32 @@ def cut(
 
 @rule("pandas.qcut")
 def qcut(call: Call, x: Series, q: Any, labels: Any = None, **options: Any) -> Column:
-    raise call.refuse(
-        "the borders of bins would depend on the data: compute them once, "
-        "edges = train.x.quantile([…]), and use pd.cut(df.x, edges)"
-    )
+    """By quantiles of the rows that the model is given, as pandas computes them."""
+    if labels is None or options:
+        raise call.refuse("the borders would be the labels, and depend on the data: give labels, or labels=False")
+    shares = np.linspace(0, 1, q + 1) if isinstance(q, int) else np.asarray(q, float)
+    edges = [x.quantile(float(share)) for share in shares]
+    column, op = x.column, call.op
+    if not column.type.is_number or column.type.masked:
+        raise call.refuse(f"it is for numbers, not for {column.type}")
+    value = column.cast(FLOAT64).value
+    number: Any = None
+    twice: Any = None
+    for before, edge in zip([None, *edges[:-1]], edges, strict=True):
+        above = op.Greater(value, edge.column.value).cast(ir.DataType.INT64)
+        number = above if number is None else number + above
+        if before is not None:
+            same = op.Equal(before.column.value, edge.column.value)
+            twice = same if twice is None else op.Or(twice, same)
+    number = op.Where(op.Equal(value, edges[0].column.value), op.index(1), number)
+    inside = op.And(op.Greater(number, op.index(0)), op.Less(number, op.index(len(edges))))
+    place = op.Where(inside, number - 1, op.index(0))
+    outside = op.Not(inside)
+    if labels is False:
+        made = Column(place, INT64, column.rows).cast(FLOAT64).with_null(outside)
+    else:
+        made = _labelled(call, column, place, outside)
+    return guarded(made, twice, "pandas.qcut: two borders of bins are equal")
 
 
 def _binned(call: Call, x: Series, edges: list[Any], right: bool, labels: Any, include_lowest: bool) -> Column:

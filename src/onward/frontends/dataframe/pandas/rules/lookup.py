@@ -252,7 +252,11 @@ def frame_replace(
                 continue
             part = to_replace[name]
             other = value.get(name) if isinstance(value, Mapping) else value
-        made.put(name, frame.series(name).replace(part, other, regex=regex))
+        series = frame.series(name)
+        if other is None and isinstance(part, Mapping):
+            made.put(name, series.replace(part, regex=regex))
+        else:
+            made.put(name, series.replace(part, other, regex=regex))
     return None if inplace else made
 
 
