@@ -130,22 +130,18 @@ def _ticks(call: Call, edge: Any, column: Column) -> int:
 
 @rule("numpy.digitize")
 def digitize(call: Call, x: Series, bins: Any, right: bool = False) -> Any:
-    from onward.frontends.dataframe.pandas.rules.choose import as_column
-
     edges = np.asarray(bins, np.float64)
     if len(edges) > 1 and not (np.diff(edges) > 0).all():
         raise call.refuse("the borders must go up")
     made = sorted_positions(x.column, edges, right=not right)
-    return as_column(call, made)
+    return made
 
 
 @rule("numpy.searchsorted")
 def searchsorted(call: Call, a: Any, v: Any, side: str = "left") -> Any:
-    from onward.frontends.dataframe.pandas.rules.choose import as_column
-
     if isinstance(a, Series):
         raise call.refuse("the sorted numbers are data: they must be known beforehand")
-    return as_column(call, sorted_positions(v.column, np.asarray(a, np.float64), right=side == "right"))
+    return sorted_positions(v.column, np.asarray(a, np.float64), right=side == "right")
 
 
 def sorted_positions(column: Column, edges: Any, right: bool) -> Column:

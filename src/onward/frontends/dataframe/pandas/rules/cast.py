@@ -29,9 +29,21 @@ def astype(call: Call, x: Series, dtype: Any, copy: Any = None, errors: str = "r
     if target.categories is not None or source.categories is not None:
         if target.categories is not None:
             return call.part("part: to category", column, target)
-        column = call.part("part: to labels", column)
+        column = _labels(call, x)
         return column if column.type == target else cast(call, column, target)
     return cast(call, column, target)
+
+
+def _labels(call: Call, x: Series) -> Column:
+    """Categories as what they are; intervals become texts in another form than they are shown in."""
+    import pandas
+
+    column: Column = call.part("part: to labels", x.column)
+    categories = x.real.dtype.categories
+    if not isinstance(categories, pandas.IntervalIndex):
+        return column
+    texts = dict(zip(x.column.type.categories or (), categories.astype(str), strict=True))
+    return call.part("part: mapped", column, texts, TEXT)  # type: ignore[no-any-return]
 
 
 def _target(call: Call, x: Series, dtype: Any) -> ColumnType:

@@ -88,29 +88,7 @@ def numpy_where(call: Call, condition: Any, x: Any = None, y: Any = None) -> Any
     test = column_of(call, condition)
     if not test.type.is_bool:
         test = column_of(call, condition != 0)
-    return as_column(call, choice(call, test, x, y))
-
-
-def as_column(call: Call, column: Column) -> Any:
-    """A column whose counterpart in numpy is an array: a Series without a name."""
-    import pandas
-
-    from onward.frontends.dataframe.pandas.proxies import joined
-
-    real = call.real
-    if isinstance(real, np.ndarray) and real.ndim == 1:
-        values = real
-        if real.dtype.kind in "US":
-            values = real.astype(object)
-        real = pandas.Series(values)
-        if column.type.is_text:
-            real = real.where(real.notna(), np.nan) if real.dtype == object else real
-            real = real.astype("str") if _is_text(real) else real
-    return joined(call.trace, column, real)
-
-
-def _is_text(real: Any) -> bool:
-    return all(isinstance(item, str) for item in real.dropna())
+    return choice(call, test, x, y)
 
 
 @rule("numpy.select")
@@ -120,7 +98,7 @@ def select(call: Call, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     values = [*choicelist, default]
     if any(isinstance(value, str) for value in values) and default == 0 and not isinstance(default, str):
         raise call.refuse("texts and the default 0 do not go together: give default='…'")
-    return as_column(call, cases(call, condlist, choicelist, default))
+    return cases(call, condlist, choicelist, default)
 
 
 def cases(call: Call, conditions: Any, values: Any, default: Any) -> Column:
@@ -180,4 +158,4 @@ def _bounded(a: Column, b: Column, function: Callable[[Tensor, Tensor], Tensor],
     return Column(value, type, rows, a.null)
 
 
-__all__ = ["Frame", "Scalar", "as_column", "cases", "choice", "one_type"]
+__all__ = ["Frame", "Scalar", "cases", "choice", "one_type"]

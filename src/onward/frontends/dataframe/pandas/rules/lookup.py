@@ -110,6 +110,7 @@ def map_values(call: Call, x: Series, arg: Any, na_action: Any = None) -> Any:
     return call.part("part: function of elements", x, arg)
 
 
+@rule("part: mapped")
 def mapped(call: Call, column: Column, table: dict[Any, Any], type: ColumnType | None, known: Any = None) -> Any:
     """The value of each key; what is none of them is missing. A key that is missing stands for what is."""
     for_missing = next((value for key, value in table.items() if is_missing(key)), None)
