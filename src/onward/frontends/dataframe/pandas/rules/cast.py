@@ -35,15 +35,12 @@ def astype(call: Call, x: Series, dtype: Any, copy: Any = None, errors: str = "r
 
 
 def _labels(call: Call, x: Series) -> Column:
-    """Categories as what they are; intervals become texts in another form than they are shown in."""
+    """Categories as what they are. Intervals have whole borders in pandas, or, as soon as one row has none, floats."""
     import pandas
 
-    column: Column = call.part("part: to labels", x.column)
-    categories = x.real.dtype.categories
-    if not isinstance(categories, pandas.IntervalIndex):
-        return column
-    texts = dict(zip(x.column.type.categories or (), categories.astype(str), strict=True))
-    return call.part("part: mapped", column, texts, TEXT)  # type: ignore[no-any-return]
+    if isinstance(x.real.dtype.categories, pandas.IntervalIndex):
+        raise call.refuse("the text of intervals depends on the data: give labels to pd.cut")
+    return call.part("part: to labels", x.column)  # type: ignore[no-any-return]
 
 
 def _target(call: Call, x: Series, dtype: Any) -> ColumnType:
