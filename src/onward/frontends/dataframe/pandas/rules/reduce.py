@@ -246,8 +246,6 @@ def across(call: Call, name: str, frame: Frame, **options: Any) -> Any:
     if not names:
         raise call.refuse("the frame has no columns")
     columns = [frame.column(column) for column in names]
-    if all(column.type.is_time for column in columns) and skipna and not options:
-        return call.part("part: times across columns", name, columns)
     if any(column.type.masked or column.type.is_text or column.type.meaning for column in columns):
         raise call.refuse("it is converted for numbers and booleans only")
     op = call.op

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
 from onward.formats.dataframe.types import FLOAT64, INT64, TICKS, ColumnType
-from onward.frontends.dataframe.columns.column import Column, chosen, elementwise, guarded
+from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Scalar
 from onward.frontends.dataframe.pandas.rules.times.common import OUT_OF_RANGE, fitting, to_unit
@@ -156,23 +155,6 @@ def _truncated(made: Column, type: ColumnType, *, infinite_is_null: bool) -> Col
     safe = op.Where(op.Or(is_null, large), op.like(0.0, value), value)
     column = Column(safe.cast(ir.DataType.INT64), type, made.rows, is_null)
     return guarded(column, large, OUT_OF_RANGE)
-
-
-@rule("part: times across columns")
-def across(call: Call, name: str, columns: list[Column]) -> Column:
-    """The earliest or latest of each row, of those that are there."""
-    type = call.type
-    if name not in ("min", "max") or not type.is_time:
-        raise call.refuse("of times across columns, min and max are converted only")
-
-    def better(a: Column, b: Column) -> Column:
-        op = a.op
-        assert a.null is not None and b.null is not None
-        first = op.Less(a.value, b.value) if name == "min" else op.Greater(a.value, b.value)
-        takes_first = op.Or(b.null, op.And(op.Not(a.null), first))
-        return chosen(takes_first, a, b, type, a.rows)
-
-    return reduce(better, [to_unit(call, column, type.unit).masked() for column in columns])
 
 
 __all__ = ["added", "arithmetic"]

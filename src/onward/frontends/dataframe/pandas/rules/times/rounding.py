@@ -148,7 +148,7 @@ _STARTS = {"M": "month_start", "Q": "quarter_start", "Y": "year_start"}
 @rule("Series.dt.to_period")
 def to_period(call: Call, x: Any, freq: Any = None) -> Periods:
     column = ticks_of(call, x, "datetime")
-    name = str(call.real.dtype.freq.freqstr)
+    name = str(call.real.dtype).removeprefix("period[").removesuffix("]")
     short = {"M": "M", "Q-DEC": "Q", "Y-DEC": "Y", "D": "D"}.get(name)
     if short is None:
         raise call.refuse(f"periods of {name} cannot be converted: use M, Q, Y or D, or .dt.floor")
