@@ -151,7 +151,7 @@ def _name_results(graph: ir.Graph) -> None:
         if value.producer() is None or value.is_graph_output():
             continue
         name = output.name
-        output.replace_all_uses_with(value)
         graph.outputs[place] = value
+        output.replace_all_uses_with(value)
         graph.remove(copy, safe=True)
         value.name = name
