@@ -11,8 +11,7 @@ import onnx_ir as ir
 
 from onward.formats.dataframe.pandas import type_of
 from onward.formats.dataframe.types import BOOL, FLOAT64, ColumnType
-from onward.frontends.dataframe.columns.column import Column, chosen, constant, elementwise, taken
-from onward.frontends.dataframe.columns.column import Rows as RowSpace
+from onward.frontends.dataframe.columns.column import Column, chosen, elementwise, from_table
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
 from onward.frontends.dataframe.pandas.rules.missing import missing_mask
@@ -142,19 +141,16 @@ def _looked_up(
     if is_missing(default) and (column.type.is_text or column.type.is_int) and type.is_number and not type.masked:
         return _numbers(call, column, keys, values, for_missing)
     place, found = positions(call, column, keys)
-    table_rows = RowSpace(op.names.value("table"), lambda: op.ints([len(values)]))
     wide = FLOAT64 if type.is_int and not type.masked and is_missing(default) else type
     cells = [None if is_missing(value) else _cell(value, type) for value in values]
-    table = constant(op, cells, wide, table_rows)
     missing = column.missing()
     if missing is not None:
         found = op.And(found, op.Not(missing))
+    made = from_table(op, cells, wide, place, column.rows)
     if is_missing(default):
-        made = taken(table, _full(column, place), column.rows, outside=op.Not(found))
+        made = made.with_null(op.Not(found))
     else:
-        made = taken(table, _full(column, place), column.rows)
-        other = literal(call, default, wide)
-        made = chosen(found, made, other.cast(wide), wide, column.rows)
+        made = chosen(found, made, literal(call, default, wide).cast(wide), wide, column.rows)
     if missing is not None and not is_missing(for_missing):
         made = chosen(missing, literal(call, for_missing, wide).cast(wide), made, wide, column.rows)
     return made
@@ -174,10 +170,6 @@ def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for
     if is_missing(for_missing):
         return made.with_null(missing)
     return chosen(missing, literal(call, float(for_missing)), made, FLOAT64, column.rows)
-
-
-def _full(column: Column, tensor: Tensor) -> Tensor:
-    return Column(tensor, column.type, column.rows).expanded().value
 
 
 def _cell(value: Any, type: ColumnType) -> Any:
