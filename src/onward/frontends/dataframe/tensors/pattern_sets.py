@@ -7,6 +7,9 @@ from bisect import bisect_right
 from functools import cache
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from onward.errors import UnsupportedError
 
 Dialect = Literal["python", "arrow", "rust"]
@@ -68,6 +71,13 @@ def of_characters(characters: str) -> Ranges:
         else:
             ranges.append([code, code])
     return tuple((low, high) for low, high in ranges)
+
+
+def of_mask(is_member: npt.NDArray[np.bool_]) -> Ranges:
+    """Those of all characters that a mask tells."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_member, [False]]).astype(np.int8)))
+    pairs = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    return tuple(piece for start, stop in pairs for piece in _split(start, stop))
 
 
 def complement(ranges: Ranges) -> Ranges:
