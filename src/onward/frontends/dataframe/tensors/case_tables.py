@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
+import numpy as np
+
 from onward.frontends.dataframe.tensors.pattern_sets import (
     Dialect,
     Ranges,
-    all_characters,
+    all_codes,
     complement,
     of_characters,
     overlap,
@@ -55,22 +57,24 @@ def _made(change: Change, dialect: Dialect, texts: list[str]) -> list[str]:
     return made
 
 
-@cache
-def _blocks() -> list[str]:
-    text = all_characters().replace(BETWEEN, "")
-    return [text[start : start + BLOCK] for start in range(0, len(text), BLOCK)]
+def _blocks(before: str = "", after: str = "") -> list[str]:
+    """All characters but one, a block in a text: each with a text before and after it."""
+    codes = all_codes()[all_codes() != ord(BETWEEN)].reshape(-1, 1)
+    sides = [np.array([[ord(c) for c in side]], "<u4").repeat(len(codes), 0) for side in (before, after + BETWEEN)]
+    text = np.concatenate([sides[0], codes, sides[1]], axis=1).tobytes().decode("utf-32-le")
+    width = len(before) + len(after) + 2
+    return [text[start : start + BLOCK * width - 1] for start in range(0, len(text), BLOCK * width)]
 
 
 def _unusual(change: Change, dialect: Dialect, before: str, after: str, usual: tuple[str, str]) -> dict[str, str]:
     """What becomes of each character with a text before and after it, where that is not the usual."""
-    start, end = usual
-    asked = [before + f"{after}{BETWEEN}{before}".join(block) + after for block in _blocks()]
-    expected = [start + f"{end}{BETWEEN}{start}".join(block) + end for block in _blocks()]
     found: dict[str, str] = {}
-    for block, made, plain in zip(_blocks(), _made(change, dialect, asked), expected, strict=True):
+    asked = _blocks(before, after)
+    expected = asked if usual == (before, after) else _blocks(*usual)
+    for own, made, plain in zip(asked, _made(change, dialect, asked), expected, strict=True):
         if made != plain:
-            pairs = zip(block, made.split(BETWEEN), strict=True)
-            found |= {c: value for c, value in pairs if value != f"{start}{c}{end}"}
+            rows = zip(own.split(BETWEEN), made.split(BETWEEN), plain.split(BETWEEN), strict=True)
+            found |= {a[len(before)]: b for a, b, c in rows if b != c}
     return found
 
 

@@ -28,8 +28,13 @@ UNICODE_SPACE = "".join(c for c in PYTHON_SPACE if not "\x1c" <= c <= "\x1f")
 
 
 @cache
+def all_codes() -> npt.NDArray[np.uint32]:
+    return np.concatenate([np.arange(low, high + 1, dtype="<u4") for low, high in EVERY])
+
+
+@cache
 def all_characters() -> str:
-    return "".join(map(chr, [*range(0xD800), *range(0xE000, LAST + 1)]))
+    return all_codes().tobytes().decode("utf-32-le")
 
 
 def _code(place: int) -> int:

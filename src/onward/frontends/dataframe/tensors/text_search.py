@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_sets import Dialect, Ranges, all_characters, of_mask, written
+from onward.frontends.dataframe.tensors.pattern_sets import Dialect, Ranges, all_characters, all_codes, of_mask, written
 from onward.frontends.dataframe.tensors.patterns import Pattern, literal, parse, re2, search
 from onward.frontends.dataframe.tensors.text import full_match
 from onward.graph.build import Tensor
@@ -74,7 +74,11 @@ def is_lower(x: Tensor, dialect: Dialect = "python") -> Tensor:
 def _arrow_characters() -> Any:
     import pyarrow
 
-    return pyarrow.array(list(all_characters()))
+    codes = all_codes()
+    sizes = 1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    buffers = [pyarrow.py_buffer(data) for data in (ends.tobytes(), all_characters().encode())]
+    return pyarrow.StringArray.from_buffers(len(codes), *buffers)
 
 
 @cache
