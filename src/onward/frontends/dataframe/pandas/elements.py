@@ -17,7 +17,17 @@ from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Trace, placed
 from onward.frontends.dataframe.pandas.proxies import ELEMENT, Scalar, Series
 
-_TIME_METHODS = ("day_name", "month_name", "floor", "ceil", "round", "strftime", "normalize", "total_seconds", "as_unit")
+_TIME_METHODS = (
+    "day_name",
+    "month_name",
+    "floor",
+    "ceil",
+    "round",
+    "strftime",
+    "normalize",
+    "total_seconds",
+    "as_unit",
+)
 _NOT_OF_NAT = ("strftime", "normalize", "isocalendar", "date", "time")
 """What raises an error for a time that is missing; other parts of it are NaN or NaT."""
 
