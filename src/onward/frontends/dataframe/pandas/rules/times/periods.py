@@ -59,7 +59,7 @@ class Periods(Traced):
         self._refuse("periods have no arithmetic in ONNX: compute with .dt.year * 12 + .dt.month of the times")
 
     __add__ = __radd__ = __sub__ = __rsub__ = _arithmetic
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 class PeriodParts(Traced):
