@@ -58,6 +58,8 @@ def converted(estimator: Any, sample: Any, methods: Sequence[str] | None, opset:
     if missing := [method for method in wanted if method not in available(estimator)]:
         raise OnwardError(f"{type(estimator).__name__} has no {missing[0]}; it has {', '.join(available(estimator))}")
     by_columns = is_frame(given) and has_function(estimator)
+    if not by_columns:
+        feeds(given)  # which refuses what no tensor holds
     try:
         expected = expected_of(estimator, given, wanted)
     except InvalidDataError as error:
