@@ -15,6 +15,7 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, ColumnType
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Trace, placed
+from onward.frontends.dataframe.pandas.paths import NO_KEY
 from onward.frontends.dataframe.pandas.proxies import ELEMENT, Scalar, Series
 
 _DATE_METHODS = (
@@ -84,11 +85,58 @@ class Element(Series):
             self.trace.paths.fail_where(found.column.missing())
         return element(found)
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Which key of the function's dictionaries it equals decides the branch."""
+        paths = self.trace.paths
+        if paths is None:
+            raise TypeError("unhashable type")
+        value = self.column.value.value
+        if value not in paths.assumed:
+            paths.assumed[value] = NO_KEY
+            for key in paths.keys:
+                if isinstance(key, str) != self.column.type.is_text:
+                    continue
+                if paths.decide((Series(self.trace, self.real, self.column) == key).column):
+                    paths.assumed[value] = key
+                    break
+        assumed = paths.assumed[value]
+        return id(self) if assumed is NO_KEY else hash(assumed)
+
+    def __eq__(self, other: object) -> Any:  # type: ignore[override]
+        paths = self.trace.paths
+        assumed = None if paths is None else paths.assumed.get(self.column.value.value)
+        if assumed is not None and isinstance(other, str | int | float):
+            return assumed is not NO_KEY and bool(other == assumed)
+        return _EQUAL(self, other)
+
     def __format__(self, spec: str) -> str:
         self._refuse("a value becomes part of a text by format: put texts together with +")
         raise AssertionError
 
     __str__ = None  # type: ignore[assignment]
+
+
+_EQUAL = Series.__eq__
+
+
+def known_keys(function: Any) -> list[Any]:
+    """The texts and numbers in a function and in the dictionaries that it sees: what it may look up values by."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    names = getattr(function, "__globals__", {})
+    seen = [names.get(name) for name in code.co_names]
+    seen += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    found: list[Any] = []
+    for constant in code.co_consts:
+        found += constant if isinstance(constant, tuple) else [constant]
+    for value in seen:
+        found += list(value) if isinstance(value, dict | set | frozenset) else []
+    plain = [key for key in found if isinstance(key, str | int | float) and not isinstance(key, bool)]
+    return list(dict.fromkeys(plain))[:MOST_KEYS]
+
+
+MOST_KEYS = 100
 
 
 def element(series: Any) -> Any:

@@ -30,6 +30,8 @@ def column_of(call: Call, value: Any, like: ColumnType | None = None) -> Column:
 
     if isinstance(value, Series | Scalar):
         return value.column
+    if isinstance(value, Index):
+        return call.part("part: row labels", value).column  # type: ignore[no-any-return]
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, Frame | Index | list | tuple | dict | np.ndarray) or hasattr(value, "iloc"):
@@ -102,7 +104,7 @@ def beside(call: Call, *columns: Column) -> list[Column]:
 
 def widened(column: Column) -> Column:
     """Integers that may be missing are floats in pandas."""
-    if column.null is not None and column.type.is_int and not column.type.masked:
+    if column.null is not None and column.type.is_int and not column.type.masked and column.type.categories is None:
         return column.cast(FLOAT64)
     return column
 

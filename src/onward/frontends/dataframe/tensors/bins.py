@@ -19,9 +19,12 @@ def positions(x: Tensor, edges: npt.NDArray[Any], *, right: bool) -> Tensor:
     op = x.op
     if len(edges) > FEW:
         return _searched(x, edges, right)
-    table = op.constant(np.asarray(edges).reshape(1, -1))
-    above = op.Greater(x, table) if right else op.GreaterOrEqual(x, table)
-    return op.ReduceSum(above.cast(ir.DataType.INT64), op.ints([1]), keepdims=1)
+    # One long row beside the borders in a column: ONNX Runtime compares and adds whole rows at once.
+    table = op.constant(np.asarray(edges).reshape(-1, 1))
+    line = op.Reshape(x, op.ints([1, -1]))
+    above = op.Greater(line, table) if right else op.GreaterOrEqual(line, table)
+    count = op.ReduceSum(above.cast(ir.DataType.INT32), op.ints([0]), keepdims=0)
+    return op.Reshape(count, op.ints([-1, 1])).cast(ir.DataType.INT64)
 
 
 def _searched(x: Tensor, edges: npt.NDArray[Any], right: bool) -> Tensor:

@@ -14,7 +14,7 @@ from onward.frontends.dataframe.tensors.pattern_sets import (
     overlap,
 )
 
-Change = Literal["upper", "lower", "title"]
+Change = Literal["upper", "lower", "title", "casefold"]
 
 STEADY = "".join(
     chr(code)
@@ -63,10 +63,13 @@ def changed(change: Change, dialect: Dialect) -> dict[str, str]:
 
 
 @cache
-def steady(change: Literal["upper", "lower"], dialect: Dialect) -> Ranges:
-    """The characters that ONNX Runtime surely changes as the library does."""
+def steady(change: Literal["upper", "lower", "casefold"], dialect: Dialect) -> Ranges:
+    """The characters that ONNX Runtime surely changes as the library does; `casefold` by its lower case."""
     table = changed(change, dialect)
     kept = [c for c in STEADY if len(table.get(c, c)) == 1 and c != "ß"]
+    if change == "casefold":
+        lower = changed("lower", dialect)
+        kept = [c for c in kept if table.get(c, c) == lower.get(c, c)]
     if change == "lower":
         kept = [c for c in kept if c != "Σ"]
     return of_characters("".join(kept))

@@ -74,7 +74,8 @@ def complement(ranges: Ranges) -> Ranges:
     """All other characters."""
     result = []
     for low, high in EVERY:
-        edges = [low - 1, *(e for r in ranges if low <= r[0] and r[1] <= high for e in r), high + 1]
+        inside = [(max(low, a), min(high, b)) for a, b in ranges if a <= high and b >= low]
+        edges = [low - 1, *(edge for pair in inside for edge in pair), high + 1]
         result += [(a + 1, b - 1) for a, b in zip(edges[::2], edges[1::2], strict=True) if a + 1 <= b - 1]
     return tuple(result)
 

@@ -21,6 +21,8 @@ OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 
 def binary(call: Call, name: str, a: Any, b: Any) -> Column:
     """An operator of two columns, or of a column and a value."""
+    if _is_offset(a) or _is_offset(b):
+        return _column(call.part("part: times by offset", name, a, b))
     x, y = operands(call, a, b)
     if x.type.is_text or y.type.is_text:
         return _column(call.part("part: arithmetic of text", name, x, y, a, b))
@@ -32,6 +34,12 @@ def binary(call: Call, name: str, a: Any, b: Any) -> Column:
 def _column(made: Any) -> Column:
     assert isinstance(made, Column)
     return made
+
+
+def _is_offset(value: Any) -> bool:
+    import pandas
+
+    return isinstance(value, pandas.offsets.BaseOffset)
 
 
 def operands(call: Call, a: Any, b: Any) -> list[Column]:

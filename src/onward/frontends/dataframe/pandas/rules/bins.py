@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,13 +60,11 @@ def qcut(call: Call, x: Series, q: Any, labels: Any = None, **options: Any) -> C
             same = op.Equal(before.column.value, edge.column.value)
             twice = same if twice is None else op.Or(twice, same)
     number = op.Where(op.Equal(value, edges[0].column.value), op.index(1), number)
-    inside = op.And(op.Greater(number, op.index(0)), op.Less(number, op.index(len(edges))))
-    place = op.Where(inside, number - 1, op.index(0))
-    outside = op.Not(inside)
     if labels is False:
-        made = Column(place, INT64, column.rows).cast(FLOAT64).with_null(outside)
+        table = np.asarray([np.nan, *range(len(edges) - 1), np.nan])
+        made = Column(op.Gather(op.constant(table), number), FLOAT64, column.rows)
     else:
-        made = _labelled(call, column, place, outside)
+        made = _labelled(call, column, number, len(edges))
     return guarded(made, twice, "pandas.qcut: two borders of bins are equal")
 
 
@@ -80,34 +79,31 @@ def _binned(call: Call, x: Series, edges: list[Any], right: bool, labels: Any, i
         raise call.refuse(f"it is for numbers and times, not for {column.type}")
     number = bins.positions(value, keys, right=right)
     if include_lowest and right:
-        number = op.Where(op.Equal(value, op.constant(keys[:1])), op.index(1), number)
-    inside = op.And(op.Greater(number, op.index(0)), op.Less(number, op.index(len(edges))))
-    missing = column.missing()
+        number = op.Where(op.Equal(value, op.like(keys[0], value)), op.index(1), number)
+    missing = None if column.type.is_float or column.type.is_time else column.missing()
     if missing is not None:
-        inside = op.And(inside, op.Not(missing))
-    place = op.Where(inside, number - 1, op.index(0))
-    outside = op.Not(inside)
+        number = op.Where(missing, op.index(0), number)
     if labels is False:
-        return Column(place, INT64, column.rows).cast(FLOAT64).with_null(outside)
-    return _labelled(call, column, place, outside)
+        table = np.asarray([np.nan, *range(len(edges) - 1), np.nan])
+        return Column(op.Gather(op.constant(table), number), FLOAT64, column.rows)
+    return _labelled(call, column, number, len(edges))
 
 
-def _labelled(call: Call, column: Column, place: Tensor, outside: Tensor) -> Column:
+def _labelled(call: Call, column: Column, number: Tensor, edges: int) -> Column:
+    """The label of each bin, counted from 1; null for the numbers below the first and above the last."""
     import pandas
 
-    type = type_of(call.real)
-    op = call.op
+    type, op = type_of(call.real), call.op
     if type.categories is None:
         raise call.refuse("labels that are no categories cannot be converted")
     inner = type.uncategorized()
-    rows = RowSpace(op.names.value("table"), lambda: op.ints([len(type.categories or ())]))
     labels = [str(label) if inner.is_text else label for label in type.categories]
     if isinstance(call.real.dtype.categories, pandas.IntervalIndex):
         labels = [str(label) for label in call.real.dtype.categories]
-    table = constant(op, labels, inner, rows)
-    positions = Column(place, INT64, column.rows).expanded().value
-    made = taken(table, positions, column.rows)
-    return Column(made.value, type, column.rows, None).with_null(outside)
+    rows = RowSpace(op.names.value("table"), lambda: op.ints([edges + 1]))
+    table = constant(op, [None, *labels, None], inner, rows)
+    made = taken(table, Column(number, INT64, column.rows).expanded().value, column.rows)
+    return replace(made, type=type)
 
 
 def _numbers(column: Column, edges: list[Any]) -> tuple[Tensor, Any]:
@@ -130,22 +126,18 @@ def _ticks(call: Call, edge: Any, column: Column) -> int:
 
 @rule("numpy.digitize")
 def digitize(call: Call, x: Series, bins: Any, right: bool = False) -> Any:
-    from onward.frontends.dataframe.pandas.rules.choose import as_column
-
     edges = np.asarray(bins, np.float64)
     if len(edges) > 1 and not (np.diff(edges) > 0).all():
         raise call.refuse("the borders must go up")
     made = sorted_positions(x.column, edges, right=not right)
-    return as_column(call, made)
+    return made
 
 
 @rule("numpy.searchsorted")
 def searchsorted(call: Call, a: Any, v: Any, side: str = "left") -> Any:
-    from onward.frontends.dataframe.pandas.rules.choose import as_column
-
     if isinstance(a, Series):
         raise call.refuse("the sorted numbers are data: they must be known beforehand")
-    return as_column(call, sorted_positions(v.column, np.asarray(a, np.float64), right=side == "right"))
+    return sorted_positions(v.column, np.asarray(a, np.float64), right=side == "right")
 
 
 def sorted_positions(column: Column, edges: Any, right: bool) -> Column:

@@ -29,9 +29,18 @@ def astype(call: Call, x: Series, dtype: Any, copy: Any = None, errors: str = "r
     if target.categories is not None or source.categories is not None:
         if target.categories is not None:
             return call.part("part: to category", column, target)
-        column = call.part("part: to labels", column)
+        column = _labels(call, x)
         return column if column.type == target else cast(call, column, target)
     return cast(call, column, target)
+
+
+def _labels(call: Call, x: Series) -> Column:
+    """Categories as what they are. Intervals have whole borders in pandas, or, as soon as one row has none, floats."""
+    import pandas
+
+    if isinstance(x.real.dtype.categories, pandas.IntervalIndex):
+        raise call.refuse("the text of intervals depends on the data: give labels to pd.cut")
+    return call.part("part: to labels", x.column)  # type: ignore[no-any-return]
 
 
 def _target(call: Call, x: Series, dtype: Any) -> ColumnType:

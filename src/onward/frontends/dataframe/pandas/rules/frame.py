@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from onward.formats.dataframe.types import BOOL
+from onward.formats.dataframe.types import BOOL, INT64
 from onward.frontends.dataframe.columns.column import (
     ONE,
     Column,
@@ -15,11 +15,12 @@ from onward.frontends.dataframe.columns.column import (
     filtered,
     guarded,
     looked_up,
+    positions_of,
     taken,
     truth,
 )
 from onward.frontends.dataframe.pandas.dispatch import Call, rule, unwrapped
-from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Index, Scalar, Series, joined
+from onward.frontends.dataframe.pandas.proxies import BLANK, Deferred, Frame, Index, Scalar, Series, joined
 from onward.frontends.dataframe.pandas.values import beside, column_of, is_missing
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
@@ -254,6 +255,13 @@ def setitem(call: Call, frame: Frame, key: Any, value: Any) -> None:
 def as_part(call: Call, frame: Frame, value: Any) -> Series | Scalar:
     """A value that becomes a column of a frame."""
     import pandas
+
+    if isinstance(value, Index):
+        value = row_labels_part(call, value)
+    if frame.rows is BLANK:
+        if not isinstance(value, Series):
+            raise call.refuse("a new frame begins with a column of the frame that the function is given")
+        frame.rows, frame.real = value.column.rows, pandas.DataFrame(index=value.real.index)
 
     if isinstance(value, Frame):
         if len(value.columns) != 1:
@@ -521,10 +529,10 @@ def reset_index(
         return Series(x.trace, x.real.reset_index(drop=True), moved(x.column))
     if isinstance(x, Series):
         x = x.to_frame(name if name is not None else 0 if x.name is None else x.name)
-    if not drop and labels is None:
-        raise call.refuse("the numbers of rows would become a column: use drop=True")
     columns = {name: deferred.then(moved) for name, deferred in x.columns_by_name.items()}
-    if labels is not None and not drop:
+    if labels is None and not drop:
+        columns = {"index": Deferred(moved(row_labels(call, x.rows)))} | columns
+    elif labels is not None and not drop:
         call.trace.unique[fresh] = [name for name, _ in labels]
         columns = {name: Deferred(moved(column)) for name, column in labels} | columns
     made = Frame(x.trace, x.real.reset_index(drop=drop), columns, fresh)
@@ -532,6 +540,20 @@ def reset_index(
         return made
     x.real, x.columns_by_name, x.rows = made.real, made.columns_by_name, made.rows
     return None
+
+
+def row_labels(call: Call, rows: Rows) -> Column:
+    """The number that each row has in the frame that the function is given, or since the last reset_index."""
+    if rows in call.trace.labels:
+        raise call.refuse("the index names groups: use reset_index")
+    if rows.parent is None or rows.positions is None:
+        return Column(positions_of(call.op, rows), INT64, rows)
+    return taken(row_labels(call, rows.parent), rows.positions, rows)
+
+
+@rule("part: row labels")
+def row_labels_part(call: Call, index: Index) -> Series:
+    return Series(index.trace, index.real.to_series().astype("int64"), row_labels(call, index.rows))
 
 
 @rule("DataFrame.set_index")

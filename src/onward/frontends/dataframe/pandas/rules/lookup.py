@@ -139,6 +139,8 @@ def _looked_up(
     call: Call, column: Column, keys: list[Any], values: list[Any], type: ColumnType, default: Any, for_missing: Any
 ) -> Column:
     op = column.op
+    if is_missing(default) and (column.type.is_text or column.type.is_int) and type.is_number and not type.masked:
+        return _numbers(call, column, keys, values, for_missing)
     place, found = positions(call, column, keys)
     table_rows = RowSpace(op.names.value("table"), lambda: op.ints([len(values)]))
     wide = FLOAT64 if type.is_int and not type.masked and is_missing(default) else type
@@ -156,6 +158,22 @@ def _looked_up(
     if missing is not None and not is_missing(for_missing):
         made = chosen(missing, literal(call, for_missing, wide).cast(wide), made, wide, column.rows)
     return made
+
+
+def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for_missing: Any) -> Column:
+    """Floats of texts or integers: one node finds and gives them."""
+    op = column.op
+    kept = [(k, v) for k, v in zip(keys, values, strict=True) if _suits(k, column.type) and not is_missing(v)]
+    table = {(k if column.type.is_text else _whole(k)): float(v) for k, v in kept}
+    table.pop(None, None)
+    value = column.value if column.type.is_text else column.value.cast(ir.DataType.INT64)
+    made = Column(lookup.numbers(value, table), FLOAT64, column.rows)
+    missing = column.missing()
+    if missing is None:
+        return made
+    if is_missing(for_missing):
+        return made.with_null(missing)
+    return chosen(missing, literal(call, float(for_missing)), made, FLOAT64, column.rows)
 
 
 def _full(column: Column, tensor: Tensor) -> Tensor:

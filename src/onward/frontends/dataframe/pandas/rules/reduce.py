@@ -217,6 +217,21 @@ def item(call: Call, x: Scalar) -> Any:
     return x
 
 
+@rule("len")
+def length(call: Call, x: Any) -> Any:
+    rows = x.rows if isinstance(x, Frame) else x.column.rows
+    groups = call.trace.within
+    if groups is not None and rows is groups[1]:
+        return call.part(
+            "part: aggregate of groups", "size", x.column if isinstance(x, Series) else _any(x), groups[0], {}
+        )
+    return count_of_rows(call, rows, len(x.real))
+
+
+def _any(frame: Frame) -> Column:
+    return frame.column(next(iter(frame)))
+
+
 def count_of_rows(call: Call, rows: Rows, real: int) -> Scalar:
     value = call.op.Reshape(rows.count, call.op.ints([1, 1]))
     return Scalar(call.trace, np.int64(real), Column(value, INT64, ONE))
