@@ -7,6 +7,9 @@ from bisect import bisect_right
 from functools import cache
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from onward.errors import UnsupportedError
 
 Dialect = Literal["python", "arrow", "rust"]
@@ -25,8 +28,13 @@ UNICODE_SPACE = "".join(c for c in PYTHON_SPACE if not "\x1c" <= c <= "\x1f")
 
 
 @cache
+def all_codes() -> npt.NDArray[np.uint32]:
+    return np.concatenate([np.arange(low, high + 1, dtype="<u4") for low, high in EVERY])
+
+
+@cache
 def all_characters() -> str:
-    return "".join(map(chr, [*range(0xD800), *range(0xE000, LAST + 1)]))
+    return all_codes().tobytes().decode("utf-32-le")
 
 
 def _code(place: int) -> int:
@@ -68,6 +76,13 @@ def of_characters(characters: str) -> Ranges:
         else:
             ranges.append([code, code])
     return tuple((low, high) for low, high in ranges)
+
+
+def of_mask(is_member: npt.NDArray[np.bool_]) -> Ranges:
+    """Those of all characters that a mask tells."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_member, [False]]).astype(np.int8)))
+    pairs = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    return tuple(piece for start, stop in pairs for piece in _split(start, stop))
 
 
 def complement(ranges: Ranges) -> Ranges:

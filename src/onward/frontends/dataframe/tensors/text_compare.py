@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import onnx_ir as ir
 
-from onward.frontends.dataframe.tensors.pattern_sets import LAST, complement, written
+from onward.frontends.dataframe.tensors.pattern_sets import EVERY, written
 from onward.frontends.dataframe.tensors.text import STRING, full_match, label, of_type, text
 from onward.frontends.dataframe.tensors.text_search import quoted
 from onward.graph.build import Tensor
@@ -84,7 +84,7 @@ def beside_text(x: Tensor, value: str, how: Literal["lt", "le", "gt", "ge"]) -> 
     """How texts stand to one that is known, in the order of code points. One or two nodes: nothing is sorted."""
     before = [quoted(value[:size]) for size in range(len(value))]
     for place, letter in enumerate(value):
-        smaller = complement(((ord(letter), LAST),))
+        smaller = tuple((low, min(high, ord(letter) - 1)) for low, high in EVERY if low < ord(letter))
         before += [f"{quoted(value[:place])}{written(smaller)}(?s:.*)"] if smaller else []
     if how in ("le", "gt"):
         before.append(quoted(value))
