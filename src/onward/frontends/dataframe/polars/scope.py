@@ -1,0 +1,172 @@
+"""Where expressions are worked out: the columns of a table, whole or in groups, and the rules for each kind of expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from onward.errors import UnsupportedError
+from onward.formats.dataframe.polars import column_type
+from onward.formats.dataframe.types import ColumnType
+from onward.frontends.dataframe.columns.column import Column, Rows, common_rows, null_of, taken
+from onward.frontends.dataframe.polars.plan import Expr, Node
+from onward.graph.build import Builder, Tensor
+
+Rule = Callable[["Scope", Expr], Column]
+RULES: dict[str, Rule] = {}
+"""By kind of expression."""
+
+
+def rule(*kinds: str) -> Callable[[Rule], Rule]:
+    """Register what a kind of expression is in a graph."""
+
+    def register(function: Rule) -> Rule:
+        for kind in kinds:
+            RULES[kind] = function
+        return function
+
+    return register
+
+
+class Grouping:
+    """Groups of the rows of a table: of these rows, and of others that were chosen from them."""
+
+    def __init__(self, groups: Any, rows: Rows, of: Rows) -> None:
+        self.groups = groups
+        """As `tensors.keys` has them."""
+        self.rows = rows
+        """One for each group."""
+        self._groups = {of: groups}
+        self._chosen: Callable[[Any, Tensor], Any] | None = None
+
+    def within(self, rows: Rows) -> Any:
+        """The groups of some rows."""
+        found = self._groups.get(rows)
+        if found is None:
+            raise UnsupportedError("rows of another table stand in a group: compute both in one table")
+        return found
+
+    def knows(self, rows: Rows) -> bool:
+        return rows in self._groups
+
+    def add(self, rows: Rows, groups: Any) -> None:
+        self._groups[rows] = groups
+
+
+class Scope:
+    """Works out expressions on the columns of a table. With `grouping`, aggregates are one value for each group."""
+
+    def __init__(
+        self,
+        op: Builder,
+        columns: Mapping[str, Column],
+        rows: Rows,
+        reference: Callable[[Node], Column],
+        grouping: Grouping | None = None,
+    ) -> None:
+        self.op = op
+        self.columns = columns
+        self.rows = rows
+        self.reference = reference
+        self.grouping = grouping
+        self._known: dict[int, Column] = {}
+        self._shared: dict[Any, Any] = {}
+
+    def __call__(self, expr: Expr) -> Column:
+        """The column that an expression gives."""
+        if id(expr) not in self._known:
+            found = RULES.get(expr.kind)
+            if found is None:
+                raise UnsupportedError(f"`{spoken(expr.kind)}` of Polars has no form in a graph")
+            self._known[id(expr)] = found(self, expr)
+        return self._known[id(expr)]
+
+    def all(self, expr: Expr) -> list[Column]:
+        """What it is computed from, side by side."""
+        return self.beside(*(self(each) for each in expr.args))
+
+    def beside(self, *columns: Column) -> list[Column]:
+        """Columns of the same rows: the value of a group stands at each of its rows."""
+        grouping = self.grouping
+        if grouping is None:
+            common_rows(*columns)
+            return list(columns)
+        wide = [column.rows for column in columns if not column.is_scalar and column.rows is not grouping.rows]
+        if not wide or all(column.rows is not grouping.rows for column in columns):
+            common_rows(*columns)
+            return list(columns)
+        return [self.spread(column, wide[0]) if column.rows is grouping.rows else column for column in columns]
+
+    def spread(self, column: Column, rows: Rows) -> Column:
+        """The value of its group at each row; null for rows in none."""
+        assert self.grouping is not None
+        groups = self.grouping.within(rows)
+        return taken(column, groups.codes, rows)
+
+    def shared(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Made once in this scope."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
+
+    def type(self, expr: Expr) -> ColumnType:
+        return column_type(expr.dtype, f"the result of `{spoken(expr.kind)}`")
+
+    def typed(self, expr: Expr, type: ColumnType) -> Column:
+        """An argument of a type; a null without a type is a null of it."""
+        if expr.dtype.base_type() == pl.Null:
+            return null_of(self.op, type)
+        return self(expr)
+
+
+_SPOKEN = {
+    "binary.Plus": "+",
+    "binary.Minus": "-",
+    "binary.Multiply": "*",
+    "binary.TrueDivide": "/",
+    "binary.Divide": "/",
+    "binary.FloorDivide": "//",
+    "binary.Modulus": "%",
+}
+
+
+def spoken(kind: str) -> str:
+    """What a kind of expression is called by people."""
+    if kind in _SPOKEN:
+        return _SPOKEN[kind]
+    family, _, name = kind.rpartition(".")
+    words = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+    return f"{family}.{words}" if family in ("str", "dt", "list", "struct", "arr") else f"{family}_{words}" if family in (
+        "rolling",
+        "ewm",
+    ) else words
+
+
+def literal_value(expr: Expr, what: str) -> Any:
+    """The value of an argument that has to be a constant."""
+    inner = expr
+    while inner.kind in ("cast", "alias"):
+        inner = inner.args[0]
+    if inner.kind != "literal" or isinstance(inner.options[0], pl.Series):
+        raise UnsupportedError(f"{what} has to be a constant")
+    return inner.options[0]
+
+
+def is_constant(column: Column) -> bool:
+    """Whether it is a single value that is known now."""
+    return column.is_scalar and column.value.value.const_value is not None
+
+
+def constant_of(column: Column) -> Any:
+    """The value that `is_constant` found."""
+    tensor = column.value.value.const_value
+    assert tensor is not None
+    return tensor.numpy().reshape(-1)[0]
+
+
+def of_rows(column: Column, rows: Rows) -> Column:
+    """The same values, as a column of other rows that are as many."""
+    return replace(column, rows=rows)
