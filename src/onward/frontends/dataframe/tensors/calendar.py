@@ -1,0 +1,263 @@
+"""Days since 1970 as dates of the Gregorian calendar, and back, exact for every day that int64 seconds reach.
+
+A year of the computation starts in March, so that a leap day is its last day. Then month, day and all that follows from
+the two are a lookup in a table of 366 days, or of 732 where the length of February matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.frontends.dataframe.tensors.integers import remainder_by
+from onward.graph.build import Builder, Tensor
+
+DAYS_OF_CYCLE = 146097
+"""The days of 400 years, after which the calendar repeats."""
+CYCLES = 740_000_000
+"""Cycles added so that no day of int64 seconds is negative, and Div and Mod are plain."""
+SHIFTED_DAYS = CYCLES * DAYS_OF_CYCLE + 719468
+"""1970-01-01, counted from 1 March of the first shifted year."""
+SHIFTED_YEARS = CYCLES * 400
+SHIFTED_MONTHS = SHIFTED_YEARS * 12 - 2
+"""January of the year 0, counted from that March."""
+LENGTHS = (31, 30, 31, 30, 31, 31, 30, 31, 30, 31, 31, 29)
+"""The days of the months from March to February of a leap year."""
+DATES = tuple((month, day) for month, length in enumerate(LENGTHS) for day in range(1, length + 1))
+"""The months (March is 0) and days of a year that starts in March."""
+STARTS = tuple(sum((*LENGTHS[:-1], 28)[:month]) for month in range(12))
+"""The days before each month (January is `STARTS[10]`) in a year that starts in March."""
+
+MONTH_NAMES = ("January", "February", "March", "April", "May", "June", "July",
+               "August", "September", "October", "November", "December")  # fmt: skip
+DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def look_up(table: Sequence[int | bool] | Sequence[str], index: Tensor) -> Tensor:
+    """What a constant table of int64, bool or text holds at `index`, which lies inside it: 1 node."""
+    op = index.op
+    if isinstance(table[0], str):
+        return op.Gather(op.strings(np.asarray(table, object)), index)
+    return op.Gather(op.constant(np.asarray(table, np.bool_ if isinstance(table[0], bool) else np.int64)), index)
+
+
+def is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def calendar_month(march: int) -> int:
+    """January is 1, of months where March is 0."""
+    return (march + 2) % 12 + 1
+
+
+def day_of_year(march: int, day: int, leap: bool) -> int:
+    before = STARTS[march] + day
+    return before - 306 if march >= 10 else before + 59 + leap
+
+
+def length_of_month(march: int, leap: bool) -> int:
+    return 28 if march == 11 and not leap else LENGTHS[march]
+
+
+class Civil:
+    """The date of days since 1970 (N, 1), int32 or int64; each part is computed once, when it is first read.
+
+    Nodes: 8 for `_day_of_march_year`, that all parts share; then 1 for a part of month and day, 4 for the year, and 8
+    for the first part that needs to know of leap years, 1 for each of the others. Parts are int64.
+    """
+
+    def __init__(self, days: Tensor) -> None:
+        self.days = days.cast(ir.DataType.INT64)
+
+    @cached_property
+    def _quarters(self) -> Tensor:
+        """Quarters of a day, plus 3, since the shifted start: the length of a year or a century is an integer in them."""
+        return self.days * 4 + (SHIFTED_DAYS * 4 + 3)
+
+    @cached_property
+    def _quarters_of_century(self) -> Tensor:
+        return self.op.BitwiseOr(remainder_by(self._quarters, DAYS_OF_CYCLE), 3)
+
+    @cached_property
+    def _march_year(self) -> Tensor:
+        return self._quarters / DAYS_OF_CYCLE * 100 + self._quarters_of_century / 1461
+
+    @cached_property
+    def _day_of_march_year(self) -> Tensor:
+        """From 0 on 1 March to 365 on 29 February."""
+        return remainder_by(self._quarters_of_century, 1461) / 4
+
+    @property
+    def op(self) -> Builder:
+        return self.days.op
+
+    def by_date(self, entry: Callable[[int, int], int | bool | str]) -> Tensor:
+        """What follows from month (March is 0) and day alone: 1 node."""
+        return look_up([entry(month, day) for month, day in DATES], self._day_of_march_year)  # type: ignore[arg-type]
+
+    @cached_property
+    def _day_and_leap(self) -> Tensor:
+        leap = look_up([366 * is_leap(year) for year in range(400)], self._year_of_cycle)
+        return self._day_of_march_year + leap
+
+    def by_date_and_leap(self, entry: Callable[[int, int, bool], int | bool]) -> Tensor:
+        """What follows from month (March is 0), day and whether the year is a leap year: 1 node."""
+        return look_up(
+            [entry(month, day, leap) for leap in (False, True) for month, day in DATES], self._day_and_leap
+        )
+
+    @cached_property
+    def year(self) -> Tensor:
+        """The year; 0 is the one before year 1."""
+        return self._march_year + self.by_date(lambda month, _: int(month >= 10) - SHIFTED_YEARS)
+
+    @cached_property
+    def _year_of_cycle(self) -> Tensor:
+        return remainder_by(self.year, 400)
+
+    @cached_property
+    def month(self) -> Tensor:
+        """From 1 to 12."""
+        return self.by_date(lambda month, _: calendar_month(month))
+
+    @cached_property
+    def month_number(self) -> Tensor:
+        """`year * 12 + month - 1`: months since January of the year 0."""
+        return self._march_year * 12 + self.by_date(lambda month, _: month - SHIFTED_MONTHS)
+
+    @cached_property
+    def day(self) -> Tensor:
+        """From 1 to 31."""
+        return self.by_date(lambda _, day: day)
+
+    @cached_property
+    def quarter(self) -> Tensor:
+        """From 1 to 4."""
+        return self.by_date(lambda month, _: (calendar_month(month) + 2) // 3)
+
+    @cached_property
+    def weekday(self) -> Tensor:
+        """Monday is 0, as in pandas; Polars and ISO count one more: `iso_weekday`."""
+        return remainder_by(self.days + 3, 7)
+
+    @cached_property
+    def iso_weekday(self) -> Tensor:
+        """Monday is 1, Sunday is 7."""
+        return self.weekday + 1
+
+    @cached_property
+    def day_of_year(self) -> Tensor:
+        """From 1 to 366."""
+        return self.by_date_and_leap(day_of_year)
+
+    @cached_property
+    def days_in_month(self) -> Tensor:
+        return self.by_date_and_leap(lambda month, _, leap: length_of_month(month, leap))
+
+    @cached_property
+    def is_leap_year(self) -> Tensor:
+        return look_up([is_leap(year) for year in range(400)], self._year_of_cycle)
+
+    @cached_property
+    def is_month_start(self) -> Tensor:
+        return self.by_date(lambda _, day: day == 1)
+
+    @cached_property
+    def is_month_end(self) -> Tensor:
+        return self.by_date_and_leap(lambda month, day, leap: day == length_of_month(month, leap))
+
+    @cached_property
+    def is_quarter_start(self) -> Tensor:
+        return self.by_date(lambda month, day: day == 1 and calendar_month(month) % 3 == 1)
+
+    @cached_property
+    def is_quarter_end(self) -> Tensor:
+        return self.by_date(lambda month, day: day == LENGTHS[month] and calendar_month(month) % 3 == 0)
+
+    @cached_property
+    def is_year_start(self) -> Tensor:
+        return self.by_date(lambda month, day: (calendar_month(month), day) == (1, 1))
+
+    @cached_property
+    def is_year_end(self) -> Tensor:
+        return self.by_date(lambda month, day: (calendar_month(month), day) == (12, 31))
+
+    @cached_property
+    def week(self) -> Civil:
+        """The Thursday of the same week: its year is the ISO year, and its day of the year tells the ISO week."""
+        return Civil(self.days - self.weekday + 3)
+
+    @cached_property
+    def iso_year(self) -> Tensor:
+        return self.week.year
+
+    @cached_property
+    def iso_week(self) -> Tensor:
+        """From 1 to 53."""
+        return self.week.by_date_and_leap(lambda month, day, leap: (day_of_year(month, day, leap) - 1) // 7 + 1)
+
+    @cached_property
+    def month_name(self) -> Tensor:
+        """`January` to `December`."""
+        return self.by_date(lambda month, _: MONTH_NAMES[calendar_month(month) - 1])
+
+    @cached_property
+    def day_name(self) -> Tensor:
+        """`Monday` to `Sunday`."""
+        return look_up(DAY_NAMES, self.weekday)
+
+    @cached_property
+    def month_start(self) -> Tensor:
+        """The first day of the month, as days since 1970."""
+        return self.days - self.by_date(lambda _, day: day - 1)
+
+    @cached_property
+    def month_end(self) -> Tensor:
+        """The last day of the month, as days since 1970."""
+        return self.days + self.by_date_and_leap(lambda month, day, leap: length_of_month(month, leap) - day)
+
+    @cached_property
+    def quarter_start(self) -> Tensor:
+        return self.days - self.by_date_and_leap(day_of_quarter)
+
+    @cached_property
+    def year_start(self) -> Tensor:
+        return self.days - self.by_date_and_leap(lambda month, day, leap: day_of_year(month, day, leap) - 1)
+
+    @cached_property
+    def week_start(self) -> Tensor:
+        """The Monday on or before the day."""
+        return self.days - self.weekday
+
+
+def day_of_quarter(march: int, day: int, leap: bool) -> int:
+    """From 0, in a quarter of the calendar."""
+    months = (calendar_month(march) - 1) % 3
+    return sum(length_of_month((march - back) % 12, leap) for back in range(1, months + 1)) + day - 1
+
+
+def start_of_month(month_number: Tensor) -> Tensor:
+    """The first day, as days since 1970, of `year * 12 + month - 1`, of any year that int64 seconds reach: 7 nodes."""
+    shifted = month_number.cast(ir.DataType.INT64) + SHIFTED_MONTHS
+    # A century of 1200 months from March; only its last February differs, and no month of the century is after it.
+    starts = [1461 * (month // 12) // 4 + STARTS[month % 12] - SHIFTED_DAYS for month in range(1200)]
+    return shifted / 1200 * DAYS_OF_CYCLE / 4 + look_up(starts, remainder_by(shifted, 1200))
+
+
+def days_from_date(year: Tensor, month: Tensor, day: Tensor) -> tuple[Tensor, Tensor]:
+    """Days since 1970 of a date, and a mask of where there is such a date; elsewhere the days mean nothing: 27 nodes.
+
+    A year that int64 seconds do not reach (about 292 billion years away) is not valid.
+    """
+    op = year.op
+    year, month, day = (part.cast(ir.DataType.INT64) for part in (year, month, day))
+    number = year * 12 + (month - 1)
+    start, following = start_of_month(number), start_of_month(number + 1)
+    days = start + (day - 1)
+    limit = 292_000_000_000
+    valid = op.And(op.And(month >= 1, month <= 12), op.And(day >= 1, day <= 31))
+    valid = op.And(valid, op.And(year >= -limit, year <= limit))
+    return days, op.And(valid, days < following)

@@ -1,0 +1,164 @@
+"""Dates moved by months, by ends and starts of months, quarters and years, and by business days.
+
+A number of steps is a constant, or a tensor (N, 1) where it says so. Dates are days since 1970; `clock.same_time` puts the
+time of day back. Weekdays count from Monday, 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.frontends.dataframe.tensors.calendar import Civil, look_up, start_of_month
+from onward.frontends.dataframe.tensors.integers import floor_by, remainder_by
+from onward.graph.build import Tensor
+
+EPOCH_MONTH = 1970 * 12
+MOST_MONTHS = 12 * 10**9
+"""More months than any unit but seconds reaches."""
+WORKING_WEEK = (True, True, True, True, True, False, False)
+
+
+def add_months(date: Civil, months: Tensor | int) -> Tensor:
+    """The same day so many months later, or the last day of a shorter month: 28 nodes with those of the date.
+
+    `DateOffset(months=n)` of pandas (a year is 12 months) and `1mo`, `1q` and `1y` of Polars. Beyond `MOST_MONTHS` months
+    the result means nothing.
+    """
+    if isinstance(months, Tensor):
+        number = date.month_number + months.cast(ir.DataType.INT64)
+    else:
+        number = date.month_number + _checked(months)
+    last = start_of_month(number + 1) - 1
+    same = start_of_month(number) + date.by_date(lambda _, day: day - 1)
+    return date.op.Where(same < last, same, last)
+
+
+def _checked(steps: int) -> int:
+    if abs(steps) > MOST_MONTHS:
+        raise UnsupportedError(f"a date cannot be moved by {steps} months: give at most {MOST_MONTHS}")
+    return steps
+
+
+def end_of_period(date: Civil, steps: int = 0, months: int = 1, last_month: int = 12) -> Tensor:
+    """The end of a period of 1, 3 or 12 months, of which one ends in `last_month`, so many steps away.
+
+    `MonthEnd(n)`, `QuarterEnd(n, startingMonth=last_month)` and `YearEnd(n, month=last_month)` of pandas: with 0 steps a
+    date goes to the end of its own period; with more, an end goes to the next one and others to their own first.
+    """
+    op = date.op
+    number = date.month_number
+    rest = remainder_by(number - (last_month % 12), months)
+    # The month after the period that the date is in.
+    following = number - rest + _of_rest(rest, months)
+    first = start_of_month(following)
+    if steps > 0:
+        at_end = op.Equal(date.days, first - 1).cast(ir.DataType.INT64)
+        following = following + (at_end * months + _checked((steps - 1) * months))
+    elif steps < 0:
+        following = following + _checked(steps * months)
+    else:
+        return first - 1
+    return start_of_month(following) - 1
+
+
+def _of_rest(rest: Tensor, months: int) -> Tensor:
+    """How far the month after a period is from the last `last_month`-like month: 1 in that month itself."""
+    if months == 1:
+        return rest + 1
+    return look_up([1] + [months + 1] * (months - 1), rest)
+
+
+def start_of_period(date: Civil, steps: int = 0, months: int = 1, first_month: int = 1) -> Tensor:
+    """The start of a period of 1, 3 or 12 months, of which one starts in `first_month`, so many steps away.
+
+    `MonthBegin(n)`, `QuarterBegin(n, startingMonth=first_month)` and `YearBegin(n, month=first_month)` of pandas: with 0
+    steps a date that is no start goes to the next one.
+    """
+    op = date.op
+    number = date.month_number
+    first = number - remainder_by(number - (first_month - 1), months) if months > 1 else number
+    if steps > 0:
+        return start_of_month(first + _checked(steps * months))
+    inside = op.Not(op.Equal(date.days, start_of_month(first))).cast(ir.DataType.INT64)
+    return start_of_month(first + (inside * months + _checked(steps * months)))
+
+
+def truncate_to_months(date: Civil, months: int) -> Tensor:
+    """The first day of a period of so many months, counted from January 1970: Polars' `truncate("5mo")`."""
+    if months < 1:
+        raise UnsupportedError(f"a date cannot be cut down to {months} months: give at least 1")
+    simple = {1: "month_start", 3: "quarter_start", 12: "year_start"}
+    if months in simple:
+        return getattr(date, simple[months])  # type: ignore[no-any-return]
+    number = date.month_number
+    return start_of_month(number - remainder_by(number - EPOCH_MONTH, months))
+
+
+def months_between(start: Civil, end: Civil) -> Tensor:
+    """Months from the month of one date to that of another, whatever their days: 1 node beside the dates."""
+    return end.month_number - start.month_number
+
+
+def _checked_week(week: Sequence[bool]) -> None:
+    if len(week) != 7 or not any(week):
+        raise UnsupportedError("a week of business days has seven entries, of which at least one is true")
+
+
+def is_business_day(date: Civil, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
+    _checked_week(week)
+    return look_up([bool(day) for day in week], date.weekday)
+
+
+def add_business_days(
+    date: Civil, steps: int, week: Sequence[bool] = WORKING_WEEK, roll: str | None = None
+) -> Tensor:
+    """The business day so many business days later, without holidays: 2 nodes beside the weekday.
+
+    A day that is none first goes back if steps are positive, else forward, so that it counts as `BusinessDay(n)` of pandas
+    has it; `roll`, "forward" or "backward", names the way, as Polars does. Polars without roll raises for such a day.
+    """
+    _checked_week(week)
+    if roll not in (None, "forward", "backward"):
+        raise UnsupportedError(f"a roll of {roll!r} is not known: give forward or backward")
+    _checked(steps)
+    direction = {"forward": 1, "backward": -1}[roll] if roll else (-1 if steps > 0 else 1)
+    working = [day for day in range(7) if week[day]]
+    moves = []
+    for weekday in range(7):
+        day = weekday
+        while not week[day % 7]:
+            day += direction
+        position = working.index(day % 7) + steps
+        moves.append(day - day % 7 + position // len(working) * 7 + working[position % len(working)] - weekday)
+    return date.days + look_up(moves, date.weekday)
+
+
+def add_business_days_each(date: Civil, steps: Tensor, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
+    """As `add_business_days` for business days only, with steps of their own (N, 1): 10 nodes.
+
+    Other days go back first if steps are positive, else forward.
+    """
+    _checked_week(week)
+    op = date.op
+    working = [day for day in range(7) if week[day]]
+    steps = steps.cast(ir.DataType.INT64)
+    before = [sum(week[:day]) - (not week[day]) for day in range(7)]
+    position = look_up(before, date.weekday)
+    off = look_up([int(not day) for day in week], date.weekday)
+    position = position + (op.where(steps > 0, off * 0, off) + steps)
+    weeks = floor_by(position, len(working))
+    return date.week_start + (weeks * 7 + look_up(working, remainder_by(position, len(working))))
+
+
+def business_days_between(start: Civil, end: Civil, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
+    """Business days from one date on to before another, negative if that is earlier: numpy's and Polars' count."""
+    _checked_week(week)
+    return _business_days_before(end, week) - _business_days_before(start, week)
+
+
+def _business_days_before(date: Civil, week: Sequence[bool]) -> Tensor:
+    weeks = floor_by(date.days + 3, 7)
+    return weeks * sum(week) + look_up([sum(week[:day]) for day in range(7)], date.weekday)
