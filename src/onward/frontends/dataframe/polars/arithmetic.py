@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import onnx_ir as ir
-import polars as pl
 
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import TICKS, ColumnType
@@ -61,7 +60,7 @@ def _scaled(duration: Column, factor: Column, type: ColumnType) -> Column:
     if factor.type.is_float:
         numbers = elementwise(lambda x, y: x.op.Mul(x.cast(y.dtype), y), factor.type, duration, factor)
         return whole(numbers, type, strict=False)
-    return elementwise(lambda x, y: x.op.Mul(x, y), type, duration, replace(factor.cast(replace(type, meaning="", unit="")), type=factor.type))
+    return elementwise(lambda x, y: x.op.Mul(x, y.cast(x.dtype)), type, duration, factor)
 
 
 def in_ticks(column: Column, unit: str) -> Column:
@@ -147,13 +146,10 @@ def whole(numbers: Column, type: ColumnType, *, strict: bool) -> Column:
     """Floats as integers, without their fractions. What does not fit is null, or an error if `strict`."""
     low, high = _range(type)
 
-    def fits(x: Tensor) -> Tensor:
-        cut = x.op.Floor(x) if False else x
-        return x.op.And(x.op.Greater(cut, x.op.like(low, x)), x.op.Less(cut, x.op.like(high, x)))
-
-    inside = fits(numbers.value)
-    outside = numbers.op.Not(inside)
-    safe = replace(numbers, value=numbers.op.Where(inside, numbers.value, numbers.op.like(0, numbers.value)))
+    op, x = numbers.op, numbers.value
+    inside = op.And(op.Greater(x, op.like(low, x)), op.Less(x, op.like(high, x)))
+    outside = op.Not(inside)
+    safe = replace(numbers, value=op.Where(inside, x, op.like(0, x)))
     made = elementwise(lambda x: x.op.Cast(x, to=int(type.dtype)), type, safe)
     return limited(made, numbers, outside, strict, f"a number that is no {type}")
 
@@ -193,8 +189,13 @@ def absolute(scope: Scope, expr: Expr) -> Column:
 def sign(scope: Scope, expr: Expr) -> Column:
     (a,) = scope.all(expr)
     if not a.type.is_float:
-        return elementwise(lambda x: x.op.Sign(x), a.type, a)
+        return elementwise(_sign_of_int, a.type, a)
     return elementwise(lambda x: x.op.Where(x.op.IsNaN(x), x, x.op.Sign(x)), a.type, a)
+
+
+def _sign_of_int(x: Tensor) -> Tensor:
+    op, dtype = x.op, int(x.dtype)
+    return op.Sub(op.Cast(op.Greater(x, op.like(0, x)), to=dtype), op.Cast(op.Less(x, op.like(0, x)), to=dtype))
 
 
 @rule("floor", "ceil")

@@ -30,6 +30,8 @@ _FAMILIES = {
     "ArrayFunction": "arr",
     "StructFunction": "struct",
 }
+SOURCE = "onward frame"
+"""What the frame without data is called in a plan that is shown."""
 REFERENCE = "onward column "
 """What the name of a literal begins with that stands for a column of another frame."""
 
@@ -68,7 +70,8 @@ def source(schema: Mapping[str, pl.DataType], name: str) -> tuple[pl.LazyFrame, 
             "LazyFrame, and write what depends on values as expressions, such as `pl.when`"
         )
 
-    return register_io_source(needs_data, schema=dict(schema), validate_schema=False), needs_data
+    frame = register_io_source(needs_data, schema=dict(schema), validate_schema=False, explain_name=SOURCE)
+    return frame, needs_data
 
 
 @dataclass
@@ -198,6 +201,8 @@ class _Walk:
             raise UnsupportedError(f"the expression {kind} of Polars has no form in a graph")
         name, numbers, options = reading(shown)
         args = tuple(self.expr(each, dtype_of) for each in numbers)
+        if name == "gather" and args[0].kind == "token":
+            return self._reference(args[0])
         key = (name, tuple(map(id, args)), repr(options), repr(dtype))
         made: Expr = self.reader.same(key, lambda: Expr(name, dtype, args, options))
         return made
@@ -211,18 +216,20 @@ class _Walk:
         if type(value).__name__ == "PySeries":
             series = pl.Series._from_pyseries(value)
             if series.name in self.reader.references:
-                frame, expr = self.reader.references[series.name]
-                node = _Walk.read_again(self.reader, frame.select(expr))
-                made = self.reader.same(("reference", id(node)), lambda: Expr("reference", dtype, (), (), node))
-                return made
+                return self._kept(Expr("token", dtype, (), (series.name,)))
             value = series
-        made = Expr("literal", dtype, (), (value,))
-        self.reader.same(("literal", id(made)), lambda: made)
+        return self._kept(Expr("literal", dtype, (), (value,)))
+
+    def _kept(self, expr: Expr) -> Expr:
+        """An expression that is equal to no other, kept so that its number is not given to another one."""
+        made: Expr = self.reader.same(("kept", id(expr)), lambda: expr)
         return made
 
-    @staticmethod
-    def read_again(reader: Reader, frame: pl.LazyFrame) -> Node:
-        return reader.read(frame)
+    def _reference(self, token: Expr) -> Expr:
+        frame, expr = self.reader.references[token.options[0]]
+        node = self.reader.read(frame.select(expr))
+        made: Expr = self.reader.same(("reference", id(node)), lambda: Expr("reference", token.dtype, (), (), node))
+        return made
 
 
 def _function(shown: Any) -> tuple[str, list[int], tuple[Any, ...]]:

@@ -1,0 +1,197 @@
+"""Casts of Polars: strict ones fail where a value does not fit, others give null there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import onnx_ir as ir
+import polars as pl
+
+from onward.errors import UnsupportedError
+from onward.formats.dataframe.types import ColumnType
+from onward.frontends.dataframe.columns.column import Column, elementwise, guarded, null_of
+from onward.frontends.dataframe.polars.arithmetic import in_ticks, in_unit, limited, ticks_per_day, to_days, whole
+from onward.frontends.dataframe.polars.plan import Expr
+from onward.frontends.dataframe.polars.scope import Scope, constant_of, is_constant, rule
+from onward.frontends.dataframe.tensors import integers, text_compare, text_search
+from onward.graph.build import Tensor
+
+STRICT, NON_STRICT = 0, 1
+_FLOAT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+INT64 = ColumnType(ir.DataType.INT64, masked=True)
+FLOAT64 = ColumnType(ir.DataType.DOUBLE, masked=True)
+
+
+@rule("cast")
+def cast(scope: Scope, expr: Expr) -> Column:
+    (option,) = expr.options
+    if option not in (STRICT, NON_STRICT):
+        raise UnsupportedError("a cast that wraps around has no form in a graph: use a strict one")
+    type = scope.type(expr)
+    if expr.args[0].dtype.base_type() == pl.Null:
+        return null_of(scope.op, type)
+    return cast_column(scope(expr.args[0]), type, strict=option == STRICT)
+
+
+@rule("to_physical")
+def to_physical(scope: Scope, expr: Expr) -> Column:
+    (a,) = scope.all(expr)
+    type = scope.type(expr)
+    if a.type.is_text:
+        return _of_category(a, type)
+    return _plain(a, type)
+
+
+def cast_column(a: Column, type: ColumnType, *, strict: bool) -> Column:
+    old = a.type
+    if old == type:
+        return a
+    if type.is_text:
+        return _to_text(a, type, strict)
+    if old.is_text:
+        return _of_category(a, type) if old.categories is not None else _of_text(a, type, strict)
+    if old.meaning or type.meaning:
+        return _times(a, type, strict)
+    if type.is_bool:
+        return elementwise(lambda x: x.op.Not(x.op.Equal(x, x.op.like(0, x))), type, a)
+    if type.is_float or old.is_bool:
+        return elementwise(lambda x: x.cast(type.dtype), type, a)
+    if old.is_float:
+        return whole(a, type, strict=strict)
+    return fitted(a, type, strict=strict)
+
+
+def _plain(a: Column, type: ColumnType) -> Column:
+    """The numbers behind a date or time."""
+    masked = a.masked()
+    return replace(masked, type=replace(masked.type, meaning="", unit="")).cast(type)
+
+
+def fitted(a: Column, type: ColumnType, *, strict: bool) -> Column:
+    """Integers of another width."""
+    old, new = np.iinfo(a.type.dtype.numpy()), np.iinfo(type.dtype.numpy())
+    made = elementwise(lambda x: x.cast(type.dtype), type, a)
+    bad: Tensor | None = None
+    op, x = a.op, a.value
+    if is_constant(a):
+        if new.min <= int(constant_of(a)) <= new.max:
+            return made
+    if new.min > old.min:
+        bad = op.Less(x, op.like(new.min, x))
+    if new.max < old.max:
+        if a.type.dtype == ir.DataType.UINT64:
+            # Those above the middle are negative in int64.
+            wrapped = x.cast(ir.DataType.INT64)
+            above = op.Less(wrapped, op.index(0))
+            if new.max < np.iinfo(np.int64).max:
+                above = op.Or(above, op.Greater(wrapped, op.index(new.max)))
+        else:
+            above = op.Greater(x, op.like(new.max, x))
+        bad = above if bad is None else op.Or(bad, above)
+    return made if bad is None else limited(made, a, bad, strict, f"a number that does not fit {type}")
+
+
+def _to_text(a: Column, type: ColumnType, strict: bool) -> Column:
+    if a.type.is_text:
+        if type.categories is None or a.type.categories == type.categories:
+            return replace(a, type=type)
+        made = elementwise(lambda x: x, type, replace(a, type=type))
+        names = [str(name) for name in type.categories]
+        bad = a.op.Not(text_compare.is_in(a.value, names))
+        return limited(made, a, bad, strict, "a text that is none of the categories of an Enum")
+    if type.categories is not None:
+        raise UnsupportedError("numbers are not cast to an Enum in a graph: use `replace_strict` with the names")
+    if a.type.is_bool:
+        words = a.op.strings(np.asarray([["true"], ["false"]], object))
+        yes, no = a.op.Slice(words, [0], [1], [0]), a.op.Slice(words, [1], [2], [0])
+        return elementwise(lambda x: x.op.Where(x, yes, no), type, a)
+    if a.type.is_int:
+        return elementwise(lambda x: x.op.Cast(_printable(x), to=int(ir.DataType.STRING)), type, a)
+    raise UnsupportedError(
+        f"a cast from {a.type} to text has no form in a graph, as its digits differ: cast to integers before, or use "
+        "`dt.to_string` with a format"
+    )
+
+
+def _printable(x: Tensor) -> Tensor:
+    if x.dtype == ir.DataType.UINT64:
+        raise UnsupportedError("a cast from UInt64 to text has no form in a graph: cast to Int64 before")
+    return x.cast(ir.DataType.INT64)
+
+
+def _of_category(a: Column, type: ColumnType) -> Column:
+    """The number of a category among all."""
+    if a.type.categories is None:
+        raise UnsupportedError("the numbers of categories that are not fixed depend on the data: use an Enum")
+    table = {str(name): number for number, name in enumerate(a.type.categories)}
+    return elementwise(
+        lambda x: text_compare.look_up_numbers(x, table, ir.DataType.INT64)[0].cast(type.dtype), type, a
+    )
+
+
+def _of_text(a: Column, type: ColumnType, strict: bool) -> Column:
+    op, x = a.op, a.value
+    if type.meaning or type.is_bool:
+        raise UnsupportedError(f"a cast from text to {type} has no form in a graph: use `str.to_date` or a comparison")
+    if type.is_float:
+        return _float_of_text(a, type, strict)
+    # Up to 18 digits fit int64 surely. Of more, which do is not told here: it is an error, never another number.
+    good = text_search.matches_all(x, r"[+-]?0*[0-9]{1,18}", dialect="rust")
+    if type.dtype in (ir.DataType.INT64, ir.DataType.UINT64):
+        long = text_search.matches_all(x, r"[+-]?0*[1-9][0-9]{18,19}", dialect="rust")
+        a = replace(a, value=op.Where(long, op.strings(np.asarray([["0"]], object)), x))
+        a = guarded(a, _where_known(a, long), "a text of 19 digits or more as an integer")
+    safe = op.Where(good, a.value, op.strings(np.asarray([["0"]], object)))
+    number = op.Cast(safe, to=int(ir.DataType.INT64))
+    made = Column(number, INT64, a.rows, a.null)
+    made = limited(made, a, op.Not(good), strict, "a text that is no integer")
+    return made if type.dtype == ir.DataType.INT64 else fitted(made, type, strict=strict)
+
+
+def _where_known(a: Column, bad: Tensor) -> Tensor:
+    null = a.missing()
+    return bad if null is None else bad.op.And(bad, bad.op.Not(null))
+
+
+def _float_of_text(a: Column, type: ColumnType, strict: bool) -> Column:
+    op, x = a.op, a.value
+    number = text_search.matches_all(x, _FLOAT, dialect="rust")
+    safe = op.Where(number, x, op.strings(np.asarray([["0"]], object)))
+    value = op.Cast(safe, to=int(type.dtype))
+    special, named = _special(x, type)
+    value = op.Where(named, special, value)
+    made = Column(value, type, a.rows, a.null)
+    return limited(made, a, op.Not(op.Or(number, named)), strict, "a text that is no number")
+
+
+def _special(x: Tensor, type: ColumnType) -> tuple[Tensor, Tensor]:
+    """Names of numbers that have no digits."""
+    op = x.op
+    infinite = text_search.matches_all(x, r"(?i:[+-]?(inf|infinity))", dialect="rust")
+    negative = text_search.starts_with(x, "-")
+    nan = text_search.matches_all(x, r"(?i:[+-]?nan)", dialect="rust")
+    kind = type.dtype.numpy()
+    high, low, none = (op.constant(np.asarray(value, kind), type.dtype) for value in (math.inf, -math.inf, math.nan))
+    return op.Where(nan, none, op.Where(negative, low, high)), op.Or(infinite, nan)
+
+
+def _times(a: Column, type: ColumnType, strict: bool) -> Column:
+    old = a.type
+    if not type.meaning:
+        return cast_column(_plain(a, replace(INT64, dtype=old.dtype)), type, strict=strict)
+    if not old.meaning:
+        number = cast_column(a, replace(INT64, dtype=type.dtype), strict=strict)
+        return replace(number, type=type)
+    if old.meaning == type.meaning:
+        return in_unit(a, type.unit)
+    if (old.meaning, type.meaning) == ("date", "datetime"):
+        return in_ticks(a, type.unit)
+    if (old.meaning, type.meaning) == ("datetime", "date"):
+        return to_days(a, type)
+    if (old.meaning, type.meaning) == ("datetime", "time"):
+        by = ticks_per_day(old.unit)
+        scale = ticks_per_day("ns") // by
+        return elementwise(lambda x: x.op.Mul(integers.remainder_by(x, by), scale), type, a)
+    raise UnsupportedError(f"a cast from {old} to {type} has no form in a graph")
