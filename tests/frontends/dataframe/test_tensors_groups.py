@@ -62,7 +62,10 @@ def test_aggregates_of_floats_are_those_of_pandas(name: str, rows: list[tuple[in
         everywhere = grouped.transform(name)
     result, rowwise = FLOAT_MODELS[name](keys, values, ~np.isnan(values))
     np.testing.assert_allclose(
-        result.astype(np.float64), expected.to_numpy(np.float64), rtol=1e-12, atol=1e-6 if name in ("std", "var") else 1e-9
+        result.astype(np.float64),
+        expected.to_numpy(np.float64),
+        rtol=1e-12,
+        atol=1e-6 if name in ("std", "var") else 1e-9,
     )
     kept = keys != 9
     np.testing.assert_allclose(
@@ -94,7 +97,9 @@ def test_aggregates_of_whole_numbers_are_those_of_pandas(name: str, rows: list[t
         np.testing.assert_array_equal(result, expected.to_numpy())
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", "float32", "str"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", "float32", "str"]
+)
 def test_extremes_first_and_distinct_of_every_dtype(dtype: str) -> None:
     rng = np.random.default_rng(1)
     low = -3 if dtype[0] in "if" else 0
@@ -108,14 +113,18 @@ def test_extremes_first_and_distinct_of_every_dtype(dtype: str) -> None:
         for group, value in zip(np.unique(keys), result, strict=True):
             own = list(values[(keys == group) & valid])
             blank = "" if dtype == "str" else np.nan if dtype == "float32" else 0
-            expected = {
-                "min": lambda own=own: min(own),
-                "max": lambda own=own: max(own),
-                "first": lambda own=own: own[0],
-                "last": lambda own=own: own[-1],
-                "nunique": lambda own=own: len(set(own)),
-                "count": lambda own=own: len(own),
-            }[name]() if own else (0 if name in ("nunique", "count") else blank)
+            expected = (
+                {
+                    "min": lambda own=own: min(own),
+                    "max": lambda own=own: max(own),
+                    "first": lambda own=own: own[0],
+                    "last": lambda own=own: own[-1],
+                    "nunique": lambda own=own: len(set(own)),
+                    "count": lambda own=own: len(own),
+                }[name]()
+                if own
+                else (0 if name in ("nunique", "count") else blank)
+            )
             np.testing.assert_equal(value, expected)
 
 

@@ -1,8 +1,8 @@
 """One value for each group of rows: sums, means, extremes, medians and more, over the rows that count.
 
 Columns and masks have a row for each row of the table, results one for each group: (G, 1). `valid` says which rows
-count; in pandas NaN does not, and the mask says so. A group in which none counts has a sum of 0 and a product of 1; what
-else it has is NaN for floats and 0, False or "" for other dtypes, and `counts` tells that it is nothing.
+count; in pandas NaN does not, and the mask says so. A group in which none counts has a sum of 0 and a product of 1;
+what else it has is NaN for floats and 0, False or "" for other dtypes, and `counts` tells that it is nothing.
 """
 
 from __future__ import annotations

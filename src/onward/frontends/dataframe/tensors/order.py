@@ -1,4 +1,4 @@
-"""What follows from the order or the equality of rows: ranks, the largest rows, duplicates, distinct values, the mode."""
+"""What follows from the order or the equality of rows: ranks, the largest, duplicates, distinct values, the mode."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def rank(
 ) -> Tensor:
     """The rank of each row from 1, float64 (N, 1); equal values share one as `method` says.
 
-    Nulls get NaN, or are ranked as equal values at their end (`rank_nulls`). `percent` divides by how many are ranked, or
-    by the largest rank for "dense". `within` ranks the rows of each group among themselves; rows in none get NaN.
+    Nulls get NaN, or are ranked as equal values at their end (`rank_nulls`). `percent` divides by how many are ranked,
+    or by the largest rank for "dense". `within` ranks the rows of each group among themselves; rows in none get NaN.
     """
     op = key.value.op
     groups = group_rows([key], drop_nulls=not rank_nulls)

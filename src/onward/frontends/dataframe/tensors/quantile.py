@@ -24,14 +24,18 @@ def between(at: Tensor, how: Interpolation) -> tuple[Tensor, Tensor, Tensor]:
     return low.cast(INT64), high.cast(INT64), at - low
 
 
-def mixed(low: Tensor, high: Tensor, share: Tensor, how: Interpolation) -> Tensor:
-    """The value between two. Equal ones, infinite too, have themselves between them."""
+def mixed(low: Tensor, high: Tensor, share: Tensor, how: Interpolation, as_numpy: bool = False) -> Tensor:
+    """The value between two. Equal ones, infinite too, have themselves between them, but not in numpy."""
     op = low.op
     if how in ("lower", "higher", "nearest"):
         return low
-    if how in ("midpoint", "median"):
+    if how == "median" or (how == "midpoint" and not as_numpy):
         return op.Where(op.Equal(low, high), low, (low + high) * 0.5)
     step = high - low
+    if how == "midpoint":
+        share = op.where(op.Equal(share, op.like(0, share)), op.like(0, share), 0.5)
     line = op.Where(share >= 0.5, high - step * (1 - share), low + step * share)
+    if as_numpy:
+        return line
     exact = op.Or(op.Equal(low, high), op.Equal(share, op.like(0, share)))
     return op.Where(exact, low, line)

@@ -51,11 +51,14 @@ def running_count(groups: Groups) -> Tensor:
     return column(scattered(place_in_group(groups), groups.order, base))
 
 
-def running_sum(x: Tensor, valid: Tensor | None = None, within: Groups | None = None) -> Tensor:
+def running_sum(
+    x: Tensor, valid: Tensor | None = None, within: Groups | None = None, nan_after_infinity: bool = False
+) -> Tensor:
     """The sum of the rows so far that count, (N, 1), of all or of the row's group, in the dtype that sums have.
 
-    Rows that do not count, or are in no group, have the sum so far; the caller makes them null. Whole numbers are exact. Within
-    groups of floats the rest of the column costs digits only where it is 1e28 times larger than the group.
+    Rows that do not count, or are in no group, have the sum so far; the caller makes them null. Whole numbers are
+    exact. Within groups of floats the rest of the column costs digits only where it is 1e28 times larger.
+    `nan_after_infinity`: the rows of a group after an infinite one are NaN, as in pandas, there within groups alone.
     """
     values = chosen(flat(summable(x, "a running sum")), None if valid is None else shown(valid, x), 0)
     op = x.op
@@ -64,6 +67,9 @@ def running_sum(x: Tensor, valid: Tensor | None = None, within: Groups | None = 
     ordered = op.Gather(values, within.order)
     begin = op.Gather(rows_of(within.starts), counted(within.starts) - 1)
     sums = _exact_sums(ordered, begin) if ordered.dtype == INT64 else _float_sums(ordered, begin)
+    if nan_after_infinity and sums.dtype == FLOAT64:
+        infinite = op.IsInf(ordered).cast(INT64)
+        sums = op.where(_exact_sums(infinite, begin) - infinite > 0, float("nan"), sums)
     return column(scattered(sums, within.order, op.Expand(op.like(0, sums), length(x)))).cast(sum_dtype(x))
 
 
@@ -100,8 +106,8 @@ def _float_sums(x: Tensor, begin: Tensor) -> Tensor:
 def running_extreme(x: Tensor, largest: bool, valid: Tensor | None = None, within: Groups | None = None) -> Tensor:
     """The largest or smallest of the rows so far that count, (N, 1), of all or of the row's group.
 
-    Rows before the first that counts have the worst value of the dtype; the caller makes them null. No row that counts may be
-    NaN. Up to 134 million rows.
+    Rows before the first that counts have the worst value of the dtype; the caller makes them null. No row that counts
+    may be NaN. Up to 134 million rows, or 67 million within groups.
     """
     if x.dtype == STRING:
         raise UnsupportedError("a running minimum or maximum of text cannot be converted: take that of a number")
@@ -110,7 +116,7 @@ def running_extreme(x: Tensor, largest: bool, valid: Tensor | None = None, withi
     wide = key.value.dtype == INT64
     rows = None
     if wide or within is not None:
-        rows = sorted_rows(key.value)
+        rows = sorted_rows(chosen(key.value, None if valid is None else shown(valid, x), 0))
         places = scattered(positions(rows), rows, positions(rows))
         values = (places if largest else op.Neg(places)).cast(FLOAT64)
     else:
@@ -165,7 +171,7 @@ def _block_max(x: Tensor, levels: int) -> Tensor:
 def running_product(x: Tensor, valid: Tensor | None = None) -> Tensor:
     """Refused: the product of an unknown number of rows so far has no bounded form."""
     raise UnsupportedError(
-        "a running product (cumprod) cannot be converted: sum logarithms (np.log, cumsum, np.exp) where all are positive"
+        "a running product (cumprod) cannot be converted: sum logarithms (np.log, cumsum, np.exp) if all are positive"
     )
 
 
@@ -250,7 +256,7 @@ def relative_change(x: Tensor, by: int = 1, within: Groups | None = None) -> tup
 
 
 def interpolate(x: Tensor, valid: Tensor, both_ends: bool = False) -> tuple[Tensor, Tensor]:
-    """Rows that do not count, on the line between those around them that do: values in float64 and whether there is one.
+    """Rows that do not count, on the line between those around that do: values in float64 and whether there is one.
 
     After the last that counts its value goes on; before the first there is none, unless `both_ends` is set.
     """
