@@ -23,9 +23,7 @@ class Compiled:
 
     def __init__(self, function: Callable[..., Any], *dtypes: Any) -> None:
         types = [ir.DataType.STRING if np.dtype(d) == TEXT else ir.DataType.from_numpy(np.dtype(d)) for d in dtypes]
-        inputs = [
-            ir.Value(name=f"x{i}", type=ir.TensorType(t), shape=ir.Shape(["N", 1])) for i, t in enumerate(types)
-        ]
+        inputs = [ir.Value(name=f"x{i}", type=ir.TensorType(t), shape=ir.Shape(["N", 1])) for i, t in enumerate(types)]
         graph = ir.Graph(inputs, [], nodes=[], name="columns", opset_imports={"": OPSET, "ai.onnx.ml": 5})
         op = Builder(ir.Model(graph, ir_version=10))
         results = function(*(op.tensor(value) for value in inputs))

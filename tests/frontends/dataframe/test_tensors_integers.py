@@ -71,7 +71,10 @@ def test_other_integers_divide(name: str, dtype: str) -> None:
         edges += [-1, -2, -7]
     pairs = [(x, y) for x in edges for y in edges if (x, y) != (limits.min, -1) or limits.min == 0]
     found = of_two(name, dtype)(*zip(*pairs, strict=True))[0]
-    assert found == [TWO[name](x, y) if dtype == "int32" else (0 if not y else x // y if "divide" in name else x % y) for x, y in pairs]
+    assert found == [
+        TWO[name](x, y) if dtype == "int32" else (0 if not y else x // y if "divide" in name else x % y)
+        for x, y in pairs
+    ]
 
 
 @cache

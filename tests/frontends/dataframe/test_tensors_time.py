@@ -42,7 +42,9 @@ def any_ticks(unit: str) -> st.SearchStrategy[list[int]]:
     """Times of the years 1 to 9999, near and far, as far as the unit reaches them."""
     second = clock.UNITS[unit]
     low, high = (max(LOW + 1, -62_135_596_800 * second), min(HIGH, 253_402_300_799 * second))
-    return st.lists(st.integers(low, high) | st.integers(max(low, -(10**9) * second), min(high, 2 * 10**9 * second)), max_size=30)
+    return st.lists(
+        st.integers(low, high) | st.integers(max(low, -(10**9) * second), min(high, 2 * 10**9 * second)), max_size=30
+    )
 
 
 PANDAS: dict[str, Callable[[Clock], Any]] = {
@@ -54,8 +56,8 @@ PANDAS: dict[str, Callable[[Clock], Any]] = {
     "second": lambda c: c.second,
     "microsecond": lambda c: c.microsecond,
     "nanosecond": lambda c: c.nanosecond_of_microsecond,
-    "dayofweek": lambda c: c.date.weekday,
-    "dayofyear": lambda c: c.date.day_of_year,
+    "day_of_week": lambda c: c.date.weekday,
+    "day_of_year": lambda c: c.date.day_of_year,
     "quarter": lambda c: c.date.quarter,
     "days_in_month": lambda c: c.date.days_in_month,
     "is_leap_year": lambda c: c.date.is_leap_year,
@@ -103,13 +105,11 @@ def pandas_times(rows: list[int], unit: str) -> pd.Series:
 
 
 def check_pandas(rows: list[int], unit: str) -> None:
+    # pandas has years in int32, and raises for others.
+    rows = [row for row in rows if abs(row) < 2**31 * 31_556_952 * clock.UNITS[unit]]
     series = pandas_times(rows, unit)
     for name, found in zip(PANDAS, parts("pandas", unit)(rows), strict=True):
-        # pandas has years in int32, which are wrapped far away.
-        expected = getattr(series.dt, name).tolist()
-        if name == "year":
-            found = np.array(found, "int64").astype("int32").tolist()
-        assert found == expected, name
+        assert found == getattr(series.dt, name).tolist(), name
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -124,12 +124,12 @@ def test_parts_are_those_of_pandas_at_the_edges(unit: str) -> None:
 @given(data=st.data())
 def test_parts_are_those_of_pandas(unit: str, data: st.DataObject) -> None:
     check_pandas(data.draw(any_ticks(unit)), unit)
-    check_pandas(data.draw(st.lists(st.integers(LOW + 1, HIGH), max_size=20)), unit)
+    check_pandas(data.draw(st.lists(st.integers(LOW + 1, HIGH) | st.integers(-(2**55), 2**55), max_size=20)), unit)
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_names_and_iso_weeks_are_those_of_pandas(unit: str) -> None:
-    rows = [tick for tick in ticks(unit)[4:]]
+    rows = ticks(unit)[4:]
     series = pandas_times(rows, unit)
     names, months = parts("names", unit)(rows)
     assert (names, months) == (series.dt.day_name().tolist(), series.dt.month_name().tolist())
@@ -137,7 +137,7 @@ def test_names_and_iso_weeks_are_those_of_pandas(unit: str) -> None:
     found = dict(zip(POLARS, parts("polars", unit)(rows), strict=True))
     assert found["week"] == iso.week.tolist()
     assert found["weekday"] == iso.day.tolist()
-    years = [datetime.date(1970, 1, 1).toordinal() + Clock_days for Clock_days in [r // clock.per_day(unit) for r in rows]]
+    years = [719163 + row // clock.per_day(unit) for row in rows]
     assert found["iso_year"] == [datetime.date.fromordinal(day).isocalendar().year for day in years]
 
 
@@ -161,6 +161,16 @@ def test_parts_are_those_of_polars(unit: str, data: st.DataObject) -> None:
     check_polars(data.draw(any_ticks(unit)), unit)
 
 
+def test_the_calendar_repeats_every_400_years_up_to_the_ends_of_seconds() -> None:
+    cycle = 146_097 * 86_400
+    rows = [LOW, LOW + 1, HIGH, 3 * 2**60, -3 * 2**60 - 1]
+    near = [row % cycle for row in rows]
+    for name, far, found in zip(PANDAS, parts("pandas", "s")(rows), parts("pandas", "s")(near), strict=True):
+        if name == "year":
+            found = [year + row // cycle * 400 for year, row in zip(found, rows, strict=True)]
+        assert far == found, name
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_part_fails_for_the_lowest_integer(unit: str) -> None:
     for which in ("pandas", "polars", "names"):
@@ -171,7 +181,15 @@ def test_no_part_fails_for_the_lowest_integer(unit: str) -> None:
 def of_dates() -> Compiled:
     def function(days: Any) -> list[Any]:
         date = Civil(days)
-        return [date.year, date.month, date.day, date.iso_week, date.month_start, date.month_end, start_of_month(date.month_number)]
+        return [
+            date.year,
+            date.month,
+            date.day,
+            date.iso_week,
+            date.month_start,
+            date.month_end,
+            start_of_month(date.month_number),
+        ]
 
     return Compiled(function, "int32")
 
@@ -239,7 +257,7 @@ def duration(unit: str) -> Compiled:
 def test_durations_are_those_of_pandas(unit: str, rows: list[int]) -> None:
     rows = [*rows, 0, 1, -1, 86_400, -86_400]
     if unit == "ns":
-        rows += [LOW + 1, HIGH]
+        rows += [LOW + 1, HIGH, 2**56 + 1, -(2**56) - 1, 10**9 * 10**9 + 1, 10**9 * 10**9 - 1]
     series = pd.Series(np.array(rows, "int64").view(f"m8[{unit}]"))
     expected = series.dt.components
     *found, seconds, total = duration(unit)(rows)
@@ -249,7 +267,27 @@ def test_durations_are_those_of_pandas(unit: str, rows: list[int]) -> None:
     assert total == series.dt.total_seconds().tolist()
 
 
-TOTALS = {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+@pytest.mark.parametrize("unit", UNITS)
+@columns
+@given(
+    rows=st.lists(st.integers(LOW + 1, HIGH), max_size=30),
+    near=st.lists(st.integers(-9 * 10**9, 9 * 10**9), max_size=20),
+)
+def test_seconds_of_long_durations_are_those_of_pandas(unit: str, rows: list[int], near: list[int]) -> None:
+    rows = rows + [second * clock.UNITS[unit] + tick for second in near for tick in (-1, 0, 1, 2)]
+    series = pd.Series(np.array(rows, "int64").view(f"m8[{unit}]"))
+    assert duration(unit)(rows)[-1] == series.dt.total_seconds().tolist()
+
+
+TOTALS = {
+    "D": "days",
+    "h": "hours",
+    "m": "minutes",
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+}
 
 
 @cache
@@ -286,13 +324,17 @@ def test_ticks_of_one_unit_are_ticks_of_another(unit: str, to: str) -> None:
     if theirs > ours:
         fits = [LOW <= number <= HIGH for number in exact]
         assert found[1] == fits
-        assert [n for n, ok in zip(found[0], fits, strict=True) if ok] == [n for n, ok in zip(exact, fits, strict=True) if ok]
+        assert [n for n, ok in zip(found[0], fits, strict=True) if ok] == [
+            n for n, ok in zip(exact, fits, strict=True) if ok
+        ]
     else:
         assert found == [exact]
         toward_zero = [abs(row) * theirs // ours * (1 if row >= 0 else -1) for row in rows]
         assert conversion(unit, to, False)(rows) == [toward_zero]
         inside = [row for row in rows if row > LOW]
-        assert conversion(unit, to, True)(inside)[0] == pandas_times(inside, unit).dt.as_unit(to).astype("int64").tolist()
+        assert (
+            conversion(unit, to, True)(inside)[0] == pandas_times(inside, unit).dt.as_unit(to).astype("int64").tolist()
+        )
 
 
 @cache

@@ -105,9 +105,7 @@ class Civil:
 
     def by_date_and_leap(self, entry: Callable[[int, int, bool], int | bool]) -> Tensor:
         """What follows from month (March is 0), day and whether the year is a leap year: 1 node."""
-        return look_up(
-            [entry(month, day, leap) for leap in (False, True) for month, day in DATES], self._day_and_leap
-        )
+        return look_up([entry(month, day, leap) for leap in (False, True) for month, day in DATES], self._day_and_leap)
 
     @cached_property
     def year(self) -> Tensor:

@@ -172,20 +172,40 @@ def total(ticks: Tensor, unit: str, period: str) -> tuple[Tensor, Tensor | None]
     return convert(ticks, unit, period, floor=False)
 
 
+NEARLY_HALF = 2.0**-53 * (1 + 2.0**-51)
+"""A little more than half the distance of a float64 to the next, as a part of it: adding that part gives the next one."""
+
+
 def total_seconds(ticks: Tensor, unit: str) -> Tensor:
-    """A duration in seconds, float64, as pandas divides: 2 nodes."""
-    seconds = ticks.cast(ir.DataType.DOUBLE)
-    return seconds if per_second(unit) == 1 else seconds / float(per_second(unit))
+    """A duration in seconds, float64, as pandas adds seconds and fraction: 20 nodes, 1 for seconds, 24 for ms.
+
+    A fraction that is lost against many seconds moves the result to the next float64, so that it is no whole second.
+    """
+    double = ir.DataType.DOUBLE
+    moment = Clock(ticks, unit)
+    if moment.second_ticks == 1:
+        return ticks.cast(double)
+    op = ticks.op
+    seconds = floor_by(ticks, moment.second_ticks).cast(double)
+    fraction = remainder_by(ticks, moment.second_ticks).cast(double) / float(moment.second_ticks)
+    result = seconds + fraction
+    kept = result - seconds
+    lost = op.Ceil(fraction) - op.Ceil(kept) - op.Floor(kept)
+    if unit == "ms":
+        # From 2**52 seconds on, float64 has no fractions to move to.
+        lost = lost * (op.Abs(seconds) < 2.0**52).cast(double)
+    return result + lost * (op.Abs(result) * NEARLY_HALF)
 
 
 def total_periods(ticks: Tensor, unit: str, period: str) -> Tensor:
     """A duration divided by a period (`D`, `h`, …), float64, as `series / Timedelta(…)`: 2 nodes.
 
-    A period that is a fraction of a tick makes the ticks a multiple of it.
+    Ticks in a finer period must fit int64, as `convert` tells; pandas raises if they do not.
     """
     whole = ticks_of(period, unit)
-    value = ticks.cast(ir.DataType.DOUBLE)
-    return value / float(whole) if whole else value * float(per_second(period) // per_second(unit))
+    if whole:
+        return ticks.cast(ir.DataType.DOUBLE) / float(whole)
+    return convert(ticks, unit, period)[0].cast(ir.DataType.DOUBLE)
 
 
 def from_numbers(numbers: Tensor, period: str, unit: str) -> tuple[Tensor, Tensor]:
@@ -201,7 +221,9 @@ def from_numbers(numbers: Tensor, period: str, unit: str) -> tuple[Tensor, Tenso
     return floor_by(numbers, per_second(period) // per_second(unit)), everywhere
 
 
-def from_time(hour: Tensor, minute: Tensor, second: Tensor, fraction: Tensor | None, unit: str) -> tuple[Tensor, Tensor]:
+def from_time(
+    hour: Tensor, minute: Tensor, second: Tensor, fraction: Tensor | None, unit: str
+) -> tuple[Tensor, Tensor]:
     """Ticks since midnight of int64 parts, and a mask of where there is such a time (24:00 and second 60 are none).
 
     The fraction counts ticks of the unit. Elsewhere the ticks mean nothing.

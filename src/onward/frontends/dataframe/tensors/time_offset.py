@@ -50,9 +50,8 @@ def end_of_period(date: Civil, steps: int = 0, months: int = 1, last_month: int 
     """
     op = date.op
     number = date.month_number
-    rest = remainder_by(number - (last_month % 12), months)
     # The month after the period that the date is in.
-    following = number - rest + _of_rest(rest, months)
+    following = number + 1 if months == 1 else number - remainder_by(number - last_month, months) + months
     first = start_of_month(following)
     if steps > 0:
         at_end = op.Equal(date.days, first - 1).cast(ir.DataType.INT64)
@@ -62,13 +61,6 @@ def end_of_period(date: Civil, steps: int = 0, months: int = 1, last_month: int 
     else:
         return first - 1
     return start_of_month(following) - 1
-
-
-def _of_rest(rest: Tensor, months: int) -> Tensor:
-    """How far the month after a period is from the last `last_month`-like month: 1 in that month itself."""
-    if months == 1:
-        return rest + 1
-    return look_up([1] + [months + 1] * (months - 1), rest)
 
 
 def start_of_period(date: Civil, steps: int = 0, months: int = 1, first_month: int = 1) -> Tensor:
@@ -112,9 +104,7 @@ def is_business_day(date: Civil, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
     return look_up([bool(day) for day in week], date.weekday)
 
 
-def add_business_days(
-    date: Civil, steps: int, week: Sequence[bool] = WORKING_WEEK, roll: str | None = None
-) -> Tensor:
+def add_business_days(date: Civil, steps: int, week: Sequence[bool] = WORKING_WEEK, roll: str | None = None) -> Tensor:
     """The business day so many business days later, without holidays: 2 nodes beside the weekday.
 
     A day that is none first goes back if steps are positive, else forward, so that it counts as `BusinessDay(n)` of pandas
@@ -154,9 +144,13 @@ def add_business_days_each(date: Civil, steps: Tensor, week: Sequence[bool] = WO
 
 
 def business_days_between(start: Civil, end: Civil, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
-    """Business days from one date on to before another, negative if that is earlier: numpy's and Polars' count."""
+    """Business days from one date on to before another: numpy's and Polars' count, without holidays.
+
+    If the other is earlier, they are those after it up to the first, as a negative number.
+    """
     _checked_week(week)
-    return _business_days_before(end, week) - _business_days_before(start, week)
+    later = (start.days > end.days).cast(ir.DataType.INT64)
+    return _business_days_before(Civil(end.days + later), week) - _business_days_before(Civil(start.days + later), week)
 
 
 def _business_days_before(date: Civil, week: Sequence[bool]) -> Tensor:
