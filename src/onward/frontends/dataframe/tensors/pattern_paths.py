@@ -1,8 +1,8 @@
 """Patterns that can be followed in one way only: for those the longest match is the one that Python and Rust find.
 
-ONNX Runtime's Tokenizer takes the longest of the matches that start first. Python and Rust take the first that their order
-of trying gives. In a pattern where the next character always tells which part of it comes next, and where all repeats
-are greedy, both are the same, and so is the piece that each part of the pattern takes.
+ONNX Runtime's Tokenizer takes the longest of the matches that start first. Python and Rust take the first that their
+order of trying gives. In a pattern where the next character always tells which part of it comes next, and where all
+repeats are greedy, both are the same, and so is the piece that each part of the pattern takes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sets of characters, as the library at hand understands them: asked of its own regular expressions, so they are exact."""
+"""Sets of characters, exactly as the library at hand understands them: its own regular expressions are asked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAST = 0x10FFFF
 EVERY: Ranges = ((0, 0xD7FF), (0xE000, LAST))
 PYTHON_SPACE = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
 PYTHON_SPACE += "\u2028\u2029\u202f\u205f\u3000"
-"""What Python strips and splits at; PyArrow and Rust leave out the four separators from U+001C on."""
+"""What Python and PyArrow strip and split at; Rust leaves out the four separators from U+001C on."""
 UNICODE_SPACE = "".join(c for c in PYTHON_SPACE if not "\x1c" <= c <= "\x1f")
 
 

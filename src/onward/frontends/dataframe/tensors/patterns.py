@@ -1,4 +1,4 @@
-"""Regular expressions of Python and Rust, read into trees of exact sets of characters, and written as RE2 means them."""
+"""Regular expressions of Python and Rust, read into trees of exact sets of characters, and written for RE2."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser
+from re import _parser  # type: ignore[attr-defined]
 from typing import Any, Literal
 
 from onward.frontends.dataframe.tensors.pattern_sets import (
@@ -139,8 +139,10 @@ class _Reader:
 
     def _check_rust(self) -> None:
         """What Rust reads otherwise than Python."""
-        odd = re.search(r"\\[pPhHRKGXQExuUbBZ<>0-9]\{?|\[\[|\[:|&&|--|~~|\(\?[^:)P<]|\(\?P[^<]|\(\?<[=!]|\{,", self.text)
-        if odd is not None and odd.group() != r"\b":
+        escapes, sets = r"\\[pPhHRKGXQExuUBZ<>0-9]|\\b\{", r"\[\[|\[:|&&|--|~~"
+        groups = r"\(\?(?![ims]*[:)]|P<|<[^=!])"
+        odd = re.search(rf"{escapes}|{sets}|{groups}|\{{,", self.text)
+        if odd is not None:
             raise refuse(self.text, f"has {odd.group()!r}, which is read otherwise by Rust and by Python")
 
     def _sequence(self, items: Any, flags: int) -> Node:

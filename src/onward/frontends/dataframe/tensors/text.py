@@ -1,8 +1,8 @@
 """What functions on texts are made of: tokens, characters, joining, and doing things to distinct texts only.
 
-Tokens come from ONNX Runtime's own `com.microsoft::Tokenizer`, which every build of it for CPUs has. It drops empty tokens, so
-that the empty text can mark what is missing. A row is added for it and taken away again, as it gives no columns
-when no row has a token, and loses dimensions when there are no rows.
+Tokens come from ONNX Runtime's own `com.microsoft::Tokenizer`, which every build of it for CPUs has. It drops empty
+tokens, so that the empty text can mark what is missing. A row is added for it and taken away again, as it gives no
+columns when no row has a token, and loses dimensions when there are no rows.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from onward.graph.build import Builder, Tensor
 from onward.graph.scan import give
 
 STRING = ir.DataType.STRING
+ML_OPSET = 5
 MOST_REPEATS = 1000
 """RE2 counts no further."""
 
@@ -46,9 +47,8 @@ def with_row(x: Tensor, row: str) -> Tensor:
 
 
 def _tokenizer(x: Tensor, **how: Any) -> Tensor:
-    [found] = x.op.many(
-        *("Tokenizer", 1, x), domain="com.microsoft", mark=0, mincharnum=1, pad_value="", **how
-    )
+    x.op.model.opset_imports.setdefault("com.microsoft", 1)
+    [found] = x.op.many(*("Tokenizer", 1, x), domain="com.microsoft", mark=0, mincharnum=1, pad_value="", **how)
     return of_type(found, STRING, [None, 1, None])
 
 
@@ -80,18 +80,13 @@ def characters(x: Tensor) -> Tensor:
     return tokens(x, "a", separators=[""])
 
 
-def label(x: Tensor, keys: Sequence[str], values: Sequence[str] | Sequence[int] | Sequence[float], default: Any) -> Tensor:
-    """Look texts up in a table."""
-    kind = {str: "strings", int: "int64s", float: "floats"}[type(default)]
-    attribute = {str: "default_string", int: "default_int64", float: "default_float"}[type(default)]
-    [found] = x.op.many(
-        *("LabelEncoder", 1, x),
-        domain="ai.onnx.ml",
-        keys_strings=list(keys),
-        **{f"values_{kind}": list(values), attribute: default},
-    )
-    dtype = {str: STRING, int: ir.DataType.INT64, float: ir.DataType.FLOAT}[type(default)]
-    return of_type(found, dtype, [None] * (x.rank or 2))
+def label(x: Tensor, keys: Sequence[str], values: Sequence[str] | Sequence[int], default: str | int) -> Tensor:
+    """Look texts up in a table of texts or int64."""
+    kind, attribute = ("strings", "default_string") if isinstance(default, str) else ("int64s", "default_int64")
+    x.op.model.opset_imports.setdefault("ai.onnx.ml", ML_OPSET)
+    table: dict[str, Any] = {"keys_strings": list(keys), f"values_{kind}": list(values), attribute: default}
+    [found] = x.op.many("LabelEncoder", 1, x, domain="ai.onnx.ml", **table)
+    return of_type(found, STRING if isinstance(default, str) else ir.DataType.INT64, [None] * (x.rank or 2))
 
 
 def count_present(parts: Tensor) -> Tensor:

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_sets import (
-    Dialect,
-    all_characters,
-    complement,
-    of_characters,
-    written,
-)
+from onward.frontends.dataframe.tensors.pattern_sets import Dialect, Ranges, all_characters, of_characters, written
 from onward.frontends.dataframe.tensors.patterns import Pattern, literal, parse, re2, search
 from onward.frontends.dataframe.tensors.text import full_match
 from onward.graph.build import Tensor
@@ -56,35 +49,42 @@ def matches_all(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "pyt
     return full_match(x, search(parse(pattern, flags, dialect), "fullmatch"))
 
 
-@cache
-def _written(is_member: Callable[[str], bool]) -> str:
-    return written(of_characters("".join(filter(is_member, all_characters()))))
-
-
-def is_class(x: Tensor, kind: Class, is_member: Callable[[str], bool] | None = None) -> Tensor:
+def is_class(x: Tensor, kind: Class, dialect: Dialect = "python") -> Tensor:
     """Whether each has characters, and only of a kind, as `str.isalpha` and the like say. One node.
 
-    `is_member` says what of single characters, if it is not Python that is asked.
+    "arrow" asks PyArrow what belongs to a kind, as pandas does; it is not quite what Python says.
     """
-    return full_match(x, f"{_written(is_member or getattr(str, f'is{kind}'))}{'*' if kind == 'ascii' else '+'}")
+    return full_match(x, f"{written(_members(kind, dialect, ''))}{'*' if kind == 'ascii' else '+'}")
 
 
-def is_upper(x: Tensor) -> Tensor:
+def is_upper(x: Tensor, dialect: Dialect = "python") -> Tensor:
     """`str.isupper`: some letter has a case, and none the other one. One node."""
-    return full_match(x, _one_case(str.isupper, "A"))
+    return full_match(x, _one_case("upper", dialect, "A"))
 
 
-def is_lower(x: Tensor) -> Tensor:
+def is_lower(x: Tensor, dialect: Dialect = "python") -> Tensor:
     """`str.islower`, likewise. One node."""
-    return full_match(x, _one_case(str.islower, "a"))
+    return full_match(x, _one_case("lower", dialect, "a"))
 
 
 @cache
-def _one_case(test: Callable[[str], bool], letter: str) -> str:
-    harmless = of_characters("".join(c for c in all_characters() if test(letter + c)))
-    cased = of_characters("".join(filter(test, all_characters())))
-    assert complement(harmless)
-    return f"{written(harmless)}*{written(cased)}{written(harmless)}*"
+def _members(kind: str, dialect: Dialect, before: str) -> Ranges:
+    """The characters of a kind, with a text before them."""
+    texts = all_characters()
+    if dialect != "arrow":
+        return of_characters("".join(c for c in texts if getattr(before + c, f"is{kind}")()))
+    import pyarrow
+    import pyarrow.compute
+
+    name = "string_is_ascii" if kind == "ascii" else f"utf8_is_{kind}"
+    found = getattr(pyarrow.compute, name)(pyarrow.array([before + c for c in texts])).to_pylist()
+    return of_characters("".join(c for c, is_member in zip(texts, found, strict=True) if is_member))
+
+
+@cache
+def _one_case(kind: str, dialect: Dialect, letter: str) -> str:
+    harmless = written(_members(kind, dialect, letter))
+    return f"{harmless}*{written(_members(kind, dialect, ''))}{harmless}*"
 
 
 def is_title(x: Tensor) -> Tensor:

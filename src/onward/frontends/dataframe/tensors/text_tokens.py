@@ -6,6 +6,7 @@ Only patterns that can be followed in one way are taken (see `pattern_paths`); o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from onward.errors import UnsupportedError
 from onward.frontends.dataframe.tensors.pattern_paths import check_one_way, example
@@ -86,13 +87,11 @@ def count_pattern(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "p
     return count_present(tokens(x, found.row, tokenexp=found.whole))
 
 
-def extract(
-    x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "python"
-) -> list[tuple[Tensor, Tensor]]:
+def extract(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "python") -> list[tuple[Tensor, Tensor]]:
     """What each group of a regular expression takes where it is first found, "" elsewhere, and where it is found.
 
-    A group stands by itself in the pattern: one in another, in a choice or in a repeat is refused. One node for where, and
-    four to ten for each group.
+    A group stands by itself in the pattern: one in another, in a choice or in a repeat is refused. One node for where,
+    and four to ten for each group.
     """
     found = _read(pattern, flags, dialect)
     numbers = [place for place, item in enumerate(found.items) if isinstance(item, Group)]
@@ -106,7 +105,7 @@ def extract(
     results = []
     for place in numbers:
         before, group, after = found.items[:place], found.items[place], found.items[place + 1 :]
-        steps = [{"tokenexp": found.whole}]
+        steps: list[dict[str, Any]] = [{"tokenexp": found.whole}]
         if before:
             steps.append({"separators": [rf"\A(?:{re2(Seq(tuple(before)), found.pattern)})"]})
         if after or found.end:
@@ -118,7 +117,7 @@ def extract(
 def replace_pattern(
     x: Tensor, pattern: str, new: str, flags: int = 0, dialect: Dialect = "python", most: int = -1
 ) -> Tensor:
-    """A text in place of all that a regular expression finds. About 22 nodes and one for each doubling of what is found.
+    """A text in place of all that a regular expression finds. 17 nodes; 22 with `^`, 28 with `$`.
 
     `new` is a plain text: the caller refuses references to groups.
     """
