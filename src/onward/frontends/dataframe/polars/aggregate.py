@@ -19,6 +19,7 @@ from onward.frontends.dataframe.polars.scope import Scope, literal_value, rule, 
 from onward.frontends.dataframe.tensors import groups as grouped
 from onward.frontends.dataframe.tensors import stats
 from onward.frontends.dataframe.tensors.quantile import between
+from onward.graph.build import Tensor
 
 
 def _numbers(column: Column, what: str) -> Column:
@@ -143,17 +144,21 @@ def _quantile(scope: Scope, expr: Expr, share: float, how: Any) -> Column:
     part = part_of(scope, column)
     options: dict[str, Any] = {"share": share, "how": how}
     if not column.type.is_float:
-        value = part.apply(stats.quantile, grouped.quantiles, part.known, **options)
+        value = part.apply(_whole_quantile, grouped.quantiles, part.known, **options)
         return part.result(value, type, part.none(part.known))
     nan = op.IsNaN(part.value)
     raised = part.with_value(op.Where(nan, op.like(float("inf"), part.value), part.value))
-    value = raised.apply(stats.quantile, grouped.quantiles, part.known, **options)
+    value = raised.apply(_whole_quantile, grouped.quantiles, part.known, **options)
     number, plain = part.count(part.known), part.count(both(part.known, op.Not(nan)))
     at = op.Sub(number, op.index(1)).cast(ir.DataType.DOUBLE) * share
     low, high, weight = between(at, how)
     reached = op.Where(weight > 0, high, low)
     value = op.where(op.GreaterOrEqual(reached, plain), float("nan"), value)
     return part.result(value, type, op.Equal(number, op.index(0)))
+
+
+def _whole_quantile(x: Tensor, share: float, how: Any, valid: Tensor | None) -> Tensor:
+    return stats.quantile(x, share, how, valid, as_numpy=False)
 
 
 @rule("agg.first", "agg.last")
@@ -165,7 +170,7 @@ def first_or_last(scope: Scope, expr: Expr) -> Column:
     type = scope.type(expr)
     part = part_of(scope, column)
     if part.groups is None:
-        return _at(scope, solid(scope, column, spoken(expr.kind)), -1 if last else 0, type)
+        return at_place(scope, solid(scope, column, spoken(expr.kind)), -1 if last else 0, type)
     rows, found = grouped.first_rows(part.groups, part.value, part.present, last)
     base = column.masked().expanded()
     null = scope.op.Not(found)
@@ -175,7 +180,7 @@ def first_or_last(scope: Scope, expr: Expr) -> Column:
     return made if part.present is None and base.null is None else replace(made, null=null)
 
 
-def _at(scope: Scope, column: Column, place: int, type: ColumnType) -> Column:
+def at_place(scope: Scope, column: Column, place: int, type: ColumnType) -> Column:
     """The value at a place, counted from the end if negative; null if there is none."""
     op = scope.op
     column = column.masked().expanded()
@@ -287,18 +292,18 @@ def moments(scope: Scope, expr: Expr) -> Column:
     return part.result(result, type, op.Equal(number, op.index(0)))
 
 
-@rule("corr", "cov")
+@rule("corr")
 def correlation(scope: Scope, expr: Expr) -> Column:
     a, b = scope.all(expr)
-    if scope.grouping is not None or (expr.kind == "corr" and str(expr.options[0]) != "pearson"):
-        raise UnsupportedError(f"`{expr.kind}` has a form in a graph of all rows and after Pearson only")
-    type = scope.type(expr)
+    how, *rest = expr.options
+    if scope.grouping is not None or how not in ("pearson", "covariance"):
+        raise UnsupportedError("`corr` and `cov` have a form in a graph of all rows only, and `corr` after Pearson")
+    op, type = scope.op, scope.type(expr)
     first, second = part_of(scope, a), part_of(scope, b)
     valid = both(first.known, second.known)
     x, y = first.value.cast(ir.DataType.DOUBLE), second.value.cast(ir.DataType.DOUBLE)
-    if expr.kind == "corr":
-        return first.result(stats.correlation(x, y, valid), type)
-    ddof = int(expr.options[0]) if expr.options else 1
-    few = scope.op.LessOrEqual(first.count(valid), scope.op.index(ddof))
-    return first.result(stats.covariance(x, y, valid, ddof), type, few)
-
+    number = first.count(valid)
+    if how == "pearson":
+        return first.result(stats.correlation(x, y, valid), type, op.Equal(number, op.index(0)))
+    ddof = int(rest[0]) if rest else 1
+    return first.result(stats.covariance(x, y, valid, ddof), type, op.LessOrEqual(number, op.index(ddof)))

@@ -18,7 +18,8 @@ from onward.frontends.dataframe.polars.scope import Scope, constant_of, is_const
 from onward.frontends.dataframe.tensors import integers, text_compare, text_search
 from onward.graph.build import Tensor
 
-STRICT, NON_STRICT = 0, 1
+STRICT, WRAPPING = 0, 2
+"""How casts are numbered in plans; 1 is one that is not strict."""
 _FLOAT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 INT64 = ColumnType(ir.DataType.INT64, masked=True)
 FLOAT64 = ColumnType(ir.DataType.DOUBLE, masked=True)
@@ -27,12 +28,15 @@ FLOAT64 = ColumnType(ir.DataType.DOUBLE, masked=True)
 @rule("cast")
 def cast(scope: Scope, expr: Expr) -> Column:
     (option,) = expr.options
-    if option not in (STRICT, NON_STRICT):
-        raise UnsupportedError("a cast that wraps around has no form in a graph: use a strict one")
     type = scope.type(expr)
     if expr.args[0].dtype.base_type() == pl.Null:
         return null_of(scope.op, type)
-    return cast_column(scope(expr.args[0]), type, strict=option == STRICT)
+    column = scope(expr.args[0])
+    if option == WRAPPING and column.type.is_int and type.is_int:
+        return elementwise(lambda x: x.cast(type.dtype), type, column)
+    if option == WRAPPING and not type.is_float:
+        raise UnsupportedError("a cast of floats that wraps around has no form in a graph: use a strict one")
+    return cast_column(column, type, strict=option == STRICT)
 
 
 @rule("to_physical")
@@ -51,7 +55,9 @@ def cast_column(a: Column, type: ColumnType, *, strict: bool) -> Column:
     if type.is_text:
         return _to_text(a, type, strict)
     if old.is_text:
-        return _of_category(a, type) if old.categories is not None else _of_text(a, type, strict)
+        if old.categories is not None:
+            raise UnsupportedError(f"a cast from an Enum to {type} is an error in Polars: use `to_physical()`")
+        return _of_text(a, type, strict)
     if old.meaning or type.meaning:
         return _times(a, type, strict)
     if type.is_bool:

@@ -263,9 +263,9 @@ def _in_intervals(scope: Scope, expr: Expr, breaks: list[float], left_closed: bo
     def label(x: Tensor) -> Tensor:
         x = x.cast(ir.DataType.DOUBLE)
         edges = op.constant(np.asarray(breaks, np.float64).reshape(1, -1))
-        # NaN is above all breaks.
-        above = op.Not(op.Less(x, edges)) if left_closed else op.Not(op.LessOrEqual(x, edges))
+        above = op.GreaterOrEqual(x, edges) if left_closed else op.Greater(x, edges)
         place = op.ReduceSum(op.Cast(above, to=int(ir.DataType.INT32)).cast(ir.DataType.INT64), op.ints([1]), keepdims=0)
         return op.Gather(table, place, axis=0)
 
-    return elementwise(label, type, a)
+    made = elementwise(label, type, a)
+    return made.with_null(op.IsNaN(a.value)) if a.type.is_float else made

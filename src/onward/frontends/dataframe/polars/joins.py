@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.columns.column import Column, Rows, guarded, null_of, ordered, taken
+from onward.frontends.dataframe.columns.column import Column, Rows, full, guarded, null_of, ordered, taken
 from onward.frontends.dataframe.polars.casts import INT64
 from onward.frontends.dataframe.polars.parts import sort_key
 from onward.frontends.dataframe.polars.plan import Node
@@ -32,7 +32,7 @@ class Join:
     """Finds the rows of two frames that belong together; columns are taken when they are read."""
 
     def __init__(self, op: Builder, node: Node, left: Side, right: Side) -> None:
-        kind, nulls_equal, part, suffix, coalesce, _ = node.options
+        kind, nulls_equal, part, suffix, _, keep_order = node.options
         if kind not in KINDS:
             name = kind[0] if isinstance(kind, tuple) else kind
             raise UnsupportedError(
@@ -41,11 +41,10 @@ class Join:
         if part is not None:
             raise UnsupportedError("a join with a slice in one step has no form in a graph")
         self.op, self.node, self.left, self.right = op, node, left, right
-        self.kind, self.suffix, self.coalesce = str(kind), str(suffix), bool(coalesce)
+        if str(keep_order).startswith("right"):
+            raise UnsupportedError("a join in the order of the right frame has no form in a graph: sort after it")
+        self.kind, self.suffix = str(kind), str(suffix)
         self.nulls_equal = bool(nulls_equal)
-        self._on_right = [
-            name for name, expr in node.exprs[len(node.exprs) // 2 :] if expr.kind == "column"
-        ]
         self._outside: Tensor | None = None
         self._there: Tensor | None = None
         self.rows = self._found()
@@ -143,10 +142,11 @@ class Join:
 def _with_one_more(column: Column) -> Column:
     """A row of nulls is added, so that there is always one to take."""
     op, extra = column.op, null_of(column.op, column.type)
-    value = op.Concat(column.value, extra.value, axis=0)
+    value = full(op.Concat(column.value, extra.value, axis=0), column.rows)
     if column.null is None:
         return replace(column, value=value)
-    return replace(column, value=value, null=op.Concat(column.null, op.constant(np.asarray([[True]])), axis=0))
+    null = op.Concat(column.null, op.constant(np.asarray([[True]])), axis=0)
+    return replace(column, value=value, null=full(null, column.rows))
 
 
 def _text(item: object) -> str:

@@ -8,4 +8,6 @@ from onward.frontends.dataframe.polars import (  # noqa: F401
     compare,
     horizontal,
     leaves,
+    selection,
+    sequence,
 )

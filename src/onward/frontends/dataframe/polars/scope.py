@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -112,6 +112,15 @@ class Scope:
             self._shared[key] = make()
         return self._shared[key]
 
+    def in_groups(self, grouping: Grouping) -> Scope:
+        """The same columns, in groups."""
+        return Scope(self.op, self.columns, self.rows, self.reference, grouping)
+
+    def rearranged(self, positions: Tensor) -> Scope:
+        """The same columns, their rows at other positions."""
+        rows = Rows(self.op.names.value("rows"), lambda: self.rows.count)
+        return Scope(self.op, _Taken(self.columns, positions, rows), rows, self.reference)
+
     def type(self, expr: Expr) -> ColumnType:
         return column_type(expr.dtype, f"the result of `{spoken(expr.kind)}`")
 
@@ -120,6 +129,25 @@ class Scope:
         if expr.dtype.base_type() == pl.Null:
             return null_of(self.op, type)
         return self(expr)
+
+
+class _Taken(Mapping[str, Column]):
+    """Columns at other positions, taken when they are read."""
+
+    def __init__(self, columns: Mapping[str, Column], positions: Tensor, rows: Rows) -> None:
+        self._columns, self._positions, self._rows = columns, positions, rows
+        self._made: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._made:
+            self._made[name] = taken(self._columns[name], self._positions, self._rows)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 _SPOKEN = {
