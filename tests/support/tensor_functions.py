@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 import onnxruntime
+from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onward.frontends.opset import OPSET
 from onward.graph.build import Builder, Tensor
@@ -49,6 +50,7 @@ class Compiled:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         options.intra_op_num_threads = 1
+        RemoveUnusedNodesPass()(op.model)
         proto = Model(op.model).to_proto()
         self.nodes = len(proto.graph.node)
         self.session = onnxruntime.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])

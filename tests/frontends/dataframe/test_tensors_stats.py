@@ -108,3 +108,15 @@ def test_the_row_of_an_extreme_is_the_first_one() -> None:
     values = [NAN, 1.0, 4.0, 4.0, 1.0]
     assert [r.tolist() for r in model(values, ~np.isnan(values))] == [[2], [1]]
     assert [r.tolist() for r in model([], [])] == [[0], [0]]
+
+
+def test_sums_and_extremes_of_large_whole_numbers_are_exact() -> None:
+    models = {
+        name: Compiled(lambda x, name=name: stats.STATISTICS[name](x), "int64")
+        for name in ("sum", "prod", "min", "max")
+    }
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 17, 64, 100):
+        values = rng.integers(-(2**63), 2**63 - 1, n) >> int(rng.integers(0, 40))
+        for name, model in models.items():
+            assert model(values)[0] == getattr(values, name)()

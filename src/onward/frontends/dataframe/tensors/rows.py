@@ -144,9 +144,13 @@ def scattered(x: Tensor, rows: Tensor, base: Tensor, reduction: str | None = Non
     return x.op.ScatterElements(base, rows, x, axis=0, reduction=reduction)
 
 
-def back_to_rows(x: Tensor, order: Tensor) -> Tensor:
-    """What stands in the order `order`, a permutation of all rows, in the order of the rows."""
-    return scattered(x, order, x)
+def whole(x: Tensor, reduction: str, start: int) -> Tensor:
+    """All values of a (N,) int64 reduced to one, (1,).
+
+    ONNX Runtime's ReduceSum and ReduceProd of int64 round to 53 bits, its ReduceMin and ReduceMax are wrong beyond 32
+    on some processors; this is exact.
+    """
+    return scattered(x, x.op.Expand(x.op.index(0), length(x)), x.op.ints([start]), reduction)
 
 
 def counted(mask: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from onward.errors import UnsupportedError
 from onward.frontends.dataframe.tensors.keys import Groups
 from onward.frontends.dataframe.tensors.rows import (
     BOOL,
+    END,
     FLOAT64,
     INT64,
     STRING,
@@ -19,6 +20,7 @@ from onward.frontends.dataframe.tensors.rows import (
     extreme,
     flat,
     length,
+    nothing,
     positions,
     rows_of,
     scattered,
@@ -196,6 +198,8 @@ def fill_forward(
     At most `limit` rows away. `within` fills from rows of the same group alone.
     """
     op = x.op
+    if within is None and limit is None:
+        return _filled(x, shown(valid, x), backward)
     here = x if within is None else op.Gather(x, within.order, axis=0)
     flags = shown(valid, x)
     flags = flags if within is None else op.Gather(flags, within.order)
@@ -213,6 +217,17 @@ def fill_forward(
     return _back(taken, within, x), column(scattered(found, within.order, flags_of(x, False)))
 
 
+def _filled(x: Tensor, flags: Tensor, backward: bool) -> tuple[Tensor, Tensor]:
+    op = x.op
+    known = op.Compress(x, flags, axis=0)
+    blank = op.Reshape(nothing(op, x.dtype), op.ints([1, 1]))
+    number = counted(flags)
+    if backward:
+        number = number - flags.cast(INT64)
+        return op.Gather(op.Concat(known, blank, axis=0), number, axis=0), column(op.Less(number, length(known)))
+    return op.Gather(op.Concat(blank, known, axis=0), number, axis=0), column(number > 0)
+
+
 def flags_of(x: Tensor, value: bool) -> Tensor:
     return x.op.Expand(x.op.constant(np.asarray(value)), length(x))
 
@@ -228,11 +243,11 @@ def shift(x: Tensor, by: int, within: Groups | None = None) -> tuple[Tensor, Ten
     Where there is none, the value is that of some row. Rows in no group have none.
     """
     op = x.op
-    place = positions(x) if within is None else positions(within.order)
     if within is None:
-        source = place - by
-        found = op.And(source >= 0, op.Less(source, length(x)))
-        return op.Gather(x, op.Where(found, source, place), axis=0), column(found)
+        found = positions(x) >= by if by >= 0 else op.Less(positions(x), length(x) + by)
+        parts = [cut(x, 0, by), cut(x, 0, -by)] if by > 0 else [cut(x, -by, END), cut(x, by, END)]
+        return (op.Concat(*parts, axis=0) if by else x), column(found)
+    place = positions(within.order)
     number = counted(within.starts)
     source = place - by
     inside = op.And(source >= 0, op.Less(source, length(within.order)))

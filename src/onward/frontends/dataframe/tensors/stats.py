@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import onnx_ir as ir
-
 from onward.frontends.dataframe.tensors.keys import group_rows
 from onward.frontends.dataframe.tensors.quantile import Interpolation, between, mixed
 from onward.frontends.dataframe.tensors.rows import (
@@ -33,6 +31,7 @@ from onward.frontends.dataframe.tensors.rows import (
     sortable,
     sum_dtype,
     summable,
+    whole,
     zero,
 )
 from onward.frontends.dataframe.tensors.sorting import SortKey
@@ -62,8 +61,10 @@ def product(x: Tensor, valid: Tensor | None = None, min_count: int = 0) -> Tenso
 def _reduced(x: Tensor, valid: Tensor | None, op_type: str, start: float, min_count: int) -> Tensor:
     op = x.op
     values = chosen(flat(summable(x, "a sum or product")), None if valid is None else shown(valid, x), start)
+    if values.dtype == INT64:
+        return _one(whole(values, "add" if op_type == "ReduceSum" else "mul", int(start))).cast(sum_dtype(x))
     result = _one(op.many(op_type, 1, values)[0]).cast(sum_dtype(x))
-    if min_count <= 0 or x.dtype not in FLOATS:
+    if min_count <= 0:
         return result
     return op.where(count(x, valid) >= min_count, result, math.nan)
 
@@ -118,9 +119,11 @@ def _extreme(x: Tensor, valid: Tensor | None, largest: bool) -> Tensor:
     key = sortable(flat(x))
     worst = extreme(key.value.dtype, not largest)
     taken = chosen(key.value, None if valid is None else shown(valid, x), worst)
-    wide = taken.cast(INT64) if taken.dtype == ir.DataType.INT16 else taken
-    padded = op.Concat(wide, op.unsqueeze(op.like(worst, wide), [0]), axis=0)
-    best = (op.ReduceMax if largest else op.ReduceMin)(padded).cast(key.value.dtype)
+    if taken.dtype in FLOATS:
+        padded = op.Concat(taken, op.unsqueeze(op.like(worst, taken), [0]), axis=0)
+        best = (op.ReduceMax if largest else op.ReduceMin)(padded)
+    else:
+        best = whole(taken.cast(INT64), "max" if largest else "min", int(worst)).cast(key.value.dtype)
     some = count(x, valid) > 0
     return select(some, _one(key.back(best)), nothing(op, x.dtype))
 

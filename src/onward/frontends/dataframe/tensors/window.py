@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.frontends.dataframe.tensors.groups import firsts
@@ -174,21 +175,29 @@ def _squares_joined(rows: Rows, size: int) -> Tensor:
 
 
 def _copies(rows: Rows, size: int) -> tuple[Tensor, Tensor]:
-    """The values of each window, and which of them count: (N, size)."""
+    """The values of each window, and which of them count: (size, N), the latest row of the window first."""
     op = rows.value.op
-    back = op.ints(range(size))
-    source = op.unsqueeze(positions(rows.value), [1]) - back
-    inside = source >= 0 if rows.place is None else op.GreaterOrEqual(op.unsqueeze(rows.place, [1]), back)
-    source = op.Where(inside, source, op.index(0))
-    return op.Gather(rows.value, source), op.And(inside, op.Gather(rows.valid, source))
+    values, counts = (_stacked(x, size) for x in (rows.value, rows.valid.cast(ir.DataType.UINT8)))
+    if rows.place is None:
+        return values, counts > 0
+    inside = op.GreaterOrEqual(op.unsqueeze(rows.place, [0]), op.unsqueeze(op.ints(range(size)), [1]))
+    return values, op.And(inside, counts > 0)
+
+
+def _stacked(x: Tensor, size: int) -> Tensor:
+    op = x.op
+    padded = op.unsqueeze(op.Pad(x, op.ints([size - 1, 0])), [0])
+    ends = [op.ints([END])] + [op.ints([-back]) for back in range(1, size)]
+    shifted = [op.Slice(padded, op.ints([size - 1 - back]), end, op.ints([1])) for back, end in enumerate(ends)]
+    return op.Concat(*shifted, axis=0)
 
 
 def _squares_copied(rows: Rows, size: int, number: Tensor) -> Tensor:
     op = rows.value.op
     values, counts = _copies(rows, size)
-    total = op.sum(op.Where(counts, values, op.like(0, values)), [1])
-    apart = values - total / op.unsqueeze(op.Max(number, op.index(1)), [1]).cast(FLOAT64)
-    return op.sum(op.Where(counts, apart * apart, op.like(0, values)), [1], keepdims=False)
+    total = op.sum(op.Where(counts, values, op.like(0, values)), [0])
+    apart = values - total / op.unsqueeze(op.Max(number, op.index(1)), [0]).cast(FLOAT64)
+    return op.sum(op.Where(counts, apart * apart, op.like(0, values)), [0], keepdims=False)
 
 
 def _medians(rows: Rows, size: int, number: Tensor) -> Tensor:
@@ -198,10 +207,10 @@ def _medians(rows: Rows, size: int, number: Tensor) -> Tensor:
     values, counts = _copies(rows, size)
     counts = op.And(counts, op.Not(op.IsNaN(values)))
     known = op.Where(counts, values, op.like(math.inf, values))
-    ordered = op.many("TopK", 2, known, op.ints([size]), axis=1, largest=0, sorted=1)[0]
+    ordered = op.many("TopK", 2, known, op.ints([size]), axis=0, largest=0, sorted=1)[0]
     low, high = op.Max(op.Div(number - 1, op.index(2)), op.index(0)), op.Div(number, op.index(2))
     high = op.Min(high, op.index(size - 1))
-    middle = [op.squeeze(op.GatherElements(ordered, op.unsqueeze(at, [1]), axis=1), [1]) for at in (low, high)]
+    middle = [op.squeeze(op.GatherElements(ordered, op.unsqueeze(at, [0]), axis=0), [0]) for at in (low, high)]
     median = op.Where(op.Equal(middle[0], middle[1]), middle[0], (middle[0] + middle[1]) * 0.5)
     return op.where(number > 0, median, math.nan)
 
@@ -246,7 +255,7 @@ def expanding(
 
 
 def _first_value(x: Tensor, counts: Tensor, within: Groups | None) -> Tensor:
-    """The first value that counts, of all rows or of the row's group, which is in every window and so costs no digits."""
+    """The first value that counts, of all or of the row's group: it is in every window, and so costs no digits."""
     op = x.op
     if within is not None:
         return spread(within, firsts(within, x, counts))
