@@ -12,7 +12,27 @@ from onward.errors import UnsupportedError
 from onward.frontends.dataframe.tensors import integers
 
 LOW, HIGH = -(2**63), 2**63 - 1
-EDGES = [LOW, LOW + 1, LOW + 2, -(2**32), -8, -7, -2, -1, 0, 1, 2, 7, 8, 2**32, HIGH - 1, HIGH]
+EDGES = [
+    LOW,
+    LOW + 1,
+    LOW + 2,
+    -(2**32),
+    -(2**31) - 1,
+    -8,
+    -7,
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    7,
+    8,
+    2**31,
+    2**32 - 1,
+    2**32,
+    HIGH - 1,
+    HIGH,
+]
 PAIRS = [(x, y) for x in EDGES for y in EDGES]
 values = st.sampled_from(EDGES) | st.integers(LOW, HIGH)
 columns = settings(max_examples=40, deadline=None)

@@ -13,6 +13,7 @@ from column_functions import Compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onward.errors import UnsupportedError
 from onward.frontends.dataframe.tensors import clock
 from onward.frontends.dataframe.tensors.calendar import Civil, days_from_date, start_of_month
 from onward.frontends.dataframe.tensors.clock import Clock
@@ -364,3 +365,40 @@ def test_integers_that_count_a_period_are_ticks(period: str, unit: str) -> None:
     rows = [-1001, -1, 0, 1, 999, 1000, 15_000]
     expected = pd.to_timedelta(pd.Series(rows), unit=period).dt.as_unit(unit)
     assert numbers(period, unit)(rows) == [expected.astype("int64").tolist()]
+
+
+@cache
+def divided(unit: str, period: str) -> Compiled:
+    return Compiled(lambda x: clock.total_periods(x, unit, period), "int64")
+
+
+@pytest.mark.parametrize("period", ["D", "h", "m", "s", "ms", "us", "ns"])
+@pytest.mark.parametrize("unit", UNITS)
+@columns
+@given(rows=st.lists(st.integers(-(10**9), 10**9), max_size=20))
+def test_a_duration_divides_by_a_period_as_in_pandas(unit: str, period: str, rows: list[int]) -> None:
+    series = pd.Series(np.array(rows, "int64").view(f"m8[{unit}]"))
+    assert divided(unit, period)(rows) == [(series / pd.Timedelta(1, period)).tolist()]
+
+
+def test_times_that_exist_have_ticks_and_others_are_not_valid() -> None:
+    compiled = Compiled(lambda h, m, s, f: clock.from_time(h, m, s, f, "ms"), *["int64"] * 4)
+    rows = [
+        (h, m, s, f)
+        for h in (-1, 0, 23, 24)
+        for m in (-1, 0, 59, 60)
+        for s in (0, 59, 60, LOW)
+        for f in (-1, 0, 999, 1000)
+    ]
+    ticks, valid = compiled(*zip(*rows, strict=True))
+    expected = [0 <= h <= 23 and 0 <= m <= 59 and 0 <= s <= 59 and 0 <= f <= 999 for h, m, s, f in rows]
+    assert valid == expected
+    exact = [((h * 60 + m) * 60 + s) * 1000 + f for h, m, s, f in rows]
+    assert [t for t, ok in zip(ticks, valid, strict=True) if ok] == [
+        t for t, ok in zip(exact, valid, strict=True) if ok
+    ]
+
+
+def test_a_unit_that_is_not_known_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="'D'"):
+        clock.per_second("D")

@@ -18,7 +18,8 @@ from onward.frontends.dataframe.tensors.clock import Clock
 
 FORMATS = [
     "%Y-%m-%d", "%d/%m/%Y", "%Y%m%d", "%Y-%m-%d %H:%M:%S", "%H:%M", "%I:%M %p", "%j", "%y", "%B %d, %Y", "%b %a %A",
-    "%Y-%m-%dT%H:%M:%S.%f", "%d.%m.%y %H h", "100%% %m", "%G-W%V-%u", "%w", "%e", "%T", "%R", "%D", "%Y/%j", "%%Y", "%Y-%m",
+    "%Y-%m-%dT%H:%M:%S.%f", "%d.%m.%y %H h", "100%% %m", "%G-W%V-%u", "%w", "%e", "%T", "%R", "%D", "%Y/%j", "%%Y",
+    "%Y-%m",
 ]  # fmt: skip
 
 

@@ -151,7 +151,7 @@ MIDDLE = sorted({day + k for day in DAYS if -600_000 < day < 2_000_000 for k in 
 def test_offsets_are_those_of_pandas(name: str, steps: int) -> None:
     function, offset = OFFSETS[name](steps)
     rows = MIDDLE
-    assert moved(*function)([day for day in rows]) == [pandas_move([day * 86_400 for day in rows], offset)]
+    assert moved(*function)(rows) == [pandas_move([day * 86_400 for day in rows], offset)]
     assert moved(*function)([]) == [[]]
 
 

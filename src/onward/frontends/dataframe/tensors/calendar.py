@@ -74,7 +74,7 @@ class Civil:
 
     @cached_property
     def _quarters(self) -> Tensor:
-        """Quarters of a day, plus 3, since the shifted start: the length of a year or a century is an integer in them."""
+        """Quarters of a day since the shifted start, plus 3: years and centuries are whole numbers of them on average."""
         return self.days * 4 + (SHIFTED_DAYS * 4 + 3)
 
     @cached_property

@@ -33,7 +33,7 @@ def per_day(unit: str) -> int:
 
 
 def ticks_of(period: str, unit: str, count: int = 1) -> int:
-    """The ticks of `count` weeks `W`, days `D`, hours `h`, minutes `m`, or of a finer unit; 0 if they are a fraction."""
+    """The ticks of `count` weeks `W`, days `D`, hours `h`, minutes `m`, or ticks of a unit; 0 if they are a fraction."""
     if period in SECONDS:
         return count * SECONDS[period] * per_second(unit)
     ticks, rest = divmod(count * per_second(unit), per_second(period))
@@ -173,7 +173,7 @@ def total(ticks: Tensor, unit: str, period: str) -> tuple[Tensor, Tensor | None]
 
 
 NEARLY_HALF = 2.0**-53 * (1 + 2.0**-51)
-"""A little more than half the distance of a float64 to the next, as a part of it: adding that part gives the next one."""
+"""A little more than half the distance of a float64 to the next, as a part of it: adding it gives the next one."""
 
 
 def total_seconds(ticks: Tensor, unit: str) -> Tensor:

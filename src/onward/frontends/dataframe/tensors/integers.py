@@ -1,13 +1,13 @@
 """Division, remainders and products of integers, exact for every value, in nodes that cannot stop ONNX Runtime.
 
-ONNX's Div truncates; it fails on a divisor of 0, and the lowest integer by -1 ends the process, in Mod too. Here `floor`
-rounds a quotient down, as Python, pandas and Polars do, and a remainder has the sign of the divisor.
+ONNX's Div truncates; it fails on a divisor of 0, and the lowest integer by -1 ends the process, in Mod too.
+Here `floor` rounds a quotient down, as Python, pandas and Polars do, and a remainder has the sign of the divisor.
 A divisor of 0 gives 0 (callers put what their library has there: a null, an infinity, an error).
-The lowest integer by -1 is itself, wrapped, as in numpy. Two tensors are int8, int32, int64 or unsigned: there is no Where
-for int16.
+The lowest integer by -1 is itself, wrapped, as in numpy.
+Two tensors are int8, int32, int64 or unsigned: there is no Where for int16.
 
-Min, Max, Clip and Sign of int64 are not used on numbers of 2³¹ and more: ONNX Runtime's kernels on x86 compare the lower
-halves of equal upper halves as signed numbers, so that Max of 2³¹ and 0 is 0. Less and its fellows are right.
+Min, Max, Clip and Sign of int64 are not used on numbers of 2³¹ and more: where upper halves are equal, ONNX Runtime's
+kernels on x86 compare the lower halves as signed numbers, so that Max of 2³¹ and 0 is 0. Less and its fellows are right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Dates and times as text: the directives of `strftime`, looked up in constant tables and joined.
 
-Literal text is part of the tables, and what depends on the same number is one table, so that `%Y-%m-%d` of nanoseconds is two
-lookups and one StringConcat.
+Literal text is part of the tables, and what depends on the same number is one table, so that `%Y-%m-%d` of nanoseconds
+is two lookups and one StringConcat.
 """
 
 from __future__ import annotations

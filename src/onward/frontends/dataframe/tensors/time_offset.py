@@ -1,7 +1,7 @@
 """Dates moved by months, by ends and starts of months, quarters and years, and by business days.
 
-A number of steps is a constant, or a tensor (N, 1) where it says so. Dates are days since 1970; `clock.same_time` puts the
-time of day back. Weekdays count from Monday, 0.
+A number of steps is a constant, or a tensor (N, 1) where it says so. Dates are days since 1970; `clock.same_time` puts
+the time of day back. Weekdays count from Monday, 0.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ WORKING_WEEK = (True, True, True, True, True, False, False)
 def add_months(date: Civil, months: Tensor | int) -> Tensor:
     """The same day so many months later, or the last day of a shorter month: 28 nodes with those of the date.
 
-    `DateOffset(months=n)` of pandas (a year is 12 months) and `1mo`, `1q` and `1y` of Polars. Beyond `MOST_MONTHS` months
-    the result means nothing.
+    `DateOffset(months=n)` of pandas (a year is 12 months) and `1mo`, `1q` and `1y` of Polars. Beyond `MOST_MONTHS`
+    months the result means nothing.
     """
     if isinstance(months, Tensor):
         number = date.month_number + months.cast(ir.DataType.INT64)
@@ -45,8 +45,8 @@ def _checked(steps: int) -> int:
 def end_of_period(date: Civil, steps: int = 0, months: int = 1, last_month: int = 12) -> Tensor:
     """The end of a period of 1, 3 or 12 months, of which one ends in `last_month`, so many steps away.
 
-    `MonthEnd(n)`, `QuarterEnd(n, startingMonth=last_month)` and `YearEnd(n, month=last_month)` of pandas: with 0 steps a
-    date goes to the end of its own period; with more, an end goes to the next one and others to their own first.
+    `MonthEnd(n)`, `QuarterEnd(n, startingMonth=last_month)` and `YearEnd(n, month=last_month)` of pandas: with 0 steps
+    a date goes to the end of its own period; with more, an end goes to the next one and others to their own first.
     """
     op = date.op
     number = date.month_number
@@ -66,8 +66,8 @@ def end_of_period(date: Civil, steps: int = 0, months: int = 1, last_month: int 
 def start_of_period(date: Civil, steps: int = 0, months: int = 1, first_month: int = 1) -> Tensor:
     """The start of a period of 1, 3 or 12 months, of which one starts in `first_month`, so many steps away.
 
-    `MonthBegin(n)`, `QuarterBegin(n, startingMonth=first_month)` and `YearBegin(n, month=first_month)` of pandas: with 0
-    steps a date that is no start goes to the next one.
+    `MonthBegin(n)`, `QuarterBegin(n, startingMonth=first_month)` and `YearBegin(n, month=first_month)` of pandas: with
+    0 steps a date that is no start goes to the next one.
     """
     op = date.op
     number = date.month_number
@@ -107,8 +107,8 @@ def is_business_day(date: Civil, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
 def add_business_days(date: Civil, steps: int, week: Sequence[bool] = WORKING_WEEK, roll: str | None = None) -> Tensor:
     """The business day so many business days later, without holidays: 2 nodes beside the weekday.
 
-    A day that is none first goes back if steps are positive, else forward, so that it counts as `BusinessDay(n)` of pandas
-    has it; `roll`, "forward" or "backward", names the way, as Polars does. Polars without roll raises for such a day.
+    A day that is none first goes back if steps are positive, else forward, as `BusinessDay(n)` of pandas has it;
+    `roll`, "forward" or "backward", names the way, as Polars does. Polars without roll raises for such a day.
     """
     _checked_week(week)
     if roll not in (None, "forward", "backward"):

@@ -1,8 +1,8 @@
 """Text to dates and times, in a fixed format or as ISO 8601 has it.
 
 A regular expression says which rows are read. The others are replaced by a text that can be read before anything is cut
-or cast, so that no row can fail. Libraries read more than is plain: signs, spaces, digits of other scripts, `now`, second
-60, seven digits for `%Y%m%d`. Such rows are not valid here, and `unclear` says which they may be.
+or cast, so that no row can fail. Libraries read more than is plain: signs, spaces, digits of other scripts, `now`,
+second 60, seven digits for `%Y%m%d`. Such rows are not valid here, and `unclear` says which they may be.
 """
 
 from __future__ import annotations
@@ -229,8 +229,8 @@ def parse(text: Tensor, format: str, unit: str, library: str = "pandas") -> Pars
     """Text (N, 1) in a format of `strptime`, in pandas' or Polars' reading; `unit` is that of the time.
 
     A month or day that the format lacks is the first. A year that it lacks is refused, like directives for time zones.
-    `%y` is a year from 1969 to 2068 in pandas, and from 1970 to 2069 in Polars. More digits of a second than the unit has
-    are cut off.
+    `%y` is a year from 1969 to 2068 in pandas, and from 1970 to 2069 in Polars. More digits of a second than the
+    unit has are cut off.
     """
     per_second(unit)
     op = text.op
@@ -240,7 +240,7 @@ def parse(text: Tensor, format: str, unit: str, library: str = "pandas") -> Pars
         raise UnsupportedError(f"the format {format!r} has no year: put one before the text")
     if library == "polars" and "%S.%f" in used:
         raise UnsupportedError(f"the format {format!r} reads digits as nanoseconds in Polars: write %.f for a fraction")
-    if "%I" in used and "%p" not in used or "%p" in used and "%I" not in used:
+    if len(used & {"%I", "%p"}) == 1:
         raise UnsupportedError(f"the format {format!r} has one of %I and %p without the other: use %H")
     if "%j" in used and used & {"%m", "%d", "%b", "%B"}:
         raise UnsupportedError(f"the format {format!r} has both %j and a month or day: use one of them")
