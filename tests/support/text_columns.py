@@ -13,9 +13,9 @@ from onward.graph.build import Builder, Tensor
 from onward.model import Model
 
 TEXTS = [
-    "", " ", "a", "abc", "Hello World", "  héß😀 x ", "a,b,,c", ",", ",,", "-5", "+12abc", "a\nb", "id=12; x=3", "\n", "aa bb  cc",
-    "foo.0", "foo.0\n", "x\x00y", "\u00a0a\u2003", "\x1ca\x1f", "ΑΣ", "İß", "e\u0301", "١٢٣", "aaa", "john@example.com",
-    "Braund, Mr. Owen", "2024-01-31", "A1-b2_C3", "\\d[a]$^", "日本語", "ﬁ ŉ ǆ", "K", "ab" * 40,
+    "", " ", "a", "abc", "Hello World", "  héß😀 x ", "a,b,,c", ",", ",,", "-5", "+12abc", "a\nb", "id=12; x=3", "\n",
+    "aa bb  cc", "foo.0", "foo.0\n", "x\x00y", "\u00a0a\u2003", "\x1ca\x1f", "ΑΣ", "İß", "e\u0301", "١٢٣", "aaa",
+    "john@example.com", "Braund, Mr. Owen", "2024-01-31", "A1-b2_C3", "\\d[a]$^", "日本語", "ﬁ ŉ ǆ", "K", "ab" * 40,
 ]  # fmt: skip
 """Texts that have been read wrongly by something."""
 
@@ -28,7 +28,7 @@ class TextModel:
     """A function of columns of texts, or of the dtypes given, as a session."""
 
     def __init__(self, function: Callable[..., Any], *dtypes: Any) -> None:
-        types = [ir.DataType.from_numpy(np.dtype(d)) for d in dtypes] or [ir.DataType.STRING]
+        types = [ir.DataType.STRING if d == "O" else ir.DataType.from_numpy(np.dtype(d)) for d in dtypes or "O"]
         names = [f"x{number}" for number in range(len(types))]
         inputs = [
             ir.Value(name=name, type=ir.TensorType(dtype), shape=ir.Shape(["N", 1]))

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, Literal
@@ -224,6 +225,7 @@ class _Reader:
         return matched(one, flags & (re.IGNORECASE | re.ASCII), self.dialect)
 
 
+@cache
 def folded(ranges: Ranges) -> Ranges:
     """With what RE2 takes for the same letter in the other case, of the letters that Unicode pairs one to one."""
     import pyarrow
@@ -249,6 +251,22 @@ def nullable(node: Node) -> bool:
         case Group(item, _):
             return nullable(item)
     return True
+
+
+def filled(node: Node) -> Node:
+    """What matches the same texts but the empty one."""
+    if not nullable(node):
+        return node
+    match node:
+        case Seq(items):
+            return Alt(tuple(Seq((filled(item), *items[i + 1 :])) for i, item in enumerate(items)))
+        case Alt(branches):
+            return Alt(tuple(map(filled, branches)))
+        case Group(item, number):
+            return Group(filled(item), number)
+        case Repeat(item, _, most, greedy):
+            return Repeat(filled(item), 1, most, greedy)
+    return Chars(())
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -18,6 +18,7 @@ from onward.frontends.dataframe.tensors.pattern_sets import Dialect, complement,
 from onward.frontends.dataframe.tensors.text import (
     STRING,
     any_true,
+    distinct,
     either,
     full_match,
     join,
@@ -52,7 +53,14 @@ def capitalize(x: Tensor, dialect: Dialect = "python") -> Tensor:
 
 
 def title(x: Tensor, dialect: Dialect = "python") -> Tensor:
-    """Each word with its first character as in a title, the others in lower case."""
+    """Each word with its first character as in a title, the others in lower case.
+
+    It is slow, so that it is worked out for distinct texts only.
+    """
+    return distinct(x, lambda values: [_title(values, dialect)])[0]
+
+
+def _title(x: Tensor, dialect: Dialect) -> Tensor:
     op = x.op
     fixed = _sigma_fixed(x, dialect) if sigma_sets(dialect) else x
     inside = word_inside(dialect)

@@ -18,6 +18,8 @@ def equal(a: Tensor, b: Tensor | str) -> Tensor:
 
 def is_in(x: Tensor, values: Sequence[str]) -> Tensor:
     """Whether each is one of a list. Two nodes; one for one value."""
+    if not values:
+        return _place(x, [])[1]
     if len(values) == 1:
         return equal(x, values[0])
     return label(x, list(dict.fromkeys(values)), [1] * len(set(values)), 0).cast(ir.DataType.BOOL)

@@ -19,7 +19,8 @@ def _parts(x: Tensor, separator: str, most: int | None, columns: int = 1) -> tup
     op = x.op
     if not separator:
         raise UnsupportedError("a split at an empty text cannot be said in ONNX: take slices of the text instead")
-    row = with_row(x, separator.join(["a"] * columns))
+    filling = next(letter for letter in "abcdefghij" if letter != separator[0] and letter != separator[-1])
+    row = with_row(x, separator.join([filling] * columns))
     parts, counts = op.many("StringSplit", 2, row, delimiter=separator, maxsplit=most)
     parts = of_type(parts, STRING, [None, 1, None])
     counts = of_type(counts, ir.DataType.INT64, [None, 1])
@@ -88,8 +89,15 @@ def partition(x: Tensor, separator: str) -> list[Tensor]:
 
 
 def partition_last(x: Tensor, separator: str) -> list[Tensor]:
-    """`text.rpartition(separator)`: where it is not found, all of the text comes last."""
+    """`text.rpartition(separator)`: where it is not found, all of the text comes last. 31 nodes.
+
+    A separator that can overlap another one is refused.
+    """
     op = x.op
+    if any(separator[:size] == separator[-size:] for size in range(1, len(separator))):
+        raise UnsupportedError(
+            f"the last {separator!r} cannot be found in ONNX, as it can overlap another: find the first"
+        )
     parts, counts = _parts(x, separator, None)
     last = op.GatherElements(parts, op.Sub(counts, op.ints([1])), axis=1)
     found, empty = counts > 1, text(op, "")
@@ -126,9 +134,7 @@ def find(x: Tensor, value: str) -> Tensor:
 
 
 def find_last(x: Tensor, value: str) -> Tensor:
-    """The place of the last that is found (`text.rfind`), int64."""
-    if len(value) != 1:
-        raise UnsupportedError("str.rfind of more than one character cannot be said in ONNX: use str.find")
+    """The place of the last that is found (`text.rfind`), int64. A text that can overlap itself is refused."""
     op = x.op
     before, middle, _ = partition_last(x, value)
     return op.Where(op.Equal(middle, text(op, value)), length(before), op.ints([-1]))

@@ -20,6 +20,7 @@ from onward.frontends.dataframe.tensors.patterns import (
     Repeat,
     Seq,
     edge,
+    filled,
     flat,
     nullable,
     parse,
@@ -107,7 +108,7 @@ def extract(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "python"
         before, group, after = found.items[:place], found.items[place], found.items[place + 1 :]
         steps: list[dict[str, Any]] = [{"tokenexp": found.whole}]
         if before:
-            steps.append({"separators": [rf"\A(?:{re2(Seq(tuple(before)), found.pattern)})"]})
+            steps.append({"separators": [rf"\A(?:{re2(filled(Seq(tuple(before))), found.pattern)})"]})
         if after or found.end:
             steps.append({"tokenexp": rf"\A(?:{re2(group, found.pattern)})"})
         results.append((first_token(x, found.row, *steps), mask))
