@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +14,13 @@ from onward.frontends.dataframe.columns.column import Column, elementwise, guard
 from onward.frontends.dataframe.polars.arithmetic import in_ticks, in_unit, limited, ticks_per_day, to_days, whole
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, constant_of, is_constant, rule
-from onward.frontends.dataframe.tensors import integers, text_compare, text_search
+from onward.frontends.dataframe.tensors import integers, text_compare, text_numbers, time_format
+from onward.frontends.dataframe.tensors.calendar import Civil
 from onward.graph.build import Tensor
 
 STRICT, WRAPPING = 0, 2
 """How casts are numbered in plans; 1 is one that is not strict."""
-_FLOAT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 INT64 = ColumnType(ir.DataType.INT64, masked=True)
-FLOAT64 = ColumnType(ir.DataType.DOUBLE, masked=True)
 
 
 @rule("cast")
@@ -110,21 +108,18 @@ def _to_text(a: Column, type: ColumnType, strict: bool) -> Column:
     if type.categories is not None:
         raise UnsupportedError("numbers are not cast to an Enum in a graph: use `replace_strict` with the names")
     if a.type.is_bool:
-        words = a.op.strings(np.asarray([["true"], ["false"]], object))
-        yes, no = a.op.Slice(words, [0], [1], [0]), a.op.Slice(words, [1], [2], [0])
-        return elementwise(lambda x: x.op.Where(x, yes, no), type, a)
+        return elementwise(lambda x: text_numbers.from_bool(x, "true", "false"), type, a)
     if a.type.is_int:
-        return elementwise(lambda x: x.op.Cast(_printable(x), to=int(ir.DataType.STRING)), type, a)
+        return elementwise(text_numbers.from_int, type, a)
+    if a.type.meaning == "date":
+        date = Civil(a.value)
+        made = elementwise(lambda _: time_format.date_text(date), type, a)
+        null, odd = a.missing(), a.op.Not(time_format.has_plain_year(date, "polars"))
+        return guarded(made, odd if null is None else a.op.And(odd, a.op.Not(null)), "a year of other than four digits")
     raise UnsupportedError(
         f"a cast from {a.type} to text has no form in a graph, as its digits differ: cast to integers before, or use "
         "`dt.to_string` with a format"
     )
-
-
-def _printable(x: Tensor) -> Tensor:
-    if x.dtype == ir.DataType.UINT64:
-        raise UnsupportedError("a cast from UInt64 to text has no form in a graph: cast to Int64 before")
-    return x.cast(ir.DataType.INT64)
 
 
 def _of_category(a: Column, type: ColumnType) -> Column:
@@ -143,44 +138,14 @@ def _of_text(a: Column, type: ColumnType, strict: bool) -> Column:
         raise UnsupportedError(f"a cast from text to {type} has no form in a graph: use `str.to_date` or a comparison")
     if type.is_float:
         return _float_of_text(a, type, strict)
-    # Up to 18 digits fit int64 surely. Of more, which do is not told here: it is an error, never another number.
-    good = text_search.matches_all(x, r"[+-]?0*[0-9]{1,18}", dialect="rust")
-    if type.dtype in (ir.DataType.INT64, ir.DataType.UINT64):
-        long = text_search.matches_all(x, r"[+-]?0*[1-9][0-9]{18,19}", dialect="rust")
-        a = replace(a, value=op.Where(long, op.strings(np.asarray([["0"]], object)), x))
-        a = guarded(a, _where_known(a, long), "a text of 19 digits or more as an integer")
-    safe = op.Where(good, a.value, op.strings(np.asarray([["0"]], object)))
-    number = op.Cast(safe, to=int(ir.DataType.INT64))
-    made = Column(number, INT64, a.rows, a.null)
-    made = limited(made, a, op.Not(good), strict, "a text that is no integer")
-    return made if type.dtype == ir.DataType.INT64 else fitted(made, type, strict=strict)
-
-
-def _where_known(a: Column, bad: Tensor) -> Tensor:
-    null = a.missing()
-    return bad if null is None else bad.op.And(bad, bad.op.Not(null))
+    number, found = text_numbers.to_int(x, type.dtype, "polars")
+    return limited(Column(number, type, a.rows, a.null), a, op.Not(found), strict, "a text that is no integer")
 
 
 def _float_of_text(a: Column, type: ColumnType, strict: bool) -> Column:
-    op, x = a.op, a.value
-    number = text_search.matches_all(x, _FLOAT, dialect="rust")
-    safe = op.Where(number, x, op.strings(np.asarray([["0"]], object)))
-    value = op.Cast(safe, to=int(type.dtype))
-    special, named = _special(x, type)
-    value = op.Where(named, special, value)
-    made = Column(value, type, a.rows, a.null)
-    return limited(made, a, op.Not(op.Or(number, named)), strict, "a text that is no number")
-
-
-def _special(x: Tensor, type: ColumnType) -> tuple[Tensor, Tensor]:
-    """Names of numbers that have no digits."""
-    op = x.op
-    infinite = text_search.matches_all(x, r"(?i:[+-]?(inf|infinity))", dialect="rust")
-    negative = text_search.starts_with(x, "-")
-    nan = text_search.matches_all(x, r"(?i:[+-]?nan)", dialect="rust")
-    kind = type.dtype.numpy()
-    high, low, none = (op.constant(np.asarray(value, kind), type.dtype) for value in (math.inf, -math.inf, math.nan))
-    return op.Where(nan, none, op.Where(negative, low, high)), op.Or(infinite, nan)
+    number, found = text_numbers.to_float(a.value, "polars")
+    made = Column(number.cast(type.dtype), type, a.rows, a.null)
+    return limited(made, a, a.op.Not(found), strict, "a text that is no number")
 
 
 def _times(a: Column, type: ColumnType, strict: bool) -> Column:

@@ -10,4 +10,6 @@ from onward.frontends.dataframe.polars import (  # noqa: F401
     leaves,
     selection,
     sequence,
+    texts,
+    times,
 )
