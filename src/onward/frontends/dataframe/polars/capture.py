@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -62,7 +63,12 @@ def finished(trace: Trace, result: Any, marker: Any, schema: dict[str, pl.DataTy
     node = Reader(marker, trace.references).read(plan)
     table = _Fields(schema, max(opset, OLDEST))
     frame = Steps(table)(node)
-    outputs = [(name, frame.columns[name], own_name(dtype)) for name, dtype in node.schema.items()]
+    outputs = []
+    for name, dtype in node.schema.items():
+        type, column = column_type(dtype, f"the column {name!r} of the result"), frame.columns[name]
+        if column.type.dtype != type.dtype or column.type.meaning != type.meaning or column.type.unit != type.unit:
+            raise UnsupportedError(f"the column {name!r} of the result became {column.type}, not {type}")
+        outputs.append((name, replace(column, type=type), own_name(dtype)))
     return table.finish(outputs, is_series=is_series)
 
 

@@ -27,6 +27,7 @@ from onward.frontends.dataframe.polars.leaves import constant_column
 from onward.frontends.dataframe.polars.parts import solid, sort_key
 from onward.frontends.dataframe.polars.plan import Expr, Node
 from onward.frontends.dataframe.polars.scope import Grouping, Scope, of_rows
+from onward.frontends.dataframe.polars.texts import StructColumn
 from onward.frontends.dataframe.tensors import keys, order
 from onward.frontends.dataframe.tensors.sorting import sort_order
 from onward.graph.build import Builder, Tensor
@@ -285,6 +286,16 @@ def _map(steps: Steps, node: Node) -> Frame:
         value = steps.op.Add(numbers, steps.op.index(offset)) if offset else numbers
         made = Column(value.cast(type.dtype), type, rows)
         return Frame(Lazily(node.schema, lambda each: made if each == column else below.columns[each]), rows)
+    if name == "unnest":
+        structs = {each: below.columns[each] for each in options[0]}
+        fields: dict[str, Column] = {}
+        for each in node.inputs[0].schema:
+            column = structs.get(each)
+            if column is not None and not isinstance(column, StructColumn):
+                raise UnsupportedError("structs have no form in a graph: name the columns one by one")
+            if isinstance(column, StructColumn):
+                fields |= {key: of_rows(one, below.rows) for key, one in column.fields.items()}
+        return Frame(Lazily(node.schema, lambda each: fields[each] if each in fields else below.columns[each]), below.rows)
     if name == "hint_sorted":
         return below
     if name == "rename":

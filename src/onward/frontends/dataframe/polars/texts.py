@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+import polars as pl
 
 from onward.errors import UnsupportedError
 from onward.frontends.dataframe.columns.column import Column, elementwise
@@ -263,30 +266,62 @@ def of_split(scope: Scope, expr: Expr) -> Column:
     return limited(made, column, op.Not(there), not null_outside, "a part that a text does not have")
 
 
-@rule("struct.FieldByName")
-def field(scope: Scope, expr: Expr) -> Column:
-    """Structs have no form in a graph, but a field of one that is made of columns or of a text has."""
-    inner, (name,) = expr.args[0], expr.options
-    type = scope.type(expr)
-    if inner.kind == "as_struct":
-        names = [each.name for each in inner.dtype.fields]  # type: ignore[attr-defined]
-        return scope(inner.args[names.index(name)])
-    if inner.kind == "str.ExtractGroups":
-        column = _full(_text(scope, inner))
-        names = [each.name for each in inner.dtype.fields]  # type: ignore[attr-defined]
-        found = text_tokens.extract(column.value, str(inner.options[1]), dialect=RUST)
-        value, there = found[names.index(name)]
-        return Column(value, type, column.rows, column.null).with_null(scope.op.Not(there))
-    if inner.kind in ("str.SplitExact", "str.SplitN"):
-        count, *rest = inner.options
-        word = _word(inner, 1, "the separator")
-        if not word or (rest and rest[0]):
-            raise UnsupportedError("a split that keeps what it splits at, or at nothing, has no form in a graph")
-        column = _full(_text(scope, inner))
-        number = int(str(name).removeprefix("field_"))
-        columns = int(count) + 1 if inner.kind == "str.SplitExact" else int(count)
-        most = None if inner.kind == "str.SplitExact" else columns - 1
-        value, there = text_split.split(column.value, word, columns, most)[number]
-        return Column(value, type, column.rows, column.null).with_null(scope.op.Not(there))
-    raise UnsupportedError("structs have no form in a graph: name the columns one by one")
+@dataclass(frozen=True, eq=False)
+class StructColumn(Column):
+    """Columns under one name, as structs have them; only its fields are ever read."""
 
+    fields: Mapping[str, Column] = field(default_factory=dict)
+
+
+def _struct(fields: Mapping[str, Column]) -> StructColumn:
+    first = next(iter(fields.values()))
+    return StructColumn(first.value, first.type, first.rows, first.null, fields)
+
+
+def _names(expr: Expr) -> list[str]:
+    dtype = expr.dtype
+    assert isinstance(dtype, pl.Struct)
+    return [each.name for each in dtype.fields]
+
+
+@rule("as_struct")
+def as_struct(scope: Scope, expr: Expr) -> Column:
+    return _struct(dict(zip(_names(expr), scope.all(expr), strict=True)))
+
+
+@rule("str.ExtractGroups")
+def extract_groups(scope: Scope, expr: Expr) -> Column:
+    column = _full(_text(scope, expr))
+    found = text_tokens.extract(column.value, str(expr.options[1]), dialect=RUST)
+    return _struct(
+        {
+            name: Column(value, column.type, column.rows, column.null).with_null(scope.op.Not(there))
+            for name, (value, there) in zip(_names(expr), found, strict=True)
+        }
+    )
+
+
+@rule("str.SplitExact", "str.SplitN")
+def split_parts(scope: Scope, expr: Expr) -> Column:
+    count, *rest = expr.options
+    word = _word(expr, 1, "the separator")
+    if not word or (rest and rest[0]):
+        raise UnsupportedError("a split that keeps what it splits at, or at nothing, has no form in a graph")
+    column = _full(_text(scope, expr))
+    columns = int(count) + 1 if expr.kind == "str.SplitExact" else int(count)
+    most = None if expr.kind == "str.SplitExact" else columns - 1
+    parts = text_split.split(column.value, word, columns, most)
+    return _struct(
+        {
+            name: Column(value, column.type, column.rows, column.null).with_null(scope.op.Not(there))
+            for name, (value, there) in zip(_names(expr), parts, strict=True)
+        }
+    )
+
+
+@rule("struct.FieldByName")
+def field_by_name(scope: Scope, expr: Expr) -> Column:
+    column, (name,) = scope(expr.args[0]), expr.options
+    if not isinstance(column, StructColumn):
+        raise UnsupportedError("structs have no form in a graph: name the columns one by one")
+    return column.fields[name]

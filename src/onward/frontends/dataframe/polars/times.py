@@ -114,6 +114,13 @@ def cast_time_unit(scope: Scope, expr: Expr) -> Column:
     return in_unit(a, scope.type(expr).unit)
 
 
+@rule("dt.ConvertTimeZone", "dt.ReplaceTimeZone", "dt.BaseUtcOffset", "dt.DSTOffset")
+def time_zones(scope: Scope, expr: Expr) -> Column:
+    if expr.kind == "dt.ReplaceTimeZone" and expr.options[0] is None:
+        return scope(expr.args[0])
+    raise UnsupportedError(f"`{spoken(expr.kind)}`: a time zone has no form in a graph. Convert times before the model")
+
+
 _PERIODS = {
     "dt.TotalDays": "D",
     "dt.TotalHours": "h",
