@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from onward import training
     from onward.conversion.convert import convert
     from onward.conversion.inspect import inspect
+    from onward.dataframes import pipeline, run, split
     from onward.errors import OnwardError
     from onward.exporters import (
+        from_dataframe,
         from_keras,
         from_lightgbm,
         from_sklearn,
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
         from_torch,
         from_xgboost,
     )
+    from onward.frontends.dataframe.fitted import fitted
     from onward.importers import to_keras, to_savedmodel, to_tensorflow, to_tflite, to_torch
     from onward.model import Model, load
     from onward.verification.verify import verify
@@ -29,6 +32,8 @@ _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
     "convert": "onward.conversion.convert",
+    "fitted": "onward.frontends.dataframe.fitted",
+    "from_dataframe": "onward.exporters",
     "from_keras": "onward.exporters",
     "from_lightgbm": "onward.exporters",
     "from_sklearn": "onward.exporters",
@@ -38,6 +43,9 @@ _HOMES = {
     "from_xgboost": "onward.exporters",
     "inspect": "onward.conversion.inspect",
     "load": "onward.model",
+    "pipeline": "onward.dataframes",
+    "run": "onward.dataframes",
+    "split": "onward.dataframes",
     "to_keras": "onward.importers",
     "to_savedmodel": "onward.importers",
     "to_tensorflow": "onward.importers",
@@ -50,6 +58,8 @@ __all__ = [
     "Model",
     "OnwardError",
     "convert",
+    "fitted",
+    "from_dataframe",
     "from_keras",
     "from_lightgbm",
     "from_sklearn",
@@ -59,6 +69,9 @@ __all__ = [
     "from_xgboost",
     "inspect",
     "load",
+    "pipeline",
+    "run",
+    "split",
     "to_keras",
     "to_savedmodel",
     "to_tensorflow",

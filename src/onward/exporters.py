@@ -361,6 +361,44 @@ def from_sklearn(
     return made.model
 
 
+def from_dataframe(
+    function: Callable[..., Any],
+    sample: Any,
+    *,
+    freeze: Sequence[str] = (),
+    opset: int = OPSET,
+    check: bool = True,
+) -> Model:
+    """A function on a data frame, as you wrote it for pandas, Polars or narwhals, as an ONNX model.
+
+    `sample` is a frame with the columns and dtypes that the function is made for, or a mapping of names to dtypes of
+    pandas. Each column that the function reads is an input of shape (rows, 1), and each column of its result an output.
+
+    The function runs once, on stand-ins for the frame and its columns, so what depends on data, such as a branch on a
+    mean, is refused. An aggregate, such as `df.age.median()`, is computed from whatever rows the model is given, as the
+    library would; `onward.fitted(df.age.median())`, or `freeze=["age.median"]`, keeps that of the sample.
+
+    Unless `check` is false, the function and the model run on the sample, on one row and on none, and
+    `VerificationError` names the column and row in which they differ.
+
+    >>> import onward, pandas
+    >>> def features(df):
+    ...     return df.assign(debt=df.loan / df.income.clip(lower=1))
+    >>> sample = pandas.DataFrame({"loan": [10.0, 20.0], "income": [5, 0]})
+    >>> onward.from_dataframe(features, sample).save("features.onnx")
+    """
+    from onward.dataframes import run
+    from onward.frontends.dataframe.capture import captured, full_sample
+    from onward.verification.frames import differing
+
+    with missing_packages():
+        sample = full_sample(sample)
+        model = captured(function, sample, opset, freeze)
+    if check and (wrong := differing(function, lambda part: run(model, part), sample)):
+        raise VerificationError(f"{getattr(function, '__name__', 'the function')}: {wrong}")
+    return model
+
+
 def from_xgboost(
     model: Any, *, raw: bool = False, dtype: npt.DTypeLike = np.float32, opset: int = OPSET, check: bool = True
 ) -> Model:

@@ -55,6 +55,7 @@ LAYERS = [
     ("frontends",),
     ("training", "verification"),
     ("report", "scoreboard"),
+    ("dataframes",),
     ("exporters",),
     ("conversion",),
     ("importers",),

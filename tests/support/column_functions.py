@@ -7,8 +7,9 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime
 
+from onward.frontends.dataframe.tensors.builder import ColumnBuilder
 from onward.frontends.opset import OPSET
-from onward.graph.build import Builder, Tensor
+from onward.graph.build import Tensor
 from onward.model import Model
 
 TEXT = np.dtype(object)
@@ -25,7 +26,7 @@ class Compiled:
         types = [ir.DataType.STRING if np.dtype(d) == TEXT else ir.DataType.from_numpy(np.dtype(d)) for d in dtypes]
         inputs = [ir.Value(name=f"x{i}", type=ir.TensorType(t), shape=ir.Shape(["N", 1])) for i, t in enumerate(types)]
         graph = ir.Graph(inputs, [], nodes=[], name="columns", opset_imports={"": OPSET, "ai.onnx.ml": 5})
-        op = Builder(ir.Model(graph, ir_version=10))
+        op = ColumnBuilder(ir.Model(graph, ir_version=10))
         results = function(*(op.tensor(value) for value in inputs))
         self.results: list[Tensor] = [results] if isinstance(results, Tensor) else list(results)
         graph.outputs.extend(op.Identity(result).value for result in self.results)

@@ -9,7 +9,8 @@ import onnxruntime
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from onward.frontends.opset import OPSET
-from onward.graph.build import Builder, Tensor
+from onward.frontends.dataframe.tensors.builder import ColumnBuilder
+from onward.graph.build import Tensor
 from onward.model import Model
 
 DTYPES = {
@@ -40,7 +41,7 @@ class Compiled:
             for i, dtype in enumerate(dtypes)
         ]
         graph = ir.Graph(inputs, [], nodes=[], opset_imports={"": OPSET, "ai.onnx.ml": 5}, name="table")
-        op = Builder(ir.Model(graph, ir_version=10))
+        op = ColumnBuilder(ir.Model(graph, ir_version=10))
         made = function(*(op.tensor(value) for value in inputs))
         results = made if isinstance(made, tuple) else (made,)
         for i, result in enumerate(results):

@@ -9,7 +9,8 @@ import onnxruntime
 from hypothesis import strategies as st
 
 from onward.frontends.opset import OPSET
-from onward.graph.build import Builder, Tensor
+from onward.frontends.dataframe.tensors.builder import ColumnBuilder
+from onward.graph.build import Tensor
 from onward.model import Model
 
 TEXTS = [
@@ -35,7 +36,7 @@ class TextModel:
             for name, dtype in zip(names, types, strict=True)
         ]
         graph = ir.Graph(inputs, [], nodes=[], name="texts", opset_imports={"": OPSET})
-        op = Builder(ir.Model(graph, ir_version=10))
+        op = ColumnBuilder(ir.Model(graph, ir_version=10))
         results = _flat(function(*(op.tensor(value) for value in inputs)))
         graph.outputs.extend(op.Identity(result).value for result in results)
         self.nodes = len(list(graph)) - len(results)

@@ -166,3 +166,10 @@ def test_other_aggregates_and_sums_of_text_are_refused_by_name() -> None:
         aggregates.aggregate_named("sem")
     with pytest.raises(UnsupportedError, match="text"):
         compiled(aggregates.sums, "str")
+
+
+def test_equal_values_vary_by_nothing() -> None:
+    values = np.repeat([0.1, 0.7, 1e16 / 3], [3, 7, 11])
+    keys = np.repeat([0, 1, 2], [3, 7, 11])
+    result, _ = FLOAT_MODELS["std"](keys, values, np.ones(21, bool))
+    np.testing.assert_array_equal(result, [0, 0, 0])

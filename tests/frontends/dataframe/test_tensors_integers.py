@@ -144,3 +144,8 @@ def test_results_say_where_they_fit(name: str, rows: list[tuple[int, int]]) -> N
     found, fits = of_two(name)([x for x, _ in rows], [y for _, y in rows])
     assert fits == [LOW <= number <= HIGH for number in exact]
     assert found == [wrapped(number) for number in exact]
+
+
+def test_numbers_beside_a_column_have_its_rank() -> None:
+    constants = by("floor_by", 7).results[0].op.graph.initializers.values()
+    assert {tuple(value.shape or ()) for value in constants} == {(1, 1)}

@@ -1,5 +1,6 @@
 """Pieces of texts are what Python, pandas and Polars take."""
 
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,21 @@ few = settings(max_examples=30, deadline=None)
 SLICES = [(0, 3), (1, None), (-3, None), (None, -2), (1, 3), (2, -1), (-3, -1), (3, 3), (-1, -3), (0, 0), (None, None)]
 
 
+@cache
+def sliced(start: int | None, stop: int | None) -> TextModel:
+    return TextModel(lambda x: text_parts.slice_text(x, start, stop))
+
+
+@cache
+def replaced(old: str, new: str, most: int) -> TextModel:
+    return TextModel(lambda x: text_split.replace_text(x, old, new, most))
+
+
+@cache
+def simple(name: str) -> TextModel:
+    return TextModel(getattr(text_split if name == "word_count" else text_parts, name))
+
+
 def at(values: Any, place: int) -> tuple[str, bool]:
     return maybe(values[place] if -len(values) <= place < len(values) else None)
 
@@ -22,13 +38,13 @@ def at(values: Any, place: int) -> tuple[str, bool]:
 @few
 @given(texts)
 def test_lengths(column: list[str]) -> None:
-    agrees(TextModel(text_parts.length), len, [column, TEXTS, []])
-    agrees(TextModel(text_parts.byte_length), lambda value: len(value.encode()), [column, TEXTS, []])
+    agrees(simple("length"), len, [column, TEXTS, []])
+    agrees(simple("byte_length"), lambda value: len(value.encode()), [column, TEXTS, []])
 
 
 @pytest.mark.parametrize(("start", "stop"), SLICES)
 def test_slices(start: int | None, stop: int | None) -> None:
-    model = TextModel(lambda x: text_parts.slice_text(x, start, stop))
+    model = sliced(start, stop)
     agrees(model, lambda value: value[start:stop])
     assert [v for (v,) in model(TEXTS)] == pd.Series(TEXTS).str.slice(start, stop).tolist()
     assert model.nodes <= 7
@@ -38,12 +54,8 @@ def test_slices(start: int | None, stop: int | None) -> None:
 @given(texts)
 def test_slices_of_any_text(column: list[str]) -> None:
     for start, stop in SLICES:
-        agrees(
-            TextModel(lambda x, a=start, b=stop: text_parts.slice_text(x, a, b)),
-            lambda v, a=start, b=stop: v[a:b],
-            [column],
-        )
-    agrees(TextModel(text_parts.reverse), lambda value: value[::-1], [column, []])
+        agrees(sliced(start, stop), lambda v, a=start, b=stop: v[a:b], [column])
+    agrees(simple("reverse"), lambda value: value[::-1], [column, []])
 
 
 def test_slices_that_are_refused() -> None:
@@ -118,7 +130,7 @@ def reversed_part(x: Any, separator: str, place: int) -> tuple[Any, Any, Any]:
 def test_parts_at_white_space(column: list[str]) -> None:
     model = TextModel(lambda x: text_split.split_space(x, 3))
     agrees(model, lambda v: sum((at(v.split(), i) for i in range(3)), ()), [column, TEXTS, []])
-    agrees(TextModel(text_split.word_count), lambda v: len(v.split()), [column, TEXTS, []])
+    agrees(simple("word_count"), lambda v: len(v.split()), [column, TEXTS, []])
 
 
 @pytest.mark.parametrize("part", [",", "a", "aa", "b", "é", "\n", "😀 "])
@@ -141,11 +153,7 @@ def test_replaced_texts(column: list[str]) -> None:
         ("aa", "a", -1),
         ("c", "d", 0),
     ]:
-        agrees(
-            TextModel(lambda x, a=(old, new, most): text_split.replace_text(x, *a)),
-            lambda v, a=(old, new, most): v.replace(*a),
-            [column, TEXTS, []],
-        )
+        agrees(replaced(old, new, most), lambda v, a=(old, new, most): v.replace(*a), [column, TEXTS, []])
 
 
 def test_empty_texts_to_look_for_are_refused() -> None:

@@ -174,3 +174,11 @@ def test_long_medians_and_centred_windows_of_groups_are_refused() -> None:
         Compiled(lambda x: expanding(x, "median", 1), "float64")
     with pytest.raises(UnsupportedError, match="centred"):
         Compiled(lambda k, x: rolling(x, "sum", 3, 1, center=True, within=groups(k)), "int64", "float64")
+
+
+@pytest.mark.parametrize("size", [3, 7, 20])
+def test_equal_values_in_a_window_vary_by_nothing(size: int) -> None:
+    result, found = Compiled(lambda x: rolling(x, "std", size, 2), "float64")(np.full(50, 0.1))
+    assert (result[found] == 0).all()
+    result, found = Compiled(lambda x: expanding(x, "std", 2), "float64")(np.full(50, 0.1))
+    assert (result[found] == 0).all()

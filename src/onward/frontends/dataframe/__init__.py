@@ -1,1 +1,1 @@
-"""Functions on data frames, as pandas, Polars and narwhals have them, as ONNX models."""
+"""Data frames to ONNX: functions of pandas, Polars and narwhals become graphs."""

@@ -13,8 +13,9 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, write_schema
 from onward.formats.dataframe.types import NAT, ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows
+from onward.frontends.dataframe.tensors.builder import ColumnBuilder
 from onward.frontends.runtime_kernels import make_runnable
-from onward.graph.build import Builder, Tensor
+from onward.graph.build import Tensor
 from onward.hub.wording import quote
 from onward.model import Model
 
@@ -39,7 +40,7 @@ class Table:
 
     def __init__(self, fields: Sequence[Field], library: str, opset: int, name: str = "features") -> None:
         graph = ir.Graph([], [], nodes=[], opset_imports={"": opset, ML: ML_OPSET, "com.microsoft": 1}, name=name)
-        self.op = Builder(ir.Model(graph, ir_version=10, producer_name="onward"))
+        self.op = ColumnBuilder(ir.Model(graph, ir_version=10, producer_name="onward"))
         self.op.scope = PREFIX
         self.library = library
         self.fields = {field.name: field for field in fields}

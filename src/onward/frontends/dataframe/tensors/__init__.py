@@ -1,1 +1,1 @@
-"""What tables need and ONNX lacks, as functions on tensors."""
+"""What tables need and ONNX lacks, as functions on tensors that know no nulls."""

@@ -33,7 +33,7 @@ def per_day(unit: str) -> int:
 
 
 def ticks_of(period: str, unit: str, count: int = 1) -> int:
-    """The ticks of `count` weeks `W`, days `D`, hours `h`, minutes `m`, or ticks of a unit; 0 if they are a fraction."""
+    """The ticks of `count` weeks `W`, days `D`, hours `h`, minutes `m`, or ticks of a unit; 0 for a fraction."""
     if period in SECONDS:
         return count * SECONDS[period] * per_second(unit)
     ticks, rest = divmod(count * per_second(unit), per_second(period))
@@ -133,7 +133,7 @@ class Clock:
 
 
 def at(days: Tensor, time_of_day: Tensor | None, unit: str) -> tuple[Tensor, Tensor]:
-    """Ticks of a day since 1970 and a time from 0 to a day, and a mask of where they fit int64: 7 nodes.
+    """Ticks of a day since 1970 and a time from 0 to a day, and a mask of where they fit int64: 8 nodes.
 
     Elsewhere the ticks are wrapped. Ticks fit if they lead back to the day.
     """
@@ -146,7 +146,7 @@ def at(days: Tensor, time_of_day: Tensor | None, unit: str) -> tuple[Tensor, Ten
 
 
 def same_time(clock: Clock, days: Tensor) -> tuple[Tensor, Tensor]:
-    """The ticks of other days at the same time of day, and a mask of where they fit int64: 8 nodes."""
+    """The ticks of other days at the same time of day, and a mask of where they fit int64: 9 nodes."""
     return at(days, clock.time_of_day, clock.unit)
 
 

@@ -90,9 +90,13 @@ def means(groups: Groups, x: Tensor, valid: Tensor | None = None) -> Tensor:
 
 
 def variances(groups: Groups, x: Tensor, valid: Tensor | None = None, ddof: int = 1) -> Tensor:
-    """Sums of squared distances from the mean of the group; NaN unless more than `ddof` rows count."""
+    """Sums of squared distances from the mean of the group; NaN unless more than `ddof` rows count.
+
+    The first value of the group is subtracted before: the variance of equal values is 0, without rounding.
+    """
     op = x.op
     number = as_number(x, "a variance")
+    number = number - spread(groups, firsts(groups, number, valid))
     count = counts(groups, x, valid)
     distance = number - spread(groups, sums(groups, number, valid) / count.cast(FLOAT64))
     total = sums(groups, distance * distance, valid)

@@ -7,7 +7,7 @@ The lowest integer by -1 is itself, wrapped, as in numpy.
 Two tensors are int8, int32, int64 or unsigned: there is no Where for int16.
 
 Min, Max, Clip and Sign of int64 are not used on numbers of 2³¹ and more: where upper halves are equal, ONNX Runtime's
-kernels on x86 compare the lower halves as signed numbers, so that Max of 2³¹ and 0 is 0. Less and its fellows are right.
+kernels on x86 compare the lower halves as signed numbers, so that Max of 2³¹ and 0 is 0. Less and Greater are right.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _of_minus_one(divisor: Tensor) -> Tensor:
 
 
 def truncate_divide(x: Tensor, divisor: Tensor) -> Tensor:
-    """The quotient without its fraction, of two tensors of one dtype; 0 where the divisor is 0: 10 nodes."""
+    """The quotient without its fraction, of two tensors of one dtype; 0 where the divisor is 0: 11 nodes."""
     op = x.op
     quotient = x / _safe(x, divisor)
     if not signed(x):
@@ -79,7 +79,7 @@ def truncate_divide(x: Tensor, divisor: Tensor) -> Tensor:
 
 
 def floor_divide(x: Tensor, divisor: Tensor) -> Tensor:
-    """`x // divisor` of two tensors of one dtype; 0 where the divisor is 0: 19 nodes."""
+    """`x // divisor` of two tensors of one dtype; 0 where the divisor is 0: 21 nodes."""
     op = x.op
     if not signed(x):
         return truncate_divide(x, divisor)

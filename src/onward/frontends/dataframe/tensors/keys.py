@@ -95,7 +95,7 @@ def _codes(key: Prepared) -> tuple[Tensor, Tensor]:
     if key.value.dtype in FLOATS:
         groups = _sorted_groups([key], None, None)
         return groups.codes, groups.count
-    codes, count = dense(key.value.cast(INT64))
+    codes, count = (key.value, key.distinct) if key.distinct is not None else dense(key.value.cast(INT64))
     if key.descending:
         codes = count - 1 - codes
     if key.null is None:

@@ -11,6 +11,7 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, Literal
 
+from onward.frontends.dataframe.tensors.case_tables import Change, changed
 from onward.frontends.dataframe.tensors.pattern_sets import (
     EVERY,
     Dialect,
@@ -198,7 +199,7 @@ class _Reader:
             raise refuse(self.text, "has half a character")
         if not flags & re.IGNORECASE:
             return ((code, code),)
-        return self._matched(re.escape(chr(code)), flags)
+        return self._ignoring_case(code, code, flags)
 
     def _class(self, items: list[tuple[Any, Any]], flags: int) -> Ranges:
         negated = items[0][0] is codes.NEGATE
@@ -211,7 +212,7 @@ class _Reader:
             else:
                 low, high = argument
                 if flags & re.IGNORECASE:
-                    sets.append(self._matched(f"[\\U{low:08x}-\\U{high:08x}]", flags))
+                    sets.append(self._ignoring_case(low, high, flags))
                 elif low < 0xD800 <= high:
                     sets.append(tuple(r for r in ((low, 0xD7FF), (0xE000, high)) if r[0] <= r[1]))
                 else:
@@ -219,22 +220,27 @@ class _Reader:
         ranges = union(sets)
         return complement(ranges) if negated else ranges
 
-    def _matched(self, one: str, flags: int) -> Ranges:
+    def _ignoring_case(self, low: int, high: int, flags: int) -> Ranges:
+        if low < 0xE000 and high > 0xD7FF:
+            raise refuse(self.text, "has half a character")
         if self.dialect == "arrow":
-            return folded(matched(one, 0, "python"))
+            return folded(((low, high),))
+        one = re.escape(chr(low)) if low == high else f"[\\U{low:08x}-\\U{high:08x}]"
         return matched(one, flags & (re.IGNORECASE | re.ASCII), self.dialect)
 
 
 @cache
 def folded(ranges: Ranges) -> Ranges:
-    """With what RE2 takes for the same letter in the other case, of the letters that Unicode pairs one to one."""
+    """With what PyArrow takes for the same letter in the other case: only letters that have a case are asked about."""
     import pyarrow
     import pyarrow.compute
 
-    texts = pyarrow.array([chr(c) for low, high in EVERY for c in range(low, high + 1)])
+    cases: tuple[Change, ...] = ("upper", "lower")
+    tables = [table for case in cases for table in (changed(case, "arrow"), changed(case, "python"))]
+    letters = {c for table in tables for pair in table.items() for text in pair for c in text}
+    texts = pyarrow.array(sorted(letters))
     found = pyarrow.compute.match_substring_regex(texts, written(ranges), ignore_case=True)
-    kept = pyarrow.compute.filter(texts, found).to_pylist()
-    return of_characters("".join(kept))
+    return union([ranges, of_characters("".join(pyarrow.compute.filter(texts, found).to_pylist()))])
 
 
 def nullable(node: Node) -> bool:

@@ -131,6 +131,13 @@ def cut(x: Tensor, start: int | Tensor, end: int | Tensor) -> Tensor:
 END = np.iinfo(np.int64).max
 
 
+def first_value(x: Tensor, valid: Tensor | None) -> Tensor:
+    """The first value of a float64 column that counts, 0 if none does: (1, 1)."""
+    op = x.op
+    row = op.ints([0]) if valid is None else cut(op.Concat(rows_of(shown(valid, x)), length(x), axis=0), 0, 1)
+    return op.Gather(op.Concat(x, op.constant(np.zeros((1, 1))), axis=0), row, axis=0)
+
+
 def changes(*columns: Tensor) -> Tensor:
     """Whether a row differs from the one before it in any of the (N,) columns: (N,). The first row does."""
     op = columns[0].op
@@ -164,6 +171,8 @@ class Sortable:
 
     value: Tensor
     back: Callable[[Tensor], Tensor]
+    distinct: Tensor | None = None
+    """How many different ones there are, (1,), if the values are their numbers from 0."""
 
 
 def sortable(x: Tensor) -> Sortable:
@@ -171,7 +180,7 @@ def sortable(x: Tensor) -> Sortable:
     op = x.op
     if x.dtype == STRING:
         distinct, _, codes, _ = op.many("Unique", 4, x)
-        return Sortable(codes, lambda code: op.Gather(distinct, code))
+        return Sortable(codes, lambda code: op.Gather(distinct, code), length(distinct))
     if x.dtype == UINT64:
         lowest = op.index(np.iinfo(np.int64).min)
         return Sortable(op.BitwiseXor(x.cast(INT64), lowest), lambda y: op.BitwiseXor(y, lowest).cast(UINT64))

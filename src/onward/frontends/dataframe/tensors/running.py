@@ -141,7 +141,7 @@ def running_extreme(x: Tensor, largest: bool, valid: Tensor | None = None, withi
     none = op.Equal(best, op.like(-np.inf, best))
     place = op.Where(none, op.like(0, best), best if largest else op.Neg(best)).cast(INT64)
     found = op.Gather(flat(x), op.Gather(rows, place))
-    worst_value = op.like(extreme(x.dtype, not largest) if x.dtype != BOOL else not largest, x)
+    worst_value = op.like(extreme(x.dtype, not largest) if x.dtype != BOOL else not largest, flat(x))
     return column(select(none, worst_value, found))
 
 

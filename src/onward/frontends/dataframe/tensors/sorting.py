@@ -38,6 +38,8 @@ class Prepared:
     nan: Tensor | None
     descending: bool
     nulls_last: bool
+    distinct: Tensor | None = None
+    """How many different values there are, (1,), if they are their numbers from 0."""
 
     def at(self, rows: Tensor) -> Prepared:
         taken = [None if x is None else x.op.Gather(x, rows) for x in (self.value, self.null, self.nan)]
@@ -54,7 +56,8 @@ def prepared(key: SortKey) -> Prepared:
         null, nan = either(null, nan), None
     elif nan is not None and null is not None:
         nan = op.And(nan, op.Not(null))
-    return Prepared(sortable(x).value, null, nan, key.descending, key.nulls_last)
+    ready = sortable(x)
+    return Prepared(ready.value, null, nan, key.descending, key.nulls_last, ready.distinct)
 
 
 def argsort(key: Prepared) -> Tensor:

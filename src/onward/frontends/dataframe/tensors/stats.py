@@ -22,6 +22,7 @@ from onward.frontends.dataframe.tensors.rows import (
     both,
     chosen,
     extreme,
+    first_value,
     flat,
     length,
     nothing,
@@ -149,15 +150,28 @@ def quantile(
     values = flat(as_number(x, "a quantile"))
     if valid is not None:
         values = op.Compress(values, shown(valid, x), axis=0)
-    ordered = op.many("TopK", 2, values, length(values), axis=0, largest=0, sorted=1)[0]
     some = length(values) > 0
     last = op.Max(length(values), op.index(1)) - 1
     low, high, part = between(last.cast(FLOAT64) * share, how)
     if as_numpy and how in ("linear", "midpoint"):
         high = op.Where(op.Equal(low, high), op.Min(low + 1, last), high)
-    padded = op.Concat(ordered, op.unsqueeze(op.like(math.nan, ordered), [0]), axis=0)
-    bounds = [op.Gather(padded, place) for place in (low, high)]
+    bounds = _neighbours(values, low, high, upper=share > 0.5)
     return _one(op.where(some, mixed(bounds[0], bounds[1], part, how, as_numpy), math.nan))
+
+
+def _neighbours(values: Tensor, low: Tensor, high: Tensor, upper: bool) -> tuple[Tensor, Tensor]:
+    """The values at two places, equal or beside each other, of those sorted; NaN if there is none.
+
+    All up to the further one, from the nearer end, are found without sorting them, then the last two of these.
+    """
+    op = values.op
+    far = length(values) - low if upper else high + 1
+    found = op.many("TopK", 2, values, op.Min(far, length(values)), axis=0, largest=int(upper), sorted=0)[0]
+    two = op.Min(length(found), op.ints([2]))
+    last = op.many("TopK", 2, found, two, axis=0, largest=int(not upper), sorted=1)[0]
+    padded = op.Concat(last, op.unsqueeze(op.like(math.nan, last), [0]), axis=0)
+    further, nearer = op.Gather(padded, op.ints([0])), op.Gather(padded, high - low)
+    return (further, nearer) if upper else (nearer, further)
 
 
 def distinct_count(x: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -184,45 +198,44 @@ def _truth(x: Tensor) -> Tensor:
 
 
 def skewness(x: Tensor, valid: Tensor | None = None) -> Tensor:
-    """Without bias, as pandas's `skew`: NaN for fewer than 3 rows, 0 if all are equal."""
+    """Without bias, as pandas's `skew`: NaN for fewer than 3 rows, or if all are equal."""
     op = x.op
     number, second, third, _ = _moments(x, valid)
     n = number.cast(FLOAT64)
     result = n * op.Sqrt(n - 1) / (n - 2) * (third / op.Pow(second, op.like(1.5, second)))
-    result = op.where(op.Equal(second, op.like(0, second)), op.like(0, result), result)
     return _as_result(op.where(number >= 3, result, math.nan), x)
 
 
 def kurtosis(x: Tensor, valid: Tensor | None = None) -> Tensor:
-    """Excess kurtosis without bias, as pandas's `kurt`: NaN for fewer than 4 rows, 0 if all are equal."""
+    """Excess kurtosis without bias, as pandas's `kurt`: NaN for fewer than 4 rows, or if all are equal."""
     op = x.op
     number, second, _, fourth = _moments(x, valid)
     n = number.cast(FLOAT64)
     correction = (n - 1) * (n - 1) / ((n - 2) * (n - 3)) * 3
     result = n * (n + 1) * (n - 1) / ((n - 2) * (n - 3)) * (fourth / (second * second)) - correction
-    result = op.where(op.Equal(second, op.like(0, second)), op.like(0, result), result)
     return _as_result(op.where(number >= 4, result, math.nan), x)
 
 
 def _moments(x: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """How many rows count, and the sums of the second, third and fourth powers of distances to the mean.
 
-    Sums that rounding alone can make are 0, as in pandas.
+    The first value is subtracted before: equal values have sums of 0, without rounding.
     """
-    op = x.op
-    value = as_number(x, "a moment")
-    apart = value - _mean(value, valid)
+    apart = _centred(as_number(x, "a moment"), valid)
     square = apart * apart
-    sums = [total(power, valid) for power in (square, square * apart, square * square)]
-    kept = [op.where(op.Abs(power) < 1e-14, op.like(0, power), power) for power in sums]
-    return count(x, valid), kept[0], kept[1], kept[2]
+    second, third, fourth = (total(power, valid) for power in (square, square * apart, square * square))
+    return count(x, valid), second, third, fourth
+
+
+def _centred(x: Tensor, valid: Tensor | None) -> Tensor:
+    apart = x - first_value(x, valid)
+    return apart - _mean(apart, valid)
 
 
 def correlation(x: Tensor, y: Tensor, valid: Tensor | None = None) -> Tensor:
     """Pearson's, float64, over rows that count in both: NaN for fewer than 2, or where one column is constant."""
     op = x.op
-    a, b = as_number(x, "a correlation"), as_number(y, "a correlation")
-    a, b = a - _mean(a, valid), b - _mean(b, valid)
+    a, b = (_centred(as_number(column, "a correlation"), valid) for column in (x, y))
     result = total(a * b, valid) / op.Sqrt(total(a * a, valid) * total(b * b, valid))
     bounded = op.Max(op.Min(result, op.like(1, result)), op.like(-1, result))
     return op.where(count(x, valid) >= 2, bounded, math.nan)

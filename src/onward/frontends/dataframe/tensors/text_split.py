@@ -32,7 +32,7 @@ def _parts(x: Tensor, separator: str, most: int | None, columns: int = 1) -> tup
 def split(x: Tensor, separator: str, columns: int, most: int | None = None) -> list[Part]:
     """`text.split(separator, most)` as so many columns, each with a mask of where it is there.
 
-    What a text has beyond the columns is left out: `parts_at_most` tells.
+    What a text has beyond the columns is left out: `part_count` tells how many there are.
     """
     op = x.op
     parts, counts = _parts(x, separator, most or None, min(columns, most + 1) if most else columns)

@@ -22,7 +22,7 @@ WORKING_WEEK = (True, True, True, True, True, False, False)
 
 
 def add_months(date: Civil, months: Tensor | int) -> Tensor:
-    """The same day so many months later, or the last day of a shorter month: 28 nodes with those of the date.
+    """The same day so many months later, or the last day of a shorter month: 34 nodes with those of the date.
 
     `DateOffset(months=n)` of pandas (a year is 12 months) and `1mo`, `1q` and `1y` of Polars. Beyond `MOST_MONTHS`
     months the result means nothing.

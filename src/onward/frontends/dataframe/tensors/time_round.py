@@ -17,7 +17,7 @@ def _checked(length: int) -> None:
 
 
 def floor(ticks: Tensor, length: int, start: int = 0) -> Tensor:
-    """The last multiple of `length` ticks, counted from `start`, that is not after the time: 2 or 3 nodes.
+    """The last multiple of `length` ticks, counted from `start`, that is not after the time: 2 or 4 nodes.
 
     pandas' `.dt.floor` and Polars' `truncate`, where a week starts four days after 1970-01-01.
     """
@@ -54,7 +54,7 @@ def round_half_even(ticks: Tensor, length: int) -> Tensor:
     # Two lengths around an odd multiple: exactly half a length away or more goes to the even one beside it.
     # Clip is safe here: its numbers are from -2 to 1.
     past = remainder_by(ticks, 2 * length) - length
-    steps = op.Clip(past / (length // 2), op.like(-1, ticks), op.like(1, ticks))
+    steps = op.Clip(past / (length // 2), op.index(-1), op.index(1))
     return ticks + (steps * length - past)
 
 
@@ -79,6 +79,6 @@ def fits_ceil(ticks: Tensor, ceiled: Tensor) -> Tensor:
 
 
 def fits_round(ticks: Tensor, rounded: Tensor) -> Tensor:
-    """Where a rounded time is in the range of int64: one that was wrapped has another sign. 3 nodes."""
+    """Where a rounded time is in the range of int64: one that was wrapped has another sign. 4 nodes."""
     op = ticks.op
     return op.Or(op.BitwiseXor(ticks, rounded) >= 0, op.Equal(rounded, 0))

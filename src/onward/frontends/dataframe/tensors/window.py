@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
@@ -27,10 +26,10 @@ from onward.frontends.dataframe.tensors.rows import (
     column,
     counted,
     cut,
+    first_value,
     flat,
     length,
     positions,
-    rows_of,
     scattered,
     shown,
 )
@@ -193,8 +192,10 @@ def _stacked(x: Tensor, size: int) -> Tensor:
 
 
 def _squares_copied(rows: Rows, size: int, number: Tensor) -> Tensor:
+    """As `_squares_joined`. The largest value is subtracted before: equal values give 0, without rounding."""
     op = rows.value.op
     values, counts = _copies(rows, size)
+    values = values - op.ReduceMax(op.Where(counts, values, op.like(-math.inf, values)), op.ints([0]), keepdims=1)
     total = op.sum(op.Where(counts, values, op.like(0, values)), [0])
     apart = values - total / op.unsqueeze(op.Max(number, op.index(1)), [0]).cast(FLOAT64)
     return op.sum(op.Where(counts, apart * apart, op.like(0, values)), [0], keepdims=False)
@@ -256,11 +257,9 @@ def expanding(
 
 def _first_value(x: Tensor, counts: Tensor, within: Groups | None) -> Tensor:
     """The first value that counts, of all or of the row's group: it is in every window, and so costs no digits."""
-    op = x.op
     if within is not None:
         return spread(within, firsts(within, x, counts))
-    row = cut(op.Concat(rows_of(shown(counts, x)), length(x), axis=0), 0, 1)
-    return op.Gather(op.Concat(x, op.constant(np.zeros((1, 1))), axis=0), row, axis=0)
+    return first_value(x, counts)
 
 
 def exponential_mean(

@@ -1,0 +1,316 @@
+"""Models that take data frames: run on frames, joined with the model that follows, and taken apart again."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+import onnx_ir.passes.common as passes
+
+from onward.errors import InvalidDataError, OnwardError, RunFailure
+from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, schema_of, write_schema
+from onward.formats.tables import feeds as plain_feeds
+from onward.graph.build import Builder
+from onward.hub.wording import quote
+from onward.model import Model, load
+
+Array = npt.NDArray[Any]
+_SESSIONS: weakref.WeakKeyDictionary[Model, Any] = weakref.WeakKeyDictionary()
+
+
+def run(model: Model | str | os.PathLike[str], frame: Any) -> Any:
+    """What a model gives for a frame of pandas, Polars or narwhals, as a frame of the same library.
+
+    It runs on ONNX Runtime. Columns that the model does not take are passed over. Of a model that follows the data
+    processing, each output is a column, or several where it has several numbers for a row.
+
+    >>> import onward, pandas
+    >>> def features(df):
+    ...     return df.assign(debt=df.loan / df.income)
+    >>> rows = pandas.DataFrame({"loan": [10.0, 20.0], "income": [5.0, 8.0]})
+    >>> onward.run(onward.from_dataframe(features, rows), rows).debt.tolist()
+    [2.0, 2.5]
+    """
+    model = load(model)
+    wrap = None
+    if hasattr(frame, "to_native"):
+        wrap, frame = type(frame), frame.to_native()
+    if hasattr(frame, "collect") and not hasattr(frame, "iloc"):
+        frame = frame.collect()
+    result = _run(model, frame)
+    if wrap is None:
+        return result
+    import narwhals
+
+    return narwhals.from_native(result, allow_series=True)
+
+
+def _run(model: Model, frame: Any) -> Any:
+    is_polars = not hasattr(frame, "iloc")
+    library: Any
+    if is_polars:
+        from onward.formats.dataframe import polars as library
+    else:
+        from onward.formats.dataframe import pandas as library
+    schema = schema_of(model.ir)
+    given = plain_feeds(frame) if schema is None else library.feeds(frame, schema)
+    taken = {value.name for value in model.ir.graph.inputs}
+    outputs = _session_run(model, {name: array for name, array in given.items() if name in taken})
+    if schema is not None and not schema.boundary:
+        return library.frame_of(outputs, schema)
+    columns = _as_columns(outputs)
+    if is_polars:
+        import polars
+
+        return polars.DataFrame({name: array.tolist() for name, array in columns.items()})
+    import pandas
+
+    return pandas.DataFrame(columns)
+
+
+def _as_columns(outputs: Mapping[str, Array]) -> dict[str, Array]:
+    made: dict[str, Array] = {}
+    for name, array in outputs.items():
+        flat = array.reshape(len(array), -1)
+        if flat.shape[1] == 1:
+            made[name] = flat[:, 0]
+        else:
+            made |= {f"{name}_{i}": flat[:, i] for i in range(flat.shape[1])}
+    return made
+
+
+def _session_run(model: Model, given: Mapping[str, Array]) -> dict[str, Array]:
+    session = _SESSIONS.get(model)
+    if session is None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        session = onnxruntime.InferenceSession(model.to_proto().SerializeToString(), options)
+        _SESSIONS[model] = session
+    try:
+        results = session.run(None, dict(given))
+    except Exception as error:
+        raise RunFailure(_reason(str(error))) from error
+    return dict(zip([output.name for output in session.get_outputs()], results, strict=True))
+
+
+def _reason(message: str) -> str:
+    """What the name of the failing node says, where it is one that fails on purpose; else the whole message."""
+    start, colon = message.find(f"Name:'{PREFIX}"), ": Gather"
+    if start >= 0 and colon in message[start:]:
+        return message[start + len(f"Name:'{PREFIX}") :].split(colon)[0]
+    return f"ONNX Runtime could not run the model: {message}"
+
+
+def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathLike[str]) -> Model:
+    """One model of data processing and the model that follows it: raw columns in, predictions out.
+
+    Inputs of the model are fed by the columns of the same name, or, where it takes one array, by all columns side by
+    side, in their order. Both have one opset.
+
+    >>> import onward, pandas
+    >>> from sklearn.linear_model import LinearRegression
+    >>> def features(df):
+    ...     return pandas.DataFrame({"debt": df.loan / df.income})
+    >>> rows = pandas.DataFrame({"loan": [10.0, 20.0], "income": [5.0, 8.0]})
+    >>> fitted = LinearRegression().fit(features(rows), [1.0, 2.0])
+    >>> prep = onward.from_dataframe(features, rows)
+    >>> both = onward.pipeline(prep, onward.from_sklearn(fitted, features(rows)))
+    >>> onward.run(both, rows).predict.round(6).tolist()
+    [1.0, 2.0]
+    """
+    first, second = load(load(prep).to_proto()), load(load(model).to_proto())
+    schema = schema_of(first.ir)
+    if schema is None or schema.boundary:
+        raise OnwardError("the first of the two is no data processing by itself: make it with onward.from_dataframe")
+    _same_opset(first.ir, second.ir)
+    op = Builder(first.ir)
+    op.scope = PREFIX
+    boundary = _joined(op, schema, second.ir)
+    _appended(op, second.ir, boundary)
+    passes.RemoveUnusedNodesPass()(first.ir)
+    graph = first.ir.graph
+    for value in list(graph.inputs):
+        if not value.uses() and value.name not in _needed(schema):
+            graph.inputs.remove(value)
+    known = {value.name for node in graph for value in node.outputs} | {value.name for value in graph.inputs}
+    outputs = [column for column in schema.outputs if column.tensor in known]
+    names = {tensor.name or "": name for name, tensor in boundary.items()}
+    inputs = [column for column in schema.inputs if column.tensor in known]
+    write_schema(first.ir, TableSchema(schema.library, inputs, outputs, names))
+    return Model(first.ir)
+
+
+def _needed(schema: TableSchema) -> set[str]:
+    return {schema.inputs[0].tensor} if schema.inputs else set()
+
+
+def _same_opset(first: ir.Model, second: ir.Model) -> None:
+    for domain, version in second.opset_imports.items():
+        if first.opset_imports.setdefault(domain, version) != version:
+            raise OnwardError(
+                f"the data processing is of opset {first.opset_imports[domain]} and the model of {version}"
+                f"{f' of {domain}' if domain else ''}: make both with the same opset="
+            )
+
+
+def _joined(op: Builder, schema: TableSchema, model: ir.Model) -> dict[str, ir.Value]:
+    """By input of the model, the value that feeds it; the outputs of the data processing are none any more."""
+    graph = op.graph
+    values = {value.name: value for value in graph.outputs}
+    columns = {column.name: column for column in schema.outputs}
+    given = [value for value in model.graph.inputs if value.name not in model.graph.initializers]
+    graph.outputs.clear()
+    made: dict[str, ir.Value] = {}
+    named = [value for value in given if value.name in columns]
+    if not named and len(given) == 1:
+        made[given[0].name or ""] = _side_by_side(op, schema, values, given[0])
+        return made
+    for value in given:
+        if value.name not in columns:
+            raise OnwardError(
+                f"the model takes {quote(value.name or '')}, which the data processing does not give; "
+                f"it gives {', '.join(map(quote, columns))}"
+            )
+        made[value.name or ""] = _fed(op, columns[value.name], values, value.dtype)
+    return made
+
+
+def _fed(op: Builder, column: ColumnSchema, values: Mapping[str | None, ir.Value], dtype: Any) -> ir.Value:
+    tensor = op.tensor(values[column.tensor])
+    if (tensor.dtype == ir.DataType.STRING) != (dtype == ir.DataType.STRING):
+        raise OnwardError(f"column {quote(column.name)} is of {column.type}, and the model takes {dtype.name.lower()}")
+    if column.null and not column.type.is_text:
+        raise OnwardError(f"column {quote(column.name)} may be null, which the model has no input for: use fillna")
+    return tensor.cast(dtype).value
+
+
+def _side_by_side(
+    op: Builder, schema: TableSchema, values: Mapping[str | None, ir.Value], target: ir.Value
+) -> ir.Value:
+    shape = target.shape
+    width = None if shape is None or shape.rank() != 2 else shape[1]
+    if shape is None or shape.rank() != 2 or (isinstance(width, int) and width != len(schema.outputs)):
+        raise OnwardError(
+            f"the model takes {quote(target.name or '')} of shape {shape}, and the data processing gives "
+            f"{len(schema.outputs)} columns"
+        )
+    parts = [_fed(op, column, values, target.dtype) for column in schema.outputs]
+    return op.Concat(*parts, axis=1).value
+
+
+def _appended(op: Builder, model: ir.Model, feeds: Mapping[str, ir.Value]) -> None:
+    """Move the nodes of a model behind the data processing, fed by its values."""
+    source, graph = model.graph, op.graph
+    for value in list(source.inputs):
+        if value.name in feeds:
+            value.replace_all_uses_with(feeds[value.name])
+    for name, value in list(source.initializers.items()):
+        source.initializers.pop(name)
+        value.name = op.names.value(name)
+        if value.const_value is not None:
+            value.const_value.name = value.name
+        graph.register_initializer(value)
+    outputs = list(source.outputs)
+    wanted = [value.name or "" for value in outputs]
+    source.outputs.clear()
+    for node in list(source):
+        source.remove(node)
+        node.name = op.names.node(node.name or node.op_type)
+        for value in node.outputs:
+            value.name = op.names.value(value.name or node.name)
+        graph.append(node)
+    for value, name in zip(outputs, wanted, strict=True):
+        if value.name != name:
+            value = op.Identity(op.tensor(value)).value
+            value.name = op.names.value(name)
+        graph.outputs.append(value)
+    for key, function in model.functions.items():
+        op.model.functions[key] = function
+
+
+def split(both: Model | str | os.PathLike[str]) -> tuple[Model, Model]:
+    """The data processing and the model behind it, of a file that has both: the reverse of `onward.pipeline`.
+
+    >>> import onward, pandas
+    >>> from sklearn.linear_model import LinearRegression
+    >>> def features(df):
+    ...     return pandas.DataFrame({"debt": df.loan / df.income})
+    >>> rows = pandas.DataFrame({"loan": [10.0, 20.0], "income": [5.0, 8.0]})
+    >>> fitted = LinearRegression().fit(features(rows), [1.0, 2.0])
+    >>> prep = onward.from_dataframe(features, rows)
+    >>> both = onward.pipeline(prep, onward.from_sklearn(fitted, features(rows)))
+    >>> data, model = onward.split(both)
+    >>> [value.name for value in model.ir.graph.inputs]
+    ['debt']
+    """
+    source = load(both)
+    schema = schema_of(source.ir)
+    if schema is None or not schema.boundary:
+        raise OnwardError("the model has no data processing with a model behind it, so there is nothing to split")
+    data, model = load(source.to_proto()), load(source.to_proto())
+    _end_at(data.ir, [tensor for column in schema.outputs for tensor in (column.tensor, column.null) if tensor])
+    write_schema(data.ir, TableSchema(schema.library, schema.inputs, schema.outputs))
+    _begin_at(model.ir, schema.boundary)
+    model.ir.metadata_props.pop("onward.data_processing", None)
+    return data, model
+
+
+def _values(graph: ir.Graph) -> dict[str, ir.Value]:
+    found = {value.name or "": value for value in graph.inputs}
+    return found | {value.name or "": value for node in graph for value in node.outputs}
+
+
+def _end_at(model: ir.Model, tensors: list[str]) -> None:
+    values = _values(model.graph)
+    missing = [name for name in tensors if name not in values]
+    if missing:
+        raise InvalidDataError(
+            f"the data processing no longer has {quote(missing[0])}: it was changed since it was made"
+        )
+    model.graph.outputs.clear()
+    taken = {value.name for value in model.graph.inputs}
+    op = Builder(model)
+    for name in tensors:
+        value = values[name]
+        model.graph.outputs.append(op.Identity(op.tensor(value)).value if name in taken else value)
+    _cleaned(model)
+
+
+def _begin_at(model: ir.Model, boundary: Mapping[str, str]) -> None:
+    graph = model.graph
+    values = _values(graph)
+    fresh = []
+    for tensor, name in boundary.items():
+        if tensor not in values:
+            raise InvalidDataError(f"the boundary {quote(tensor)} is no longer in the model: it was changed since")
+        old = values[tensor]
+        new = ir.Value(name=name, type=old.type, shape=old.shape)
+        old.replace_all_uses_with(new)
+        fresh.append(new)
+    known = {value.name for value in fresh}
+    graph.inputs.extend(fresh)
+    for node in graph:
+        for value in node.outputs:
+            if value.name in known:
+                value.name = f"{value.name}/inner"
+    _cleaned(model, keep={id(value) for value in fresh})
+
+
+def _cleaned(model: ir.Model, keep: set[int] | None = None) -> None:
+    passes.RemoveUnusedNodesPass()(model)
+    passes.RemoveUnusedOpsetsPass()(model)
+    outputs = {id(value) for value in model.graph.outputs}
+    for value in list(model.graph.inputs):
+        if keep is not None and id(value) not in keep and not value.uses() and id(value) not in outputs:
+            model.graph.inputs.remove(value)
+            model.graph.initializers.pop(value.name or "", None)
+
+
+__all__ = ["np", "pipeline", "run", "split"]

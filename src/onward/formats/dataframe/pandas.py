@@ -1,0 +1,155 @@
+"""Frames of pandas as feeds of a model, and its results as frames."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from onward.errors import InvalidDataError, UnsupportedError
+from onward.formats.dataframe.schema import ColumnSchema, TableSchema
+from onward.formats.dataframe.types import BOOL, TEXT, ColumnType, number_type
+from onward.hub.wording import quote
+
+Array = npt.NDArray[Any]
+
+
+def type_of(column: Any) -> ColumnType:
+    """What a column (a Series or an Index) holds."""
+    import pandas
+
+    dtype = column.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        labels = dtype.categories
+        if isinstance(labels.dtype, pandas.IntervalDtype):
+            labels = pandas.Index([str(label) for label in labels])
+        inner = type_of(labels) if len(labels) else TEXT
+        return replace(inner, categories=tuple(labels.tolist()), ordered=bool(dtype.ordered))
+    if isinstance(dtype, pandas.StringDtype):
+        return replace(TEXT, masked=dtype.na_value is pandas.NA)
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        raise UnsupportedError(
+            "it has a time zone, which ONNX has no data for: convert to UTC and drop it, .dt.tz_convert('UTC')"
+            ".dt.tz_localize(None), before the function"
+        )
+    if isinstance(dtype, np.dtype):
+        if dtype.kind in "biuf":
+            return number_type(dtype)
+        if dtype.kind in "mM":
+            unit = np.datetime_data(dtype)[0]
+            return ColumnType(ir.DataType.INT64, "datetime" if dtype.kind == "M" else "duration", unit)
+        if dtype.kind == "O":
+            return _of_objects(column)
+    if getattr(dtype, "numpy_dtype", None) is not None and dtype.kind in "biuf":
+        return number_type(np.dtype(dtype.numpy_dtype), masked=True)
+    raise UnsupportedError(f"columns of the dtype {dtype} have no form in ONNX")
+
+
+def _of_objects(column: Any) -> ColumnType:
+    present = [item for item in column.dropna().tolist()]
+    if all(isinstance(item, str) for item in present):
+        return TEXT
+    if all(isinstance(item, bool | np.bool_) for item in present):
+        return BOOL
+    kinds = sorted({type(item).__name__ for item in present})
+    raise UnsupportedError(f"it holds objects of Python ({', '.join(kinds)}): give it one dtype, with astype")
+
+
+def may_be_null(column: Any) -> bool:
+    """Whether a column of its dtype can have nulls at all."""
+    return not (isinstance(column.dtype, np.dtype) and column.dtype.kind in "biu")
+
+
+def feeds(frame: Any, schema: TableSchema) -> dict[str, Array]:
+    """The columns of a frame as a model takes them."""
+    made: dict[str, Array] = {}
+    for column in schema.inputs:
+        if column.name not in frame.columns:
+            raise InvalidDataError(f"the frame has no column {quote(column.name)}, which the model takes")
+        made |= column_feeds(frame[column.name], column)
+    return made
+
+
+def column_feeds(series: Any, column: ColumnSchema) -> dict[str, Array]:
+    missing = series.isna().to_numpy(dtype=bool)
+    made = {column.tensor: _values(series, column, missing).reshape(-1, 1)}
+    if column.null:
+        made[column.null] = missing.reshape(-1, 1)
+    elif missing.any() and not (column.type.is_time or column.type.is_float):
+        raise InvalidDataError(f"column {quote(column.name)} has missing values, which the model does not take")
+    return made
+
+
+def _values(series: Any, column: ColumnSchema, missing: Array) -> Array:
+    type = column.type
+    dtype = type.dtype.numpy() if not type.is_text else np.dtype(object)
+    try:
+        if type.is_time:
+            kind = f"{'datetime' if type.meaning == 'datetime' else 'timedelta'}64[{type.unit}]"
+            return np.asarray(series.to_numpy(dtype=kind)).view(np.int64)
+        if type.is_text:
+            return _texts(series, column, missing)
+        if type.is_float:
+            values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            return np.asarray(values, dtype=dtype)
+        values = series.to_numpy(dtype=object) if missing.any() else series.to_numpy()
+        if missing.any():
+            values = np.where(missing, 0, values)
+        made = np.asarray(values).astype(dtype)
+        if len(made) and not (made == np.asarray(values)).all():
+            raise ValueError(f"numbers that {dtype} does not hold")
+        return made
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidDataError(f"column {quote(column.name)} is of {series.dtype}, not of {type}: {error}") from error
+
+
+def _texts(series: Any, column: ColumnSchema, missing: Array) -> Array:
+    values = series.to_numpy(dtype=object)
+    made = np.empty(len(values), object)
+    made[:] = np.where(missing, "", values) if missing.any() else values
+    if wrong := next((item for item in made if not isinstance(item, str)), None):
+        raise InvalidDataError(f"column {quote(column.name)} is text, and has {wrong!r} in it")
+    return made
+
+
+def frame_of(outputs: Mapping[str, Array], schema: TableSchema) -> Any:
+    """What a model gave, as a frame, or a Series where that is what the function gives."""
+    import pandas
+
+    columns = {column.name: series_of(outputs, column) for column in schema.outputs}
+    frame = pandas.DataFrame(columns)
+    return frame.iloc[:, 0] if schema.is_series else frame
+
+
+def series_of(outputs: Mapping[str, Array], column: ColumnSchema) -> Any:
+    import pandas
+
+    type, values = column.type, outputs[column.tensor].reshape(-1)
+    missing = outputs[column.null].reshape(-1) if column.null else np.zeros(len(values), bool)
+    if type.is_time:
+        return pandas.Series(values.view(f"{'M' if type.meaning == 'datetime' else 'm'}8[{type.unit}]"))
+    if type.categories is not None:
+        return pandas.Series(pandas.Categorical(_gaps(values, missing), list(type.categories), type.ordered))
+    if type.masked and not type.is_text:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            own = column.own or ("boolean" if type.is_bool else type.dtype.numpy().name.title().replace("Ui", "UI"))
+            made = pandas.Series(values).astype(own)
+            made[missing] = pandas.NA
+            return made
+    if type.is_text:
+        return pandas.Series(_gaps(values, missing), dtype=column.own or "str")
+    if missing.any() or (type.is_bool and column.own == "object"):
+        return pandas.Series(_gaps(values, missing), dtype=object)
+    return pandas.Series(values)
+
+
+def _gaps(values: Array, missing: Array) -> Array:
+    made = values.astype(object)
+    made[missing] = np.nan
+    return made

@@ -1,0 +1,55 @@
+"""A function on a frame of any library as a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onward.advice.extras import require
+from onward.errors import InvalidDataError, OnwardError
+from onward.frontends.dataframe.columns.table import OLDEST
+from onward.frontends.opset import checked_opset
+from onward.model import Model
+
+
+def captured(function: Callable[..., Any], sample: Any, opset: int, freeze: Sequence[str] = ()) -> Model:
+    checked_opset(opset, OLDEST)
+    if not callable(function):
+        raise OnwardError(f"a function on a data frame is needed, not a {type(function).__name__}")
+    library = library_of(sample)
+    if library == "pandas":
+        from onward.frontends.dataframe.pandas.capture import captured as of_pandas
+
+        return of_pandas(function, sample, opset, freeze)
+    if freeze:
+        raise OnwardError("freeze is for functions of pandas: use onward.fitted, or a number, in those of others")
+    if library == "polars":
+        from onward.frontends.dataframe.polars.capture import captured as of_polars
+
+        return of_polars(function, sample, opset)
+    from onward.frontends.dataframe.narwhals.capture import captured as of_narwhals
+
+    return of_narwhals(function, sample, opset)
+
+
+def full_sample(sample: Any) -> Any:
+    """A frame; of a mapping of names to dtypes, one without rows."""
+    if not isinstance(sample, Mapping):
+        return sample
+    require("pandas")
+    import pandas
+
+    try:
+        return pandas.DataFrame({name: pandas.Series(dtype=dtype) for name, dtype in sample.items()})
+    except TypeError as error:
+        raise InvalidDataError(f"a schema is names and dtypes of pandas: {error}") from error
+
+
+def library_of(sample: Any) -> str:
+    """Whose frame it is, told without importing any library."""
+    owner = type(sample).__module__.split(".")[0]
+    if owner in ("pandas", "polars", "narwhals"):
+        return owner
+    if hasattr(sample, "iloc") and hasattr(sample, "columns"):
+        return "pandas"
+    raise InvalidDataError(f"a sample is a data frame of pandas, Polars or narwhals, not a {type(sample).__name__}")

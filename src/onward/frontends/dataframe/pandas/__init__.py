@@ -1,0 +1,1 @@
+"""Functions of pandas, followed as they run."""

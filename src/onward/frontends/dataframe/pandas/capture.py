@@ -1,0 +1,107 @@
+"""A function on a frame of pandas as a model: the function runs once, on proxies."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from onward.errors import InvalidDataError, OnwardError, UnsupportedError
+from onward.formats.dataframe.pandas import may_be_null, type_of
+from onward.frontends.dataframe.columns.column import ONE, Column
+from onward.frontends.dataframe.columns.table import Field, Table
+from onward.frontends.dataframe.fitted import fitting
+from onward.frontends.dataframe.pandas.dispatch import Trace, TracedError, failed_line
+from onward.frontends.dataframe.pandas.patch import patched
+from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Scalar, Series
+from onward.frontends.dataframe.pandas.values import widened
+from onward.hub.wording import quote
+from onward.model import Model
+from onward.registry import import_files
+
+
+def captured(function: Callable[[Any], Any], sample: Any, opset: int, freeze: Sequence[str] = ()) -> Model:
+    """The model of a function. `sample` is a frame whose columns and dtypes the function is made for."""
+    import_files("onward.frontends.dataframe.pandas.rules")
+    real = sample.reset_index(drop=True)
+    trace, frame = started(real, opset, freeze)
+    with patched(trace, function), fitting(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = function(frame)
+        except OnwardError:
+            raise
+        except Exception as error:
+            where = failed_line(error)
+            raise UnsupportedError(f"{where}: {type(error).__name__}: {error}" if where else str(error)) from error
+    if unused := sorted(trace.freeze - trace.frozen):
+        raise OnwardError(f"freeze names {quote(unused[0])}, which the function does not compute")
+    return finished(trace, result)
+
+
+def started(real: Any, opset: int, freeze: Sequence[str] = ()) -> tuple[Trace, Frame]:
+    """The frame that the function is given, and what follows it."""
+    names = [str(name) for name in real.columns]
+    if len(set(names)) < len(names):
+        raise InvalidDataError("two columns of the sample have one name")
+    types: dict[str, Any] = {}
+    problems: dict[str, UnsupportedError] = {}
+    for name, own in zip(names, real.columns, strict=True):
+        try:
+            types[name] = Field(name, type_of(real[own]), may_be_null(real[own]), _own(real[own]))
+        except UnsupportedError as error:
+            problems[name] = error
+    table = Table(list(types.values()), "pandas", opset)
+    trace = Trace(table, frozenset(freeze))
+
+    def reader(name: str) -> Callable[[], Column]:
+        def read() -> Column:
+            if name in problems:
+                raise problems[name]
+            return _within_categories(table.column(name))
+
+        return read
+
+    columns = {own: Deferred(reader(name)) for name, own in zip(names, real.columns, strict=True)}
+    return trace, Frame(trace, real, columns, table.rows)
+
+
+def _within_categories(column: Column) -> Column:
+    """A label that is none of the categories is null, as where pandas makes the column of them."""
+    return column
+
+
+def _own(series: Any) -> str:
+    return str(series.dtype)
+
+
+def finished(trace: Trace, result: Any) -> Model:
+    """The model that gives what a function returned."""
+    if isinstance(result, Scalar):
+        raise UnsupportedError("the function returns a single number: return a column or a frame")
+    if isinstance(result, Series):
+        name = "result" if result.name is None else str(result.name)
+        parts = [*trace.labels.get(result.column.rows, []), (name, result.column)]
+        owns = {name: _own(result.real)}
+        return trace.table.finish(_named(parts, owns), is_series=len(parts) == 1)
+    if not isinstance(result, Frame):
+        raise UnsupportedError(
+            f"the function returns {_article(result)}: return a column or a frame that is made of the frame it is given"
+        )
+    parts = list(trace.labels.get(result.rows, []))
+    parts += [(str(name), result.column(name)) for name in result.columns_by_name]
+    return trace.table.finish(_named(parts, {str(name): _own(result.real[name]) for name in result.columns_by_name}))
+
+
+def _named(parts: list[tuple[str, Column]], owns: dict[str, str]) -> list[tuple[str, Column, str]]:
+    rows = next((column.rows for _, column in parts if column.rows is not ONE), None)
+    if rows is None:
+        raise UnsupportedError("the result has no rows that come from the frame")
+    return [(name, widened(column), owns.get(name, "")) for name, column in parts]
+
+
+def _article(result: Any) -> str:
+    return "nothing" if result is None else f"a {type(result).__name__}"
+
+
+__all__ = ["TracedError", "captured", "finished", "started"]

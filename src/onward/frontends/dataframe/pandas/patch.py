@@ -1,0 +1,133 @@
+"""Functions of the module pandas that do not ask their arguments what to do: replaced while a function is followed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy
+from onward.frontends.dataframe.pandas.proxies import called
+
+_LOCK = threading.RLock()
+
+
+def _replacement(trace: Trace, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def replaced(*args: Any, **kwargs: Any) -> Any:
+        if not has_proxy(args) and not has_proxy(kwargs):
+            return function(*args, **kwargs)
+        return called(trace, f"pandas.{name}", function, *args, **kwargs)
+
+    return replaced
+
+
+def _class_replacement(trace: Trace, name: str, original: Any) -> Any:
+    """A class that makes proxies when it is given some, and is the class of pandas in every other respect."""
+
+    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if has_proxy(args) or has_proxy(kwargs):
+            return called(trace, f"pandas.{name}", original, *args, **kwargs)
+        return original(*args, **kwargs)
+
+    checks = {
+        "__instancecheck__": lambda cls, instance: original in type(instance).__mro__,
+        "__subclasscheck__": lambda cls, other: original in other.__mro__,
+    }
+    meta = type(f"{name}Made", (type(original),), checks)
+    return meta(name, (original,), {"__new__": new})
+
+
+FUNCTIONS = [
+    "concat",
+    "crosstab",
+    "cut",
+    "eval",
+    "factorize",
+    "from_dummies",
+    "get_dummies",
+    "isna",
+    "isnull",
+    "melt",
+    "merge",
+    "merge_asof",
+    "merge_ordered",
+    "notna",
+    "notnull",
+    "pivot",
+    "pivot_table",
+    "qcut",
+    "to_datetime",
+    "to_numeric",
+    "to_timedelta",
+    "unique",
+    "wide_to_long",
+    "date_range",
+]
+CLASSES = ("Series", "DataFrame", "Categorical", "Index", "DatetimeIndex")
+"""Pandas itself asks what these are, so they are replaced only in what the user's own code sees."""
+
+
+class _Facade(ModuleType):
+    """The module pandas, but for some names."""
+
+    def __init__(self, module: ModuleType, replaced: dict[str, Any]) -> None:
+        super().__init__(module.__name__)
+        self.__dict__.update(replaced)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+@contextmanager
+def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
+    """While it lasts, functions of pandas take proxies, under whatever names the user's code knows them.
+
+    One function is followed at a time: what is replaced is seen by all threads.
+    """
+    import pandas
+
+    with _LOCK:
+        functions = {name: _replacement(trace, name, getattr(pandas, name)) for name in FUNCTIONS}
+        classes = {name: _class_replacement(trace, name, getattr(pandas, name)) for name in CLASSES}
+        made = {id(getattr(pandas, name)): new for name, new in (functions | classes).items()}
+        made[id(pandas)] = _Facade(pandas, functions | classes)
+        changed = [(vars(pandas), name, getattr(pandas, name)) for name in FUNCTIONS]
+        for space in _spaces(function):
+            changed += [(space, key, value) for key, value in space.items() if id(value) in made]
+        try:
+            for space, key, value in changed:
+                space[key] = made[id(value)]
+            yield
+        finally:
+            for space, key, value in changed:
+                space[key] = value
+
+
+def _spaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
+    """The global names of the function and of all modules of the user: those that no package manager installed."""
+    found = {id(vars(module)): vars(module) for module in list(sys.modules.values()) if _is_of_user(module)}
+    inner = function
+    while hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    inner = getattr(inner, "func", inner)
+    inner = getattr(inner, "__func__", inner)
+    names = getattr(inner, "__globals__", None)
+    if isinstance(names, dict):
+        found[id(names)] = names
+    return list(found.values())
+
+
+def _is_of_user(module: Any) -> bool:
+    path = getattr(module, "__file__", None)
+    if module is None or not isinstance(module, ModuleType):
+        return False
+    if path is None:
+        return module.__name__ == "__main__"
+    is_installed = any(part in path for part in ("site-packages", "dist-packages"))
+    return not (is_installed or path.startswith((sys.prefix, sys.base_prefix, str(OWN))))

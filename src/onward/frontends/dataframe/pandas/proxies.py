@@ -1,0 +1,463 @@
+"""What stands for frames, columns and numbers of pandas while a function is followed.
+
+They are no subclasses of pandas' own: what they have no rule for is refused, and never computed on the sample.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from onward.errors import UnsupportedError
+from onward.formats.dataframe.pandas import type_of
+from onward.formats.dataframe.types import FLOAT64, ColumnType
+from onward.frontends.dataframe.columns.column import Column, Rows
+from onward.frontends.dataframe.pandas.dispatch import (
+    RULES,
+    Call,
+    NoLengthError,
+    Proxy,
+    Trace,
+    TracedError,
+    ask,
+    first_proxy,
+    placed,
+    type_of_value,
+    unwrapped,
+    user_line,
+)
+from onward.hub.wording import quote
+
+ACCESSORS = ("str", "dt", "cat")
+_BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and",
+    "or",
+    "xor",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "matmul",
+]
+_UNARY = ["neg", "pos", "abs", "invert"]
+
+
+class Traced(Proxy):
+    """Looks up the rule of whatever it is asked for."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        full = f"{self.kind}.{name}"
+        attribute = getattr(type(self.real), name, None)
+        if attribute is None and full not in RULES:
+            raise AttributeError(f"{self.kind} has no attribute {name!r}")
+        if callable(attribute) or (attribute is None and not isinstance(attribute, property)):
+            return partial(self._call, full, name)
+        return self._ask(full, lambda: getattr(self.real, name))
+
+    def _call(self, full: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        return self._ask(full, lambda: run_method(self.real, name, args, kwargs), *args, **kwargs)
+
+    def _ask(self, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> Any:
+        call, result = asked(self.trace, full, run, self, *args, **kwargs)
+        return wrapped(call, result)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        if isinstance(inputs[0], Frame) and len(inputs) == 1:
+            return called(self.trace, f"DataFrame function {name}", getattr(ufunc, method), *inputs)
+        run = getattr(ufunc, method)
+        return called(self.trace, f"numpy.{name}", run, *inputs, **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return called(self.trace, f"numpy.{function.__name__}", function, *args, **kwargs)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._refuse("its values are asked for as an array: use functions that numpy calls on the column itself")
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse("a loop goes over its values: say it for the whole column, without a loop")
+
+    def __bool__(self) -> bool:
+        self._refuse("a branch depends on data: use where, mask, numpy.where or numpy.select")
+
+    def __len__(self) -> int:
+        try:
+            self._refuse("its length is asked for as a number of Python: it is not known before the model runs")
+        except TracedError as error:
+            raise NoLengthError(str(error)) from None
+
+    def _number(self, *args: Any) -> NoReturn:
+        self._refuse("its value is asked for as a number of Python: it is not known before the model runs")
+
+    __float__ = __int__ = __index__ = __round__ = _number
+
+    def _refuse(self, why: str) -> NoReturn:
+        with placed(self.kind):
+            raise UnsupportedError(f"{self.kind}: {why}")
+        raise AssertionError
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def run_method(real: Any, name: str, args: Any, kwargs: Any) -> Any:
+    return getattr(real, name)(*unwrapped(list(args)), **unwrapped(kwargs))
+
+
+def asked(trace: Trace, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> tuple[Call, Any]:
+    call = Call(trace, full, run)
+    return call, ask(call, *args, **kwargs)
+
+
+def called(trace: Trace, full: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The result of a function of numpy or pandas that is given proxies."""
+    call, result = asked(trace, full, lambda: function(*unwrapped(list(args)), **unwrapped(kwargs)), *args, **kwargs)
+    return wrapped(call, result)
+
+
+def wrapped(call: Call, result: Any) -> Any:
+    """What a rule made, together with what pandas made."""
+    with placed(call.name):
+        if isinstance(result, Column):
+            return joined(call.trace, result, call.real)
+        if isinstance(result, dict):
+            return framed(call.trace, result, call.real)
+    return result
+
+
+def joined(trace: Trace, column: Column, real: Any) -> Series | Scalar:
+    column, real = settled(column, real)
+    if trace.within is None:
+        trace.steps.append((user_line(), column, real))
+    if column.is_scalar and not hasattr(real, "iloc"):
+        return Scalar(trace, real, column)
+    made = Series(trace, real, column)
+    return made if trace.paths is None else ELEMENT[0](made)
+
+
+def framed(trace: Trace, columns: dict[Any, Column], real: Any) -> Frame:
+    rows = next((column.rows for column in columns.values() if not column.is_scalar), None)
+    if rows is None:
+        raise UnsupportedError("a frame without columns of its own rows cannot be followed")
+    made = {}
+    real = real.copy(deep=False)
+    for name, column in columns.items():
+        settled_column, changed = settled(column, real[name])
+        if changed is not real[name]:
+            real[name] = changed
+        made[name] = settled_column
+    return Frame(trace, real, {name: Deferred(column) for name, column in made.items()}, rows)
+
+
+def settled(column: Column, real: Any) -> tuple[Column, Any]:
+    """A column and what pandas gives in one type: the widest of what pandas would give for other data."""
+    if column.null is not None and column.type.is_int and not column.type.masked:
+        column = column.cast(FLOAT64)
+    found = type_of_value(real)
+    if _same_type(column.type, found):
+        return (column, real) if column.type.categories is not None else (replace(column, type=found), real)
+    numbers = column.type.is_float and (found.is_int or found.is_float or found.is_bool)
+    if numbers and not column.type.masked and not found.masked:
+        dtype = column.type.dtype.numpy()
+        return column, real.astype(dtype) if hasattr(real, "astype") else dtype.type(real)
+    if _is_all_missing(real):
+        return column, real
+    raise UnsupportedError(f"the result is a column of {column.type} here, and of {found} in pandas")
+
+
+def _is_all_missing(real: Any) -> bool:
+    import pandas
+
+    return bool(np.all(pandas.isna(real)))
+
+
+def _same_type(a: ColumnType, b: ColumnType) -> bool:
+    parts = ("dtype", "meaning", "unit", "masked")
+    same = all(getattr(a, part) == getattr(b, part) for part in parts)
+    return same and (a.categories is None) == (b.categories is None)
+
+
+ELEMENT: list[Callable[[Any], Any]] = [lambda series: series]
+"""What makes a single value of a column, while functions of single values are followed."""
+
+
+class Series(Traced):
+    """A column."""
+
+    __slots__ = ("column",)
+    kind = "Series"
+
+    def __init__(self, trace: Trace, real: Any, column: Column) -> None:
+        super().__init__(trace, real)
+        self.column = column
+
+    @property
+    def name(self) -> Any:
+        return self.real.name
+
+    @name.setter
+    def name(self, name: Any) -> None:
+        self.real = self.real.rename(name)
+
+    @property
+    def dtype(self) -> Any:
+        return self.real.dtype
+
+    @property
+    def index(self) -> Index:
+        return Index(self.trace, self.real.index, self.column.rows)
+
+    @property
+    def str(self) -> Accessor:
+        return Accessor(self, "str")
+
+    @property
+    def dt(self) -> Accessor:
+        return Accessor(self, "dt")
+
+    @property
+    def cat(self) -> Accessor:
+        return Accessor(self, "cat")
+
+    @property
+    def loc(self) -> Indexer:
+        return Indexer(self, "loc")
+
+    @property
+    def iloc(self) -> Indexer:
+        return Indexer(self, "iloc")
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._ask("Series.__getitem__", lambda: self.real[unwrapped(key)], key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._ask("Series.__setitem__", lambda: None, key, value)
+
+
+class Scalar(Traced):
+    """A single number that is computed from the data, such as a mean."""
+
+    __slots__ = ("column",)
+    kind = "Scalar"
+
+    def __init__(self, trace: Trace, real: Any, column: Column) -> None:
+        super().__init__(trace, real)
+        self.column = column
+
+
+class Index(Traced):
+    """The labels of rows: they are followed only as far as saying which rows they are."""
+
+    __slots__ = ("rows",)
+    kind = "Index"
+
+    def __init__(self, trace: Trace, real: Any, rows: Rows) -> None:
+        super().__init__(trace, real)
+        self.rows = rows
+
+
+class Accessor(Traced):
+    """`.str`, `.dt` or `.cat` of a column."""
+
+    __slots__ = ("kind", "series")
+
+    def __init__(self, series: Series, name: str) -> None:
+        with placed(f"Series.{name}"):
+            try:
+                super().__init__(series.trace, getattr(series.real, name))
+            except AttributeError as error:
+                raise UnsupportedError(f"Series.{name}: {error}") from error
+        self.series = series
+        self.kind = f"Series.{name}"  # type: ignore[misc]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._ask(f"{self.kind}.__getitem__", lambda: self.real[key], key)
+
+    def _ask(self, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> Any:
+        call, result = asked(self.trace, full, run, self.series, *args, **kwargs)
+        return wrapped(call, result)
+
+
+class Indexer(Traced):
+    """`.loc`, `.iloc`, `.at` or `.iat` of a frame or column."""
+
+    __slots__ = ("kind", "owner")
+
+    def __init__(self, owner: Series | Frame, name: str) -> None:
+        super().__init__(owner.trace, getattr(owner.real, name))
+        self.owner = owner
+        self.kind = f"{owner.kind}.{name}"  # type: ignore[misc]
+
+    def __getitem__(self, key: Any) -> Any:
+        call, result = asked(self.trace, f"{self.kind}.__getitem__", lambda: self.real[unwrapped(key)], self.owner, key)
+        return wrapped(call, result)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        asked(self.trace, f"{self.kind}.__setitem__", lambda: None, self.owner, key, value)
+
+
+class Deferred:
+    """A column that is made when it is asked for, and then kept."""
+
+    __slots__ = ("_column", "_make")
+
+    def __init__(self, made: Column | Callable[[], Column]) -> None:
+        self._column = made if isinstance(made, Column) else None
+        self._make = made if not isinstance(made, Column) else None
+
+    def get(self) -> Column:
+        if self._column is None:
+            assert self._make is not None
+            self._column = self._make()
+        return self._column
+
+    def then(self, step: Callable[[Column], Column]) -> Deferred:
+        return Deferred(lambda: step(self.get()))
+
+
+class Frame(Traced):
+    """A data frame. It changes where the function changes it."""
+
+    __slots__ = ("columns_by_name", "rows")
+    kind = "DataFrame"
+
+    def __init__(self, trace: Trace, real: Any, columns: dict[Any, Deferred], rows: Rows) -> None:
+        super().__init__(trace, real)
+        self.columns_by_name = columns
+        self.rows = rows
+
+    def column(self, name: Any) -> Column:
+        try:
+            return self.columns_by_name[name].get()
+        except UnsupportedError as error:
+            raise UnsupportedError(f"column {quote(str(name))}: {error}") from error
+
+    def series(self, name: Any) -> Series:
+        with placed("DataFrame"):
+            return Series(self.trace, self.real[name], self.column(name))
+
+    def put(self, name: Any, value: Series | Scalar) -> None:
+        """Make `value` a column, in place of what was called so."""
+        self.real = self.real.copy(deep=False)
+        self.real[name] = value.real
+        self.columns_by_name[name] = Deferred(replace(value.column, rows=self.rows))
+
+    def copied(self) -> Frame:
+        return Frame(self.trace, self.real.copy(deep=False), dict(self.columns_by_name), self.rows)
+
+    @property
+    def columns(self) -> Any:
+        return self.real.columns
+
+    @property
+    def dtypes(self) -> Any:
+        return self.real.dtypes
+
+    @property
+    def index(self) -> Index:
+        return Index(self.trace, self.real.index, self.rows)
+
+    @property
+    def loc(self) -> Indexer:
+        return Indexer(self, "loc")
+
+    @property
+    def iloc(self) -> Indexer:
+        return Indexer(self, "iloc")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.columns_by_name and not hasattr(type(self.real), name):
+            return self.series(name)
+        return super().__getattr__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("real", "trace", "columns_by_name", "rows"):
+            object.__setattr__(self, name, value)
+        elif name in self.columns_by_name:
+            self[name] = value
+        else:
+            self._ask(f"DataFrame.{name}=", lambda: None, value)
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, Proxy | list) and _is_hashable(key) and key in self.columns_by_name:
+            return self.series(key)
+        return self._ask("DataFrame.__getitem__", lambda: self.real[unwrapped(key)], key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._ask("DataFrame.__setitem__", lambda: None, key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        self.real = self.real.drop(columns=[key])
+        del self.columns_by_name[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self.columns_by_name))
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.columns_by_name
+
+
+def _is_hashable(key: Any) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
+
+
+def _operators() -> None:
+    """Give columns, numbers and frames the operators of Python."""
+
+    def binary(name: str, function: Callable[[Any, Any], Any], is_swapped: bool) -> Callable[[Any, Any], Any]:
+        def method(self: Any, other: Any) -> Any:
+            full = f"{_kind(self, other)}.__{name}__"
+            a, b = (other, self) if is_swapped else (self, other)
+            call, result = asked(self.trace, full, lambda: function(unwrapped(a), unwrapped(b)), a, b)
+            return wrapped(call, result)
+
+        return method
+
+    def unary(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def method(self: Any) -> Any:
+            return self._ask(f"{_kind(self)}.__{name}__", lambda: function(self.real))
+
+        return method
+
+    for kind in (Series, Scalar, Frame, Index):
+        for name in _BINARY:
+            function = getattr(operator, f"__{name}__")
+            setattr(kind, f"__{name}__", binary(name, function, False))
+            if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
+                setattr(kind, f"__r{name}__", binary(name, function, True))
+        for name in _UNARY:
+            setattr(kind, f"__{name}__", unary(name, getattr(operator, f"__{name}__")))
+
+
+def _kind(*values: Any) -> str:
+    """Whose operator it is: of a frame if one takes part, else of a column. Single numbers are as columns."""
+    return "DataFrame" if any(isinstance(value, Frame) for value in values) else "Series"
+
+
+_operators()
+
+__all__ = [
+    "Accessor", "Deferred", "Frame", "Index", "Indexer", "Scalar", "Series", "asked", "called", "first_proxy", "framed",
+    "joined", "type_of", "wrapped",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""What each method of pandas means, in columns of a graph."""

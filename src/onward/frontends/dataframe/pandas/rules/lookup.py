@@ -1,0 +1,265 @@
+"""Values that are looked up: isin, map, replace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.formats.dataframe.pandas import type_of
+from onward.formats.dataframe.types import BOOL, FLOAT64, ColumnType
+from onward.frontends.dataframe.columns.column import Column, chosen, constant, elementwise, taken
+from onward.frontends.dataframe.columns.column import Rows as RowSpace
+from onward.frontends.dataframe.pandas.dispatch import Call, rule
+from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
+from onward.frontends.dataframe.pandas.rules.missing import missing_mask
+from onward.frontends.dataframe.pandas.values import is_missing, literal, widened
+from onward.frontends.dataframe.tensors import lookup
+from onward.graph.build import Tensor
+
+
+def plain_list(call: Call, values: Any) -> list[Any]:
+    if isinstance(values, Series | Frame | Scalar):
+        raise call.refuse("the values to look for are data: they must be known beforehand")
+    if isinstance(values, Mapping):
+        return list(values)
+    return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+@rule("Series.isin", "numpy.isin")
+def isin(call: Call, x: Series, values: Any) -> Column:
+    column = x.column
+    items = plain_list(call, values)
+    present = [item for item in items if not is_missing(item)]
+    found = positions(call, column, present)[1] if present else _nowhere(column)
+    missing = column.missing()
+    if missing is not None:
+        op = column.op
+        counts = len(present) < len(items)
+        found = op.Or(found, missing) if counts else op.And(found, op.Not(missing))
+    return Column(found, replace(BOOL, masked=column.type.masked and call.type.masked), column.rows)
+
+
+def _nowhere(column: Column) -> Tensor:
+    return column.op.constant(np.asarray([[False]]))
+
+
+def positions(call: Call, column: Column, keys: list[Any]) -> tuple[Tensor, Tensor]:
+    """Where each value of a column stands among some keys, and whether it does; elsewhere the position is 0."""
+    op, type = column.op, column.type
+    if type.is_text:
+        keys_of_type = [key if isinstance(key, str) else None for key in keys]
+        return lookup.text_positions(column.value, keys_of_type)
+    if type.is_time:
+        ticks = [_ticks(call, key, type) for key in keys]
+        return lookup.number_positions(column.value, ticks)
+    if type.is_bool:
+        value, numbers = column.value.cast(ir.DataType.INT64), [_whole(key) for key in keys]
+        return lookup.number_positions(value, numbers)
+    if type.is_int:
+        if type.dtype == ir.DataType.UINT64:
+            raise call.refuse("uint64 cannot be looked up: convert to int64")
+        return lookup.number_positions(column.value.cast(ir.DataType.INT64), [_whole(key) for key in keys])
+    if type.is_float:
+        numbers = [float(key) if _is_number(key) else None for key in keys]
+        return lookup.float_positions(column.value.cast(ir.DataType.DOUBLE), numbers)
+    raise call.refuse(f"{type} cannot be looked up")
+
+
+def _ticks(call: Call, key: Any, type: ColumnType) -> int | None:
+    try:
+        column = literal(call, _as_time(key, type), type)
+    except (TypeError, ValueError):
+        return None
+    if column.type.unit != type.unit:
+        return None
+    tensor = column.value.value.const_value
+    return None if tensor is None else int(tensor.numpy().reshape(-1)[0])
+
+
+def _as_time(key: Any, type: ColumnType) -> Any:
+    import pandas
+
+    return pandas.Timestamp(key) if type.meaning == "datetime" else pandas.Timedelta(key)
+
+
+def _is_number(key: Any) -> bool:
+    return isinstance(key, int | float | np.number | bool | np.bool_)
+
+
+def _whole(key: Any) -> int | None:
+    return int(key) if _is_number(key) and float(key).is_integer() and -(2**63) <= key < 2**63 else None
+
+
+@rule("Series.map")
+def map_values(call: Call, x: Series, arg: Any, na_action: Any = None) -> Any:
+    if isinstance(arg, Series):
+        return call.part("part: map by group", x, arg)
+    if hasattr(arg, "iloc"):
+        if not arg.index.is_unique:
+            raise call.refuse("the Series that it is mapped by has a label twice")
+        table = dict(zip(arg.index.tolist(), arg.tolist(), strict=True))
+        return mapped(call, x.column, table, type_of(arg), known=getattr(arg, "dtype", None))
+    if isinstance(arg, Mapping):
+        if type(arg).__name__ == "defaultdict":
+            return mapped_or(call, x.column, dict(arg), arg.default_factory())
+        return mapped(call, x.column, dict(arg), None)
+    return call.part("part: function of elements", x, arg)
+
+
+def mapped(call: Call, column: Column, table: dict[Any, Any], type: ColumnType | None, known: Any = None) -> Any:
+    """The value of each key; what is none of them is missing. A key that is missing stands for what is."""
+    for_missing = next((value for key, value in table.items() if is_missing(key)), None)
+    table = {key: value for key, value in table.items() if not is_missing(key)}
+    if not table:
+        raise call.refuse("the table that it is mapped by is empty")
+    values = list(table.values())
+    type = type or _type_of_values(call, [*values, *([] if for_missing is None else [for_missing])])
+    return _looked_up(call, column, list(table), values, type, None, for_missing)
+
+
+def mapped_or(call: Call, column: Column, table: dict[Any, Any], default: Any) -> Column:
+    values = list(table.values())
+    type = _type_of_values(call, [*values, default])
+    return _looked_up(call, column, list(table), values, type, default, default)
+
+
+def _type_of_values(call: Call, values: list[Any]) -> ColumnType:
+    import pandas
+
+    present = [value for value in values if not is_missing(value)]
+    found = type_of(pandas.Series(present if present else [np.nan]))
+    return FLOAT64 if found.is_int and len(present) < len(values) else found
+
+
+def _looked_up(
+    call: Call, column: Column, keys: list[Any], values: list[Any], type: ColumnType, default: Any, for_missing: Any
+) -> Column:
+    op = column.op
+    place, found = positions(call, column, keys)
+    table_rows = RowSpace(op.names.value("table"), lambda: op.ints([len(values)]))
+    wide = FLOAT64 if type.is_int and not type.masked and is_missing(default) else type
+    cells = [None if is_missing(value) else _cell(value, type) for value in values]
+    table = constant(op, cells, wide, table_rows)
+    missing = column.missing()
+    if missing is not None:
+        found = op.And(found, op.Not(missing))
+    if is_missing(default):
+        made = taken(table, _full(column, place), column.rows, outside=op.Not(found))
+    else:
+        made = taken(table, _full(column, place), column.rows)
+        other = literal(call, default, wide)
+        made = chosen(found, made, other.cast(wide), wide, column.rows)
+    if missing is not None and not is_missing(for_missing):
+        made = chosen(missing, literal(call, for_missing, wide).cast(wide), made, wide, column.rows)
+    return made
+
+
+def _full(column: Column, tensor: Tensor) -> Tensor:
+    return Column(tensor, column.type, column.rows).expanded().value
+
+
+def _cell(value: Any, type: ColumnType) -> Any:
+    if type.is_time:
+        return _as_time(value, type).as_unit(type.unit)._value
+    return value
+
+
+@rule("Series.replace")
+def replace_values(
+    call: Call, x: Series, to_replace: Any = None, value: Any = None, *, inplace: bool = False, regex: Any = False
+) -> Any:
+    if regex is not False:
+        return call.part("part: replace patterns", x, to_replace, value, regex)
+    table = _replacements(call, to_replace, value)
+    return replaced(call, x.column, table)
+
+
+def _replacements(call: Call, to_replace: Any, value: Any) -> dict[Any, Any]:
+    if isinstance(to_replace, Mapping):
+        return dict(to_replace)
+    keys = list(to_replace) if isinstance(to_replace, list | tuple) else [to_replace]
+    values = list(value) if isinstance(value, list | tuple) else [value] * len(keys)
+    if len(keys) != len(values):
+        raise call.refuse("there are as many values as what is replaced")
+    return dict(zip(keys, values, strict=True))
+
+
+def replaced(call: Call, column: Column, table: dict[Any, Any]) -> Any:
+    """Some values by others; the rest stays."""
+    from onward.frontends.dataframe.pandas.rules.choose import choice
+
+    result: Any = column
+    for_missing = [value for key, value in table.items() if is_missing(key)]
+    plain = {key: value for key, value in table.items() if not is_missing(key)}
+    if column.type.categories is not None:
+        raise call.refuse("categories are not replaced: convert with astype(str) first, or use cat.rename_categories")
+    plain = {key: value for key, value in plain.items() if _suits(key, column.type)}
+    gone = [key for key, value in plain.items() if is_missing(value)]
+    kept = {key: value for key, value in plain.items() if not is_missing(value)}
+    if kept:
+        type = _type_of_values(call, list(kept.values()))
+        made = _looked_up(call, column, list(kept), list(kept.values()), type, next(iter(kept.values())), None)
+        found = positions(call, column, list(kept))[1]
+        missing = column.missing()
+        if missing is not None:
+            found = column.op.And(found, column.op.Not(missing))
+        made = Column(made.value, made.type, made.rows)
+        result = choice(call, Column(found, BOOL, column.rows), _proxy(call, made), _proxy(call, column))
+    if gone:
+        found = positions(call, column, gone)[1]
+        result = choice(call, Column(found, BOOL, column.rows), None, _proxy(call, result))
+    if for_missing:
+        missing = column.missing()
+        if missing is not None:
+            value = _proxy(call, result)
+            result = choice(call, Column(missing, BOOL, column.rows), for_missing[0], value)
+    return widened(result)
+
+
+class _Held:
+    """A column where a proxy is expected."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+
+
+def _proxy(call: Call, column: Column) -> Any:
+    return Series(call.trace, None, column)
+
+
+def _suits(key: Any, type: ColumnType) -> bool:
+    """Whether a value can be in a column at all."""
+    if type.is_text:
+        return isinstance(key, str)
+    return _is_number(key) if type.is_number or type.is_bool else True
+
+
+@rule("DataFrame.replace")
+def frame_replace(
+    call: Call, frame: Frame, to_replace: Any = None, value: Any = None, *, inplace: bool = False, regex: Any = False
+) -> Any:
+    made = frame if inplace else frame.copied()
+    nested = isinstance(to_replace, Mapping) and any(isinstance(part, Mapping) for part in to_replace.values())
+    by_column = isinstance(to_replace, Mapping) and value is not None
+    for name in list(frame):
+        part, other = to_replace, value
+        if nested or by_column:
+            if name not in to_replace:
+                continue
+            part = to_replace[name]
+            other = value.get(name) if isinstance(value, Mapping) else value
+        made.put(name, frame.series(name).replace(part, other, regex=regex))
+    return None if inplace else made
+
+
+@rule("DataFrame.isin")
+def frame_isin(call: Call, frame: Frame, values: Any) -> Any:
+    by_column = isinstance(values, Mapping)
+    return {name: frame.series(name).isin(values.get(name, []) if by_column else values).column for name in frame}
+
+
+__all__ = ["elementwise", "mapped", "missing_mask", "positions"]

@@ -1,0 +1,284 @@
+"""One number for a column, for a frame one for each; or for each row, across columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce as fold
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
+from onward.frontends.dataframe.columns.column import ONE, Column, Rows
+from onward.frontends.dataframe.pandas.dispatch import Call, rule
+from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, joined
+from onward.frontends.dataframe.pandas.values import is_missing
+from onward.frontends.dataframe.tensors import across_columns, stats
+from onward.graph.build import Builder, Tensor
+
+AGGREGATES = [
+    "sum",
+    "mean",
+    "min",
+    "max",
+    "std",
+    "var",
+    "median",
+    "count",
+    "nunique",
+    "any",
+    "all",
+    "prod",
+    "size",
+    "skew",
+    "kurt",
+    "kurtosis",
+    "sem",
+    "first",
+    "last",
+    "quantile",
+    "product",
+]
+
+
+def aggregate(call: Call, name: str, x: Series, **options: Any) -> Any:
+    """A number of a column; a constant where the user froze it."""
+    key = f"{x.name}.{name}"
+    if key in call.trace.freeze:
+        call.trace.frozen.add(key)
+        real = call.real
+        if is_missing(real):
+            raise call.refuse(f"{key} is missing in the sample: there is nothing to freeze")
+        return call.real
+    groups = call.trace.groups_of(x.column)
+    if groups is not None:
+        return call.part("part: aggregate of groups", name, x.column, groups, options)
+    return reduced(call, name, x.column, options)
+
+
+_STATISTICS: dict[str, Callable[..., Tensor]] = {
+    "sum": stats.total,
+    "prod": stats.product,
+    "product": stats.product,
+    "mean": stats.mean,
+    "min": stats.smallest,
+    "max": stats.largest,
+    "std": stats.deviation,
+    "var": stats.variance,
+    "median": stats.median,
+    "nunique": stats.distinct_count,
+    "any": stats.any_true,
+    "all": stats.all_true,
+    "skew": stats.skewness,
+    "kurt": stats.kurtosis,
+    "kurtosis": stats.kurtosis,
+}
+
+
+def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> Column:
+    """Of all rows that are there."""
+    missing = column.missing()
+    valid = None if missing is None else column.op.Not(missing)
+    column = column.expanded()
+    value = column.value
+    if name in ("count", "size"):
+        return Column(stats.count(value, valid if name == "count" else None), INT64, ONE)
+    type = result_type(call, name, column)
+    if column.type.is_text and name not in ("nunique", "min", "max"):
+        raise call.refuse("it is not converted for text")
+    if name == "quantile":
+        made = stats.quantile(value, options["q"], options["interpolation"], valid)
+    else:
+        wide = name in ("min", "max") and type.is_float and not column.type.is_float
+        made = _STATISTICS[name](value.cast(type.dtype) if wide else value, valid, **options)
+    result = Column(made.cast(type.dtype), type, ONE)
+    if name in ("min", "max") and (type.is_time or type.is_text):
+        nothing = column.op.Equal(stats.count(value, valid), column.op.index(0))
+        result = result.with_null(nothing)
+    return result
+
+
+def result_type(call: Call, name: str, column: Column) -> ColumnType:
+    """Of the numbers that pandas gives for such a column."""
+    type = column.type
+    if name in ("count", "size", "nunique"):
+        return INT64
+    if name in ("any", "all"):
+        return ColumnType(ir.DataType.BOOL)
+    if type.masked:
+        raise call.refuse(f"it is not converted for {type}: convert with astype first")
+    if name in ("sum", "prod", "product"):
+        if type.is_bool or type.is_int:
+            unsigned = not type.is_bool and not type.dtype.is_signed()
+            return ColumnType(ir.DataType.UINT64) if unsigned else INT64
+        return type
+    if name in ("min", "max", "first", "last"):
+        # Of no rows there is none: NaN, which only floats have.
+        return FLOAT64 if type.is_int else type
+    if type.is_time:
+        raise call.refuse(f"it is not converted for {type}")
+    return type if type.is_float else FLOAT64
+
+
+def _declare() -> None:
+    for name in AGGREGATES:
+        if name in ("quantile", "first", "last", "sem"):
+            continue
+
+        def of_column(
+            call: Call, x: Series, *, axis: Any = 0, skipna: bool = True, name: str = name, **options: Any
+        ) -> Any:
+            if not skipna:
+                raise call.refuse("skipna=False cannot be converted: check with isna().any()")
+            options = {key: value for key, value in options.items() if not _is_default(key, value)}
+            if set(options) - {"ddof", "min_count"}:
+                raise call.refuse(f"{sorted(options)[0]} cannot be converted")
+            return aggregate(call, name, x, **options)
+
+        rule(f"Series.{name}", *([f"numpy.{name}"] if name in _NUMPY else []))(of_column)
+
+
+_NUMPY = ("sum", "mean", "min", "max", "std", "var", "median", "any", "all", "prod")
+_DEFAULTS = {"numeric_only": (False, None), "min_count": (0, -1), "dropna": (True,), "bool_only": (False, None)}
+
+
+def _is_default(key: str, value: Any) -> bool:
+    return value in _DEFAULTS.get(key, ()) or (value is None and key in ("out", "dtype"))
+
+
+_declare()
+
+
+@rule("numpy.amax", "numpy.nanmax")
+def amax(call: Call, x: Series) -> Any:
+    return x.max()
+
+
+@rule("numpy.amin", "numpy.nanmin")
+def amin(call: Call, x: Series) -> Any:
+    return x.min()
+
+
+@rule("numpy.nanmean")
+def nanmean(call: Call, x: Series) -> Any:
+    return x.mean()
+
+
+@rule("numpy.nanmedian")
+def nanmedian(call: Call, x: Series) -> Any:
+    return x.median()
+
+
+@rule("numpy.nansum")
+def nansum(call: Call, x: Series) -> Any:
+    return x.sum()
+
+
+@rule("numpy.nanstd")
+def nanstd(call: Call, x: Series, ddof: int = 0) -> Any:
+    return x.std(ddof=ddof)
+
+
+@rule("Series.quantile", "numpy.percentile", "numpy.quantile", "numpy.nanpercentile", "numpy.nanquantile")
+def quantile(call: Call, x: Series, q: Any = 0.5, interpolation: str = "linear") -> Any:
+    if hasattr(q, "__iter__"):
+        raise call.refuse("several quantiles at once: ask for one after the other")
+    if call.name.endswith("percentile"):
+        q = q / 100
+    return aggregate(call, "quantile", x, q=float(q), interpolation=interpolation)
+
+
+@rule("Series.agg", "Series.aggregate")
+def agg(call: Call, x: Series, func: Any) -> Any:
+    if isinstance(func, str):
+        return getattr(x, func)()
+    if callable(func):
+        return func(x)
+    raise call.refuse("several numbers at once: ask for one after the other")
+
+
+@rule("Series.sem")
+def sem(call: Call, x: Series, ddof: int = 1) -> Any:
+    return x.std(ddof=ddof) / np.sqrt(x.count().astype("float64"))
+
+
+@rule("Scalar.astype")
+def scalar_astype(call: Call, x: Scalar, dtype: Any) -> Any:
+    column = x.column.cast(ColumnType(ir.DataType.from_numpy(np.dtype(dtype))))
+    return Scalar(x.trace, np.dtype(dtype).type(x.real), column)
+
+
+@rule("Scalar.item")
+def item(call: Call, x: Scalar) -> Any:
+    return x
+
+
+def count_of_rows(call: Call, rows: Rows, real: int) -> Scalar:
+    value = call.op.Reshape(rows.count, call.op.ints([1, 1]))
+    return Scalar(call.trace, np.int64(real), Column(value, INT64, ONE))
+
+
+def _declare_frames() -> None:
+    for name in AGGREGATES:
+        if name in ("first", "last"):
+            continue
+
+        def of_frame(call: Call, frame: Frame, *args: Any, axis: Any = 0, name: str = name, **options: Any) -> Any:
+            if args:
+                axis, args = args[0], args[1:]
+            if axis in (1, "columns"):
+                return across(call, name, frame, **options)
+            return call.part("part: numbers by column", name, frame, args, options)
+
+        rule(f"DataFrame.{name}")(of_frame)
+
+
+_declare_frames()
+
+
+def across(call: Call, name: str, frame: Frame, **options: Any) -> Any:
+    """Over the columns of each row; what is missing does not count."""
+    skipna = options.pop("skipna", True)
+    options = {key: value for key, value in options.items() if not _is_default(key, value)}
+    names = list(frame)
+    if not names:
+        raise call.refuse("the frame has no columns")
+    columns = [frame.column(column) for column in names]
+    if any(column.type.masked or column.type.is_text or column.type.meaning for column in columns):
+        raise call.refuse("it is converted for numbers and booleans only")
+    op = call.op
+    if name in ("any", "all"):
+        return _row_logic(call, name, columns)
+    kind = np.result_type(*(column.type.dtype.numpy() for column in columns))
+    if name not in ("sum", "prod", "product", "min", "max", "count") and kind.kind != "f":
+        kind = np.dtype(np.float64)
+    elif kind.kind == "b":
+        kind = np.dtype(np.int64)
+    rows, type = columns[0].rows, ColumnType(ir.DataType.from_numpy(kind))
+    if name == "count":
+        return Column(_counted(op, columns), INT64, rows)
+    wide = op.Concat(*(column.expanded().cast(type).value for column in columns), axis=1)
+    valid = op.Not(op.IsNaN(wide)) if type.is_float and skipna else None
+    result = across_columns.statistic(name, wide, valid, **options)
+    return Column(result, ColumnType(result.dtype), rows)
+
+
+def _counted(op: Builder, columns: list[Column]) -> Tensor:
+    parts = []
+    for column in columns:
+        missing = column.missing()
+        parts.append(op.index(1) if missing is None else op.Not(missing).cast(ir.DataType.INT64))
+    return fold(lambda a, b: a + b, parts)
+
+
+def _row_logic(call: Call, name: str, columns: list[Column]) -> Column:
+    if not all(column.type.is_bool and column.null is None for column in columns):
+        raise call.refuse("it is converted for booleans that are all there")
+    op_type = "Or" if name == "any" else "And"
+    value = fold(lambda a, b: getattr(a.op, op_type)(a, b), [column.value for column in columns])
+    return Column(value, columns[0].type, columns[0].rows)
+
+
+__all__ = ["aggregate", "count_of_rows", "joined", "reduced", "replace"]

@@ -1,0 +1,91 @@
+"""Where values stand among keys that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from onward.graph.build import Tensor
+
+ML = "ai.onnx.ml"
+FEW = 3
+"""Up to so many keys, comparing with each is faster than a table."""
+
+
+def text_positions(x: Tensor, keys: Sequence[str | None]) -> tuple[Tensor, Tensor]:
+    """The position of each text among the keys, and whether it is one; 0 where it is none. A key of None is never met."""
+    known = _first_places(keys)
+    if len(known) <= FEW:
+        return _by_comparison(x, {key: x.op.strings(np.asarray([[key]], object)) for key in known}, known)
+    encoded = x.op.many(
+        "LabelEncoder",
+        1,
+        x,
+        domain=ML,
+        keys_strings=list(known),
+        values_int64s=list(known.values()),
+        default_int64=-1,
+    )[0]
+    return _found(encoded)
+
+
+def number_positions(x: Tensor, keys: Sequence[int | None]) -> tuple[Tensor, Tensor]:
+    """As `text_positions`, of int64."""
+    known = _first_places(keys)
+    if len(known) <= FEW:
+        return _by_comparison(x, {key: x.op.constant(np.asarray([[key]], np.int64)) for key in known}, known)
+    encoded = x.op.many(
+        "LabelEncoder",
+        1,
+        x,
+        domain=ML,
+        keys_int64s=list(known),
+        values_int64s=list(known.values()),
+        default_int64=-1,
+    )[0]
+    return _found(encoded)
+
+
+def float_positions(x: Tensor, keys: Sequence[float | None]) -> tuple[Tensor, Tensor]:
+    """As `text_positions`, of float64: by comparison with all keys, or by a search where they are many."""
+    op = x.op
+    known = _first_places([None if key is None or key != key else key + 0.0 for key in keys])
+    if len(known) <= FEW:
+        return _by_comparison(x, {key: op.constant(np.asarray([[key]], np.float64)) for key in known}, known)
+    table = op.constant(np.asarray(list(known), np.float64).reshape(1, -1))
+    equal = op.Equal(x, table)
+    places = op.constant(np.asarray(list(known.values()), np.int64).reshape(1, -1))
+    place = op.ReduceSum(op.Where(equal, places, op.index(0)), op.ints([1]), keepdims=1)
+    found = op.ReduceMax(equal.cast(ir.DataType.INT32), op.ints([1]), keepdims=1).cast(ir.DataType.BOOL)
+    return place, found
+
+
+def _first_places(keys: Sequence[object]) -> dict[object, int]:
+    found: dict[object, int] = {}
+    for place, key in enumerate(keys):
+        if key is not None:
+            found.setdefault(key, place)
+    return found
+
+
+def _found(place: Tensor) -> tuple[Tensor, Tensor]:
+    op = place.op
+    return op.Max(place, op.index(0)), op.GreaterOrEqual(place, op.index(0))
+
+
+def _by_comparison(x: Tensor, constants: dict[object, Tensor], known: dict[object, int]) -> tuple[Tensor, Tensor]:
+    op = x.op
+    place: Tensor | None = None
+    found: Tensor | None = None
+    for key, constant in constants.items():
+        equal = op.Equal(x, constant)
+        found = equal if found is None else op.Or(found, equal)
+        if place is None:
+            place = op.Where(equal, op.index(known[key]), op.index(0)) if known[key] else None
+        else:
+            place = op.Where(equal, op.index(known[key]), place)
+    if found is None:
+        found = op.Expand(op.constant(np.asarray(False)), x.shape)
+    return place if place is not None else op.Expand(op.index(0), x.shape), found
