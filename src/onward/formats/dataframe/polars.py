@@ -56,7 +56,7 @@ def column_type(dtype: pl.DataType, what: str = "a column") -> ColumnType:
     if kind == pl.Time:
         return ColumnType(ir.DataType.INT64, "time", masked=True)
     raise UnsupportedError(
-        f"{what} is of the dtype {dtype}: models have numbers, booleans, text, categories, dates, datetimes and durations"
+        f"{what} is of the dtype {dtype}: models have numbers, booleans, text, categories, dates and times"
     )
 
 
@@ -105,7 +105,7 @@ def _as_dtype(series: pl.Series, column: ColumnSchema) -> pl.Series:
     wanted = dtype_of(column)
     if series.dtype == wanted or (series.dtype.base_type() == wanted.base_type() and wanted.base_type() == pl.Enum):
         return series
-    if series.dtype == pl.Null or series.dtype in (pl.String, pl.Categorical) and column.type.is_text:
+    if series.dtype == pl.Null or (series.dtype in (pl.String, pl.Categorical) and column.type.is_text):
         return series.cast(wanted)
     raise InvalidDataError(
         f"the column {quote(column.name)} is of the dtype {series.dtype}, and the model reads {wanted}: "

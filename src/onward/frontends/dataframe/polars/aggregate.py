@@ -96,7 +96,9 @@ def extreme(scope: Scope, expr: Expr) -> Column:
     valid = part.known
     if column.type.is_float:
         valid = both(valid, op.Not(op.IsNaN(part.value)))
-    value = part.apply(stats.largest if largest else stats.smallest, grouped.maxima if largest else grouped.minima, valid)
+    value = part.apply(
+        stats.largest if largest else stats.smallest, grouped.maxima if largest else grouped.minima, valid
+    )
     if column.type.is_float:
         value = op.Where(part.none(valid), op.like(float("nan"), value), value)
     return part.result(value, type, part.none(part.known))
@@ -117,7 +119,8 @@ def spread(scope: Scope, expr: Expr) -> Column:
         part.known,
         ddof=ddof,
     )
-    few = scope.op.LessOrEqual(part.count(part.known), scope.op.index(ddof))
+    number = part.count(part.known)
+    few = scope.op.LessOrEqual(number, scope.op.like(ddof, number))
     return part.result(value, type, few)
 
 
@@ -150,11 +153,11 @@ def _quantile(scope: Scope, expr: Expr, share: float, how: Any) -> Column:
     raised = part.with_value(op.Where(nan, op.like(float("inf"), part.value), part.value))
     value = raised.apply(_whole_quantile, grouped.quantiles, part.known, **options)
     number, plain = part.count(part.known), part.count(both(part.known, op.Not(nan)))
-    at = op.Sub(number, op.index(1)).cast(ir.DataType.DOUBLE) * share
+    at = op.Sub(number, op.like(1, number)).cast(ir.DataType.DOUBLE) * share
     low, high, weight = between(at, how)
     reached = op.Where(weight > 0, high, low)
     value = op.where(op.GreaterOrEqual(reached, plain), float("nan"), value)
-    return part.result(value, type, op.Equal(number, op.index(0)))
+    return part.result(value, type, op.Equal(number, op.like(0, number)))
 
 
 def _whole_quantile(x: Tensor, share: float, how: Any, valid: Tensor | None) -> Tensor:
@@ -188,14 +191,18 @@ def at_place(scope: Scope, column: Column, place: int, type: ColumnType) -> Colu
     # One null at the far end stands for what is not there.
     parts = [column.value, extra.value] if place >= 0 else [extra.value, column.value]
     values = op.Concat(*parts, axis=0)
-    none = column.null if column.null is not None else op.Expand(
-        op.constant(np.asarray([[False]])), op.Concat(column.rows.count, op.ints([1]), axis=0)
+    none = (
+        column.null
+        if column.null is not None
+        else op.Expand(op.constant(np.asarray([[False]])), op.Concat(column.rows.count, op.ints([1]), axis=0))
     )
     yes = op.constant(np.asarray([[True]]))
     masks = op.Concat(*([none, yes] if place >= 0 else [yes, none]), axis=0)
     count = column.rows.count
-    at = op.Where(op.Less(op.ints([place]), count), op.ints([place]), count) if place >= 0 else (
-        op.Where(op.Less(op.ints([-place - 1]), count), op.Add(count, op.ints([place + 1])), op.ints([0]))
+    at = (
+        op.Where(op.Less(op.ints([place]), count), op.ints([place]), count)
+        if place >= 0
+        else (op.Where(op.Less(op.ints([-place - 1]), count), op.Add(count, op.ints([place + 1])), op.ints([0])))
     )
     return Column(op.Gather(values, at, axis=0), type, ONE, op.Gather(masks, at, axis=0))
 
@@ -215,7 +222,7 @@ def n_unique(scope: Scope, expr: Expr) -> Column:
         valid = both(valid, op.Not(nan))
     value = part.apply(stats.distinct_count, grouped.distinct_counts, valid)
     for mask in extra:
-        some = op.Greater(part.count(mask), op.index(0))
+        some = op.Not(part.none(mask))
         value = op.Add(value, some.cast(ir.DataType.INT64))
     return part.result(value, type)
 
@@ -241,7 +248,7 @@ def any_or_all(scope: Scope, expr: Expr) -> Column:
     if ignore_nulls or part.known is None or column.masked().null is None:
         return part.result(value, BOOLEAN)
     op = scope.op
-    lost = op.Greater(part.count(both(part.present, op.Not(part.known))), op.index(0))
+    lost = op.Not(part.none(both(part.present, op.Not(part.known))))
     return part.result(value, BOOLEAN, op.And(lost, op.Not(value) if is_any else value))
 
 
@@ -289,7 +296,7 @@ def moments(scope: Scope, expr: Expr) -> Column:
         if not bias:
             raise UnsupportedError("`kurtosis(bias=False)` has no form in a graph: leave the bias in")
         result = powers[2] / (powers[0] * powers[0]) - (3.0 if fisher else 0.0)
-    return part.result(result, type, op.Equal(number, op.index(0)))
+    return part.result(result, type, op.Equal(number, op.like(0, number)))
 
 
 @rule("corr")
@@ -304,6 +311,6 @@ def correlation(scope: Scope, expr: Expr) -> Column:
     x, y = first.value.cast(ir.DataType.DOUBLE), second.value.cast(ir.DataType.DOUBLE)
     number = first.count(valid)
     if how == "pearson":
-        return first.result(stats.correlation(x, y, valid), type, op.Equal(number, op.index(0)))
+        return first.result(stats.correlation(x, y, valid), type, op.Equal(number, op.like(0, number)))
     ddof = int(rest[0]) if rest else 1
-    return first.result(stats.covariance(x, y, valid, ddof), type, op.LessOrEqual(number, op.index(ddof)))
+    return first.result(stats.covariance(x, y, valid, ddof), type, op.LessOrEqual(number, op.like(ddof, number)))

@@ -51,9 +51,7 @@ def _times(expr: Expr, a: Column, b: Column, type: ColumnType) -> Column:
         return to_days(made, type)
     if type.meaning == "time":
         raise UnsupportedError(f"`{spoken(expr.kind)}` of a time has no form in a graph")
-    return elementwise(
-        lambda x, y: getattr(x.op, name)(x, y), type, in_ticks(a, type.unit), in_ticks(b, type.unit)
-    )
+    return elementwise(lambda x, y: getattr(x.op, name)(x, y), type, in_ticks(a, type.unit), in_ticks(b, type.unit))
 
 
 def _scaled(duration: Column, factor: Column, type: ColumnType) -> Column:
@@ -364,5 +362,3 @@ def logarithm(scope: Scope, expr: Expr) -> Column:
         return op.Log(x) if base == math.e else op.Div(op.Log(x), op.like(math.log(base), x))
 
     return elementwise(log, type, a.cast(type))
-
-

@@ -9,12 +9,14 @@ from typing import Any
 import polars as pl
 
 from onward.errors import OnwardError, UnsupportedError
-from onward.formats.dataframe.polars import column_type, own_name
+from onward.formats.dataframe.polars import column_type, dtype_of, own_name
+from onward.formats.dataframe.schema import schema_of
 from onward.frontends.dataframe.columns.table import OLDEST, Field, Table
-from onward.frontends.dataframe.polars import rules
-from onward.frontends.dataframe.polars.facade import Trace, frame_given, plan_of
+from onward.frontends.dataframe.polars import rules  # noqa: F401
+from onward.frontends.dataframe.polars.facade import Trace, TracedFrame, plan_of
 from onward.frontends.dataframe.polars.frames import Steps
-from onward.frontends.dataframe.polars.plan import Reader, source
+from onward.frontends.dataframe.polars.plan import NEEDS_ROWS, REFERENCE, Reader, needs_rows, source
+from onward.hub.wording import quote
 from onward.model import Model
 
 LIBRARY = "polars"
@@ -23,8 +25,8 @@ LIBRARY = "polars"
 def captured(function: Callable[[Any], Any], sample: pl.DataFrame | pl.LazyFrame, opset: int) -> Model:
     """The model of a function. Of the sample only names and dtypes of columns are read.
 
-    A function is given a LazyFrame if the sample is one, and otherwise what looks like a DataFrame and records what is done to
-    it. What it returns is a frame, a series or an expression.
+    A function is given a LazyFrame if the sample is one, and otherwise what looks like a DataFrame and records what is
+    done to it. What it returns is a frame, a series or an expression.
     """
     lazily = isinstance(sample, pl.LazyFrame)
     schema = dict(sample.collect_schema())
@@ -32,29 +34,37 @@ def captured(function: Callable[[Any], Any], sample: pl.DataFrame | pl.LazyFrame
     empty, marker = source(schema, name)
     trace = Trace(empty)
     with trace.running():
-        result = called(function, empty if lazily else frame_given(trace, empty), name)
-        return finished(trace, result, marker, schema, opset)
+        result = called(function, empty if lazily else TracedFrame(trace, empty), name)
+        model = finished(trace, result, marker, schema, opset)
+    if trace.references:
+        _compare_schema(function, sample, model)
+    return model
 
 
 def called(function: Callable[[Any], Any], argument: Any, name: str) -> Any:
-    """What a function returns; errors of Polars that follow from missing data are told so."""
+    """What a function returns. An error that follows from values that are not known is told so."""
     try:
         return function(argument)
     except OnwardError:
         raise
-    except pl.exceptions.ComputeError as error:
-        if isinstance(error.__cause__, OnwardError):
-            raise error.__cause__ from error
-        found = str(error)
-        if "needs rows of the frame" in found:
-            raise UnsupportedError(found.partition("UnsupportedError: ")[2].split("\n")[0] or found) from error
-        raise
-    except TypeError as error:
-        if "truth value of an Expr is ambiguous" in str(error):
+    except (TypeError, AttributeError, ValueError, pl.exceptions.PolarsError) as error:
+        text = str(error)
+        if "truth value of an Expr is ambiguous" in text:
             raise UnsupportedError(
-                f"the function {name!r} branches on values of the frame, which are not known: use `pl.when`"
+                f"the function {quote(name)} branches on values of the frame, which are not known: use `pl.when`"
+            ) from error
+        if NEEDS_ROWS in text:
+            raise UnsupportedError(needs_rows(name)) from error
+        if any(word in text for word in _OURS):
+            raise UnsupportedError(
+                f"the function {quote(name)} needs values of the frame while it runs, which are not known: write it "
+                f"with expressions ({text.splitlines()[0]})"
             ) from error
         raise
+
+
+_OURS = ("Expr", "Traced", REFERENCE, "PyCapsule")
+"""What errors of Polars and Python speak of where a column stands in the place of values."""
 
 
 def finished(trace: Trace, result: Any, marker: Any, schema: dict[str, pl.DataType], opset: int) -> Model:
@@ -65,11 +75,30 @@ def finished(trace: Trace, result: Any, marker: Any, schema: dict[str, pl.DataTy
     frame = Steps(table)(node)
     outputs = []
     for name, dtype in node.schema.items():
-        type, column = column_type(dtype, f"the column {name!r} of the result"), frame.columns[name]
+        type, column = column_type(dtype, f"the column {quote(name)} of the result"), frame.columns[name]
         if column.type.dtype != type.dtype or column.type.meaning != type.meaning or column.type.unit != type.unit:
-            raise UnsupportedError(f"the column {name!r} of the result became {column.type}, not {type}")
+            raise UnsupportedError(f"the column {quote(name)} of the result became {column.type}, not {type}")
         outputs.append((name, replace(column, type=type), own_name(dtype)))
     return table.finish(outputs, is_series=is_series)
+
+
+def _compare_schema(function: Callable[[Any], Any], sample: pl.DataFrame | pl.LazyFrame, model: Model) -> None:
+    """Refuse where names or dtypes follow from values: a statistic that is a number of Python has no dtype."""
+    found = schema_of(model.ir)
+    assert found is not None
+    made = function(sample)
+    if isinstance(made, pl.Series):
+        made = made.to_frame()
+    if not isinstance(made, pl.DataFrame | pl.LazyFrame):
+        return
+    wanted = dict(made.collect_schema())
+    given = {column.name: dtype_of(column) for column in found.outputs}
+    for (name, dtype), (own, kind) in zip(wanted.items(), given.items(), strict=True):
+        if name != own or dtype != kind:
+            raise UnsupportedError(
+                f"the column {quote(own)} of the result would be {kind}, and is {quote(name)} of {dtype} in Polars, as "
+                "a number of Python is no column: name it with `alias`, and give it a dtype with `cast`"
+            )
 
 
 class _Fields(Table):
@@ -80,7 +109,7 @@ class _Fields(Table):
         fields = []
         for name, dtype in schema.items():
             try:
-                type = column_type(dtype, f"the column {name!r}")
+                type = column_type(dtype, f"the column {quote(name)}")
             except UnsupportedError as error:
                 self.refused[name] = error
                 continue
@@ -91,6 +120,3 @@ class _Fields(Table):
         if name in self.refused:
             raise self.refused[name]
         return super().column(name)
-
-
-_ = rules

@@ -79,18 +79,17 @@ def fitted(a: Column, type: ColumnType, *, strict: bool) -> Column:
     made = elementwise(lambda x: x.cast(type.dtype), type, a)
     bad: Tensor | None = None
     op, x = a.op, a.value
-    if is_constant(a):
-        if new.min <= int(constant_of(a)) <= new.max:
-            return made
+    if is_constant(a) and new.min <= int(constant_of(a)) <= new.max:
+        return made
     if new.min > old.min:
         bad = op.Less(x, op.like(new.min, x))
     if new.max < old.max:
         if a.type.dtype == ir.DataType.UINT64:
             # Those above the middle are negative in int64.
             wrapped = x.cast(ir.DataType.INT64)
-            above = op.Less(wrapped, op.index(0))
+            above = op.Less(wrapped, op.like(0, wrapped))
             if new.max < np.iinfo(np.int64).max:
-                above = op.Or(above, op.Greater(wrapped, op.index(new.max)))
+                above = op.Or(above, op.Greater(wrapped, op.like(new.max, wrapped)))
         else:
             above = op.Greater(x, op.like(new.max, x))
         bad = above if bad is None else op.Or(bad, above)
@@ -127,9 +126,7 @@ def _of_category(a: Column, type: ColumnType) -> Column:
     if a.type.categories is None:
         raise UnsupportedError("the numbers of categories that are not fixed depend on the data: use an Enum")
     table = {str(name): number for number, name in enumerate(a.type.categories)}
-    return elementwise(
-        lambda x: text_compare.look_up_numbers(x, table, ir.DataType.INT64)[0].cast(type.dtype), type, a
-    )
+    return elementwise(lambda x: text_compare.look_up_numbers(x, table, ir.DataType.INT64)[0].cast(type.dtype), type, a)
 
 
 def _of_text(a: Column, type: ColumnType, strict: bool) -> Column:

@@ -125,7 +125,10 @@ def _member(x: Tensor, values: pl.Series, type: ColumnType) -> Tensor:
             hit = _encoded_member(x, constants.astype(np.int64))
         else:
             same = op.Equal(x, op.constant(constants.reshape(1, -1), type.dtype))
-            hit = op.Cast(op.ReduceMax(op.Cast(same, to=int(ir.DataType.UINT8)), op.ints([1]), keepdims=1), to=int(ir.DataType.BOOL))
+            hit = op.Cast(
+                op.ReduceMax(op.Cast(same, to=int(ir.DataType.UINT8)), op.ints([1]), keepdims=1),
+                to=int(ir.DataType.BOOL),
+            )
         found = hit if found is None else op.Or(found, hit)
     return op.Xor(op.Equal(x, x), op.Equal(x, x)) if found is None else found
 
@@ -150,8 +153,10 @@ def _encoded_member(x: Tensor, numbers: Any) -> Tensor:
 @rule("replace", "replace_strict")
 def replaced(scope: Scope, expr: Expr) -> Column:
     """Look values up in a table: what is not in it stays, or is the default, or is an error."""
-    a, old, new = scope(expr.args[0]), listed(expr.args[1], "what `replace` replaces"), listed(
-        expr.args[2], "what `replace` puts there"
+    a, old, new = (
+        scope(expr.args[0]),
+        listed(expr.args[1], "what `replace` replaces"),
+        listed(expr.args[2], "what `replace` puts there"),
     )
     type = scope.type(expr)
     if len(new) == 1 and len(old) != 1:
@@ -196,7 +201,9 @@ def _mapped(
     place, found = places(a.value, keys, a.type)
     lost = [value is None for value in values]
     if type.is_text:
-        table = op.strings(np.asarray(["" if value is None else str(value) for value in values] + [""], object).reshape(-1, 1))
+        table = op.strings(
+            np.asarray(["" if value is None else str(value) for value in values] + [""], object).reshape(-1, 1)
+        )
     else:
         numbers = np.asarray([0 if value is None else value for value in values] + [0]).astype(type.dtype.numpy())
         table = op.constant(numbers.reshape(-1, 1), type.dtype)
@@ -206,12 +213,12 @@ def _mapped(
 
 
 def places(x: Tensor, keys: list[Any], type: ColumnType) -> tuple[Tensor, Tensor]:
-    """The place of each value in a list of keys, int64, one past the end where it is in none; and where it is in one."""
+    """The place of each value in a list of keys, int64, one past the end if it is in none; and where it is in one."""
     op, end = x.op, len(keys)
     if type.is_float or type.dtype == ir.DataType.UINT64:
         return _places_of_floats(x, keys)
     if type.is_text:
-        given = {"keys_strings": [str(key) for key in keys]}
+        given: dict[str, Any] = {"keys_strings": [str(key) for key in keys]}
     else:
         x = x.cast(ir.DataType.INT64)
         given = {"keys_int64s": [int(key) for key in keys]}
@@ -222,7 +229,7 @@ def places(x: Tensor, keys: list[Any], type: ColumnType) -> tuple[Tensor, Tensor
             "LabelEncoder", 1, x, domain="ai.onnx.ml", values_int64s=list(range(end)), default_int64=end, **given
         )[0]
         made.value.dtype, made.value.shape = ir.DataType.INT64, x.value.shape
-    return made, op.Less(made, op.index(end))
+    return made, op.Less(made, op.like(end, made))
 
 
 def _places_of_floats(x: Tensor, keys: list[Any]) -> tuple[Tensor, Tensor]:
@@ -232,8 +239,8 @@ def _places_of_floats(x: Tensor, keys: list[Any]) -> tuple[Tensor, Tensor]:
     made = op.Expand(op.index(end), op.Shape(x))
     for place, key in reversed(list(enumerate(keys))):
         hit = op.IsNaN(x) if isinstance(key, float) and key != key else op.Equal(x, op.like(key, x))
-        made = op.Where(hit, op.index(place), made)
-    return made, op.Less(made, op.index(end))
+        made = op.Where(hit, op.like(place, made), made)
+    return made, op.Less(made, op.like(end, made))
 
 
 @rule("cut")
@@ -264,7 +271,9 @@ def _in_intervals(scope: Scope, expr: Expr, breaks: list[float], left_closed: bo
         x = x.cast(ir.DataType.DOUBLE)
         edges = op.constant(np.asarray(breaks, np.float64).reshape(1, -1))
         above = op.GreaterOrEqual(x, edges) if left_closed else op.Greater(x, edges)
-        place = op.ReduceSum(op.Cast(above, to=int(ir.DataType.INT32)).cast(ir.DataType.INT64), op.ints([1]), keepdims=0)
+        place = op.ReduceSum(
+            op.Cast(above, to=int(ir.DataType.INT32)).cast(ir.DataType.INT64), op.ints([1]), keepdims=0
+        )
         return op.Gather(table, place, axis=0)
 
     made = elementwise(label, type, a)

@@ -95,7 +95,7 @@ def category_numbers(column: Column) -> Column:
 def ordered_number(x: Tensor) -> Tensor:
     """In a dtype that ONNX Runtime compares, in the same order."""
     if x.dtype == ir.DataType.UINT64:
-        return x.op.Add(x.cast(ir.DataType.INT64), x.op.index(np.iinfo(np.int64).min))
+        return x.op.Add(x.cast(ir.DataType.INT64), x.op.like(np.iinfo(np.int64).min, x.cast(ir.DataType.INT64)))
     return x.cast(ir.DataType.UINT8) if x.dtype == ir.DataType.BOOL else x
 
 

@@ -15,13 +15,21 @@ from onward.frontends.dataframe.polars.plan import REFERENCE, SOURCE
 _NOWHERE = 2**31 - 2
 """A place that a series of one value does not have: taking it fails, should anyone work it out."""
 _FORWARDED = frozenset(
-    """select select_seq with_columns with_columns_seq filter remove drop rename sort head limit tail slice unique
-    drop_nulls drop_nans fill_null fill_nan cast with_row_index reverse gather_every top_k bottom_k shift interpolate
-    unnest explode unpivot set_sorted match_to_schema mean sum min max median std var quantile null_count count
-    join join_asof""".split()
+    (
+        *("select", "select_seq", "with_columns", "with_columns_seq", "filter", "remove", "drop", "rename", "cast"),
+        *("sort", "head", "limit", "tail", "slice", "unique", "reverse", "gather_every", "top_k", "bottom_k", "shift"),
+        *("drop_nulls", "drop_nans", "fill_null", "fill_nan", "interpolate", "with_row_index", "set_sorted"),
+        *("unnest", "explode", "unpivot", "match_to_schema", "join", "join_asof"),
+        *("mean", "sum", "min", "max", "median", "std", "var", "quantile", "null_count", "count"),
+    )
 )
 """Methods that frames with and without data have alike."""
-_GROUPS = frozenset("agg having len count first last sum mean median min max n_unique quantile all head tail".split())
+_GROUPS = frozenset(
+    (
+        *("agg", "having", "len", "count", "first", "last", "sum", "mean", "median", "min", "max"),
+        *("n_unique", "quantile", "all", "head", "tail"),
+    )
+)
 _INSTEAD = {
     "height": "`pl.len()`",
     "shape": "`pl.len()`",
@@ -70,13 +78,15 @@ class Trace:
         token = f"{REFERENCE}{len(self.references)}"
         self.references[token] = (frame, expr)
         marked = pl.lit(pl.Series(token, [None], dtype=dtype)).gather(_NOWHERE).alias(name)
-        made = TracedSeries._from_pyexpr(marked._pyexpr)
+        made: TracedSeries = TracedSeries.__new__(TracedSeries)
+        made._pyexpr = marked._pyexpr
         made.__dict__.update(_onward=(self, frame, name, dtype))
         return made
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While it lasts, frames without data are collected into frames that record, and numpy's functions are expressions."""
+        """While it lasts, frames without data are collected into frames that record, and numpy's functions are
+        expressions."""
         with _LOCK:
             collect, concat, ufunc = pl.LazyFrame.collect, pl.concat, pl.Expr.__array_ufunc__
             replaced: list[tuple[Any, str, Any]] = [
@@ -106,7 +116,9 @@ class Trace:
             listed = list(items)
             if not any(type(item) is TracedFrame for item in listed):
                 if any(isinstance(item, pl.Expr) for item in listed):
-                    raise UnsupportedError("series one below the other have no form in a graph: make them columns of frames")
+                    raise UnsupportedError(
+                        "series one below the other have no form in a graph: make them columns of frames"
+                    )
                 return concat(listed, *args, **options)
             lazily = [item.lazy() if isinstance(item, pl.DataFrame) else item for item in map(plain, listed)]
             return TracedFrame(self, concat(lazily, *args, **options))
@@ -170,7 +182,9 @@ class TracedSeries(pl.Expr):
         raise UnsupportedError("a loop over the values of a series has no form in a graph: use expressions")
 
     def __getitem__(self, _: Any) -> Any:
-        raise UnsupportedError("single values of a series are not known before the model runs: use `.first()` or `.get()`")
+        raise UnsupportedError(
+            "single values of a series are not known before the model runs: use `.first()` or `.get()`"
+        )
 
 
 class TracedGroups:
@@ -197,12 +211,14 @@ class TracedGroups:
 class TracedFrame:
     """Looks like a DataFrame, has no data, and records what is done to it."""
 
-    def __init__(self, trace: Trace, frame: pl.LazyFrame) -> None:
-        self.__dict__["_trace"] = trace
-        self.__dict__["_lazy"] = frame
+    _trace: Trace
+    _lazy: pl.LazyFrame
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __init__(self, trace: Trace, frame: pl.LazyFrame) -> None:
+        self.__dict__.update(_trace=trace, _lazy=frame)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return pl.DataFrame
 
     def __getattr__(self, name: str) -> Any:
@@ -243,8 +259,7 @@ class TracedFrame:
         return self.schema.len()
 
     def lazy(self) -> pl.LazyFrame:
-        frame: pl.LazyFrame = self._lazy
-        return frame
+        return self._lazy
 
     def clone(self) -> TracedFrame:
         return self._made(self._lazy)
@@ -303,7 +318,9 @@ class TracedFrame:
                 return self.slice(start)
             if start >= 0 and key.stop >= 0:
                 return self.slice(start, max(key.stop - start, 0))
-        raise UnsupportedError("rows by their number have no form in a graph, but for `df[:n]`: use `filter` or `slice`")
+        raise UnsupportedError(
+            "rows by their number have no form in a graph, but for `df[:n]`: use `filter` or `slice`"
+        )
 
     def __contains__(self, key: str) -> bool:
         return key in self.columns
@@ -324,10 +341,6 @@ class TracedFrame:
 def _lazily(value: Any) -> Any:
     """A frame with data, as the right side of a join, as a LazyFrame."""
     return value.lazy() if isinstance(value, pl.DataFrame) else value
-
-
-def frame_given(trace: Trace, frame: pl.LazyFrame) -> Any:
-    return TracedFrame(trace, frame)
 
 
 def plan_of(trace: Trace, result: Any) -> tuple[pl.LazyFrame, bool]:

@@ -111,9 +111,7 @@ def _hstack(steps: Steps, node: Node) -> Frame:
     below = steps(node.inputs[0])
     scope = steps.scope(below)
     made, _ = _side_by_side(scope, node.exprs, below.rows)
-    return Frame(
-        Lazily(node.schema, lambda name: made[name] if name in made else below.columns[name]), below.rows
-    )
+    return Frame(Lazily(node.schema, lambda name: made[name] if name in made else below.columns[name]), below.rows)
 
 
 def _side_by_side(
@@ -130,8 +128,8 @@ def _side_by_side(
     for name, column in found.items():
         if not column.is_scalar and column.rows is not target:
             raise UnsupportedError(
-                f"the column {quote(name)} has other rows than those beside it: one of them was filtered, sorted or cut "
-                "by itself. Do it with the frame"
+                f"the column {quote(name)} has other rows than those beside it: one of them was filtered, sorted or "
+                "cut by itself. Do it with the frame"
             )
     return {name: of_rows(column, target) for name, column in found.items()}, target
 
@@ -283,19 +281,19 @@ def _map(steps: Steps, node: Node) -> Frame:
         rows = below.rows
         type = column_type(node.schema[column])
         numbers = positions_of(steps.op, rows)
-        value = steps.op.Add(numbers, steps.op.index(offset)) if offset else numbers
+        value = steps.op.Add(numbers, steps.op.like(offset, numbers)) if offset else numbers
         made = Column(value.cast(type.dtype), type, rows)
         return Frame(Lazily(node.schema, lambda each: made if each == column else below.columns[each]), rows)
     if name == "unnest":
         structs = {each: below.columns[each] for each in options[0]}
         fields: dict[str, Column] = {}
-        for each in node.inputs[0].schema:
-            column = structs.get(each)
-            if column is not None and not isinstance(column, StructColumn):
+        for struct in structs.values():
+            if not isinstance(struct, StructColumn):
                 raise UnsupportedError("structs have no form in a graph: name the columns one by one")
-            if isinstance(column, StructColumn):
-                fields |= {key: of_rows(one, below.rows) for key, one in column.fields.items()}
-        return Frame(Lazily(node.schema, lambda each: fields[each] if each in fields else below.columns[each]), below.rows)
+            fields |= {key: of_rows(one, below.rows) for key, one in struct.fields.items()}
+        return Frame(
+            Lazily(node.schema, lambda each: fields[each] if each in fields else below.columns[each]), below.rows
+        )
     if name == "hint_sorted":
         return below
     if name == "rename":

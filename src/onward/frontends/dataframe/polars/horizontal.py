@@ -50,9 +50,7 @@ def mean_horizontal(scope: Scope, expr: Expr) -> Column:
         return elementwise(lambda x: x.op.Div(x, x.op.like(len(columns), x)), type, total)
     counts: Tensor | None = None
     for mask in masks:
-        one = op.like(1, total.value) if mask is None else op.Cast(
-            op.Not(mask), to=int(type.dtype)
-        )
+        one = op.like(1, total.value) if mask is None else op.Cast(op.Not(mask), to=int(type.dtype))
         counts = one if counts is None else op.Add(counts, one)
     assert counts is not None
     made = Column(op.Div(total.value, counts), type, total.rows)
@@ -102,7 +100,9 @@ def all_horizontal(scope: Scope, expr: Expr) -> Column:
 def concat_str(scope: Scope, expr: Expr) -> Column:
     separator, ignore_nulls = expr.options
     type = scope.type(expr)
-    columns = [cast_column(column, ColumnType(ir.DataType.STRING, masked=True), strict=True) for column in scope.all(expr)]
+    columns = [
+        cast_column(column, ColumnType(ir.DataType.STRING, masked=True), strict=True) for column in scope.all(expr)
+    ]
     if ignore_nulls:
         return _joined_known(scope, columns, str(separator), type)
     made = columns[0]
@@ -166,4 +166,3 @@ def _pieces(template: str, positions: list[int]) -> list[str | int]:
     if last < len(data):
         made.append(data[last:].decode())
     return made
-

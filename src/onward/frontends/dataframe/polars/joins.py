@@ -163,5 +163,6 @@ def _unique(constant: list[TableKey], nulls_equal: bool) -> bool:
 
 def _hashable(key: TableKey) -> list[object]:
     lost = np.zeros(len(key.values), bool) if key.null is None else key.null
-    return [None if gone else "nan" if item != item else item for item, gone in zip(key.values.tolist(), lost, strict=True)]
-
+    return [
+        None if gone else "nan" if item != item else item for item, gone in zip(key.values.tolist(), lost, strict=True)
+    ]

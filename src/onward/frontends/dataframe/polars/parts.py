@@ -19,7 +19,7 @@ from onward.graph.build import Tensor
 
 
 class MaskedRows(Rows):
-    """Some of other rows: columns of them still have an element in each of those, of which `mask` tells the ones meant."""
+    """Some of other rows: columns of them still have an element in each of those; `mask` tells the ones meant."""
 
     def __init__(self, base: Rows, mask: Tensor) -> None:
         super().__init__(base.name, lambda: base.count)
@@ -81,7 +81,8 @@ class Part:
 
     def none(self, valid: Tensor | None) -> Tensor:
         """Where a mask has no row."""
-        return self.value.op.Equal(self.count(valid), self.value.op.index(0))
+        number = self.count(valid)
+        return number.op.Equal(number, number.op.like(0, number))
 
     def apply(
         self, whole: Callable[..., Tensor], by_group: Callable[..., Tensor], valid: Tensor | None, **options: Any
@@ -122,4 +123,3 @@ def sort_key(column: Column, *, descending: bool = False, nulls_last: bool = Fal
         column = category_numbers(column)
     column = column.masked().expanded()
     return SortKey(column.value, column.null, descending=descending, nulls_last=nulls_last)
-

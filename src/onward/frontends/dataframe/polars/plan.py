@@ -1,8 +1,8 @@
 """The plan of a LazyFrame as nodes and expressions of our own. All that is private in Polars is used here alone.
 
-Polars gives out its plan, typed and with all casts written down, through `LazyFrame._ldf.visit()`. It is meant for engines
-that run plans, and has a version of its own: `VERSIONS` are those that are tested. No optimization is on, so that nothing
-of a frame is worked out before its time.
+Polars gives out its plan, typed and with all casts written down, through `LazyFrame._ldf.visit()`. It is meant for
+engines that run plans, and has a version of its own: `VERSIONS` are those that are tested. No optimization is on, so
+that nothing of a frame is worked out before its time.
 """
 
 from __future__ import annotations
@@ -61,14 +61,22 @@ class Node:
     """Of a `constant`, the frame."""
 
 
+NEEDS_ROWS = "needs rows of the frame while it runs"
+
+
+def needs_rows(name: str) -> str:
+    """What someone is told who collects a frame without data."""
+    return (
+        f"the function {quote(name)} {NEEDS_ROWS}, as `collect()` gives them: return the LazyFrame, and write what "
+        "depends on values as expressions, such as `pl.when`"
+    )
+
+
 def source(schema: Mapping[str, pl.DataType], name: str) -> tuple[pl.LazyFrame, Callable[..., Any]]:
     """A frame of a schema without any data, and what tells it from others in a plan. Whoever collects it is refused."""
 
     def needs_data(*_: Any) -> Iterator[pl.DataFrame]:
-        raise UnsupportedError(
-            f"the function {quote(name)} needs rows of the frame while it runs, as `collect()` gives them: return the "
-            "LazyFrame, and write what depends on values as expressions, such as `pl.when`"
-        )
+        raise UnsupportedError(needs_rows(name))
 
     frame = register_io_source(needs_data, schema=dict(schema), validate_schema=False, explain_name=SOURCE)
     return frame, needs_data
@@ -123,7 +131,7 @@ def _not_shown(error: BaseException) -> UnsupportedError:
     text = str(error)
     if "anonymous" in text or "opaque python" in text:
         return UnsupportedError(
-            "`map_elements` and `map_batches` run Python code on values, which a graph cannot: write it with expressions"
+            "`map_elements` and `map_batches` run Python code on values, which a graph cannot: use expressions"
         )
     return UnsupportedError(f"Polars does not show this part of its plan ({text}): write it with other expressions")
 
@@ -159,7 +167,13 @@ class _Walk:
             plan.set_node(side)
             exprs.append((each.output_name, self.expr(each.node, plan.get_dtype)))
         below = tuple(self.node(each) for each in inputs)
-        key = (kind, tuple(map(id, below)), tuple((name, id(expr)) for name, expr in exprs), repr(options), repr(schema))
+        key = (
+            kind,
+            tuple(map(id, below)),
+            tuple((name, id(expr)) for name, expr in exprs),
+            repr(options),
+            repr(schema),
+        )
         made: Node = self.reader.same(key, lambda: Node(kind, below, schema, tuple(exprs), options))
         return made
 

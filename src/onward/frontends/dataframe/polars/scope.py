@@ -1,4 +1,4 @@
-"""Where expressions are worked out: the columns of a table, whole or in groups, and the rules for each kind of expression."""
+"""Where expressions are worked out: the columns of a table, whole or in groups, and the rules for expressions."""
 
 from __future__ import annotations
 
@@ -167,10 +167,17 @@ def spoken(kind: str) -> str:
         return _SPOKEN[kind]
     family, _, name = kind.rpartition(".")
     words = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
-    return f"{family}.{words}" if family in ("str", "dt", "list", "struct", "arr") else f"{family}_{words}" if family in (
-        "rolling",
-        "ewm",
-    ) else words
+    return (
+        f"{family}.{words}"
+        if family in ("str", "dt", "list", "struct", "arr")
+        else f"{family}_{words}"
+        if family
+        in (
+            "rolling",
+            "ewm",
+        )
+        else words
+    )
 
 
 def literal_value(expr: Expr, what: str) -> Any:

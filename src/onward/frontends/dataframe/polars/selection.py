@@ -71,9 +71,9 @@ def _slice_in_groups(scope: Scope, expr: Expr, column: Column, offset: int, leng
     if groups is None or isinstance(column.rows, MaskedRows) or offset < 0:
         raise UnsupportedError("a slice of rows of groups, but for the first ones, has no form in a graph")
     place = running.running_count(groups)
-    mask = op.GreaterOrEqual(place, op.index(offset))
+    mask = op.GreaterOrEqual(place, op.like(offset, place))
     if length is not None:
-        mask = op.And(mask, op.Less(place, op.index(offset + int(length))))
+        mask = op.And(mask, op.Less(place, op.like(offset + int(length), place)))
     rows = masked_rows(scope, column.rows, mask, ("slice", offset, length))
     return replace(column.expanded(), rows=rows)
 
@@ -86,8 +86,12 @@ def gather_every(scope: Scope, expr: Expr) -> Column:
         raise UnsupportedError("`gather_every` of groups or single values has no form in a graph")
     op, key = scope.op, ("every", id(column.rows), offset, step)
     positions: Tensor = scope.shared(
-        key, lambda: op.Range(op.index(offset), op.Squeeze(op.Where(
-            op.Less(column.rows.count, op.ints([offset])), op.ints([offset]), column.rows.count)), op.index(step))
+        key,
+        lambda: op.Range(
+            op.index(offset),
+            op.Squeeze(op.Where(op.Less(column.rows.count, op.ints([offset])), op.ints([offset]), column.rows.count)),
+            op.index(step),
+        ),
     )
     return _cut(scope, column, positions, key)
 
@@ -112,7 +116,10 @@ def put_in_order(scope: Scope, column: Column, by: list[SortKey]) -> Column:
     op, groups = scope.op, within(scope, column)
     positions = sort_order(by)
     if groups is not None:
-        grouped, places = op.Gather(positions, sorted_rows(op.Gather(groups.codes, positions))), sorted_rows(groups.codes)
+        grouped, places = (
+            op.Gather(positions, sorted_rows(op.Gather(groups.codes, positions))),
+            sorted_rows(groups.codes),
+        )
         positions = scattered(grouped, places, places)
     column = column.expanded()
 
@@ -158,7 +165,7 @@ def unique(scope: Scope, expr: Expr) -> Column:
 
 @rule("over")
 def over(scope: Scope, expr: Expr) -> Column:
-    count, has_order, descending, nulls_last, mapping = expr.options
+    count, has_order, _, _, mapping = expr.options
     if "rows" not in str(mapping).lower():
         raise UnsupportedError(f"`over` with the mapping strategy {mapping!r} has no form in a graph: leave it out")
     if scope.grouping is not None:

@@ -148,9 +148,12 @@ def _cumulative(scope: Scope, expr: Expr, column: Column) -> Column:
         number = both(known, op.Not(op.IsNaN(column.value)))
         value = running.running_extreme(column.value, expr.kind == "cum_max", number, groups)
         zeros = op.Expand(op.index(1), op.Shape(column.value))
-        none = op.Equal(running.running_sum(zeros, number, groups), op.index(0))
+        so_far = running.running_sum(zeros, number, groups)
+        none = op.Equal(so_far, op.like(0, so_far))
         return _like(column, op.Where(none, op.like(float("nan"), value), value), type, column.null)
-    return _like(column, running.running_extreme(column.value, expr.kind == "cum_max", known, groups), type, column.null)
+    return _like(
+        column, running.running_extreme(column.value, expr.kind == "cum_max", known, groups), type, column.null
+    )
 
 
 def _cumulative_reversed(scope: Scope, expr: Expr) -> Column:
@@ -172,7 +175,7 @@ def turned(column: Column) -> Column:
 
 @rule("rank")
 def rank(scope: Scope, expr: Expr) -> Column:
-    method, descending, seed = expr.options
+    method, descending, _ = expr.options
     methods: dict[str, order.RankMethod] = {
         "average": "average",
         "min": "min",
@@ -225,11 +228,13 @@ def rolling(scope: Scope, expr: Expr) -> Column:
     result, enough = window.rolling(
         value, _ROLLING[expr.kind], int(size), int(least), counted, bool(center), within(scope, column), **options
     )
-    null = op.Not(enough)
+    null: Tensor | None = op.Not(enough)
     if nan is not None:
         odd = both(known, nan)
         assert odd is not None
-        hits, _ = window.rolling(odd.cast(ir.DataType.DOUBLE), "sum", int(size), 0, None, bool(center), within(scope, column))
+        hits, _ = window.rolling(
+            odd.cast(ir.DataType.DOUBLE), "sum", int(size), 0, None, bool(center), within(scope, column)
+        )
         result = op.where(op.Greater(hits, op.like(0, hits)), float("nan"), result)
     if "ddof" in options:
         few, _ = window.rolling(value, "count", int(size), 0, counted, bool(center), within(scope, column))
@@ -252,7 +257,7 @@ def ewm_mean(scope: Scope, expr: Expr) -> Column:
     if column.type.is_float:
         odd = both(_known(column), op.Not(op.IsInf(value)))
         seen = running.running_sum(op.IsNaN(value).cast(ir.DataType.INT64), odd)
-        made = replace(made, value=op.where(op.Greater(seen, op.index(0)), float("nan"), made.value))
+        made = replace(made, value=op.where(op.Greater(seen, op.like(0, seen)), float("nan"), made.value))
     return made
 
 
@@ -281,7 +286,9 @@ def interpolate(scope: Scope, expr: Expr) -> Column:
 def distinctness(scope: Scope, expr: Expr) -> Column:
     column = _of_rows(scope, expr)
     if scope.grouping is not None:
-        raise UnsupportedError(f"`{spoken(expr.kind)}` in groups has no form in a graph: add the keys to the frame's own")
+        raise UnsupportedError(
+            f"`{spoken(expr.kind)}` in groups has no form in a graph: add the keys to the frame's own"
+        )
     keep: dict[str, order.Keep] = {"bool.IsFirstDistinct": "first", "bool.IsLastDistinct": "last"}
     again = order.duplicated([sort_key(column)], keep.get(expr.kind, "none"))
     return _like(column, again if expr.kind == "bool.IsDuplicated" else scope.op.Not(again), BOOLEAN, None)
@@ -299,4 +306,3 @@ def rle_id(scope: Scope, expr: Expr) -> Column:
     same = equal_or_null(column, replace(column, value=before, null=null))
     new = op.And(op.Not(same.value), found)
     return _like(column, running.running_sum(new.cast(ir.DataType.INT64)), type, None)
-

@@ -113,13 +113,7 @@ def count_matches(scope: Scope, expr: Expr) -> Column:
 
 @rule("str.Find")
 def find(scope: Scope, expr: Expr) -> Column:
-    """The place in bytes; null where there is none."""
-    literal, _ = expr.options
-    word, type = _word(expr, 1, "the pattern"), scope.type(expr)
-    raise UnsupportedError(
-        f"`str.find` of {word!r} as {type}{' (a text)' if literal else ''} counts bytes, which has no form in a graph: use "
-        "`str.contains`"
-    )
+    raise UnsupportedError("`str.find` counts bytes, which has no form in a graph: use `str.contains`")
 
 
 @rule("str.Replace")
@@ -198,9 +192,7 @@ def pad(scope: Scope, expr: Expr) -> Column:
     (fill,) = expr.options
     width = _number(expr, 1, "the width")
     side: Any = "left" if expr.kind == "str.PadStart" else "right"
-    return elementwise(
-        lambda x: text_pad.pad(x, width, side, str(fill)), scope.type(expr), _full(_text(scope, expr))
-    )
+    return elementwise(lambda x: text_pad.pad(x, width, side, str(fill)), scope.type(expr), _full(_text(scope, expr)))
 
 
 @rule("str.ZFill")

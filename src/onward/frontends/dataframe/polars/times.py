@@ -208,9 +208,7 @@ def truncate(scope: Scope, expr: Expr) -> Column:
     if a.type.meaning == "duration":
         raise UnsupportedError("durations are not rounded in a graph: use `dt.total_seconds()` and round that")
     function = time_round.floor if is_floor else time_round.round_half_up
-    return elementwise(
-        lambda x: function(x.cast(ir.DataType.INT64), length, start).cast(a.type.dtype), a.type, a
-    )
+    return elementwise(lambda x: function(x.cast(ir.DataType.INT64), length, start).cast(a.type.dtype), a.type, a)
 
 
 def _ticks(nanoseconds: int, unit: str, what: Any) -> int:
@@ -243,7 +241,9 @@ def make_datetime(scope: Scope, expr: Expr) -> Column:
     type = scope.type(expr)
     if zone is not None:
         raise UnsupportedError("datetimes with a time zone have no form in a graph: leave it out")
-    parts = [cast_column(column, INT64, strict=True) for column in scope.beside(*(scope(each) for each in expr.args[:7]))]
+    parts = [
+        cast_column(column, INT64, strict=True) for column in scope.beside(*(scope(each) for each in expr.args[:7]))
+    ]
     invalid: list[Tensor] = []
 
     def ticks(*values: Tensor) -> Tensor:
@@ -280,7 +280,7 @@ def make_duration(scope: Scope, expr: Expr) -> Column:
         if column.type.is_float:
             raise UnsupportedError("durations of fractions have no form in a graph: give whole numbers of a finer unit")
         whole = cast_column(column, INT64, strict=True)
-        term = elementwise(lambda x, by=factor: x.op.Mul(x, x.op.index(by)), INT64, whole)
+        term = elementwise(lambda x, by=factor: x.op.Mul(x, x.op.like(by, x)), INT64, whole)
         made = term if made is None else elementwise(lambda x, y: x.op.Add(x, y), INT64, *scope.beside(made, term))
     if made is None:
         return scalar(scope.op, 0, type)
@@ -354,9 +354,11 @@ def written(scope: Scope, a: Column, format: str, type: ColumnType) -> Column:
     date = date_of(scope, a)
     if format == "iso":
         made = elementwise(
-            lambda _: time_format.date_text(date)
-            if a.type.meaning == "date"
-            else time_format.iso_text(clock_of(scope, a), " "),
+            lambda _: (
+                time_format.date_text(date)
+                if a.type.meaning == "date"
+                else time_format.iso_text(clock_of(scope, a), " ")
+            ),
             type,
             a,
         )
@@ -365,7 +367,9 @@ def written(scope: Scope, a: Column, format: str, type: ColumnType) -> Column:
         made = elementwise(lambda _: time_format.strftime(moment, format, "polars"), type, a)
     bad = scope.op.Not(time_format.has_plain_year(date, "polars"))
     null = a.masked().null
-    return guarded(made, bad if null is None else scope.op.And(bad, scope.op.Not(null)), "a year of other than four digits")
+    return guarded(
+        made, bad if null is None else scope.op.And(bad, scope.op.Not(null)), "a year of other than four digits"
+    )
 
 
 def perhaps_read(format: str) -> str:
@@ -398,7 +402,9 @@ def strptime(scope: Scope, expr: Expr) -> Column:
     a = scope(expr.args[0])
     op, type = scope.op, scope.type(expr)
     if not exact:
-        raise UnsupportedError("`exact=False` finds dates inside of texts, which has no form in a graph: cut them out before")
+        raise UnsupportedError(
+            "`exact=False` finds dates inside of texts, which has no form in a graph: cut them out before"
+        )
     if type.meaning == "time":
         raise UnsupportedError("`str.to_time` has no form in a graph: put a date before it and use `str.to_datetime`")
     if format is None:
