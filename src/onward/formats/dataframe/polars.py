@@ -121,9 +121,10 @@ def _values(series: pl.Series, type: ColumnType) -> Array:
     return np.ascontiguousarray(numbers.fill_null(empty).to_numpy()).astype(type.dtype.numpy(), copy=False)
 
 
-def frame_of(outputs: Mapping[str, Array], schema: TableSchema) -> pl.DataFrame:
-    """A frame of what a model gave."""
-    return pl.DataFrame([_series(outputs, column) for column in schema.outputs])
+def frame_of(outputs: Mapping[str, Array], schema: TableSchema) -> pl.DataFrame | pl.Series:
+    """What a model gave, as a frame, or a Series where that is what the function gives."""
+    columns = [_series(outputs, column) for column in schema.outputs]
+    return columns[0] if schema.is_series else pl.DataFrame(columns)
 
 
 def _series(outputs: Mapping[str, Array], column: ColumnSchema) -> pl.Series:

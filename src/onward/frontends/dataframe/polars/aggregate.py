@@ -15,7 +15,7 @@ from onward.frontends.dataframe.columns.column import ONE, Column, both, null_of
 from onward.frontends.dataframe.polars.compare import BOOLEAN
 from onward.frontends.dataframe.polars.parts import part_of, solid
 from onward.frontends.dataframe.polars.plan import Expr
-from onward.frontends.dataframe.polars.scope import Scope, literal_value, rule, spoken
+from onward.frontends.dataframe.polars.scope import Scope, explicit, literal_value, rule, spoken
 from onward.frontends.dataframe.tensors import groups as grouped
 from onward.frontends.dataframe.tensors import stats
 from onward.frontends.dataframe.tensors.quantile import between
@@ -32,8 +32,7 @@ def _numbers(column: Column, what: str) -> Column:
 def total(scope: Scope, expr: Expr) -> Column:
     column = _numbers(scope(expr.args[0]), "sum")
     type = scope.type(expr)
-    plain = column.masked() if type.is_time else column
-    part = part_of(scope, plain)
+    part = part_of(scope, column)
     part = part.with_value(part.value.cast(type.dtype if not type.dtype.is_integer() else ir.DataType.INT64))
     return part.result(part.apply(stats.total, grouped.sums, part.known), type)
 
@@ -175,7 +174,7 @@ def first_or_last(scope: Scope, expr: Expr) -> Column:
     if part.groups is None:
         return at_place(scope, solid(scope, column, spoken(expr.kind)), -1 if last else 0, type)
     rows, found = grouped.first_rows(part.groups, part.value, part.present, last)
-    base = column.masked().expanded()
+    base = explicit(column).expanded()
     null = scope.op.Not(found)
     if base.null is not None:
         null = scope.op.Or(null, scope.op.Gather(base.null, rows, axis=0))
@@ -186,7 +185,7 @@ def first_or_last(scope: Scope, expr: Expr) -> Column:
 def at_place(scope: Scope, column: Column, place: int, type: ColumnType) -> Column:
     """The value at a place, counted from the end if negative; null if there is none."""
     op = scope.op
-    column = column.masked().expanded()
+    column = explicit(column).expanded()
     extra = null_of(op, column.type)
     # One null at the far end stands for what is not there.
     parts = [column.value, extra.value] if place >= 0 else [extra.value, column.value]
@@ -214,7 +213,7 @@ def n_unique(scope: Scope, expr: Expr) -> Column:
     op, type = scope.op, scope.type(expr)
     part = part_of(scope, column)
     valid, extra = part.known, []
-    if part.known is not None and column.masked().null is not None:
+    if part.known is not None and column.missing() is not None:
         extra.append(both(part.present, op.Not(part.known)))
     if column.type.is_float:
         nan = op.IsNaN(part.value)
@@ -245,7 +244,7 @@ def any_or_all(scope: Scope, expr: Expr) -> Column:
     value = part.apply(
         stats.any_true if is_any else stats.all_true, grouped.anys if is_any else grouped.alls, part.known
     )
-    if ignore_nulls or part.known is None or column.masked().null is None:
+    if ignore_nulls or part.known is None or column.missing() is None:
         return part.result(value, BOOLEAN)
     op = scope.op
     lost = op.Not(part.none(both(part.present, op.Not(part.known))))

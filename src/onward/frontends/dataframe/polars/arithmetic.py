@@ -116,6 +116,7 @@ def floor_divide(scope: Scope, expr: Expr) -> Column:
     if is_constant(b) and int(constant_of(b)) > 0:
         by = int(constant_of(b))
         return elementwise(lambda x: integers.floor_by(x, by), type, a)
+    _refuse_zero(scope, expr)
     return _divided(a, b, type, integers.floor_divide)
 
 
@@ -129,7 +130,15 @@ def modulus(scope: Scope, expr: Expr) -> Column:
     if is_constant(b) and int(constant_of(b)) > 0:
         by = int(constant_of(b))
         return elementwise(lambda x: integers.remainder_by(x, by), type, a)
+    _refuse_zero(scope, expr)
     return _divided(a, b, type, integers.floor_remainder)
+
+
+def _refuse_zero(scope: Scope, expr: Expr) -> None:
+    if scope.nan_is_null:
+        raise UnsupportedError(
+            f"`{spoken(expr.kind)}` of integers by what may be 0 is not the same in pandas and Polars: cast to Float64"
+        )
 
 
 def _divided(a: Column, b: Column, type: ColumnType, function: Callable[[Tensor, Tensor], Tensor]) -> Column:

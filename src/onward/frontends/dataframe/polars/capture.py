@@ -11,11 +11,12 @@ import polars as pl
 from onward.errors import OnwardError, UnsupportedError
 from onward.formats.dataframe.polars import column_type, dtype_of, own_name
 from onward.formats.dataframe.schema import schema_of
+from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.columns.table import OLDEST, Field, Table
 from onward.frontends.dataframe.polars import rules  # noqa: F401
 from onward.frontends.dataframe.polars.facade import Trace, TracedFrame, plan_of
-from onward.frontends.dataframe.polars.frames import Steps
-from onward.frontends.dataframe.polars.plan import NEEDS_ROWS, REFERENCE, Reader, needs_rows, source
+from onward.frontends.dataframe.polars.frames import Frame, Steps
+from onward.frontends.dataframe.polars.plan import NEEDS_ROWS, REFERENCE, Node, Reader, needs_rows, source
 from onward.hub.wording import quote
 from onward.model import Model
 
@@ -28,17 +29,25 @@ def captured(function: Callable[[Any], Any], sample: pl.DataFrame | pl.LazyFrame
     A function is given a LazyFrame if the sample is one, and otherwise what looks like a DataFrame and records what is
     done to it. What it returns is a frame, a series or an expression.
     """
-    lazily = isinstance(sample, pl.LazyFrame)
     schema = dict(sample.collect_schema())
+    lazily = isinstance(sample, pl.LazyFrame)
+    trace, node, is_series = traced(function, schema, lazily=lazily)
+    table = Fields(schema, opset)
+    model = table.finish(typed_outputs(node, Steps(table)(node)), is_series=is_series)
+    if trace.references:
+        _compare_schema(function, sample, model)
+    return model
+
+
+def traced(function: Callable[[Any], Any], schema: dict[str, pl.DataType], *, lazily: bool) -> tuple[Trace, Node, bool]:
+    """The plan of what a function does to a frame of a schema, and whether its result is a series."""
     name = getattr(function, "__name__", type(function).__name__)
     empty, marker = source(schema, name)
     trace = Trace(empty)
     with trace.running():
         result = called(function, empty if lazily else TracedFrame(trace, empty), name)
-        model = finished(trace, result, marker, schema, opset)
-    if trace.references:
-        _compare_schema(function, sample, model)
-    return model
+        plan, is_series = plan_of(trace, result)
+        return trace, Reader(marker, trace.references).read(plan), is_series
 
 
 def called(function: Callable[[Any], Any], argument: Any, name: str) -> Any:
@@ -67,19 +76,15 @@ _OURS = ("Expr", "Traced", REFERENCE, "PyCapsule")
 """What errors of Polars and Python speak of where a column stands in the place of values."""
 
 
-def finished(trace: Trace, result: Any, marker: Any, schema: dict[str, pl.DataType], opset: int) -> Model:
-    """The model of what a function returned."""
-    plan, is_series = plan_of(trace, result)
-    node = Reader(marker, trace.references).read(plan)
-    table = _Fields(schema, max(opset, OLDEST))
-    frame = Steps(table)(node)
+def typed_outputs(node: Node, frame: Frame) -> list[tuple[str, Column, str]]:
+    """The columns of a result, which have the types that Polars has there."""
     outputs = []
     for name, dtype in node.schema.items():
         type, column = column_type(dtype, f"the column {quote(name)} of the result"), frame.columns[name]
         if column.type.dtype != type.dtype or column.type.meaning != type.meaning or column.type.unit != type.unit:
             raise UnsupportedError(f"the column {quote(name)} of the result became {column.type}, not {type}")
-        outputs.append((name, replace(column, type=type), own_name(dtype)))
-    return table.finish(outputs, is_series=is_series)
+        outputs.append((name, replace(column, type=replace(type, masked=column.type.masked)), own_name(dtype)))
+    return outputs
 
 
 def _compare_schema(function: Callable[[Any], Any], sample: pl.DataFrame | pl.LazyFrame, model: Model) -> None:
@@ -101,7 +106,7 @@ def _compare_schema(function: Callable[[Any], Any], sample: pl.DataFrame | pl.La
             )
 
 
-class _Fields(Table):
+class Fields(Table):
     """The columns of a sample; one that has no form in a graph is refused when it is read."""
 
     def __init__(self, schema: dict[str, pl.DataType], opset: int) -> None:
@@ -114,7 +119,7 @@ class _Fields(Table):
                 self.refused[name] = error
                 continue
             fields.append(Field(name, type, own=own_name(dtype)))
-        super().__init__(fields, LIBRARY, opset)
+        super().__init__(fields, LIBRARY, max(opset, OLDEST))
 
     def column(self, name: str) -> Any:
         if name in self.refused:

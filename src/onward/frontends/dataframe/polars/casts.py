@@ -34,7 +34,9 @@ def cast(scope: Scope, expr: Expr) -> Column:
         return elementwise(lambda x: x.cast(type.dtype), type, column)
     if option == WRAPPING and not type.is_float:
         raise UnsupportedError("a cast of floats that wraps around has no form in a graph: use a strict one")
-    return cast_column(column, type, strict=option == STRICT)
+    made = cast_column(column, type, strict=option == STRICT)
+    lost = column.missing() if scope.nan_is_null and column.type.is_float and type.is_int else None
+    return made if lost is None else guarded(made, lost, "a missing number as an integer")
 
 
 @rule("to_physical")

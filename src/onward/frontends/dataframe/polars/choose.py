@@ -100,7 +100,7 @@ def is_in(scope: Scope, expr: Expr) -> Column:
     values = listed(expr.args[1], "the values of `is_in`")
     (nulls_equal,) = expr.options
     known = values.drop_nulls()
-    found = elementwise(lambda x: _member(x, known, a.type), BOOLEAN, a)
+    found = scope.decided(elementwise(lambda x: _member(x, known, a.type), BOOLEAN, a), a)
     if not nulls_equal or found.null is None:
         return found
     op = scope.op

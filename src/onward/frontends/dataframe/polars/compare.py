@@ -25,7 +25,13 @@ _TURNED = {"Gt": "Lt", "GtEq": "LtEq", "Lt": "Gt", "LtEq": "GtEq", "Eq": "Eq", "
 @rule(*(f"binary.{name}" for name in _OPS))
 def compare(scope: Scope, expr: Expr) -> Column:
     a, b = scope.all(expr)
-    return compared(expr.kind.partition(".")[2], a, b)
+    name = expr.kind.partition(".")[2]
+    return scope.decided(compared(name, a, b), *_known(a), *_known(b), otherwise=name == "NotEq")
+
+
+def _known(column: Column) -> list[Column]:
+    """Without a constant, which has no dtype of its own in pandas."""
+    return [] if is_constant(column) else [column]
 
 
 @rule("binary.EqValidity", "binary.NotEqValidity")
@@ -219,6 +225,8 @@ def is_null(scope: Scope, expr: Expr) -> Column:
 def float_kinds(scope: Scope, expr: Expr) -> Column:
     (a,) = scope.all(expr)
     kind = expr.kind.partition(".")[2]
+    if scope.nan_is_null and a.type.is_float and kind in ("IsNan", "IsNotNan"):
+        return is_null(scope, replace(expr, kind="bool.IsNull" if kind == "IsNan" else "bool.IsNotNull"))
     if not a.type.is_float:
         truth = scope.op.constant(np.asarray([[kind in ("IsNotNan", "IsFinite")]]))
         return replace(a, value=truth, type=BOOLEAN)
@@ -237,4 +245,4 @@ def is_between(scope: Scope, expr: Expr) -> Column:
     closed = str(expr.options[0]).lower()
     above = compared("GtEq" if closed in ("both", "left") else "Gt", a, low)
     below = compared("LtEq" if closed in ("both", "right") else "Lt", a, high)
-    return all_true(above, below)
+    return all_true(scope.decided(above, a, *_known(low)), scope.decided(below, a, *_known(high)))

@@ -231,7 +231,7 @@ class TracedFrame:
             )
 
         def method(*args: Any, **options: Any) -> Any:
-            given = {key: plain(each) for key, each in options.items()}
+            given = {key: _lazily(plain(each)) for key, each in options.items()}
             return self._made(getattr(self._lazy, name)(*(_lazily(plain(each)) for each in args), **given))
 
         return method

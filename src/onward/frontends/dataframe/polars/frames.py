@@ -26,7 +26,7 @@ from onward.frontends.dataframe.polars.joins import Join, Side
 from onward.frontends.dataframe.polars.leaves import constant_column
 from onward.frontends.dataframe.polars.parts import solid, sort_key
 from onward.frontends.dataframe.polars.plan import Expr, Node
-from onward.frontends.dataframe.polars.scope import Grouping, Scope, of_rows
+from onward.frontends.dataframe.polars.scope import Grouping, Scope, explicit, of_rows
 from onward.frontends.dataframe.polars.texts import StructColumn
 from onward.frontends.dataframe.tensors import keys, order
 from onward.frontends.dataframe.tensors.sorting import sort_order
@@ -48,8 +48,9 @@ class Frame:
 class Steps:
     """Works out plans, each step once."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, nan_is_null: bool = False) -> None:
         self.table = table
+        self.nan_is_null = nan_is_null
         self._known: dict[int, Frame] = {}
 
     @property
@@ -62,7 +63,7 @@ class Steps:
         return self._known[id(node)]
 
     def scope(self, frame: Frame, grouping: Grouping | None = None) -> Scope:
-        return Scope(self.op, frame.columns, frame.rows, self._reference, grouping)
+        return Scope(self.op, frame.columns, frame.rows, self._reference, grouping, self.nan_is_null)
 
     def _reference(self, node: Node) -> Column:
         """The one column of another plan."""
@@ -104,7 +105,15 @@ def _constant(steps: Steps, node: Node) -> Frame:
 
 def _select(steps: Steps, node: Node) -> Frame:
     below = steps(node.inputs[0])
-    return Frame(*_side_by_side(steps.scope(below), node.exprs, None))
+    kept = {name: expr.options[0] for name, expr in node.exprs if expr.kind == "column"}
+    if not kept:
+        return Frame(*_side_by_side(steps.scope(below), node.exprs, None))
+    computed = tuple((name, expr) for name, expr in node.exprs if name not in kept)
+    made, _ = _side_by_side(steps.scope(below), computed, below.rows)
+    # What is only passed on is not read, so that a column without a form in a graph may be left out later.
+    return Frame(
+        Lazily(node.schema, lambda name: below.columns[kept[name]] if name in kept else made[name]), below.rows
+    )
 
 
 def _hstack(steps: Steps, node: Node) -> Frame:
@@ -209,7 +218,7 @@ def _group_by(steps: Steps, node: Node) -> Frame:
     below = _own_rows(steps, steps(node.inputs[0]))
     scope = steps.scope(below)
     found = [(name, of_rows(scope(expr), below.rows).expanded()) for name, expr in node.exprs[:count]]
-    by = "appearance" if maintain_order else "key"
+    by = "appearance" if maintain_order or steps.nan_is_null else "key"
     grouping = grouping_by(steps.op, [column for _, column in found], below.rows, by)
     inner = steps.scope(below, grouping)
     columns = {name: taken(column, grouping.groups.first, grouping.rows) for name, column in found}
@@ -243,7 +252,8 @@ def _union(steps: Steps, node: Node) -> Frame:
     rows = Rows(op.names.value("rows"), lambda: _total(op, [frame.rows.count for frame in frames]))
 
     def stacked(name: str) -> Column:
-        parts = [of_rows(frame.columns[name], frame.rows).masked().expanded() for frame in frames]
+        parts = [of_rows(frame.columns[name], frame.rows) for frame in frames]
+        parts = [explicit(part).expanded() for part in parts]
         type = column_type(node.schema[name], f"the column {quote(name)}")
         value = full(op.Concat(*(part.value for part in parts), axis=0), rows)
         if all(part.null is None for part in parts):

@@ -45,7 +45,7 @@ def mean_horizontal(scope: Scope, expr: Expr) -> Column:
         lambda a, b: elementwise(lambda x, y: x.op.Add(x, y), type, a, b),
         [_or_zero(column) if ignore_nulls else column for column in columns],
     )
-    masks = [column.null for column in columns]
+    masks = [column.missing() for column in columns]
     if not ignore_nulls or all(mask is None for mask in masks):
         return elementwise(lambda x: x.op.Div(x, x.op.like(len(columns), x)), type, total)
     counts: Tensor | None = None

@@ -12,6 +12,7 @@ from onward.frontends.dataframe.columns.column import Column, Rows, full, guarde
 from onward.frontends.dataframe.polars.casts import INT64
 from onward.frontends.dataframe.polars.parts import sort_key
 from onward.frontends.dataframe.polars.plan import Node
+from onward.frontends.dataframe.polars.scope import explicit
 from onward.frontends.dataframe.tensors import join, keys
 from onward.frontends.dataframe.tensors.join import JoinKey, TableKey
 from onward.graph.build import Builder, Tensor
@@ -73,7 +74,7 @@ class Join:
     def _own_keys(self) -> list[JoinKey]:
         made = []
         for column in self.left.keys:
-            column = column.masked().expanded()
+            column = explicit(column).expanded()
             made.append(JoinKey(column.value, column.null, nan_is_null=False, nulls_match=self.nulls_equal))
         return made
 
@@ -135,7 +136,7 @@ class Join:
     def _from_right(self, column: Column) -> Column:
         there = self._there
         assert there is not None
-        padded = _with_one_more(column.masked().expanded())
+        padded = _with_one_more(explicit(column).expanded())
         return taken(padded, there, self.rows, outside=self._outside)
 
 

@@ -10,7 +10,7 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import ColumnType
 from onward.frontends.dataframe.columns.column import ONE, Column, Rows, both, filtered
 from onward.frontends.dataframe.polars.compare import category_numbers
-from onward.frontends.dataframe.polars.scope import Scope
+from onward.frontends.dataframe.polars.scope import Scope, explicit
 from onward.frontends.dataframe.tensors import groups as grouped
 from onward.frontends.dataframe.tensors import stats
 from onward.frontends.dataframe.tensors.keys import Groups
@@ -71,7 +71,7 @@ class Part:
 
     def result(self, value: Tensor, type: ColumnType, null: Tensor | None = None) -> Column:
         """One value for each group, or one of all."""
-        return Column(value.cast(type.dtype), type, self.rows, null)
+        return Column(value.cast(type.dtype), type, self.rows).with_null(null)
 
     def count(self, valid: Tensor | None) -> Tensor:
         """How many rows a mask has, in each group."""
@@ -100,7 +100,7 @@ def part_of(scope: Scope, column: Column) -> Part:
     grouping = scope.grouping
     if grouping is not None and column.rows is grouping.rows:
         raise UnsupportedError("an aggregate of an aggregate of the same groups has no form in a graph")
-    column = column.masked().expanded()
+    column = explicit(column).expanded()
     null = column.null
     present = column.rows.mask if isinstance(column.rows, MaskedRows) else None
     known = both(present, None if null is None else column.op.Not(null))
@@ -121,5 +121,5 @@ def sort_key(column: Column, *, descending: bool = False, nulls_last: bool = Fal
     """What a column is sorted or grouped by."""
     if column.type.categories is not None:
         column = category_numbers(column)
-    column = column.masked().expanded()
+    column = explicit(column).expanded()
     return SortKey(column.value, column.null, descending=descending, nulls_last=nulls_last)

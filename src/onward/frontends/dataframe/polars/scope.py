@@ -13,6 +13,7 @@ from onward.formats.dataframe.polars import column_type
 from onward.formats.dataframe.types import ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows, common_rows, null_of, taken
 from onward.frontends.dataframe.polars.plan import Expr, Node
+from onward.frontends.dataframe.tensors.pattern_sets import Dialect
 from onward.graph.build import Builder, Tensor
 
 Rule = Callable[["Scope", Expr], Column]
@@ -66,12 +67,15 @@ class Scope:
         rows: Rows,
         reference: Callable[[Node], Column],
         grouping: Grouping | None = None,
+        nan_is_null: bool = False,
     ) -> None:
         self.op = op
         self.columns = columns
         self.rows = rows
         self.reference = reference
         self.grouping = grouping
+        self.nan_is_null = nan_is_null
+        """Whether it is as in pandas: NaN is the null of floats, and comparisons with null are false."""
         self._known: dict[int, Column] = {}
         self._shared: dict[Any, Any] = {}
 
@@ -106,6 +110,11 @@ class Scope:
         groups = self.grouping.within(rows)
         return taken(column, groups.codes, rows)
 
+    @property
+    def dialect(self) -> Dialect:
+        """Whose regular expressions and letters they are: those of PyArrow, which pandas has its texts in, or of Rust."""
+        return "arrow" if self.nan_is_null else "rust"
+
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
         """Made once in this scope."""
         if key not in self._shared:
@@ -114,15 +123,30 @@ class Scope:
 
     def in_groups(self, grouping: Grouping) -> Scope:
         """The same columns, in groups."""
-        return Scope(self.op, self.columns, self.rows, self.reference, grouping)
+        return Scope(self.op, self.columns, self.rows, self.reference, grouping, self.nan_is_null)
 
     def rearranged(self, positions: Tensor) -> Scope:
         """The same columns, their rows at other positions."""
         rows = Rows(self.op.names.value("rows"), lambda: self.rows.count)
-        return Scope(self.op, _Taken(self.columns, positions, rows), rows, self.reference)
+        columns = _Taken(self.columns, positions, rows)
+        return Scope(self.op, columns, rows, self.reference, None, self.nan_is_null)
 
     def type(self, expr: Expr) -> ColumnType:
-        return column_type(expr.dtype, f"the result of `{spoken(expr.kind)}`")
+        found = column_type(expr.dtype, f"the result of `{spoken(expr.kind)}`")
+        return replace(found, masked=self._masked(expr)) if self.nan_is_null else found
+
+    def _masked(self, expr: Expr) -> bool:
+        """Whether a dtype of pandas with `pd.NA` goes into an expression, whose result has such a one then."""
+        known = [each for each in expr.args if each.kind != "literal" and not each.dtype.is_nested()]
+        return any(self(each).type.masked for each in known if each.dtype.base_type() not in (pl.Boolean, pl.Null))
+
+    def decided(self, column: Column, *operands: Column, otherwise: bool = False) -> Column:
+        """Truth values of comparisons: null in Polars, and decided in pandas, where a value is null without `pd.NA`."""
+        if not self.nan_is_null or column.null is None or any(operand.type.masked for operand in operands):
+            return column
+        op = self.op
+        value = op.Or(column.value, column.null) if otherwise else op.And(column.value, op.Not(column.null))
+        return replace(column, value=value, null=None)
 
     def typed(self, expr: Expr, type: ColumnType) -> Column:
         """An argument of a type; a null without a type is a null of it."""
@@ -200,6 +224,11 @@ def constant_of(column: Column) -> Any:
     tensor = column.value.value.const_value
     assert tensor is not None
     return tensor.numpy().reshape(-1)[0]
+
+
+def explicit(column: Column) -> Column:
+    """The same with all its nulls in a mask, those that NaN and NAT tell too."""
+    return replace(column, null=column.missing())
 
 
 def of_rows(column: Column, rows: Rows) -> Column:

@@ -10,7 +10,7 @@ from onward.frontends.dataframe.polars.aggregate import at_place
 from onward.frontends.dataframe.polars.frames import grouping_by, sliced
 from onward.frontends.dataframe.polars.parts import MaskedRows, masked_rows, solid, sort_key, within
 from onward.frontends.dataframe.polars.plan import Expr
-from onward.frontends.dataframe.polars.scope import Grouping, Scope, literal_value, of_rows, rule, spoken
+from onward.frontends.dataframe.polars.scope import Grouping, Scope, explicit, literal_value, of_rows, rule, spoken
 from onward.frontends.dataframe.tensors import order, running
 from onward.frontends.dataframe.tensors.rows import scattered
 from onward.frontends.dataframe.tensors.sorting import SortKey, sort_order, sorted_rows
@@ -41,7 +41,7 @@ def drop(scope: Scope, expr: Expr) -> Column:
     if expr.kind == "drop_nans" and null is not None:
         bad = op.And(bad, op.Not(null))
     rows = masked_rows(scope, column.rows, op.Not(bad), (expr.kind, id(expr.args[0])))
-    made = column.masked().expanded()
+    made = explicit(column).expanded()
     return replace(made, rows=rows, null=None if expr.kind == "drop_nulls" else made.null)
 
 
@@ -121,7 +121,7 @@ def put_in_order(scope: Scope, column: Column, by: list[SortKey]) -> Column:
             sorted_rows(groups.codes),
         )
         positions = scattered(grouped, places, places)
-    column = column.expanded()
+    column = explicit(column).expanded()
 
     def sorted_(x: Tensor) -> Tensor:
         return full(op.Gather(x, positions, axis=0), column.rows)
@@ -132,7 +132,7 @@ def put_in_order(scope: Scope, column: Column, by: list[SortKey]) -> Column:
 @rule("sort")
 def sort(scope: Scope, expr: Expr) -> Column:
     _, nulls_last, descending = expr.options
-    column = solid(scope, scope(expr.args[0]), "sort").masked()
+    column = solid(scope, scope(expr.args[0]), "sort")
     if column.is_scalar:
         return column
     return put_in_order(scope, column, [sort_key(column, descending=bool(descending), nulls_last=bool(nulls_last))])
@@ -150,7 +150,7 @@ def sort_by(scope: Scope, expr: Expr) -> Column:
         sort_key(each, descending=bool(down), nulls_last=bool(last))
         for each, down, last in zip(found, descending, nulls_last, strict=True)
     ]
-    return put_in_order(scope, column.masked(), by)
+    return put_in_order(scope, column, by)
 
 
 @rule("unique", "unique_stable")
@@ -160,7 +160,7 @@ def unique(scope: Scope, expr: Expr) -> Column:
         raise UnsupportedError("`unique` in groups has no form in a graph: use `n_unique`")
     again = order.duplicated([sort_key(column)], "first")
     rows = masked_rows(scope, column.rows, scope.op.Not(again), ("unique", id(expr.args[0])))
-    return replace(column.masked().expanded(), rows=rows)
+    return replace(explicit(column).expanded(), rows=rows)
 
 
 @rule("over")

@@ -16,7 +16,7 @@ from onward.frontends.dataframe.polars.choose import as_type, first_known
 from onward.frontends.dataframe.polars.compare import BOOLEAN, equal_or_null
 from onward.frontends.dataframe.polars.parts import solid, sort_key, within
 from onward.frontends.dataframe.polars.plan import Expr
-from onward.frontends.dataframe.polars.scope import Scope, literal_value, rule, spoken
+from onward.frontends.dataframe.polars.scope import Scope, explicit, literal_value, rule, spoken
 from onward.frontends.dataframe.tensors import order, running, window
 from onward.graph.build import Tensor
 
@@ -28,7 +28,7 @@ def _of_rows(scope: Scope, expr: Expr) -> Column:
         raise UnsupportedError(f"`{spoken(expr.kind)}` of a single value has no form in a graph")
     if scope.grouping is not None and column.rows is scope.grouping.rows:
         raise UnsupportedError(f"`{spoken(expr.kind)}` of the values of groups has no form in a graph: aggregate first")
-    return column.masked().expanded()
+    return explicit(column).expanded()
 
 
 def _known(column: Column) -> Tensor | None:

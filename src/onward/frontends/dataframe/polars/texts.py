@@ -24,10 +24,8 @@ from onward.frontends.dataframe.tensors import (
     text_split,
     text_tokens,
 )
-from onward.frontends.dataframe.tensors.pattern_sets import UNICODE_SPACE
+from onward.frontends.dataframe.tensors.pattern_sets import UNICODE_SPACE, Dialect
 from onward.graph.build import Tensor
-
-RUST: Any = "rust"
 
 
 def _text(scope: Scope, expr: Expr) -> Column:
@@ -48,20 +46,20 @@ def _number(expr: Expr, number: int, what: str) -> int:
     return value
 
 
-_PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
-    "str.Uppercase": lambda x: text_case.upper(x, RUST),
-    "str.Lowercase": lambda x: text_case.lower(x, RUST),
-    "str.Titlecase": lambda x: text_case.title(x, RUST),
-    "str.LenChars": text_parts.length,
-    "str.LenBytes": text_parts.byte_length,
-    "str.Reverse": text_parts.reverse,
+_PLAIN: dict[str, Callable[[Tensor, Dialect], Tensor]] = {
+    "str.Uppercase": text_case.upper,
+    "str.Lowercase": text_case.lower,
+    "str.Titlecase": text_case.title,
+    "str.LenChars": lambda x, _: text_parts.length(x),
+    "str.LenBytes": lambda x, _: text_parts.byte_length(x),
+    "str.Reverse": lambda x, _: text_parts.reverse(x),
 }
 
 
 @rule(*_PLAIN)
 def plain(scope: Scope, expr: Expr) -> Column:
     type = scope.type(expr)
-    return elementwise(lambda x: _PLAIN[expr.kind](x).cast(type.dtype), type, _full(_text(scope, expr)))
+    return elementwise(lambda x: _PLAIN[expr.kind](x, scope.dialect).cast(type.dtype), type, _full(_text(scope, expr)))
 
 
 def _full(column: Column) -> Column:
@@ -73,7 +71,8 @@ def _full(column: Column) -> Column:
 def ends(scope: Scope, expr: Expr) -> Column:
     word = _word(expr, 1, "the text")
     function = text_search.starts_with if expr.kind == "str.StartsWith" else text_search.ends_with
-    return elementwise(lambda x: function(x, word), BOOLEAN, _full(_text(scope, expr)))
+    column = _full(_text(scope, expr))
+    return scope.decided(elementwise(lambda x: function(x, word), BOOLEAN, column), column)
 
 
 @rule("str.Contains")
@@ -82,9 +81,10 @@ def contains(scope: Scope, expr: Expr) -> Column:
     word = _word(expr, 1, "the pattern")
 
     def found(x: Tensor) -> Tensor:
-        return text_search.contains_text(x, word) if literal else text_search.contains(x, word, dialect=RUST)
+        return text_search.contains_text(x, word) if literal else text_search.contains(x, word, dialect=scope.dialect)
 
-    return elementwise(found, BOOLEAN, _full(_text(scope, expr)))
+    column = _full(_text(scope, expr))
+    return scope.decided(elementwise(found, BOOLEAN, column), column)
 
 
 @rule("str.ContainsAny")
@@ -105,7 +105,7 @@ def count_matches(scope: Scope, expr: Expr) -> Column:
     word, type = _word(expr, 1, "the pattern"), scope.type(expr)
 
     def count(x: Tensor) -> Tensor:
-        found = text_split.count_text(x, word) if literal else text_tokens.count_pattern(x, word, dialect=RUST)
+        found = text_split.count_text(x, word) if literal else text_tokens.count_pattern(x, word, dialect=scope.dialect)
         return found.cast(type.dtype)
 
     return elementwise(count, type, _full(_text(scope, expr)))
@@ -129,7 +129,7 @@ def replace_text(scope: Scope, expr: Expr) -> Column:
     def made(x: Tensor) -> Tensor:
         if literal:
             return text_split.replace_text(x, old, new, most)
-        return text_tokens.replace_pattern(x, old, new, dialect=RUST, most=most)
+        return text_tokens.replace_pattern(x, old, new, dialect=scope.dialect, most=most)
 
     return elementwise(made, type, _full(_text(scope, expr)))
 
@@ -224,7 +224,7 @@ def extract(scope: Scope, expr: Expr) -> Column:
     number = int(group)
     if number == 0:
         pattern, number = f"({pattern})", 1
-    found = text_tokens.extract(column.value, pattern, dialect=RUST)
+    found = text_tokens.extract(column.value, pattern, dialect=scope.dialect)
     if number > len(found):
         raise UnsupportedError(f"the pattern {pattern!r} has no group {number}")
     value, there = found[number - 1]
@@ -284,7 +284,7 @@ def as_struct(scope: Scope, expr: Expr) -> Column:
 @rule("str.ExtractGroups")
 def extract_groups(scope: Scope, expr: Expr) -> Column:
     column = _full(_text(scope, expr))
-    found = text_tokens.extract(column.value, str(expr.options[1]), dialect=RUST)
+    found = text_tokens.extract(column.value, str(expr.options[1]), dialect=scope.dialect)
     return _struct(
         {
             name: Column(value, column.type, column.rows, column.null).with_null(scope.op.Not(there))
