@@ -14,7 +14,7 @@ from onward.formats.dataframe.types import TICKS, ColumnType
 from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, constant_of, is_constant, literal_value, rule, spoken
-from onward.frontends.dataframe.tensors import integers
+from onward.frontends.dataframe.tensors import integers, numbers
 from onward.graph.build import Tensor
 
 DAY = 86_400
@@ -56,8 +56,8 @@ def _times(expr: Expr, a: Column, b: Column, type: ColumnType) -> Column:
 
 def _scaled(duration: Column, factor: Column, type: ColumnType) -> Column:
     if factor.type.is_float:
-        numbers = elementwise(lambda x, y: x.op.Mul(x.cast(y.dtype), y), factor.type, duration, factor)
-        return whole(numbers, type, strict=False)
+        product = elementwise(lambda x, y: x.op.Mul(x.cast(y.dtype), y), factor.type, duration, factor)
+        return whole(product, type, strict=False)
     return elementwise(lambda x, y: x.op.Mul(x, y.cast(x.dtype)), type, duration, factor)
 
 
@@ -149,16 +149,16 @@ def _divided(a: Column, b: Column, type: ColumnType, function: Callable[[Tensor,
     return made.with_null(b.op.Equal(b.value, b.op.like(0, b.value)))
 
 
-def whole(numbers: Column, type: ColumnType, *, strict: bool) -> Column:
+def whole(floats: Column, type: ColumnType, *, strict: bool) -> Column:
     """Floats as integers, without their fractions. What does not fit is null, or an error if `strict`."""
     low, high = _range(type)
 
-    op, x = numbers.op, numbers.value
+    op, x = floats.op, floats.value
     inside = op.And(op.Greater(x, op.like(low, x)), op.Less(x, op.like(high, x)))
     outside = op.Not(inside)
-    safe = replace(numbers, value=op.Where(inside, x, op.like(0, x)))
+    safe = replace(floats, value=op.Where(inside, x, op.like(0, x)))
     made = elementwise(lambda x: x.op.Cast(x, to=int(type.dtype)), type, safe)
-    return limited(made, numbers, outside, strict, f"a number that is no {type}")
+    return limited(made, floats, outside, strict, f"a number that is no {type}")
 
 
 def limited(made: Column, source: Column, bad: Tensor, strict: bool, problem: str) -> Column:
@@ -300,27 +300,6 @@ def _unary(name: str) -> Callable[[Tensor], Tensor]:
     return lambda x: getattr(x.op, name)(x)
 
 
-def _log1p(x: Tensor) -> Tensor:
-    """Exact for small numbers: of u = 1 + x, log(u) · x / (u - 1)."""
-    op = x.op
-    u = op.Add(x, op.like(1.0, x))
-    less = op.Sub(u, op.like(1.0, x))
-    small = op.Equal(less, op.like(0.0, x))
-    plain = op.Or(small, op.IsInf(u))
-    ratio = op.Div(x, op.Where(plain, op.like(1.0, x), less))
-    return op.Where(small, x, op.Mul(op.Log(u), op.Where(op.IsInf(u), op.like(1.0, x), ratio)))
-
-
-def _sinh(x: Tensor) -> Tensor:
-    op = x.op
-    return op.Mul(op.Sub(op.Exp(x), op.Exp(op.Neg(x))), op.like(0.5, x))
-
-
-def _cosh(x: Tensor) -> Tensor:
-    op = x.op
-    return op.Mul(op.Add(op.Exp(x), op.Exp(op.Neg(x))), op.like(0.5, x))
-
-
 def _scaled_by(factor: float) -> Callable[[Tensor], Tensor]:
     return lambda x: x.op.Mul(x, x.op.like(factor, x))
 
@@ -330,10 +309,15 @@ _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "exp": _unary("Exp"),
     "sin": _unary("Sin"),
     "cos": _unary("Cos"),
-    "tan": lambda x: x.op.Div(x.op.Sin(x), x.op.Cos(x)),
-    "tanh": _unary("Tanh"),
-    "cosh": _cosh,
-    "log1p": _log1p,
+    "tan": numbers.tan,
+    "sinh": numbers.sinh,
+    "cosh": numbers.cosh,
+    "tanh": numbers.tanh,
+    "arcsin": numbers.arcsin,
+    "arccos": numbers.arccos,
+    "arctan": numbers.arctan,
+    "log1p": numbers.log1p,
+    "cbrt": numbers.cbrt,
     "degrees": _scaled_by(180 / math.pi),
     "radians": _scaled_by(math.pi / 180),
 }
@@ -348,16 +332,11 @@ def function_of_float(scope: Scope, expr: Expr) -> Column:
     return elementwise(lambda x: _FUNCTIONS[expr.kind](x), type, a.cast(type))
 
 
-@rule("cbrt")
-def cube_root(scope: Scope, expr: Expr) -> Column:
-    (a,) = scope.all(expr)
+@rule("atan2")
+def angle(scope: Scope, expr: Expr) -> Column:
     type = scope.type(expr)
-
-    def root(x: Tensor) -> Tensor:
-        op, size = x.op, x.op.Abs(x)
-        return op.Where(op.IsNaN(x), x, op.Mul(op.Sign(x), op.Pow(size, op.like(1 / 3, x))))
-
-    return elementwise(root, type, a.cast(type))
+    y, x = (column.cast(type) for column in scope.all(expr))
+    return elementwise(numbers.arctan2, type, y, x)
 
 
 @rule("log")

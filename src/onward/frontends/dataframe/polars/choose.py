@@ -11,10 +11,11 @@ import polars as pl
 
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import ColumnType
-from onward.frontends.dataframe.columns.column import Column, chosen, common_rows, elementwise, guarded, scalar, truth
+from onward.frontends.dataframe.columns.column import Column, common_rows, elementwise, guarded, scalar
 from onward.frontends.dataframe.polars.casts import cast_column
 from onward.frontends.dataframe.polars.compare import BOOLEAN, compared
 from onward.frontends.dataframe.polars.leaves import listed, physical
+from onward.frontends.dataframe.polars.masks import marked, picked, truth, which
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, is_constant, rule
 from onward.frontends.dataframe.tensors import text_compare
@@ -27,7 +28,7 @@ def ternary(scope: Scope, expr: Expr) -> Column:
     when = scope(expr.args[0])
     then, otherwise = (scope.typed(each, type) for each in expr.args[1:])
     when, then, otherwise = scope.beside(when, then, otherwise)
-    return chosen(truth(when), as_type(then, type), as_type(otherwise, type), type, common_rows(when, then, otherwise))
+    return picked(truth(when), as_type(then, type), as_type(otherwise, type), type, common_rows(when, then, otherwise))
 
 
 def as_type(column: Column, type: ColumnType) -> Column:
@@ -49,10 +50,14 @@ def first_known(a: Column, other: Column) -> Column:
     null = a.missing()
     if null is None:
         return a
-    op, other = a.op, other.masked()
-    value = op.Where(null, other.value, a.value)
+    op, other, rows = a.op, other.masked(), common_rows(a, other)
     lost = None if other.null is None else op.And(null, other.null)
-    return Column(value, a.type, common_rows(a, other), lost)
+    if a.type.is_bool:
+        value = which(null, other.value, a.value)
+        assert value is not None
+    else:
+        value = op.Where(null, other.value, a.value)
+    return Column(marked(value, rows, a.value), a.type, rows, lost)
 
 
 @rule("coalesce")
@@ -72,19 +77,29 @@ def clip(scope: Scope, expr: Expr) -> Column:
     type = scope.type(expr)
     a, *limits = scope.beside(*(scope.typed(each, type) for each in expr.args))
     names = [name for name, there in (("Lt", has_low), ("Gt", has_high)) if there]
-    if a.type.is_float and len(limits) == 2 and all(is_constant(limit) and limit.null is None for limit in limits):
-        low, high = (as_type(limit, type).value for limit in limits)
-        return elementwise(lambda x: x.op.Clip(x, x.op.squeeze(low, [0, 1]), x.op.squeeze(high, [0, 1])), type, a)
+    if type.is_float and all(is_constant(limit) and limit.null is None for limit in limits):
+        given = dict(zip(names, limits, strict=True))
+        # Without a limit, Clip takes the largest finite number for it.
+        low, high = (
+            scope.op.constant(np.asarray(end, type.dtype.numpy()), type.dtype)
+            if name not in given
+            else scope.op.squeeze(as_type(given[name], type).value, [0, 1])
+            for name, end in (("Lt", -np.inf), ("Gt", np.inf))
+        )
+        return elementwise(lambda x: x.op.Clip(x, low, high), type, a)
     for name, limit in zip(names, limits, strict=True):
         limit = as_type(limit, type)
-        beyond = compared(name, a, limit)
-        if type.is_float:
-            # Above the limit is NaN too, which stays; and a limit that is NaN is none.
-            plain = compared_plainly(name, a, limit)
-            beyond = replace(beyond, value=plain)
-        null = a.missing()
-        a = chosen(truth(beyond), limit.without_nulls(), replace(a.masked(), null=None), type, common_rows(a, limit))
-        a = a if null is None else a.with_null(null)
+        null, none = a.missing(), limit.missing()
+        # NaN is not beyond a limit, and a limit that is NaN or null is none.
+        beyond = (
+            compared_plainly(name, a, limit)
+            if type.is_float
+            else compared(name, a.without_nulls(), limit.without_nulls()).value
+        )
+        beyond = beyond if none is None else scope.op.And(beyond, scope.op.Not(none))
+        rows = common_rows(a, limit)
+        value = marked(scope.op.Where(beyond, limit.value, a.value), rows, a.value)
+        a = Column(value, type, rows).with_null(null)
     return a
 
 
@@ -169,10 +184,10 @@ def replaced(scope: Scope, expr: Expr) -> Column:
     hit = found if a.missing() is None else scope.op.And(found, scope.op.Not(a.missing()))
     rest = _rest(scope, expr, a, type, hit)
     there = Column(value, type, a.rows, lost)
-    made = chosen(hit, there, rest, type, common_rows(a, rest))
+    made = picked(hit, there, rest, type, common_rows(a, rest))
     null = a.missing()
     if replaces_null and null is not None:
-        made = chosen(null, scalar(scope.op, physical(after_null, expr.dtype), type), made, type, made.rows)
+        made = picked(null, scalar(scope.op, physical(after_null, expr.dtype), type), made, type, made.rows)
     return made
 
 

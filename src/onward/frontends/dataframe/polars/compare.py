@@ -12,6 +12,7 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import ColumnType
 from onward.frontends.dataframe.columns.column import Column, either, elementwise
 from onward.frontends.dataframe.polars.arithmetic import in_ticks
+from onward.frontends.dataframe.polars.masks import marked
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, constant_of, is_constant, rule
 from onward.frontends.dataframe.tensors import text_compare
@@ -180,22 +181,26 @@ def all_true(a: Column, b: Column) -> Column:
     """False if one is false, even if the other is null."""
     op, rows = a.op, elementwise(lambda x, y: x.op.And(x, y), BOOLEAN, a.without_nulls(), b.without_nulls())
     null = either(a.null, b.null)
-    if null is None:
-        return rows
+    if null is None or same_mask(a.null, b.null):
+        return replace(rows, null=null)
     x, y = (each.value if each.null is None else op.Or(each.value, each.null) for each in (a, b))
     value = op.And(x, y)
-    return replace(rows, value=value, null=op.And(null, value))
+    return replace(rows, value=marked(value, rows.rows, rows.value), null=op.And(null, value))
 
 
 def any_true(a: Column, b: Column) -> Column:
     """True if one is true, even if the other is null."""
     op, rows = a.op, elementwise(lambda x, y: x.op.Or(x, y), BOOLEAN, a.without_nulls(), b.without_nulls())
     null = either(a.null, b.null)
-    if null is None:
-        return rows
+    if null is None or same_mask(a.null, b.null):
+        return replace(rows, null=null)
     x, y = (each.value if each.null is None else op.And(each.value, op.Not(each.null)) for each in (a, b))
     value = op.Or(x, y)
-    return replace(rows, value=value, null=op.And(null, op.Not(value)))
+    return replace(rows, value=marked(value, rows.rows, rows.value), null=op.And(null, op.Not(value)))
+
+
+def same_mask(a: Tensor | None, b: Tensor | None) -> bool:
+    return a is not None and b is not None and a.value is b.value
 
 
 @rule("binary.Xor")

@@ -9,10 +9,11 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import ColumnType
-from onward.frontends.dataframe.columns.column import Column, chosen, common_rows, elementwise, scalar
+from onward.frontends.dataframe.columns.column import Column, common_rows, elementwise, scalar
 from onward.frontends.dataframe.polars.casts import cast_column
 from onward.frontends.dataframe.polars.choose import as_type, first_known
 from onward.frontends.dataframe.polars.compare import all_true, any_true, compared
+from onward.frontends.dataframe.polars.masks import picked
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, rule
 from onward.graph.build import Tensor
@@ -83,7 +84,7 @@ def _better(name: str, a: Column, b: Column, type: ColumnType) -> Column:
         take = op.And(take, op.Not(b_null))
     if a_null is not None:
         take = op.Or(take, a_null)
-    return chosen(take, b, a, type, common_rows(a, b))
+    return picked(take, b, a, type, common_rows(a, b))
 
 
 @rule("bool.AnyHorizontal")
@@ -124,7 +125,7 @@ def _joined_known(scope: Scope, columns: list[Column], separator: str, type: Col
             text = first_known(column, empty)
             if started is not None:
                 needed = started if null is None else op.And(started, op.Not(null))
-                gap = chosen(needed, between, empty, type, common_rows(column, made))
+                gap = picked(needed, between, empty, type, common_rows(column, made))
                 made = elementwise(lambda x, y: x.op.StringConcat(x, y), type, made, gap)
             made = text if made is empty else elementwise(lambda x, y: x.op.StringConcat(x, y), type, made, text)
             known = op.constant(np.asarray([[True]])) if null is None else op.Not(null)

@@ -112,7 +112,7 @@ class Scope:
 
     @property
     def dialect(self) -> Dialect:
-        """Whose regular expressions and letters they are: those of PyArrow, which pandas has its texts in, or of Rust."""
+        """Whose regular expressions and letters they are: those of PyArrow, in which pandas has texts, or of Rust."""
         return "arrow" if self.nan_is_null else "rust"
 
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:

@@ -10,10 +10,11 @@ import polars as pl
 
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import ColumnType
-from onward.frontends.dataframe.columns.column import Column, both, chosen, either, elementwise, full, is_full, scalar
+from onward.frontends.dataframe.columns.column import Column, both, either, elementwise, full, is_full, scalar
 from onward.frontends.dataframe.polars.arithmetic import in_ticks
 from onward.frontends.dataframe.polars.choose import as_type, first_known
 from onward.frontends.dataframe.polars.compare import BOOLEAN, equal_or_null
+from onward.frontends.dataframe.polars.masks import picked
 from onward.frontends.dataframe.polars.parts import solid, sort_key, within
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, explicit, literal_value, rule, spoken
@@ -71,7 +72,7 @@ def shift_and_fill(scope: Scope, expr: Expr) -> Column:
     groups = within(scope, column)
     value, found = running.shift(column.value, by, groups)
     null = None if column.null is None else running.shift(column.null, by, groups)[0]
-    return chosen(found, _like(column, value, type, null), as_type(filler, type), type, column.rows)
+    return picked(found, _like(column, value, type, null), as_type(filler, type), type, column.rows)
 
 
 @rule("diff")
