@@ -119,11 +119,14 @@ class Column:
         return made if lost is None else made.with_null(lost)
 
 
-ELEMENTWISE = frozenset(
-    "Abs Add And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Clip Cos Div Equal Exp Floor Greater "
-    "GreaterOrEqual IsInf IsNaN LabelEncoder Less LessOrEqual Log Max Min Mod Mul Neg Not Or Pow Reciprocal "
-    "RegexFullMatch Round Sign Sin Sqrt StringConcat Sub Tanh Where Xor".split()
-)
+# fmt: off
+ELEMENTWISE = {
+    "Abs", "Add", "And", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Clip", "Cos", "Div",
+    "Equal", "Exp", "Floor", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "LabelEncoder", "Less", "LessOrEqual",
+    "Log", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "RegexFullMatch", "Round", "Sign",
+    "Sin", "Sqrt", "StringConcat", "Sub", "Tanh", "Where", "Xor",
+}
+# fmt: on
 """Ops whose result has an element in every row if an input has."""
 
 
@@ -311,7 +314,7 @@ def ordered(columns: list[Column], positions: Tensor, rows: Rows) -> tuple[list[
 
 
 def aligned(column: Column, rows: Rows) -> Column | None:
-    """A column of rows that were chosen from `rows`, back at their places there; null elsewhere. None if they were not."""
+    """A column of rows that were chosen from `rows`, back at their places, null elsewhere; None if they were not."""
     if column.rows is rows or column.is_scalar:
         return column
     step = column.rows
@@ -347,7 +350,7 @@ def _with_one_more(column: Column) -> Column:
 
 
 def guarded(column: Column, bad: Tensor, problem: str) -> Column:
-    """The same column; running the graph fails if `bad` holds anywhere, and the failing node is named after the problem.
+    """The same column; running the graph fails if `bad` holds anywhere, at a node that is named after the problem.
 
     A graph cannot raise an error by itself, so an element is taken that is not there.
     """

@@ -64,7 +64,8 @@ class Element(Series):
             return super().__bool__()
         column = self.column
         if not column.type.is_bool:
-            column = (self != ("" if column.type.is_text else 0)).column
+            differs: Any = self != ("" if column.type.is_text else 0)
+            column = differs.column
         return paths.decide(column)
 
     def __contains__(self, part: Any) -> bool:
@@ -97,7 +98,7 @@ class Element(Series):
         assumed = paths.assumed[value]
         return id(self) if assumed is NO_KEY else hash(assumed)
 
-    def __eq__(self, other: object) -> Any:  # type: ignore[override]
+    def __eq__(self, other: object) -> Any:
         paths = self.trace.paths
         assumed = None if paths is None else paths.assumed.get(self.column.value.value)
         if assumed is not None and isinstance(other, str | int | float):
@@ -286,7 +287,8 @@ def python_type(type: ColumnType) -> builtins.type:
         return str
     if type.is_time:
         return pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
-    return bool if type.is_bool else int if type.is_int else float
+    numbers: builtins.type = bool if type.is_bool else int if type.is_int else float
+    return numbers
 
 
 class _Math(ModuleType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -48,7 +49,7 @@ def _nowhere(column: Column) -> Tensor:
 
 def positions(call: Call, column: Column, keys: list[Any]) -> tuple[Tensor, Tensor]:
     """Where each value of a column stands among some keys, and whether it does; elsewhere the position is 0."""
-    op, type = column.op, column.type
+    type = column.type
     if type.is_text:
         keys_of_type = [key if isinstance(key, str) else None for key in keys]
         return lookup.text_positions(column.value, keys_of_type)
@@ -63,8 +64,8 @@ def positions(call: Call, column: Column, keys: list[Any]) -> tuple[Tensor, Tens
             raise call.refuse("uint64 cannot be looked up: convert to int64")
         return lookup.number_positions(column.value.cast(ir.DataType.INT64), [_whole(key) for key in keys])
     if type.is_float:
-        numbers = [float(key) if _is_number(key) else None for key in keys]
-        return lookup.float_positions(column.value.cast(ir.DataType.DOUBLE), numbers)
+        floats = [float(key) if _is_number(key) else None for key in keys]
+        return lookup.float_positions(column.value.cast(ir.DataType.DOUBLE), floats)
     raise call.refuse(f"{type} cannot be looked up")
 
 
@@ -103,7 +104,9 @@ def map_values(call: Call, x: Series, arg: Any, na_action: Any = None) -> Any:
         table = dict(zip(arg.index.tolist(), arg.tolist(), strict=True))
         return mapped(call, x.column, table, type_of(arg), known=getattr(arg, "dtype", None))
     if isinstance(arg, Mapping):
-        if type(arg).__name__ == "defaultdict":
+        if isinstance(arg, defaultdict):
+            if arg.default_factory is None:
+                return mapped(call, x.column, dict(arg), None)
             return mapped_or(call, x.column, dict(arg), arg.default_factory())
         return mapped(call, x.column, dict(arg), None)
     return call.part("part: function of elements", x, arg)
@@ -158,7 +161,6 @@ def _looked_up(
 
 def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for_missing: Any) -> Column:
     """Floats of texts or integers: one node finds and gives them."""
-    op = column.op
     kept = [(k, v) for k, v in zip(keys, values, strict=True) if _suits(k, column.type) and not is_missing(v)]
     table = {(k if column.type.is_text else _whole(k)): float(v) for k, v in kept}
     table.pop(None, None)
@@ -228,13 +230,6 @@ def replaced(call: Call, column: Column, table: dict[Any, Any]) -> Any:
             value = _proxy(call, result)
             result = choice(call, Column(missing, BOOL, column.rows), for_missing[0], value)
     return widened(result)
-
-
-class _Held:
-    """A column where a proxy is expected."""
-
-    def __init__(self, column: Column) -> None:
-        self.column = column
 
 
 def _proxy(call: Call, column: Column) -> Any:

@@ -202,7 +202,7 @@ def nanstd(call: Call, x: Series, ddof: int = 0) -> Any:
 def quantile(call: Call, x: Series, q: Any = 0.5, interpolation: str = "linear") -> Any:
     if hasattr(q, "__iter__"):
         shares = list(q)
-        made = {share: getattr(x, "quantile")(share, interpolation) for share in shares}
+        made = {share: x.quantile(share, interpolation) for share in shares}
         return call.part("part: numbers", made)
     if call.name.endswith("percentile"):
         q = q / 100
