@@ -5,7 +5,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import or_
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from onward.runners.calls import Run
 from onward.runners.isolate import Isolated
 from onward.verification.compare import Error, Outputs, compare, differences, measure
 from onward.verification.data.sets import Inputs, input_sets
-from onward.verification.noise.spread import jittered
+from onward.verification.noise.spread import jittered, usual_sizes
 
 SETS = 2
 """How many sets of inputs, of different sizes where the model has dynamic ones, each model is tried on."""
@@ -39,9 +39,9 @@ class Reference:
     every intermediate result off by one unit in the last place.
     """
 
-    inputs: list[Inputs] = field(default_factory=list)
-    outputs: list[Outputs] = field(default_factory=list)
-    noise: dict[str, Error] = field(default_factory=dict)
+    inputs: list[Inputs]
+    outputs: list[Outputs]
+    noise: dict[str, Error]
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,13 @@ def reference(path: Path) -> Reference:
     optimized, others = prepare("onnxruntime", model), [prepare("onnxruntime:unoptimized", model)]
     for seed in range(JITTERS):
         others.append(prepare("onnxruntime:unoptimized", onward.load(jittered(proto, seed))))
-    made = Reference()
-    for inputs in itertools.islice(input_sets(model), SETS):
-        outputs = optimized(inputs)
-        made.inputs.append(inputs)
-        made.outputs.append(outputs)
+    sets = [(inputs, optimized(inputs)) for inputs in itertools.islice(input_sets(model), SETS)]
+    noise = dict(usual_sizes(model, sets))
+    for inputs, outputs in sets:
         for other in others:
-            for name, error in measure(outputs, other(inputs)).items():
-                made.noise[name] = made.noise.get(name, Error()) | error
-    return made
+            for name, error in measure(outputs, other(inputs), noise).items():
+                noise[name] = noise.get(name, Error()) | error
+    return Reference(*map(list, zip(*sets, strict=True)), noise)
 
 
 def module(convert: Callable[[Path], torch.nn.Module]) -> Converter:
@@ -122,7 +120,7 @@ def judge(path: Path, convert: Converter, against: Reference) -> Result:
             error = Error()
             for inputs, expected in zip(against.inputs, against.outputs, strict=True):
                 actual = run(inputs)
-                error = functools.reduce(or_, measure(expected, actual).values(), error)
+                error = functools.reduce(or_, measure(expected, actual, against.noise).values(), error)
                 if wrong := differences(compare(expected, actual, against.noise)):
                     return Result("different", wrong[0], error, seconds)
     except Exception as problem:

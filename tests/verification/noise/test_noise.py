@@ -193,6 +193,29 @@ def test_small_outputs_are_measured_more_often() -> None:
     assert large["y"].samples - before == JITTERS * 500
 
 
+def test_no_more_is_measured_than_it_takes() -> None:
+    """One run of a large output says enough, if what it is measured for agrees by then; of a small one it does not."""
+    model = load(mlp())
+    large = measure_noise(model, sets(model, {"x": normal(50, 64)}))
+    before = large["y"].samples
+    assert large.widen(lambda: True) and large["y"].samples - before == 50 * 64
+    assert large.widen() and large["y"].samples - before == JITTERS * 50 * 64, "it goes on where it stopped"
+    assert not large.widen()
+    small = measure_noise(model, sets(model, {"x": normal(1, 64)}))
+    before = small["y"].samples
+    assert small.widen(lambda: True) and small["y"].samples >= 256
+
+
+def test_noise_is_known_set_by_set() -> None:
+    model = load(mlp())
+    data = sets(model, {"x": normal(2, 64)}, {"x": normal(3, 64)})
+    noise = measure_noise(model, data)
+    one, other = (noise.on(inputs) for inputs, _ in data)
+    assert one is not None and other is not None and noise.on({"x": normal(2, 64)}) is None
+    assert noise["y"].worst == max(one["y"].worst, other["y"].worst) and one["y"].samples == 2 * 2 * 64
+    assert noise.without([data[0][0]])["y"] == other["y"]
+
+
 def test_the_scale_is_that_of_ordinary_data() -> None:
     model = load(mlp())
     noise = measure_noise(model, sets(model, {"x": normal(2, 64)}, {"x": normal(2, 64, scale=1e-12)}))
