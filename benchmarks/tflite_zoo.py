@@ -32,6 +32,7 @@ from zoo_fetch import Entry, entries, fetch
 
 import onward
 from onward.verification.compare import Error, Outputs, compare, differences, measure
+from onward.verification.noise.spread import usual_sizes
 
 LIST = Path(__file__).with_name("tflite_zoo.csv")
 PAGE = Path(__file__).parent.parent / "docs/measured/zoo-tflite.md"
@@ -105,13 +106,25 @@ def reference(path: Path) -> Reference:
         made.inputs.append(inputs)
         made.outputs.append(outputs)
         made.quantized = {detail["name"] for detail in details if detail["quantization"][0]}
+        made.noise = made.noise or scales(path, outputs)
         others = [interpreted(path, [_moved(array) for array in inputs], delegates=True)[0]]
         with contextlib.suppress(RuntimeError, ValueError):  # there are ops that only XNNPACK has
             others.append(interpreted(path, inputs, delegates=False)[0])
         for other in others:
-            for name, error in measure(outputs, other, quantized=made.quantized).items():
+            for name, error in measure(outputs, other, made.noise, quantized=made.quantized).items():
                 made.noise[name] = made.noise.get(name, Error()) | error
     return made
+
+
+def scales(path: Path, outputs: Outputs) -> dict[str, Error]:
+    """What each output is measured by, as `onward verify` does: a sigmoid by what it may be, however small it is."""
+    try:
+        model = onward.from_tflite(path, check=False)
+    except onward.OnwardError:
+        return {}
+    names = {value.name: name for value, name in zip(model.ir.graph.outputs, outputs, strict=True)}
+    named = dict(zip(names, outputs.values(), strict=True))
+    return {names[name]: error for name, error in usual_sizes(model, [({}, named)]).items() if name in names}
 
 
 def onward_side(path: Path, target: Path) -> None:
@@ -142,7 +155,7 @@ def judge(path: Path, convert: Callable[[Path, Path], None], truth: Reference) -
         for inputs, expected in zip(truth.inputs, truth.outputs, strict=True):
             feeds = {slot.name: array for slot, array in zip(session.get_inputs(), inputs, strict=True)}
             given = dict(zip(expected, session.run(None, feeds), strict=False))
-            error = functools.reduce(or_, measure(expected, given, quantized=truth.quantized).values(), error)
+            error = functools.reduce(or_, measure(expected, given, truth.noise, truth.quantized).values(), error)
             if wrong := differences(compare(expected, given, truth.noise, quantized=truth.quantized)):
                 return Result("different", wrong[0], error, seconds)
     except Exception as problem:
@@ -172,9 +185,10 @@ def page(rows: list[Row]) -> str:
         f"inputs. Agree with TensorFlow Lite's interpreter on every output: **{counts}**.",
         "",
         "*Error*, worst of all outputs: of a single element, |difference| / (|expected| + rms of the output) /",
-        "overall, rms of the difference / rms of the output. *Own noise* is the same between the interpreter with and",
-        "without XNNPACK's kernels, and on inputs off by one unit in the last place; the tolerance follows it. An",
-        "element of a quantised output may be off by a step. Made by",
+        "overall, rms of the difference / rms of the output; an output that is far smaller than it may be, such as a",
+        "sigmoid that is nearly zero everywhere, is measured by a hundredth of that. *Own noise* is the same between",
+        "the interpreter with and without XNNPACK's kernels, and on inputs off by one unit in the last place; the",
+        "tolerance follows it. An element of a quantised output may be off by a step. Made by",
         "`benchmarks/tflite_zoo.py`.",
         "",
         machine.describe("onward", "tensorflow-cpu", "onnxruntime")
