@@ -122,7 +122,7 @@ def scales(path: Path, outputs: Outputs) -> dict[str, Error]:
         model = onward.from_tflite(path, check=False)
     except onward.OnwardError:
         return {}
-    names = {value.name: name for value, name in zip(model.ir.graph.outputs, outputs, strict=True)}
+    names = {value.name: name for value, name in zip(model.ir.graph.outputs, outputs, strict=False)}  # then states
     named = dict(zip(names, outputs.values(), strict=True))
     return {names[name]: error for name, error in usual_sizes(model, [({}, named)]).items() if name in names}
 
