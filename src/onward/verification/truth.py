@@ -15,6 +15,7 @@ from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.runners.calls import Inputs, Outputs
 from onward.verification.arbitration import Case, arbitrated
 from onward.verification.compare import compare, is_drowned
+from onward.verification.data.regimes import RANDOM
 from onward.verification.data.sets import DataSet, accepts, data_sets
 from onward.verification.doubts import doubts, drawn_outputs, random_ops
 from onward.verification.locate import bisect as search
@@ -200,8 +201,9 @@ class Truth:
 
     def _another(self, place: int) -> Sample | None:
         seed = self.how.seed + 1 + place
+        how = replace(self.how, seed=seed, regimes=(RANDOM,), quick=True)
         try:
-            data = next(_data(_Remembering(self.side), None, replace(self.how, seed=seed, quick=True)))
+            data = next(_data(_Remembering(self.side), None, how))
             return Sample(replace(data, label=f"{data.label}, seed {seed}"), self.side(data.inputs))
         except OnwardError:
             return None
