@@ -123,6 +123,8 @@ def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Ver
     sets = f"{len(side.trials)} set{'s' if len(side.trials) != 1 else ''} of inputs"
     if report.status == "failed" and report.failure:
         return Verdict("different", f"{side.name} does not run: {report.failure}")
+    if report.unknown is not None and report.unknown.kind == "drowned" and report.status == "failed":
+        return Verdict("not verified", f"{report.unknown.name}: {report.unknown.reason}")
     if report.status == "failed":
         return Verdict(
             "not verified", f"it draws random numbers ({', '.join(report.drawn)}), which are others each time"
