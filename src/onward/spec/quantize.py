@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.spec.cast import INTEGER_RANGES
+from onward.spec.conv import Conv
 from onward.spec.meaning import Spec, attributes, means
 
 _D = ir.DataType
@@ -65,6 +66,23 @@ def _dtype(node: ir.Node, index: int) -> ir.DataType | None:
 class FakeQuantize(Spec):
     low: float
     high: float
+
+
+@means("onward::DynamicLinear")
+@dataclass(frozen=True)
+class DynamicLinear(Spec):
+    """A layer of 8-bit weights, (in, out), whose input is rounded to 8 bits over the range of its values."""
+
+    in_single: bool = False
+    """Whether its sums are exact in single precision."""
+
+
+@means("onward::DynamicConv")
+@dataclass(frozen=True)
+class DynamicConv(Conv):
+    """The same for a convolution."""
+
+    in_single: bool = False
 
 
 def largest_distance(of: ir.DataType | None, zero_point: np.ndarray[Any, Any] | None) -> int:

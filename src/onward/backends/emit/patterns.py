@@ -25,10 +25,10 @@ class Step(NamedTuple):
 
 LETTERS = (
     ("D", r"depthwise_?conv\w*"),
-    ("K", r"conv\w*"),
+    ("K", r"(dynamic)?conv\w*"),
     ("N", r"(sync)?batch_?norm\w*"),
     ("n", r"(layer|rms|group|instance)_?norm\w*"),
-    ("L", r"linear|dense|gemm"),
+    ("L", r"(dynamic|quantized)?linear|dense|gemm"),
     ("A", r"relu|relu6|leaky_?relu|prelu|elu|selu|celu|silu|swish|gelu|hard_?swish|mish|softplus|tanh"),
     ("G", r"sigmoid|hard_?sigmoid"),
     ("S", r"softmax|half_precision_softmax"),

@@ -25,6 +25,8 @@ POSITIONAL = {
     "nn.ConvTranspose3d": ("in_channels", "out_channels", "kernel_size"),
     "nn.Linear": ("in_features", "out_features"),
     "QuantizedLinear": ("in_features", "out_features"),
+    "DynamicLinear": ("in_features", "out_features"),
+    "DynamicConv": ("in_channels", "out_channels", "kernel_size"),
     "nn.Embedding": ("num_embeddings", "embedding_dim"),
     "nn.BatchNorm1d": ("num_features",),
     "nn.BatchNorm2d": ("num_features",),
@@ -38,7 +40,8 @@ POSITIONAL = {
 """What PyTorch calls the positional arguments of its constructors; shared classes name their own after these."""
 
 _CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
-OPTIONAL = {name: _CONVOLUTION for name in POSITIONAL if name.startswith("nn.Conv") and "Transpose" not in name}
+_CONVOLUTIONS = [name for name in POSITIONAL if name.startswith("nn.Conv") and "Transpose" not in name]
+OPTIONAL = dict.fromkeys([*_CONVOLUTIONS, "DynamicConv"], _CONVOLUTION)
 """What its constructors take by name, and what that is where it is not given."""
 
 RESERVED = frozenset({

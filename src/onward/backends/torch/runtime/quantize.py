@@ -75,6 +75,85 @@ def accumulator(dtype: torch.dtype, x: Tensor) -> torch.dtype:
     return dtype if x.device.type == "cpu" else torch.float64
 
 
+class DynamicLinear(nn.Module):
+    """A linear layer of 8-bit weights, (in, out), whose input is rounded to 8 bits over the range of its values.
+
+    `sums` is a float type in which all sums are exact.
+    """
+
+    weight: Tensor
+    scale: Tensor
+    zero_point: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = True,
+        per_channel: bool = False,
+        zero_point: bool = False,
+        dtype: torch.dtype = torch.int8,
+        sums: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.sums = sums
+        points = torch.zeros(out_features if per_channel else (), dtype=dtype) if zero_point else None
+        self.register_buffer("weight", torch.zeros(in_features, out_features, dtype=dtype))
+        self.register_buffer("scale", torch.ones(out_features if per_channel else ()))
+        self.register_buffer("zero_point", points)
+        self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        codes, scale, offset = dynamic_quantize(x)
+        own = 0 if self.zero_point is None else self.zero_point
+        y = quantized_matmul(codes, self.weight, offset, own, self.sums).to(torch.float32) * (scale * self.scale)
+        return y if self.bias is None else y + self.bias
+
+
+class DynamicConv(nn.Module):
+    """A convolution of 8-bit weights whose input is rounded to 8 bits over the range of its values.
+
+    `sums` is a float type in which all sums are exact.
+    """
+
+    weight: Tensor
+    scale: Tensor
+    zero_point: Tensor | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        *,
+        bias: bool = True,
+        zero_point: bool = False,
+        dtype: torch.dtype = torch.int8,
+        sums: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.stride, self.padding, self.dilation, self.groups, self.sums = stride, padding, dilation, groups, sums
+        self.register_buffer("weight", torch.zeros(out_channels, in_channels // groups, *kernel_size, dtype=dtype))
+        self.register_buffer("scale", torch.ones(()))
+        self.register_buffer("zero_point", torch.zeros((), dtype=dtype) if zero_point else None)
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        codes, scale, offset = dynamic_quantize(x)
+        own = 0 if self.zero_point is None else self.zero_point
+        sums = accumulator(self.sums, x)
+        conv = (F.conv1d, F.conv2d, F.conv3d)[x.ndim - 3]
+        kernel = self.weight.to(sums) - own
+        y = conv(codes.to(sums) - offset, kernel, None, self.stride, self.padding, self.dilation, self.groups)
+        y = y.to(torch.float32) * (scale * self.scale)
+        return y if self.bias is None else y + self.bias.reshape(-1, *[1] * (y.ndim - 2))
+
+
 class QuantizedLinear(nn.Module):
     """A linear layer whose weight is of numbers of a few bits: each block of a row has its scale and zero point.
 
