@@ -3,7 +3,7 @@
 ONNX Runtime's dynamic quantization writes DynamicQuantizeLinear, MatMulInteger or ConvInteger, Cast, two Mul, and Add.
 `onward::DynamicLinear(x, weight, scale[, zero_point, bias]; in_single)` and `onward::DynamicConv`, with the attributes
 of Conv, do the same. `scale` and `zero_point` are one number or one for each output; with `in_single`, all sums are
-exact in single precision.
+exact in single precision; with `whole_bias`, a convolution adds its bias in whole steps of what its sums are worth.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class _Layer:
     scale: ir.Value
     zero_point: ir.Value | None
     bias: ir.Value | None = None
+    whole_bias: bool = False
+    """Whether the bias is added to the sums, in whole steps of what these are worth."""
 
     @property
     def shape(self) -> tuple[str, tuple[int | None, ...] | None]:
@@ -68,7 +70,7 @@ class _Layer:
 def fuse_dynamic(model: ir.Model) -> int:
     """Rewrites in place; returns how many layers were found.
 
-    Layers of one shape have sums of one type, and zero points if one of all layers has, so that they can be of one class.
+    Layers of one shape have sums of one type, and all have zero points if one has: they can be of one class then.
     """
     nodes = [node for graph in graphs(model) for node in graph if is_op(node, *LAYERS)]
     layers = [layer for node in nodes if (layer := _layer(node)) is not None]
@@ -97,7 +99,8 @@ def _layer(product: ir.Node) -> _Layer | None:
     out = int(matrix.shape.numpy()[1 if is_linear else 0])
     if zero_point is not None and not _is_per_output(zero_point, out):
         return None
-    cast = only_user(product.outputs[0])
+    rounded = _whole_bias(product, quantize.outputs[1]) if not is_linear else None
+    cast = only_user((rounded[0] if rounded is not None else product).outputs[0])
     scaled = only_user(cast.outputs[0]) if cast is not None and is_op(cast, "Cast") else None
     if cast is None or scaled is None or not is_op(scaled, "Mul") or cast.attributes.get_int("to") != _D.FLOAT:
         return None
@@ -105,8 +108,32 @@ def _layer(product: ir.Node) -> _Layer | None:
     if scale is None or not _is_per_output(scale, out) or (not is_linear and shape_of(scale) not in ((), (1,))):
         return None
     layer = _Layer(product, scaled, quantize, weight, scale, zero_point)
-    _give_bias(layer, out, 0 if is_linear else rank - 2)
-    return layer
+    if rounded is None:
+        _give_bias(layer, out, 0 if is_linear else rank - 2)
+        return layer
+    add, layer.bias, worth = rounded
+    layer.whole_bias = True
+    spread = shape_of(_other(add, product.outputs[0]))
+    fits = shape_of(layer.bias) == (out,) and spread == (1, out, *[1] * (rank - 2)) and worth is scale
+    return layer if fits else None
+
+
+def _whole_bias(product: ir.Node, x_scale: ir.Value) -> tuple[ir.Node, ir.Value, ir.Value] | None:
+    """Of a bias that is added to the sums, in whole steps of what they are worth, as older versions wrote it:
+
+    the addition, the bias, and the scale of the weight.
+    """
+    add = only_user(product.outputs[0])
+    if add is None or not is_op(add, "Add"):
+        return None
+    value, steps = _other(add, product.outputs[0]), None
+    for op in ("Reshape", "Cast", "Floor", "Div"):
+        steps = made_by(value, op)
+        if steps is None or (op == "Cast" and steps.attributes.get_int("to") != _D.INT32):
+            return None
+        value = steps.inputs[0]
+    bias, scale = value, _weight_scale(steps.inputs[1] if steps is not None else None, x_scale)
+    return (add, bias, scale) if bias is not None and scale is not None and constant(bias) is not None else None
 
 
 def _weight_scale(value: ir.Value | None, x_scale: ir.Value) -> ir.Value | None:
@@ -143,13 +170,13 @@ def _is_per_output(value: ir.Value, out: int) -> bool:
 
 
 def _replace(layer: _Layer, in_single: bool, has_offsets: bool) -> None:
-    zero_point = layer.zero_point if has_offsets else None
+    zero_point = layer.zero_point if has_offsets or layer.weight.dtype == _D.UINT8 else None
     inputs = [layer.quantize.inputs[0], layer.weight, layer.scale, zero_point, layer.bias]
     attributes = {name: attribute.value for name, attribute in layer.product.attributes.items()}
     made = new_node(
         LAYERS[layer.product.op_type],
         inputs,
-        {**attributes, "in_single": int(in_single)},
+        {**attributes, "in_single": int(in_single), "whole_bias": 1 if layer.whole_bias else None},
         layer.product,
         layer.last,
         domain=DOMAIN,

@@ -25,6 +25,7 @@ from onward.passes.arrange_weights import arrange_weights
 from onward.passes.fold_constants import fold_constants
 from onward.passes.fuse_activation import fuse_activation
 from onward.passes.fuse_attention import fuse_attention
+from onward.passes.fuse_codes import fuse_codes
 from onward.passes.fuse_dense import fuse_dense
 from onward.passes.fuse_dynamic import fuse_dynamic
 from onward.passes.fuse_layernorm import fuse_layernorm
@@ -78,6 +79,8 @@ def idioms(model: ir.Model, has_rule: Callable[[str], bool]) -> None:
         fuse_rnn(model)  # first: with the initial states it drops go nodes that read the sequences between layers
     if has_rule("onward::DynamicLinear"):
         fuse_dynamic(model)
+    if has_rule("onward::Int8Linear"):
+        fuse_codes(model)
     if has_rule("onward::Linear"):
         fuse_dense(model)  # before linear layers: what is added after a layer's axes came back is its bias
         fuse_linear(model)  # before attention: a product with constant keys or values is a layer that owns them

@@ -83,6 +83,32 @@ class DynamicConv(Conv):
     """The same for a convolution."""
 
     in_single: bool = False
+    whole_bias: bool = False
+    """Whether the bias is added in whole steps of what the sums are worth."""
+
+
+@means("onward::Int8Linear")
+@dataclass(frozen=True)
+class Int8Linear(Spec):
+    """A layer that decodes its 8-bit weights."""
+
+    transposed: bool = False
+    """The weight is (in, out), not (out, in)."""
+
+
+@means("onward::Int8Conv")
+@dataclass(frozen=True)
+class Int8Conv(Conv):
+    """The same for a convolution."""
+
+
+@means("onward::Rounded")
+@dataclass(frozen=True)
+class Rounded(Spec):
+    """The integers that numbers are rounded to."""
+
+    low: int
+    high: int
 
 
 def largest_distance(of: ir.DataType | None, zero_point: np.ndarray[Any, Any] | None) -> int:

@@ -53,6 +53,31 @@ class Elided(Lazy):
         return (self._whole,)
 
 
+class Step(Lazy):
+    """A function of one value and settings, which is a module with these where blocks differ by them.
+
+    `fake_quantize(x, 0.1, 3)` is `self.quantize(x)` then.
+    """
+
+    __slots__ = ("_constructor", "_function", "_hint", "_place", "_rest", "_settings", "_x")
+
+    def __init__(
+        self, function: Expr, constructor: Expr, hint: str, x: Expr, settings: dict[str, Setting], rest: dict[str, Expr]
+    ) -> None:
+        self._function = function
+        self._constructor = constructor
+        self._hint = hint
+        self._x = x
+        self._settings = settings
+        self._rest = rest
+        self._place: Weight | None = None
+
+    def _force(self) -> Expr:
+        if self._place is not None:
+            return Call(self._place, (self._x,), {})
+        return Call(self._function, (self._x, *self._settings.values()), self._rest)
+
+
 def whole(expr: Expr) -> Expr:
     """The expression that a lazy one stands for, with every setting left as one."""
     while isinstance(expr, Lazy) and not isinstance(expr, Setting):

@@ -27,6 +27,8 @@ POSITIONAL = {
     "QuantizedLinear": ("in_features", "out_features"),
     "DynamicLinear": ("in_features", "out_features"),
     "DynamicConv": ("in_channels", "out_channels", "kernel_size"),
+    "Int8Linear": ("in_features", "out_features"),
+    "Int8Conv": ("in_channels", "out_channels", "kernel_size"),
     "nn.Embedding": ("num_embeddings", "embedding_dim"),
     "nn.BatchNorm1d": ("num_features",),
     "nn.BatchNorm2d": ("num_features",),
@@ -41,7 +43,7 @@ POSITIONAL = {
 
 _CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
 _CONVOLUTIONS = [name for name in POSITIONAL if name.startswith("nn.Conv") and "Transpose" not in name]
-OPTIONAL = dict.fromkeys([*_CONVOLUTIONS, "DynamicConv"], _CONVOLUTION)
+OPTIONAL = dict.fromkeys([*_CONVOLUTIONS, "DynamicConv", "Int8Conv"], _CONVOLUTION)
 """What its constructors take by name, and what that is where it is not given."""
 
 RESERVED = frozenset({
@@ -92,7 +94,8 @@ class ModuleWriter(ClassWriter):
             return [f'self.register_parameter("{attribute}", ', *_parameter(tensor), ")"]
         if tensor.parameter:
             return [f"self.{attribute} = ", *_parameter(tensor)]
-        return [f'self.register_buffer("{attribute}", ', *_filled("torch.zeros", tensor), ")"]
+        fill = "torch.ones" if attribute.rstrip("0123456789").endswith("scale") else "torch.zeros"
+        return [f'self.register_buffer("{attribute}", ', *_filled(fill, tensor), ")"]
 
     def declare_strings(self, attribute: str, array: Array) -> Pieces:
         return [f"self.{attribute} = {render(np_.array(array.tolist(), dtype=Name('object')), no_leaf)}"]

@@ -107,7 +107,7 @@ class _Finder:
     def _starts_well(self, run: Run) -> bool:
         """Whether a block begins with a layer rather than with the normalisation or activation of the one before."""
         modules = [self.weights.modules[p] for p in self.paths[run.start] if p in self.weights.modules]
-        return any(class_of(m.constructor).startswith(("nn.Conv", "nn.Linear", "Dynamic")) for m in modules)
+        return any(class_of(m.constructor).startswith(("nn.Conv", "nn.Linear", "Dynamic", "Int8")) for m in modules)
 
     def _is_chain(self, run: Run) -> bool:
         """Whether each block gives one value to the next, in the same place, and else reads what all of them read."""

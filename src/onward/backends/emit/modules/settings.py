@@ -7,20 +7,21 @@ weights file, beside the weights that they belong to.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
-from onward.backends.emit.expr import Ref, Var, Weight, walk
-from onward.backends.emit.modules.outline import class_of, outline
+from onward.backends.emit.expr import ATOM, Call, Expr, Ref, Var, Weight, render, walk
+from onward.backends.emit.modules.outline import outline
 from onward.backends.emit.parameters import unused
-from onward.backends.emit.settings import Setting
-from onward.backends.emit.statements import assigned, expressions
+from onward.backends.emit.settings import Setting, Step
+from onward.backends.emit.statements import Scope, assigned, expressions
 from onward.backends.emit.tree import Function, TreeNode
-from onward.backends.emit.weights import Array, Tensor, Weights
+from onward.backends.emit.weights import Module, Tensor, Weights
 
-Column = tuple[float, ...]
+T = TypeVar("T", Setting, Step)
+Column = tuple[float | tuple[float, ...], ...]
 """What a setting is in each module of a class."""
 
 
@@ -37,12 +38,21 @@ def hold_settings(root: TreeNode, weights: Weights) -> None:
 def _sort(node: TreeNode, kinds: dict[Any, int], members: dict[int, list[TreeNode]]) -> int:
     """The number of the kind of a module, which it shares with those that could be of one class."""
     children = tuple((name, _sort(child, kinds, members)) for name, child in node.children.items())
-    leaf = class_of(node.leaf.constructor) if node.leaf is not None else ""
+    leaf = _class(node.leaf.constructor) if node.leaf is not None else ""
     tensors = tuple((name, t.parameter, t.dtype, len(t.shape)) for name, t in node.tensors.items())
     code = "" if node.forward is None or node.sequential else _code(node, node.forward)
     kind = kinds.setdefault((leaf, children, tensors, tuple(node.arrays), node.sequential, code), len(kinds))
     members[kind].append(node)
     return kind
+
+
+def _class(constructor: Expr) -> str:
+    """The class that a constructor makes one of, whatever its arguments are."""
+    return (
+        render(constructor._fn, lambda leaf: (getattr(leaf, "_name", "?"), ATOM))
+        if isinstance(constructor, Call)
+        else ""
+    )
 
 
 def _code(node: TreeNode, function: Function) -> str:
@@ -69,38 +79,66 @@ def _code(node: TreeNode, function: Function) -> str:
     return "\n".join(lines)
 
 
-def _settings(function: Function | None) -> Iterator[Setting]:
-    """The settings in the order in which they are mentioned."""
+def _mentioned(function: Function | None, kind: type[T]) -> Iterator[T]:
+    """The settings, or steps, in the order in which they are mentioned."""
     if function is not None:
         for statement in function.block.body:
             for expr in expressions(statement):
-                yield from (leaf for leaf in walk(expr) if isinstance(leaf, Setting))
+                yield from (leaf for leaf in walk(expr) if isinstance(leaf, kind))
 
 
 def _hold(nodes: list[TreeNode], weights: Weights) -> None:
     first = nodes[0]
-    taken = {*first.tensors, *first.children, *first.arrays}
-    names: dict[tuple[str, Column], str] = {}
-    for row in zip(*(_settings(node.forward) for node in nodes), strict=True):
-        column = tuple(setting._value for setting in row)
+    names = _Names({*first.tensors, *first.children, *first.arrays})
+    for steps in zip(*(_mentioned(node.forward, Step) for node in nodes), strict=True):
+        column = tuple(tuple(setting._value for setting in step._settings.values()) for step in steps)
+        if name := names.of(steps[0]._hint, column):
+            for node, step in zip(nodes, steps, strict=True):
+                _make(node, name, step, weights)
+    for settings in zip(*(_mentioned(node.forward, Setting) for node in nodes), strict=True):
+        if name := names.of(settings[0]._role, tuple(setting._value for setting in settings)):
+            for node, setting in zip(nodes, settings, strict=True):
+                _store(node, name, setting, weights)
+
+
+class _Names:
+    """What the attributes of a class are called; what is the same in each module of it is one attribute."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._known: dict[tuple[str, Column], str] = {}
+
+    def of(self, role: str, column: Column) -> str:
+        """The name of an attribute that differs between modules as `column` does; '' if it does not differ."""
         if len(set(column)) == 1:
-            continue
-        role = row[0]._role
-        if (role, column) not in names:
-            names[role, column] = unused([role], taken)
-            taken.add(names[role, column])
-        for node, setting in zip(nodes, row, strict=True):
-            _store(node, names[role, column], setting, weights)
+            return ""
+        if (role, column) not in self._known:
+            self._known[role, column] = unused([role], self._taken)
+            self._taken.add(self._known[role, column])
+        return self._known[role, column]
+
+
+def _make(node: TreeNode, name: str, step: Step, weights: Weights) -> None:
+    """Give a module a step as a module of its own."""
+    path = (*node.path, name)
+    if name not in node.children:
+        module = weights.modules[path] = Module(path, step._constructor)
+        for attribute, setting in step._settings.items():
+            module.tensors[attribute] = _tensor((*path, attribute), setting, weights)
+        node.children[name] = TreeNode(path, leaf=module)
+    step._place = Weight(path)
 
 
 def _store(node: TreeNode, name: str, setting: Setting, weights: Weights) -> None:
+    """Give a module a setting as a tensor."""
     path = (*node.path, name)
     if name not in node.tensors:
-        number = np.asarray(setting._value, dtype=setting._dtype.numpy())
-        tensor = Tensor(path, _reader(number), (), setting._dtype, parameter=False, trained=False, added=True)
-        node.tensors[name] = weights.tensors[path] = tensor
+        node.tensors[name] = _tensor(path, setting, weights)
     setting._place = Weight(path)
 
 
-def _reader(number: Array) -> Callable[[], Array]:
-    return lambda: number
+def _tensor(path: Scope, setting: Setting, weights: Weights) -> Tensor:
+    number = np.asarray(setting._value, dtype=setting._dtype.numpy())
+    tensor = Tensor(path, lambda: number, (), setting._dtype, parameter=False, trained=False, added=True)
+    weights.tensors[path] = tensor
+    return tensor

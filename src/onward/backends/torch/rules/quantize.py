@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Expr
+from onward.backends.emit.expr import Expr, lift
 from onward.backends.emit.facts import is_zero
-from onward.backends.emit.settings import plus
+from onward.backends.emit.settings import Setting, Step, plus
 from onward.backends.emit.weights import Part
 from onward.backends.shared import quantize as shared
 from onward.backends.shared.conv import lists
 from onward.backends.torch.dtypes import FLOAT8
 from onward.backends.torch.rules.cast import small_float
+from onward.backends.torch.rules.linear import transposed
 from onward.backends.torch.target import TARGET, dtype, ops, rule, torch
 from onward.backends.torch.window import options, padded, padding, short
 from onward.spec.cast import INTEGER_RANGES, SMALL_FLOATS
 from onward.spec.conv import Conv
-from onward.spec.quantize import Dequantize, DynamicConv, DynamicLinear, Quantize, Steps
+from onward.spec.quantize import (
+    Dequantize,
+    DynamicConv,
+    DynamicLinear,
+    Int8Conv,
+    Int8Linear,
+    Quantize,
+    Rounded,
+    Steps,
+)
 
 _D = ir.DataType
 
@@ -78,6 +90,50 @@ def integer_conv(
     return shared.integer_conv(e, x, x, w, x_zero_point, w_zero_point, **window, **options(groups=p.group))
 
 
+@rule("onward::Rounded")
+def rounded(e: Emitter, x: Expr, scale: Expr, zero_point: Expr | None = None, *, p: Rounded) -> Expr:
+    factor, point = e.scalar(scale, e.rank(x)), 0 if zero_point is None else e.scalar(zero_point, e.rank(x))
+    settings = {
+        "scale": Setting(factor, "scale", _D.FLOAT),
+        "zero_point": Setting(point, "zero_point", _D.INT32),
+    }
+    bounds = {} if (p.low, p.high) == (0, 255) else {"low": lift(p.low), "high": lift(p.high)}
+    return Step(ops.fake_quantize, ops.FakeQuantize(**bounds), "quantize", x, settings, bounds)
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """The parts of a layer whose weight is kept in 8 bits."""
+
+    weight: Part
+    scale: Expr
+    zero_point: Expr | None
+    bias: Expr | None
+
+    def layer(self, e: Emitter, name: str, hint: str, *sizes: Any, **options: Any) -> Expr:
+        """The module, of a class of this name."""
+        scales, has_offset = e.const(self.scale), self.zero_point is not None
+        is_signed = e.dtype(self.weight.source) == _D.INT8
+        told = {
+            "bias": None if self.bias is not None else False,
+            "per_channel": True if scales is not None and scales.size > 1 else None,
+            "zero_point": has_offset if has_offset == is_signed else None,
+            "dtype": None if is_signed else dtype(_D.UINT8),
+        }
+        parts: dict[str, Any] = {"weight": self.weight, "scale": Part(self.scale, _flat, "flat")}
+        if self.zero_point is not None:
+            parts["zero_point"] = Part(self.zero_point, _flat, "flat")
+        if self.bias is not None:
+            parts["bias"] = self.bias if e.rank(self.bias) == 1 else Part(self.bias, np.ravel, "row")
+        made = getattr(ops, name)(*sizes, **given(**told), **options)
+        return e.module(made, hint, ("weight", "scale", "zero_point"), **parts)
+
+
+def _flat(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """One number without an axis, several along one."""
+    return a.reshape(() if a.size == 1 else -1)
+
+
 @rule("onward::DynamicLinear")
 def dynamic_linear(
     e: Emitter,
@@ -89,13 +145,12 @@ def dynamic_linear(
     *,
     p: DynamicLinear,
 ) -> Expr:
-    kind = _layer_options(e, weight, scale, zero_point, bias, p)
-    layer = ops.DynamicLinear(*(e.shape(weight) or ()), **kind)
-    return _dynamic_layer(e, layer, "linear", weight, scale, zero_point, bias)(x)
+    codes = _Codes(Part(weight, transposed, "T"), scale, zero_point, bias)
+    return codes.layer(e, "DynamicLinear", "linear", *(e.shape(weight) or ()), **_sums(p.in_single))(x)
 
 
-@rule("onward::DynamicConv")
-def dynamic_conv(
+@rule("onward::Int8Linear")
+def int8_linear(
     e: Emitter,
     x: Expr,
     weight: Expr,
@@ -103,9 +158,25 @@ def dynamic_conv(
     zero_point: Expr | None = None,
     bias: Expr | None = None,
     *,
-    p: DynamicConv,
+    p: Int8Linear,
 ) -> Expr:
-    """Padding beforehand is the same: the range of the input always includes zero."""
+    codes = _Codes(Part(weight, transposed, "T") if p.transposed else Part(weight), scale, zero_point, bias)
+    sizes = (e.shape(weight) or ())[:: 1 if p.transposed else -1]
+    return codes.layer(e, "Int8Linear", "linear", *sizes)(x)
+
+
+@rule("onward::DynamicConv", "onward::Int8Conv")
+def int8_conv(
+    e: Emitter,
+    x: Expr,
+    weight: Expr,
+    scale: Expr,
+    zero_point: Expr | None = None,
+    bias: Expr | None = None,
+    *,
+    p: DynamicConv | Int8Conv,
+) -> Expr:
+    """Padding beforehand is the same: where the input is rounded, its range always includes zero."""
     win, (out, channels, *kernel) = p.window, e.shape(weight) or ()
     assert win is not None and channels is not None
     if not win.symmetric:
@@ -116,42 +187,13 @@ def dynamic_conv(
         dilation=short(win.dilations),
         groups=p.group,
     )
-    kind = _layer_options(e, weight, scale, zero_point, bias, p)
-    layer = ops.DynamicConv(channels * p.group, out, tuple(kernel), **window, **kind)
-    return _dynamic_layer(e, layer, "conv", weight, scale, zero_point, bias)(x)
+    dynamic: dict[str, Any] = {}
+    if isinstance(p, DynamicConv):
+        dynamic = _sums(p.in_single) | ({"whole_bias": True} if p.whole_bias else {})
+    codes = _Codes(Part(weight), scale, zero_point, bias)
+    return codes.layer(e, e.node.op_type, "conv", channels * p.group, out, tuple(kernel), **window, **dynamic)(x)
 
 
-def _layer_options(
-    e: Emitter,
-    weight: Expr,
-    scale: Expr,
-    zero_point: Expr | None,
-    bias: Expr | None,
-    p: DynamicLinear | DynamicConv,
-) -> dict[str, Any]:
-    """What a layer of 8-bit weights must be told beside its sizes."""
-    points = None if zero_point is None else e.const(zero_point)
-    scales = e.const(scale)
-    assert scales is not None
-    told = {
-        "bias": None if bias is not None else False,
-        "per_channel": scales.size > 1 or None,
-        "zero_point": None if points is None else True,
-        "dtype": None if e.dtype(weight) == _D.INT8 else dtype(_D.UINT8),
-        "sums": None if p.in_single else torch.float64,
-    }
-    return {name: value for name, value in told.items() if value is not None}
-
-
-def _dynamic_layer(
-    e: Emitter, layer: Expr, hint: str, weight: Expr, scale: Expr, zero_point: Expr | None, bias: Expr | None
-) -> Expr:
-    parts = {"weight": weight, "scale": Part(scale, _single, "single")}
-    if zero_point is not None:
-        parts["zero_point"] = Part(zero_point, _single, "single")
-    return e.module(layer, hint, ("weight", "scale", "zero_point"), **parts, bias=bias)
-
-
-def _single(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """One number without an axis."""
-    return a.reshape(()) if a.size == 1 else a
+def _sums(in_single: bool) -> dict[str, Expr]:
+    """The float type in which sums are exact, where it is not the default."""
+    return {} if in_single else {"sums": torch.float64}
