@@ -90,14 +90,14 @@ def align_scopes(graph: ir.Graph, signature: Signature) -> None:
             node.meta[ALIGNED] = longer[scope[:known]] + scope[known:]
 
 
-LAYERS = ("Linear", "Int8Linear", "DynamicLinear")
+LAYERS = ("Int8Linear", "DynamicLinear")
 _PASSING = ("Rounded", "Reshape", "Transpose", "Cast", "QuantizeLinear", "DequantizeLinear")
 """What stands between a layer and its bias, or its norm, where a network is quantized."""
 FARTHEST = 4
 
 
 def settle_layers(graph: ir.Graph, signature: Signature) -> None:
-    """Let linear layers of which no name is left belong to the module of their bias, or of what they read, in place."""
+    """Let quantized layers of which no name is left belong to the module of their bias, or of what they read."""
     for node in all_nodes(graph):
         is_layer = node.op_type in LAYERS and node.domain == DOMAIN
         if not is_layer or has_scope(node) or any(_owner(value, signature) for value in node.inputs):

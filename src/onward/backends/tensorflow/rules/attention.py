@@ -21,7 +21,8 @@ TARGET.rules.take(shared.RULES)
 
 @rule("onward::SDPA")
 def sdpa(e: Emitter, q: Expr, k: Expr, v: Expr, mask: Expr | None = None, *, p: SDPA) -> Expr:
-    return ops.dot_attention(q, k, v, *leading(mask), **options(scale=p.scale, causal=bool(p.is_causal)))
+    flags = options(scale=p.scale, causal=bool(p.is_causal), hides=bool(p.hides))
+    return ops.dot_attention(q, k, v, *leading(mask), **flags)
 
 
 @rule("Attention")
