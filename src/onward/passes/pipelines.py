@@ -30,6 +30,7 @@ from onward.passes.fuse_dense import fuse_dense
 from onward.passes.fuse_dynamic import fuse_dynamic
 from onward.passes.fuse_layernorm import fuse_layernorm
 from onward.passes.fuse_linear import fuse_linear
+from onward.passes.fuse_repeat import fuse_repeat
 from onward.passes.fuse_rnn import fuse_rnn
 from onward.passes.gradients import enclose_gradients
 from onward.passes.simplify import simplify
@@ -85,6 +86,7 @@ def idioms(model: ir.Model, has_rule: Callable[[str], bool]) -> None:
         fuse_dense(model)  # before linear layers: what is added after a layer's axes came back is its bias
         fuse_linear(model)  # before attention: a product with constant keys or values is a layer that owns them
     if has_rule("onward::SDPA"):
+        fuse_repeat(model)
         fuse_attention(model)
     fuse_layernorm(model)
     fuse_activation(model)

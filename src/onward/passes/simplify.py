@@ -136,8 +136,17 @@ def same_type(node: ir.Node) -> list[ir.Node] | None:
     return None if x.is_graph_output() or x.is_initializer() else _replace(node, [], [(result, x)])
 
 
+def identity(node: ir.Node) -> list[ir.Node] | None:
+    """What is handed on as it is, as exporters write a dropout, is itself."""
+    x, result = node.inputs[0], node.outputs[0]
+    if x is None or result.is_graph_output() or x.is_graph_output() or x.is_initializer():
+        return None
+    return _replace(node, [], [(result, x)])
+
+
 REWRITES: dict[str, Rewrite] = {
     "Cast": same_type,
+    "Identity": identity,
     "CastLike": cast_like,
     "SplitToSequence": split_to_sequence,
     **dict.fromkeys(("Mul", "Div", "Add", "Sub"), neutral),

@@ -26,6 +26,13 @@ class SDPA(Spec):
     hides: int = 0
 
 
+@means("onward::Repeat")
+@dataclass(frozen=True)
+class Repeat(Spec):
+    axis: int
+    repeats: int
+
+
 @means("Attention")
 @dataclass(frozen=True)
 class Attention(Spec):

@@ -17,7 +17,7 @@ from onward.backends.emit.names import identifier, singular
 from onward.backends.emit.parameters import Parameters, Pieces, Slot, unused
 from onward.backends.emit.patterns import Patterns
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
-from onward.backends.emit.statements import Scope, expressions
+from onward.backends.emit.statements import Scope, assigned, expressions
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.weights import Array, Tensor
 
@@ -29,11 +29,13 @@ class Plan:
     node: TreeNode
     init: list[Pieces] = field(default_factory=list)
     forward: list[str] = field(default_factory=list)
+    plain: list[str] = field(default_factory=list)
+    """The same call with numbers that have no names: sizes have some in one layer, and none in the next."""
 
     @property
     def key(self) -> Any:
         lines = tuple(tuple(p if isinstance(p, str) else None for p in line) for line in self.init)
-        return lines, tuple(self.forward)
+        return lines, tuple(self.plain or self.forward)
 
     def add(self, attribute: str, line: Pieces) -> None:
         """A line of `__init__`, which gives the module an attribute."""
@@ -150,6 +152,8 @@ class ClassWriter:
             plan.add(attribute, self.child(attribute, child))
         if node.forward is not None:
             plan.forward = self._forward(node, node.forward)
+            if node is not self.root and _has_named_sizes(node.forward):
+                plan.plain = self._forward(node, node.forward, name_sizes=False)
         return plan
 
     def _class(self, plans: list[Plan], title: str) -> None:
@@ -224,7 +228,7 @@ class ClassWriter:
         self.helpers.add(leaf._name)
         return leaf._name, ATOM
 
-    def _forward(self, node: TreeNode, function: Function) -> list[str]:
+    def _forward(self, node: TreeNode, function: Function, *, name_sizes: bool = True) -> list[str]:
         drop_unread(function.block, function.results)
         is_root = node is self.root
         device: list[str] = []
@@ -242,7 +246,8 @@ class ClassWriter:
                     return device[0] if device else self.no_device
             raise TypeError(type(leaf).__name__)
 
-        printer = FunctionPrinter(outer, self.reserved | _called(function), use_hints=is_root)
+        taken = self.reserved | _called(function)
+        printer = FunctionPrinter(outer, taken, use_hints=is_root, name_sizes=name_sizes)
         arguments = []
         for i, var in enumerate(function.arguments):
             name = printer.argument(
@@ -295,6 +300,11 @@ def _heights(node: TreeNode, levels: dict[int, list[TreeNode]]) -> int:
     height = 1 + max((_heights(c, levels) for c in node.children.values()), default=0)
     levels[height].append(node)
     return height
+
+
+def _has_named_sizes(function: Function) -> bool:
+    made = (var for statement in function.block.body for var in assigned(statement))
+    return any(var.kind == "host" and var.hint not in ("", "n") for var in (*function.arguments, *made))
 
 
 def _called(function: Function) -> set[str]:

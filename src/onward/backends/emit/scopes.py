@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.names import path_of, strings
 from onward.backends.emit.statements import Scope
-from onward.graph.replace import DOMAIN, only_user
+from onward.graph.replace import DOMAIN, new_node, only_user
 from onward.graph.walk import all_nodes
 from onward.graph.weight_names import Signature, is_named
 
@@ -88,6 +88,31 @@ def align_scopes(graph: ir.Graph, signature: Signature) -> None:
         known = next((n for n in range(len(scope), 0, -1) if scope[:n] in longer), 0)
         if known:
             node.meta[ALIGNED] = longer[scope[:known]] + scope[known:]
+
+
+def repeat_views(graph: ir.Graph) -> None:
+    """Let each module add the axes that it needs to what it is given, in place.
+
+    An exporter does the same only once, in the first layer, and the others would read it from there.
+    """
+    for node in [node for node in all_nodes(graph) if node.op_type == "Unsqueeze" and not node.domain]:
+        scope, maker = scope_of(node), node.inputs[0].producer() if node.inputs[0] is not None else None
+        own = any(scope_of(use.node)[: len(scope)] == scope for use in node.outputs[0].uses())
+        if not scope or not own or maker is None or scope_of(maker)[: len(scope)] == scope:
+            continue
+        readers: dict[Scope, list[ir.Usage]] = {}
+        for use in node.outputs[0].uses():
+            if use.node.graph is node.graph and scope_of(use.node)[: len(scope)] != scope:
+                readers.setdefault(scope_of(use.node), []).append(use)
+        places = {reader: i for i, reader in enumerate(node.graph or ())} if readers else {}
+        for other, uses in readers.items():
+            first = min((use.node for use in uses), key=places.__getitem__)
+            attributes = {name: attribute.value for name, attribute in node.attributes.items()}
+            view = new_node(node.op_type, node.inputs, attributes, node, first)
+            view.meta[ALIGNED] = other
+            view.outputs[0].type, view.outputs[0].shape = node.outputs[0].type, node.outputs[0].shape
+            for use in uses:
+                use.node.replace_input_with(use.idx, view.outputs[0])
 
 
 LAYERS = ("Int8Linear", "DynamicLinear")

@@ -134,6 +134,12 @@ def attention(
     return tf.cast(tf.matmul(probabilities, v), dtype), tf.cast(inner[scores], dtype)
 
 
+def rotate_half(x: tf.Tensor) -> tf.Tensor:
+    """The second half of the features, negated, before the first one."""
+    first, second = tf.split(x, 2, axis=-1)
+    return tf.concat((-second, first), axis=-1)
+
+
 def rotary_embedding(
     x: tf.Tensor, cos: tf.Tensor, sin: tf.Tensor, *, width: int | None = None, interleaved: bool = False
 ) -> tf.Tensor:
