@@ -104,6 +104,8 @@ def _multiplied(node: ir.Node) -> _Codes | None:
         return None
     if len(sizes) > len(shape) or cast is None or only_user(cast.outputs[0]) is not node:
         return None
+    if codes.const_value is not None and codes.const_value.size <= LIMIT:
+        return None  # it will be multiplied once and for all
     long = [len(shape) - len(sizes) + i for i, n in enumerate(sizes) if n != 1]
     return _Codes(codes, scale, None, long[0] if long else None) if len(long) <= 1 else None
 
