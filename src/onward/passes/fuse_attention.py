@@ -1,9 +1,9 @@
 """softmax(q · kᵀ · scale + mask) · v as one node, however the exporter wrote it.
 
 `onward::SDPA(q, k, v[, mask]; scale, is_causal, widens, hides)` has operands of equal rank, (…, time, width). Without
-`scale` the products are divided by the root of the width; with `is_causal`, no position sees a later one; with `widens`,
-the mask may turn out to be larger than the scores; with `hides`, it may hide all keys from a query, which is zero then.
-A mask is of floats to add, or of booleans that are true for what is seen.
+`scale` the products are divided by the root of the width; with `is_causal`, no position sees a later one; with
+`widens`, the mask may turn out to be larger than the scores; with `hides`, it may hide all keys from a query, which
+gets zeros then. A mask is of floats to add, or of booleans that are true for what is seen.
 """
 
 from __future__ import annotations

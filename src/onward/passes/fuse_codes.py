@@ -37,17 +37,26 @@ _ROUNDED = (_D.INT8, _D.UINT8, _D.INT16, _D.UINT16)
 
 def fuse_codes(model: ir.Model) -> int:
     """Rewrites in place; returns how many layers and roundings were found."""
-    found = 0
+    found, is_small = 0, _is_small(model)
     for graph in graphs(model):
         for node in list(graph):
             if is_op(node, "DequantizeLinear"):
                 found += _round(node) or _decode_bias(node)
         for node in list(graph):
+            if is_small and made_by((*node.inputs, None, None)[1], "Mul") is not None:
+                continue  # it will be multiplied once and for all
             if is_op(node, "MatMul", "Gemm"):
                 found += _linear(node)
             elif is_op(node, "Conv"):
                 found += _conv(node)
     return found
+
+
+def _is_small(model: ir.Model) -> bool:
+    """Whether no code that is cast is too large to be stored as what it stands for."""
+    casts = [node for graph in graphs(model) for node in graph if is_op(node, "Cast")]
+    tensors = [constant(node.inputs[0]) for node in casts]
+    return not any(t is not None and t.dtype in _CODES and t.size > LIMIT for t in tensors)
 
 
 @dataclass
@@ -104,8 +113,6 @@ def _multiplied(node: ir.Node) -> _Codes | None:
         return None
     if len(sizes) > len(shape) or cast is None or only_user(cast.outputs[0]) is not node:
         return None
-    if codes.const_value is not None and codes.const_value.size <= LIMIT:
-        return None  # it will be multiplied once and for all
     long = [len(shape) - len(sizes) + i for i, n in enumerate(sizes) if n != 1]
     return _Codes(codes, scale, None, long[0] if long else None) if len(long) <= 1 else None
 

@@ -100,19 +100,19 @@ def repeat_views(graph: ir.Graph) -> None:
         own = any(scope_of(use.node)[: len(scope)] == scope for use in node.outputs[0].uses())
         if not scope or not own or maker is None or scope_of(maker)[: len(scope)] == scope:
             continue
-        readers: dict[Scope, list[ir.Usage]] = {}
+        readers: dict[Scope, list[tuple[ir.Node, int]]] = {}
         for use in node.outputs[0].uses():
             if use.node.graph is node.graph and scope_of(use.node)[: len(scope)] != scope:
-                readers.setdefault(scope_of(use.node), []).append(use)
+                readers.setdefault(scope_of(use.node), []).append((use.node, use.idx))
         places = {reader: i for i, reader in enumerate(node.graph or ())} if readers else {}
         for other, uses in readers.items():
-            first = min((use.node for use in uses), key=places.__getitem__)
+            first = min((reader for reader, _ in uses), key=places.__getitem__)
             attributes = {name: attribute.value for name, attribute in node.attributes.items()}
             view = new_node(node.op_type, node.inputs, attributes, node, first)
             view.meta[ALIGNED] = other
             view.outputs[0].type, view.outputs[0].shape = node.outputs[0].type, node.outputs[0].shape
-            for use in uses:
-                use.node.replace_input_with(use.idx, view.outputs[0])
+            for reader, index in uses:
+                reader.replace_input_with(index, view.outputs[0])
 
 
 LAYERS = ("Int8Linear", "DynamicLinear")

@@ -73,6 +73,8 @@ class ModuleWriter(ClassWriter):
     positional: dict[str, tuple[str, ...]] = field(default_factory=lambda: POSITIONAL)
     optional: dict[str, dict[str, int]] = field(default_factory=lambda: OPTIONAL)
     call = "forward"
+    optional_child = "self.{0} = nn.Identity() if {0} is None else {0}"
+    child_type = "nn.Module"
     no_device = 'torch.device("cpu")'
 
     def is_class(self, node: TreeNode) -> bool:
@@ -81,9 +83,9 @@ class ModuleWriter(ClassWriter):
     def base(self, node: TreeNode) -> str:
         return "nn.Sequential" if node.sequential else "nn.Module"
 
-    def plan(self, node: TreeNode) -> Plan:
+    def plan(self, node: TreeNode, leave_out: str = "") -> Plan:
         if not node.sequential:
-            return super().plan(node)
+            return super().plan(node, leave_out)
         plan = Plan(node)
         plan.add("", ["super().__init__(", *joined([self._construct(child) for child in node.children.values()]), ")"])
         return plan
@@ -156,7 +158,11 @@ class ModuleWriter(ClassWriter):
             return ["nn.ParameterList([", *joined([_parameter(tensor) for tensor in node.tensors.values()]), "])"]
         if not self.is_class(node):
             return self._container(node)
-        return self.slotted(self._constructors[node.path])
+        made = self.slotted(self._constructors[node.path])
+        if part := self._parts.get(node.path):
+            comma = ", " if len(made) > 2 else ""
+            return [*made[:-1], f"{comma}{part}=", *self._construct(node.children[part]), ")"]
+        return made
 
     def _container(self, node: TreeNode) -> Pieces:
         if node.is_wrapper:
