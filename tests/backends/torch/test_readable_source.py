@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import itertools
 import re
 import types
 import warnings
@@ -349,7 +350,7 @@ class Residual(nn.Module):
 
 @pytest.mark.parametrize("order", [(4, 4, 8, 8, 16, 16), (4, 8, 8, 16)], ids=["without first", "with first"])
 def test_a_part_that_some_blocks_do_without_is_an_argument(order: tuple[int, ...]) -> None:
-    pairs = list(zip(order, order[1:], strict=False))
+    pairs = list(itertools.pairwise(order))
     net = nn.Sequential(*(Residual(a, b, 1 if a == b else 2) for a, b in pairs))
     text, result = converted(net, torch.randn(1, 4, 16, 16))
     assert len({type(block) for block in result}) == 1 and len(classes(text)) == 2
