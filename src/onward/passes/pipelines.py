@@ -78,20 +78,26 @@ def idioms(model: ir.Model, has_rule: Callable[[str], bool]) -> None:
     """
     if has_rule("onward::LSTM"):
         fuse_rnn(model)  # first: with the initial states it drops go nodes that read the sequences between layers
-    if has_rule("onward::DynamicLinear"):
+    if _has_all(has_rule, "DynamicLinear", "DynamicConv"):
         fuse_dynamic(model)
-    if has_rule("onward::Int8Linear"):
-        fuse_codes(model)
+    if _has_all(has_rule, "Int8Linear", "Int8Conv", "Rounded"):
+        fuse_codes(model)  # before linear layers, whose weights are floats
     if has_rule("onward::Linear"):
         fuse_dense(model)  # before linear layers: what is added after a layer's axes came back is its bias
         fuse_linear(model)  # before attention: a product with constant keys or values is a layer that owns them
-    if has_rule("onward::SDPA"):
+    if _has_all(has_rule, "Repeat", "RotateHalf"):
         fuse_repeat(model)
+    if has_rule("onward::SDPA"):
         fuse_attention(model)
     fuse_layernorm(model)
     fuse_activation(model)
     for graph in graphs(model):
         remove_unread(list(graph))
+
+
+def _has_all(has_rule: Callable[[str], bool], *ops: str) -> bool:
+    """Whether a backend knows all of these ops of our own."""
+    return all(has_rule(f"onward::{op}") for op in ops)
 
 
 def _wiring(model: ir.Model) -> list[tuple[ir.Node, str, tuple[ir.Value | None, ...], list[ir.Attr]]]:
