@@ -174,7 +174,9 @@ class ClassWriter:
         plans = groups.get((False, rest.key), [])
         if not plans or not self.patterns.name(plans[0].node) or {p.part for p in plans} - {"", variant.part}:
             return False
-        if any(variant.part.endswith(slot.word) for slot in rest.slots()) or is_width(variant.part):
+        if variant.part in self.reserved or is_width(variant.part):
+            return False
+        if any(variant.part.endswith(slot.word) for slot in rest.slots()):
             return False  # its name may be that of a number
         place = [*variant.node.tensors, *variant.node.arrays, *variant.node.children].index(variant.part)
         plan = replace(rest, part=variant.part, forward=self._forward(variant.node, variant.whole))
