@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
-from onward.cli.source import add_source
+from onward.cli.source import add_source, source_options
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
 from onward.conversion.convert import Progress, limited, titled
@@ -32,6 +32,7 @@ EPILOG = """examples:
   onward convert model.onnx --to torch --out resnet/
   onward convert net.keras --to tflite --out net.tflite --inputs images/     check on your own data
   onward convert models:Net --input "x:float32[batch,3,224,224]" --to onnx
+  onward convert models:llama --cache --to onnx                              one step of decoding
 
 exit codes: 0 done, 1 the result differs (nothing is written), 2 bad input, 3 written, but it could not be checked"""
 LONGEST = 1e7
@@ -149,11 +150,7 @@ def run(args: argparse.Namespace) -> int:
         source=args.model,
         to=args.to,
         out=Path(args.out or named_after(args.model, args.to)),
-        input=args.input,
-        outputs=args.output,
-        sample=args.sample,
-        checkpoint=args.checkpoint,
-        signature=args.signature,
+        **source_options(args),
         opset=args.opset,
         allow_custom_ops=args.allow_custom_ops,
         dims=dims(args.dim),

@@ -119,6 +119,7 @@ def convert(
     sample: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     signature: str | None = None,
+    cache: bool = False,
     opset: int | None = None,
     allow_custom_ops: bool = False,
     dims: Mapping[str, int] | None = None,
@@ -151,7 +152,8 @@ def convert(
 
     What the source leaves open: `input`, such as ["x:float32[batch,3,224,224]"], and `outputs` of a TensorFlow graph,
     the `checkpoint` with its variables, the `signature` of a SavedModel, a `sample` of rows for scikit-learn, `dims`,
-    sizes of dynamic dimensions by name. Of what is written to ONNX: `opset`, `allow_custom_ops`. Of what is
+    sizes of dynamic dimensions by name, and `cache`, which makes one step of decoding of a language model of
+    transformers, as `onward.from_torch` does. Of what is written to ONNX: `opset`, `allow_custom_ops`. Of what is
     written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and `outputs_nhwc`,
     names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
     `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
@@ -179,6 +181,7 @@ def convert(
         sample=sample,
         checkpoint=None if checkpoint is None else os.fspath(checkpoint),
         signature=signature,
+        cache=cache,
         opset=opset,
         allow_custom_ops=allow_custom_ops,
         dims=dims or {},
