@@ -119,9 +119,11 @@ def test_decoding_what_is_encoded_gives_the_tokens_of_generate(name: str, more: 
     """By two files, an encoder and a decoder; of two texts, of which one is padded, or of two sounds."""
     net = made(name, **{"decoder_start_token_id": 1} | more)
     ids = torch.tensor([[4, 5, 6, 7, 8], [9, 10, 11, 0, 0]])
-    given = {"input_ids": ids, "attention_mask": (ids > 0).long()} if padded else {"input_features": torch.randn(2, 4, 12)}
+    given = (
+        {"input_ids": ids, "attention_mask": (ids > 0).long()} if padded else {"input_features": torch.randn(2, 4, 12)}
+    )
     encoder = onward.from_torch(net.get_encoder(), kwargs=given, dynamic={name: {0: "batch"} for name in given})
-    ((encoded, *_),) = [list(prepare(encoder, "")({name: x.numpy() for name, x in given.items()}).values())]
+    encoded = next(iter(prepare(encoder, "")({name: x.numpy() for name, x in given.items()}).values()))
     model = onward.from_torch(net, cache=True)
     names = [str(value.name) for value in model.ir.graph.inputs]
     fixed = {"input_ids", "encoder_hidden_states", *(["encoder_attention_mask"] if padded else [])}

@@ -76,5 +76,5 @@ class Summed(nn.Module):
 
 def test_another_loop_says_which_axis_it_fixes_and_what_to_do() -> None:
     pair = (torch.zeros(2, 3), torch.zeros(2, 5))
-    with pytest.raises(OnwardError, match="axis 1 of 'pair_1' is always 5.*loop in Python; leave it out of `dynamic`"):
+    with pytest.raises(OnwardError, match=r"axis 1 of 'pair_1' is always 5.*loop in Python; leave it out of `dynamic`"):
         onward.from_torch(Summed(), (pair,), dynamic={"pair_1": {1: "length"}})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -110,7 +110,7 @@ class Decoder:
 
     def called(self, tokens: Any, encoded: Any, mask: Any, past: Sequence[Any]) -> tuple[Any, ...]:
         """The logits and the new cache; nothing is encoded here."""
-        cache = _filled(self.model.config, self.slots, past)
+        cache = _filled(self.model.config, zip(self.slots, past, strict=True))
         more = {}
         if mask is not None:
             more["attention_mask"] = mask
@@ -163,9 +163,7 @@ class Decoder:
         mask = torch.ones(batch, total, dtype=torch.int64, device=self.model.device)
         return None, mask if self.has_mask else None
 
-    def exported(
-        self, opset: int | None = None, translations: Mapping[Any, Callable[..., Any]] | None = None
-    ) -> Model:
+    def exported(self, opset: int | None = None, translations: Mapping[Any, Callable[..., Any]] | None = None) -> Model:
         """The step as an ONNX model."""
         from onward.frontends.torch.export import exported
         from onward.runners.undisturbed import evaluated
@@ -202,7 +200,8 @@ class Decoder:
         for tokens, encoded, mask, past in self.examples():
             values = [value for value in (tokens, encoded, mask) if value is not None]
             yield {
-                name: np.asarray(to_numpy(value)) for name, value in zip(self.input_names, [*values, *past], strict=True)
+                name: np.asarray(to_numpy(value))
+                for name, value in zip(self.input_names, [*values, *past], strict=True)
             }
 
 
@@ -264,14 +263,13 @@ class EncodedDecoder(Decoder):
         from transformers import EncoderDecoderCache
 
         config = self.model.config
-        held = {
-            side: _filled(config, *zip(*((s, t) for s, t in zip(self.slots, past, strict=True) if s.side == side)))
-            for side in (DECODER, ENCODER)
-        }
+        given = list(zip(self.slots, past, strict=True))
+        held = {side: _filled(config, [one for one in given if one[0].side == side]) for side in (DECODER, ENCODER)}
         cache = EncoderDecoderCache(*(type(one)(config=config) for one in held.values()))  # empty: nothing is read yet
         cache.self_attention_cache, cache.cross_attention_cache = held.values()
-        known = next(tensor for slot, tensor in zip(self.slots, past, strict=True) if slot.side == ENCODER).shape[-2]
-        read = torch.sym_min(known, encoded.shape[1] - 1)  # the last is read each time: models do not take none
+        known = next(tensor for slot, tensor in given if slot.side == ENCODER).shape[-2]
+        last = encoded.shape[1] - 1  # is read each time: models do not take none at all
+        read = torch.sym_min(known, last)  # type: ignore[no-untyped-call]
         for layer in cache.cross_attention_cache.layers:
             layer.keys, layer.values = layer.keys[:, :, :read], layer.values[:, :, :read]
         if mask is not None:  # of all that is encoded, as the model adds it to the products of queries and keys
@@ -313,7 +311,9 @@ def _of_layer(index: int, layer: Any, side: str = "") -> Iterator[Slot]:
     found = {kind: _read(layer, kind) for kind in (*ATTENTION, *STATES)}
     held = {kind: tensor for kind, tensor in found.items() if tensor is not None}
     if not (held.keys() <= {*ATTENTION} or held.keys() <= STATES.keys()):
-        raise UnsupportedError(f"layers with attention and a state are not supported: leave out {option('cache', True)}")
+        raise UnsupportedError(
+            f"layers with attention and a state are not supported: leave out {option('cache', True)}"
+        )
     for kind, tensor in held.items():
         yield Slot(index, kind, tuple(tensor.shape[1:]), tensor.dtype, side)
 
@@ -326,11 +326,13 @@ def _read(layer: Any, kind: str) -> Any:
         return None
     known = {place: state for place, state in states.items() if state is not None}
     if len(known) > 1:
-        raise UnsupportedError(f"several states of a kind in one layer are not supported: leave out {option('cache', True)}")
+        raise UnsupportedError(
+            f"several states of a kind in one layer are not supported: leave out {option('cache', True)}"
+        )
     return next(iter(known.values()), None)
 
 
-def _filled(config: Any, slots: Sequence[Slot], past: Sequence[Any]) -> Any:
+def _filled(config: Any, held: Iterable[tuple[Slot, Any]]) -> Any:
     """A cache that holds these tensors. Layers with a window keep all tokens: what lies before it is masked."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
@@ -341,7 +343,7 @@ def _filled(config: Any, slots: Sequence[Slot], past: Sequence[Any]) -> Any:
             return length
 
     cache = DynamicCache(config=config)
-    for slot, tensor in zip(slots, past, strict=True):
+    for slot, tensor in held:
         if slot.kind in STATES:
             layer = cache.layers[slot.layer]
             getattr(layer, STATES[slot.kind])[0] = tensor.clone()

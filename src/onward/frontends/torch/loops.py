@@ -27,10 +27,10 @@ def mamba_selective_scan(
     return_last_state: bool = False,
     **others: Any,
 ) -> Any:
-    """The state space of Mamba over a text: `h[t] = exp(A dt[t]) h[t-1] + dt[t] B[t] x[t]`, `y[t] = C[t] h[t] + D x[t]`.
+    """The state space of Mamba over a text: h[t] = exp(A dt[t]) h[t-1] + dt[t] B[t] x[t], y[t] = C[t] h[t] + D x[t].
 
-    With x and dt of (batch, channels, length), A of (channels, states), B and C of (batch, states, length). What says by
-    which kernel it is computed (`others`) changes nothing.
+    With x and dt of (batch, channels, length), A of (channels, states), B and C of (batch, states, length). What says
+    by which kernel it is computed (`others`) changes nothing.
     """
     import torch
     from torch._higher_order_ops.scan import scan
