@@ -135,8 +135,8 @@ def name_dims(model: ir.Model, wanted: Dynamic) -> None:
 def always(name: str, axis: int, size: object) -> str:
     """Why a dimension cannot be open, and what to do."""
     return (
-        f"axis {axis} of {name!r} is always {size}, as in the example: the module allows no other size, or goes through "
-        "it in a loop in Python; leave it out of `dynamic`, turn off dynamic_batch, or give its size in --input"
+        f"axis {axis} of {name!r} is always {size}, as in the example: the module allows no other size, or walks "
+        "through it in a loop in Python; leave it out of `dynamic`, turn off dynamic_batch, or give its size in --input"
     )
 
 

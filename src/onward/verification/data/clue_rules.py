@@ -223,8 +223,10 @@ def _slice_end(clues: Clues, use: Use) -> None:
 
 
 def _scales(clues: Clues, use: Use) -> None:
-    """Batch and channels stay as they are."""
+    """Batch and channels stay as they are; what is only a part of the scales makes things smaller, but not too much."""
     rank = use.rank()
+    if not use.direct:
+        clues.limit(0.4, 0.9)
     _set(
         clues, use, lambda shape: np.array([1.0 if shape[0] == rank and axis < 2 else 2.0 for axis in range(shape[0])])
     )
