@@ -222,14 +222,14 @@ class Maker:
         """Goes on as long as a dimension gets a new one of `sizes` sizes, and it does not take too long."""
         seen: dict[str, list[int]] = {name: [] for name in self._free(dims)}
         left: int | None = None
-        for option in options:
-            chosen = option.sizes
+        for one in options:
+            chosen = one.sizes
             if left is not None:
-                if left == 0 or option.unclued is not None:
+                if left == 0 or one.unclued is not None:
                     return
                 if not any(len(s) < sizes and chosen[n] not in s for n, s in seen.items()):
                     continue
-            feeds = option.feeds()
+            feeds = one.feeds()
             if runs(feeds):
                 left = MORE_TRIES if left is None or sizes > 2 else left
                 for name, known in seen.items():
@@ -248,7 +248,7 @@ class Maker:
         tried: list[dict[str, int]] = []
         count = itertools.count()
 
-        def option(chosen: dict[str, int], unclued: int | None = None) -> Option:
+        def made(chosen: dict[str, int], unclued: int | None = None) -> Option:
             return Option(chosen, partial(self.fill, chosen, seed + next(count), unclued), unclued)
 
         for loose in (False, True) if self._free(dims) else (False,):
@@ -256,17 +256,17 @@ class Maker:
             for chosen in candidates(self.slots, dims, fitted):
                 if chosen not in tried:
                     tried.append(chosen)
-                    yield option(chosen)
+                    yield made(chosen)
         for unclued in UNCLUED[1:]:
             for chosen in tried[:OTHER_INTEGERS]:
-                yield option(chosen, unclued)
+                yield made(chosen, unclued)
 
     def _measured(self, dims: Mapping[str, int] | None, seed: int) -> Iterator[Option]:
         """The same, where some sizes fit what the model makes of the others."""
         assert self.model is not None
         measure = Measure(self.model, self.fit)
-        for option in itertools.islice(self._options(dims, seed), MEASURED):
-            chosen, feeds = measure.fitted(option.sizes, dims or {}, partial(self.fill, seed=seed))
+        for one in itertools.islice(self._options(dims, seed), MEASURED):
+            chosen, feeds = measure.fitted(one.sizes, dims or {}, partial(self.fill, seed=seed))
             yield Option(chosen, partial(dict, feeds))
 
     def _free(self, dims: Mapping[str, int] | None) -> list[str]:
