@@ -281,7 +281,7 @@ def _records_read(function: Any) -> Iterator[str]:
     from onward.formats.saved_model import records_of
 
     for name, records in records_of(function).items():
-        listed = ", ".join(one.name for one in records.features)
+        listed = ", ".join(one.name for one in records.declared)
         yield f"input {name}: its records are read by features, which are inputs now: {listed}"
 
 
