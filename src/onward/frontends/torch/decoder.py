@@ -246,7 +246,12 @@ class EncodedDecoder(Decoder):
     def _encoded(self, batch: int, length: int, drawn: torch.Generator) -> Any:
         import torch
 
-        size = self.model.config.get_text_config(encoder=True).hidden_size
+        size = getattr(getattr(self.model.get_encoder(), "config", None), "hidden_size", None)
+        if size is None:
+            name = type(self.model).__name__
+            raise UnsupportedError(
+                f"{name} does not say how large what it encodes is: leave out {option('cache', True)}"
+            )
         return torch.randn(batch, length, size, generator=drawn).to(self.model.device, self.model.dtype)
 
     def _logits(self, tokens: Any, encoded: Any, mask: Any, cache: Any) -> Any:
