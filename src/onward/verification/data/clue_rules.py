@@ -223,10 +223,9 @@ def _slice_end(clues: Clues, use: Use) -> None:
 
 
 def _scales(clues: Clues, use: Use) -> None:
-    """Batch and channels stay as they are; what is only a part of the scales makes things smaller, but not too much."""
+    """Batch and channels stay as they are."""
     rank = use.rank()
-    if not use.direct:
-        clues.limit(0.4, 0.9)
+    clues.is_scale = not use.direct
     _set(
         clues, use, lambda shape: np.array([1.0 if shape[0] == rank and axis < 2 else 2.0 for axis in range(shape[0])])
     )
