@@ -205,6 +205,8 @@ class Report:
     seconds: float = 0.0
     graph: list[dict[str, Any]] = field(default_factory=list)
     """The nodes of the source, for the picture of it: name, op, inputs, outputs."""
+    unchecked: str = ""
+    """Why nothing could be compared."""
     blank: str = ""
     """Why agreement says nothing: no output has anything in it that could differ."""
     remark: str = ""
