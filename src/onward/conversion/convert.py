@@ -18,7 +18,7 @@ from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
 from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
 from onward.conversion.request import Request
-from onward.errors import (
+from onward.errors import (, UnsupportedError
     NotVerifiedWarning,
     OnwardError,
     RuntimeDiffersWarning,
