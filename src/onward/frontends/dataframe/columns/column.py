@@ -302,10 +302,10 @@ def guarded(column: Column, bad: Tensor, problem: str) -> Column:
     """
     op = column.op
     count = op.ReduceMax(
-        op.Concat(op.Cast(op.Reshape(bad, op.ints([-1])), to=int(ir.DataType.INT64)), op.ints([0]), axis=0), keepdims=0
+        op.Concat(op.Cast(op.Reshape(bad, op.ints([-1])), to=int(ir.DataType.INT64)), op.ints([0]), axis=0), keepdims=1
     )
     scope, op.scope = op.scope, f"{op.scope}{problem}: "
-    fine = op.Gather(op.constant(np.asarray([True])), count)
+    fine = op.Gather(op.constant(np.asarray([[True]])), count)
     op.scope = scope
     zero = null_of(op, column.type).value
     return replace(column, value=op.Where(fine, column.value, zero))
