@@ -330,6 +330,7 @@ def test_weeks_of_single_times() -> None:
         (lambda df: (pd.to_datetime("today") - df.t).dt.days, "moment of the conversion"),
         (lambda df: (datetime.datetime.now() - df.t).dt.days, "moment of the conversion"),
         (lambda df: datetime.date.today().year - df.t.dt.year, "moment of the conversion"),
+        (lambda df: df.t.apply(lambda t: 0 if t is pd.NaT else t.year), "pd.isna"),
         (lambda df: df.t.dt.date, "normalize"),
         (lambda df: df.t.dt.tz_localize("UTC"), "time zones"),
         (lambda df: df.t.dt.to_period("W").astype(str), "periods of W-SUN"),
