@@ -18,10 +18,11 @@ from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
 from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
 from onward.conversion.request import Request
-from onward.errors import (, UnsupportedError
+from onward.errors import (
     NotVerifiedWarning,
     OnwardError,
     RuntimeDiffersWarning,
+    UnsupportedError,
     VerificationError,
 )
 from onward.gate import trusting

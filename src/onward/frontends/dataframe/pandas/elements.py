@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -286,9 +287,9 @@ def python_type(type: ColumnType) -> builtins.type:
     if type.is_text:
         return str
     if type.is_time:
-        return pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
-    numbers: builtins.type = bool if type.is_bool else int if type.is_int else float
-    return numbers
+        found: builtins.type = pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
+        return found
+    return bool if type.is_bool else int if type.is_int else float
 
 
 class _Math(ModuleType):
@@ -325,9 +326,19 @@ class _Math(ModuleType):
 _BUILTINS: dict[str, Any] = {"int": _int, "float": _float, "str": _str, "len": _len, "isinstance": _isinstance}
 
 
+def _refuse_identity(function: Any) -> None:
+    """`t is pd.NaT` is false for every stand-in, and would take the wrong branch."""
+    code = getattr(function, "__code__", None)
+    if code is None or not {"NaT", "NA"} & set(code.co_names):
+        return
+    if any(step.opname == "IS_OP" for step in dis.get_instructions(code)):
+        raise UnsupportedError("a value is compared with NaT or NA by `is`: use pd.isna")
+
+
 @contextmanager
 def python_functions(function: Any) -> Iterator[None]:
     """While it lasts, what Python has built in takes values that are followed, in the names that a function sees."""
+    _refuse_identity(function)
     names = getattr(function, "__globals__", None)
     if not isinstance(names, dict):
         yield
