@@ -17,9 +17,9 @@ from onward.errors import UnsupportedError  # noqa: E402
 
 SAMPLE = ["Ab-12 c", "x,y;z", None, "foo bar baz", "12", "-7"]
 EDGE = [
-    "", None, "Ünïcode ß", "  padded \t", "汽车", "UPPER", "lower", "a,b;c", "x\ty", "😀 smile", "0", "nan", "ab\n", "\n",
-    "a\u0130b", "ıIiſKk", "ΑΣ ΣΑΣ", "-5", "+12", "½²٣", "a.b.c", "A-1-B", "...", " ", "aaaa", "Dž ǆ", "\x1cab\x1d",
-    "éa", "Ab-12 Ab-34", "a\x85b\xa0c", "--", "x=1;y=22", "K", "0012", "1_000", "it's o'clock",
+    "", None, "Ünïcode ß", "  padded \t", "汽车", "UPPER", "lower", "a,b;c", "x\ty", "😀 smile", "0", "nan", "ab\n",
+    "\n", "a\u0130b", "ıIiſKk", "ΑΣ ΣΑΣ", "-5", "+12", "½²٣", "a.b.c", "A-1-B", "...", " ", "aaaa", "Dž ǆ",
+    "\x1cab\x1d", "éa", "Ab-12 Ab-34", "a\x85b\xa0c", "--", "x=1;y=22", "K", "0012", "1_000", "it's o'clock",
 ]  # fmt: skip
 KINDS = {
     "str": "str",
@@ -226,12 +226,13 @@ def test_functions_of_single_texts_have_the_methods_of_python(name: str) -> None
 @pytest.mark.parametrize("name", ["added", "order", "upper", "split"])
 def test_a_missing_value_has_no_methods(name: str) -> None:
     model = onward.from_dataframe(lambda df: df["s"].apply(APPLIED[name]), column(["a", "b"], "str"), check=False)
-    with pytest.raises(Exception, match="Gather|indices|missing|fail"):
+    with pytest.raises(Exception, match=r"apply|function|missing"):
         onward.run(model, column(["a", None], "str"))
 
 
-NUMBERS = ["1", " 2 ", "-3", "+4", "1.5", "1e3", "", None, "abc", "5%", "1,234", "0x1A", "inf", "-inf", "nan", ".5", "5.",
-           "1_000", "12345678901234567890", "9007199254740993", "-0", "1e400", "٣", "True", "--1", "1 2"]  # fmt: skip
+NUMBERS = ["1", " 2 ", "-3", "+4", "1.5", "1e3", "", None, "abc", "5%", "1,234", "0x1A", "inf", "-inf", "nan", ".5",
+           "5.", "1_000", "12345678901234567890", "9007199254740993", "-0", "1e400", "٣", "True", "--1",
+           "1 2"]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["str", "object", "python"])

@@ -38,7 +38,7 @@ BETWEEN = "\x01"
 
 
 BLOCK = 256
-"""Characters that are asked about as one text: where a whole block stays as it is, none of it is looked at by itself."""
+"""Characters that are asked about as one text: where all of it stays as it is, none is looked at by itself."""
 
 
 def _made(change: Change, dialect: Dialect, texts: list[str]) -> list[str]:

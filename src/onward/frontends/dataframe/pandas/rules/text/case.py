@@ -73,6 +73,10 @@ def removesuffix(call: Call, x: Any, suffix: Any) -> Column:
 
 @rule("Series.str.pad")
 def pad(call: Call, x: Any, width: Any, side: Any = "left", fillchar: str = " ") -> Column:
+    return _padded(call, x, width, side, fillchar)
+
+
+def _padded(call: Call, x: Any, width: Any, side: Any, fillchar: str) -> Column:
     if side not in ("left", "right", "both"):
         raise call.refuse(f"there is no side {side!r}")
     size, fill = whole_number(call, width, "the width"), plain_text(call, fillchar, "fillchar")
@@ -81,17 +85,17 @@ def pad(call: Call, x: Any, width: Any, side: Any = "left", fillchar: str = " ")
 
 @rule("Series.str.center")
 def center(call: Call, x: Any, width: Any, fillchar: str = " ") -> Column:
-    return pad(call, x, width, "both", fillchar)
+    return _padded(call, x, width, "both", fillchar)
 
 
 @rule("Series.str.ljust")
 def ljust(call: Call, x: Any, width: Any, fillchar: str = " ") -> Column:
-    return pad(call, x, width, "right", fillchar)
+    return _padded(call, x, width, "right", fillchar)
 
 
 @rule("Series.str.rjust")
 def rjust(call: Call, x: Any, width: Any, fillchar: str = " ") -> Column:
-    return pad(call, x, width, "left", fillchar)
+    return _padded(call, x, width, "left", fillchar)
 
 
 @rule("Series.str.zfill")

@@ -13,6 +13,8 @@ from onward.frontends.dataframe.pandas.rules.text.common import changed, is_arro
 from onward.frontends.dataframe.pandas.rules.text.search import check_arrow, is_plain, pattern_of
 from onward.frontends.dataframe.pandas.values import is_missing
 from onward.frontends.dataframe.tensors import text_parts, text_search, text_split, text_tokens
+from onward.frontends.dataframe.tensors.patterns import parse, search
+from onward.frontends.dataframe.tensors.text import text
 from onward.frontends.dataframe.tensors.text_pad import concat
 from onward.graph.build import Tensor
 
@@ -65,9 +67,7 @@ def replace_text(
     return column
 
 
-def _replacement(
-    call: Call, x: Any, pat: Any, new: str, most: int, case: Any, flags: int, regex: bool
-) -> Any:
+def _replacement(call: Call, x: Any, pat: Any, new: str, most: int, case: Any, flags: int, regex: bool) -> Any:
     ignored = re.IGNORECASE if case is not None and not case else 0
     pattern, flags = pattern_of(call, pat, flags | ignored)
     if not regex and not isinstance(pat, re.Pattern):
@@ -89,8 +89,6 @@ def _replacement(
 
 
 def _check_case(call: Call, pattern: str) -> None:
-    from onward.frontends.dataframe.tensors.patterns import parse, search
-
     if search(parse(pattern, 0, "arrow"), "contains") != search(parse(pattern), "contains"):
         raise call.refuse("which letters are the same in both cases depends on the data: name both cases in a class")
 
@@ -108,9 +106,7 @@ def slice_replace(call: Call, x: Any, start: Any = None, stop: Any = None, repl:
         parts: list[Tensor | str] = [text_parts.slice_text(p, 0, first)] if first else []
         parts += [new] if new else []
         parts += [] if last is None else [text_parts.slice_text(p, last)]
-        return concat(parts) if any(isinstance(part, Tensor) for part in parts) else p.op.Expand(
-            p.op.strings([[new]]), p.shape
-        )
+        return concat(parts) if last is not None or first else p.op.Expand(text(p.op, new), p.shape)
 
     return changed(call, x, put_in)
 
@@ -142,15 +138,15 @@ def _replaced(call: Call, original: Column, column: Column, key: Any, new: Any, 
     op = column.op
     if is_missing(new):
         return column.with_null(text_search.contains(original.value, pattern, flags))
-    text = plain_text(call, new, "what is put in")
-    if "\\" in text:
-        raise call.refuse(f"what is put in, {text!r}, refers to groups or escapes: put in a plain text")
+    word = plain_text(call, new, "what is put in")
+    if "\\" in word:
+        raise call.refuse(f"what is put in, {word!r}, refers to groups or escapes: put in a plain text")
 
     def put_in(p: Tensor, q: Tensor) -> Tensor:
         if is_plain(pattern) and not flags:
-            made = text_split.replace_text(p, pattern, text)
+            made = text_split.replace_text(p, pattern, word)
         else:
-            made = text_tokens.replace_pattern(p, pattern, text, flags)
+            made = text_tokens.replace_pattern(p, pattern, word, flags)
         return made if only else op.Where(text_search.contains(q, pattern, flags), made, p)
 
     return elementwise(put_in, column.type, column, original)

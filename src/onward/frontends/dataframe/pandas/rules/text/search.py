@@ -60,9 +60,9 @@ def _found(call: Call, x: Any, pat: Any, case: bool, flags: int, na: Any, how: H
     pattern, flags = pattern_of(call, pat, flags)
     if is_arrow(call, x):
         check_arrow(call, pattern)
-        if how == "fullmatch" and pattern.startswith("^") and pattern.endswith("$"):
-            if isinstance(parse(pattern, flags).tree, Alt):
-                raise call.refuse("pandas does not match all of the text by '^…|…$': leave out '^' and '$'")
+        is_whole = how == "fullmatch" and pattern.startswith("^") and pattern.endswith("$")
+        if is_whole and isinstance(parse(pattern, flags).tree, Alt):
+            raise call.refuse("pandas does not match all of the text by '^…|…$': leave out '^' and '$'")
     ignored = re.IGNORECASE if not case else 0
     given = flags if how != "match" else flags & ~re.IGNORECASE
     by_python = not is_arrow(call, x) or (isinstance(pat, str) and given) or flags & ~re.IGNORECASE
@@ -102,9 +102,7 @@ def contains(
 
 
 @rule("Series.str.match")
-def match(
-    call: Call, x: Any, pat: Any, case: Any = NOT_GIVEN, flags: Any = NOT_GIVEN, na: Any = NOT_GIVEN
-) -> Column:
+def match(call: Call, x: Any, pat: Any, case: Any = NOT_GIVEN, flags: Any = NOT_GIVEN, na: Any = NOT_GIVEN) -> Column:
     case, flags = case is NOT_GIVEN or bool(case), 0 if flags is NOT_GIVEN else int(flags)
     return _found(call, x, pat, case and not flags & re.IGNORECASE, flags, na, "match")
 

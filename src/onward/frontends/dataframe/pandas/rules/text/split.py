@@ -55,10 +55,7 @@ class Split:
 
     def count(self, p: Tensor) -> Tensor:
         """How many parts each text has."""
-        if self.separator is None:
-            found = text_split.word_count(p)
-        else:
-            found = text_split.part_count(p, self.separator)
+        found = text_split.word_count(p) if self.separator is None else text_split.part_count(p, self.separator)
         return found if self.most is None else p.op.Min(found, p.op.ints([self.most + 1]))
 
 
@@ -95,7 +92,7 @@ class ListColumn(Traced):
     def str(self) -> ListParts:
         return ListParts(self)
 
-    def __getattr__(self, name: str) -> NoReturn:  # type: ignore[valid-type]
+    def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         self._refuse("ONNX has no columns of lists: take a part of each with .str[0], or split with expand=True")
@@ -157,9 +154,7 @@ def _made(call: Call, x: Any, split: Split, expand: bool, column: Column) -> Any
 
 
 @rule("Series.str.split")
-def split_texts(
-    call: Call, x: Any, pat: Any = None, *, n: Any = -1, expand: bool = False, regex: Any = None
-) -> Any:
+def split_texts(call: Call, x: Any, pat: Any = None, *, n: Any = -1, expand: bool = False, regex: Any = None) -> Any:
     column, most = texts(call, x), _most(call, n)
     if pat is None:
         return _made(call, x, Split(None, most), expand, column)
