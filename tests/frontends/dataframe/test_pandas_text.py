@@ -291,6 +291,13 @@ def test_numbers_as_texts(dtype: str, target: Any) -> None:
     assert len(onward.run(model, frame[:0])) == 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["get", "second_last", "split_get", "split_long", "extract"])
+def test_a_sample_without_such_a_part(name: str, kind: str) -> None:
+    """Pandas makes floats of a sample where all are missing, and texts of other data."""
+    check(of_column(METHODS[name]), kind, sample=["a", "", None])
+
+
 def test_split_into_columns() -> None:
     def expanded(df: Any) -> Any:
         return df["s"].str.split("-", expand=True)

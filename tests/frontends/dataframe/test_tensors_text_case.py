@@ -51,6 +51,12 @@ def test_every_character(dialect: str, name: str) -> None:
     assert found == DIALECTS[dialect](values, name)
 
 
+def test_every_character_folded() -> None:
+    values = [*all_characters()[:0x3100], *(c for a, b in BLOCKS for c in map(chr, range(a, b))), *TEXTS]
+    found = TextModel(text_case.casefold)(values)
+    assert found == [(value.casefold(),) for value in values]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(odd | st.text(max_size=5), max_size=20))
 def test_odd_texts(column: list[str]) -> None:
