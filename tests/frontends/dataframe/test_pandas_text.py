@@ -51,6 +51,7 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "lower": lambda s: s.str.lower(),
     "capitalize": lambda s: s.str.capitalize(),
     "title": lambda s: s.str.title(),
+    "swapcase": lambda s: s.str.swapcase(),
     "casefold": lambda s: s.str.casefold(),
     "strip": lambda s: s.str.strip(),
     "lstrip": lambda s: s.str.lstrip("a "),
@@ -118,6 +119,8 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "replace_end": lambda s: s.str.replace(r"b$", "x", regex=True),
     "replace_ignoring": lambda s: s.str.replace("k", "_", case=False),
     "replace_compiled": lambda s: s.str.replace(re.compile("[IK]", re.IGNORECASE), "_", regex=True),
+    "replace_groups": lambda s: s.str.replace(r"([A-Za-z]+)-(\d+)", r"\2-\1!", regex=True),
+    "replace_named": lambda s: s.str.replace(r"(?P<k>\w)=(?P<v>\d*)", r"<\g<v>\\\g<0>>", regex=True),
     "replace_table": lambda s: s.str.replace({"a": "b", "b": "c"}),
     "slice_replace": lambda s: s.str.slice_replace(1, 2, "zz"),
     "slice_replace_rest": lambda s: s.str.slice_replace(2, repl="_"),
@@ -325,7 +328,6 @@ def test_index_fails_where_a_text_is_not_found() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "swapcase": (lambda s: s.str.swapcase(), "swapcase"),
     "istitle": (lambda s: s.str.istitle(), "istitle"),
     "normalize": (lambda s: s.str.normalize("NFC"), "normal forms"),
     "findall": (lambda s: s.str.findall("a"), "depends on the data"),
@@ -335,7 +337,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "lists_used": (lambda s: s.str.split(",").explode(), "lists"),
     "list_slice": (lambda s: s.str.split(",").str[1:], "lists"),
     "tuples": (lambda s: s.str.partition(",", expand=False), "tuples"),
-    "groups": (lambda s: s.str.replace(r"(\d)", r"<\1>", regex=True), "groups"),
+    "escape": (lambda s: s.str.replace(r"(\d)", r"<\1\n>", regex=True), "escape"),
+    "groups_at_end": (lambda s: s.str.replace(r"(\d)$", r"<\1>", regex=True), "beside groups"),
     "function": (lambda s: s.str.replace("a", lambda m: m.group(), regex=True), "function"),
     "posix": (lambda s: s.str.contains("[[:alpha:]]"), "otherwise"),
     "bounds": (lambda s: s.str.contains("a{,2}"), "otherwise"),

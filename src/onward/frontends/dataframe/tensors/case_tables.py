@@ -16,7 +16,7 @@ from onward.frontends.dataframe.tensors.pattern_sets import (
     overlap,
 )
 
-Change = Literal["upper", "lower", "title", "casefold"]
+Change = Literal["upper", "lower", "title", "casefold", "swapcase"]
 CASES: tuple[Change, ...] = ("upper", "lower")
 PYTHON: Dialect = "python"
 

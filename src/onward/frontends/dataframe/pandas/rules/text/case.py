@@ -16,6 +16,7 @@ _CASES = {
     "lower": text_case.lower,
     "capitalize": text_case.capitalize,
     "title": text_case.title,
+    "swapcase": text_case.swapcase,
 }
 
 
@@ -34,11 +35,6 @@ _declare_cases()
 @rule("Series.str.casefold")
 def casefold(call: Call, x: Any) -> Column:
     return changed(call, x, text_case.casefold)
-
-
-@rule("Series.str.swapcase")
-def swapcase(call: Call, x: Any) -> Column:
-    raise call.refuse("ONNX cannot say it: use str.upper or str.lower")
 
 
 @rule("Series.str.normalize")

@@ -74,10 +74,9 @@ def _replacement(call: Call, x: Any, pat: Any, new: str, most: int, case: Any, f
         if not flags:
             return lambda p: text_split.replace_text(p, pattern, new, most)
         pattern = re.escape(pattern)
-    if "\\" in new:
-        raise call.refuse(f"what is put in, {new!r}, refers to groups or escapes: put in a plain text")
+    template = _template(call, pattern, new, flags)
     most = -1 if most == 0 and (flags or not is_arrow(call, x)) else most
-    if is_plain(pattern) and not flags:
+    if is_plain(pattern) and not flags and "\\" not in new:
         return lambda p: text_split.replace_text(p, pattern, new, most)
     if is_arrow(call, x) and not flags:
         check_arrow(call, pattern)
@@ -85,7 +84,29 @@ def _replacement(call: Call, x: Any, pat: Any, new: str, most: int, case: Any, f
             raise call.refuse("a pattern is replaced a number of times: replace all, or a text")
         if "(?" in pattern:
             _check_case(call, pattern)
+    if any(isinstance(piece, int) for piece in template):
+        if most > 0:
+            raise call.refuse("a pattern is replaced by its groups everywhere: leave out n")
+        return lambda p: text_tokens.replace_by_groups(p, pattern, template, flags)
+    new = "".join(map(str, template))
     return lambda p: text_tokens.replace_pattern(p, pattern, new, flags, most=most)
+
+
+def _template(call: Call, pattern: str, new: str, flags: int) -> list[str | int]:
+    """Texts and numbers of groups: what `\\1`, `\\g<name>` and `\\\\` stand for, in Python and PyArrow alike."""
+    groups = re.compile(pattern, flags)
+    pieces: list[str | int] = []
+    for piece in re.split(r"(\\g<\w+>|\\[1-9](?!\d)|\\\\)", new):
+        if piece == "\\\\":
+            pieces.append("\\")
+        elif piece.startswith("\\"):
+            name = piece[3:-1] if piece.startswith("\\g") else piece[1:]
+            pieces.append(int(name) if name.isdigit() else groups.groupindex[name])
+        elif "\\" in piece:
+            raise call.refuse(f"what is put in, {new!r}, has an escape: put in the character itself")
+        elif piece:
+            pieces.append(piece)
+    return pieces
 
 
 def _check_case(call: Call, pattern: str) -> None:
