@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -154,8 +155,10 @@ def _text_method(x: Element, name: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if name == "replace":
             kwargs["regex"] = False
+        if name == "count" and len(args) == 1:
+            args = (re.escape(args[0]),)
         if name in ("split", "rsplit"):
-            return Parts(x, method(*args, **kwargs))
+            return Parts(x, method(*args[:1], **_split_options(name, *args, **kwargs)))
         return element(method(*args, **kwargs))
 
     return run
@@ -183,6 +186,13 @@ def _time_part(x: Element, name: str) -> Any:
         method = getattr(x.dt, name)
         return lambda *args, **kwargs: element(method(*args, **kwargs))
     return element(getattr(x.dt, name))
+
+
+def _split_options(name: str, sep: Any = None, maxsplit: int = -1) -> dict[str, Any]:
+    """What pandas calls the arguments of Python's split, where a separator is never a pattern."""
+    if maxsplit == 0:
+        raise UnsupportedError(f"{name} with maxsplit=0 does not split: leave it out")
+    return {"n": maxsplit} if name == "rsplit" else {"n": maxsplit, "regex": False}
 
 
 class Parts:
@@ -253,6 +263,8 @@ def _len(value: Any) -> Any:
     if isinstance(value, Element):
         value._must_be_there()
         return element(value.str.len().astype("int64"))
+    if isinstance(value, Parts):
+        return element(value.parts.str.len().astype("int64"))
     return len(value)
 
 
