@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import onnx_ir.passes.common as passes
 from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, schema_of, write_schema
 from onward.formats.tables import feeds as plain_feeds
+from onward.graph.append import appended
 from onward.graph.build import Builder
 from onward.hub.wording import quote
 from onward.model import Model, load
@@ -76,7 +78,7 @@ def _run(model: Model, frame: Any) -> Any:
 def _as_columns(outputs: Mapping[str, Array]) -> dict[str, Array]:
     made: dict[str, Array] = {}
     for name, array in outputs.items():
-        flat = array.reshape(len(array), -1)
+        flat = array.reshape(len(array), math.prod(array.shape[1:]))
         if flat.shape[1] == 1:
             made[name] = flat[:, 0]
         else:
@@ -133,7 +135,7 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     op = Builder(first.ir)
     op.scope = PREFIX
     boundary = _joined(op, schema, second.ir)
-    _appended(op, second.ir, boundary)
+    _continued(op, second.ir, boundary)
     passes.RemoveUnusedNodesPass()(first.ir)
     graph = first.ir.graph
     for value in list(graph.inputs):
@@ -205,34 +207,14 @@ def _side_by_side(
     return op.Concat(*parts, axis=1).value
 
 
-def _appended(op: Builder, model: ir.Model, feeds: Mapping[str, ir.Value]) -> None:
-    """Move the nodes of a model behind the data processing, fed by its values."""
-    source, graph = model.graph, op.graph
-    for value in list(source.inputs):
-        if value.name in feeds:
-            value.replace_all_uses_with(feeds[value.name])
-    for name, value in list(source.initializers.items()):
-        source.initializers.pop(name)
-        value.name = op.names.value(name)
-        if value.const_value is not None:
-            value.const_value.name = value.name
-        graph.register_initializer(value)
-    outputs = list(source.outputs)
-    wanted = [value.name or "" for value in outputs]
-    source.outputs.clear()
-    for node in list(source):
-        source.remove(node)
-        node.name = op.names.node(node.name or node.op_type)
-        for value in node.outputs:
-            value.name = op.names.value(value.name or node.name)
-        graph.append(node)
-    for value, name in zip(outputs, wanted, strict=True):
+def _continued(op: Builder, model: ir.Model, feeds: Mapping[str, ir.Value]) -> None:
+    """Write a model behind the data processing, fed by its values, with outputs of its own names."""
+    wanted = [value.name or "" for value in model.graph.outputs]
+    for value, name in zip(appended(op, model, feeds), wanted, strict=True):
         if value.name != name:
             value = op.Identity(op.tensor(value)).value
             value.name = op.names.value(name)
-        graph.outputs.append(value)
-    for key, function in model.functions.items():
-        op.model.functions[key] = function
+        op.graph.outputs.append(value)
 
 
 def split(both: Model | str | os.PathLike[str]) -> tuple[Model, Model]:

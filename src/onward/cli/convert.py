@@ -18,6 +18,7 @@ from onward.cli.source import add_source
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
 from onward.conversion.convert import Progress, limited, titled
+from onward.conversion.parts import PARTS
 from onward.errors import ConversionError, OnwardError
 from onward.gate.budget import SECONDS, announce
 
@@ -32,6 +33,7 @@ EPILOG = """examples:
   onward convert model.onnx --to torch --out resnet/
   onward convert net.keras --to tflite --out net.tflite --inputs images/     check on your own data
   onward convert models:Net --input "x:float32[batch,3,224,224]" --to onnx
+  onward convert features.py:features --sample train.parquet --to onnx --trust     a function on data frames
 
 exit codes: 0 done, 1 the result differs (nothing is written), 2 bad input, 3 written, but it could not be checked"""
 LONGEST = 1e7
@@ -47,7 +49,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
-        "model", help="the model to convert: a file or folder of any framework, or package.module:callable"
+        "model",
+        help="the model to convert: a file or folder of any framework, package.module:callable, or a function on data"
+        " frames, features.py:features",
     )
     command.add_argument("--to", required=True, choices=[*formats(), "onnx"], help="the framework or format to write")
     command.add_argument(
@@ -57,6 +61,20 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         " current folder)",
     )
     add_source(command)
+    command.add_argument(
+        "--freeze",
+        action="append",
+        default=[],
+        metavar="COLUMN.METHOD",
+        help="keep an aggregate of the sample, such as age.median, as a constant of a function on data frames; else"
+        " it is that of whatever rows the model is given (repeatable)",
+    )
+    command.add_argument(
+        "--part",
+        choices=PARTS,
+        help="choose what to convert of a file with data processing and a model (default: all, or the model alone"
+        " where the target does not take the data processing)",
+    )
     command.add_argument("--opset", type=int, help="choose the version of ONNX to write, 13 to 26 (default: 21)")
     command.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"
@@ -152,6 +170,9 @@ def run(args: argparse.Namespace) -> int:
         input=args.input,
         outputs=args.output,
         sample=args.sample,
+        library=args.library,
+        freeze=args.freeze,
+        part=args.part,
         checkpoint=args.checkpoint,
         signature=args.signature,
         opset=args.opset,

@@ -14,8 +14,11 @@ from rich.text import Text
 from onward.cli.source import add_source
 from onward.cli.streams import output
 from onward.cli.trust import add_trust
+from onward.formats.dataframe.schema import KEY as COLUMNS
 from onward.report.wording import printable
 
+MOST_CATEGORIES = 6
+"""Categories of a column that are shown."""
 STYLES = {"exact": "green", "lowered": "green", "partial": "yellow", "unsupported": "red"}
 
 
@@ -47,6 +50,7 @@ def run(args: argparse.Namespace) -> None:
         input=args.input,
         outputs=args.output,
         sample=args.sample,
+        library=args.library,
         checkpoint=args.checkpoint,
         signature=args.signature,
         trust=args.trust,
@@ -63,6 +67,8 @@ def show(found: dict[str, Any], console: Console) -> None:
     rows = [[word, v["name"], v["type"], shape(v["shape"])] for word in ("input", "output") for v in found[word + "s"]]
     if rows:
         console.print(_table(["", "name", "type", "shape"], rows))
+    if found["data_processing"]:
+        _show_columns(found["data_processing"], console)
     if "weights" in found:
         weights = [[w["name"], w["dtype"], shape(w["shape"]), size(w["bytes"])] for w in found["weights"]]
         console.print(_table(["weight", "type", "shape", "size"], weights, right={3}))
@@ -73,6 +79,28 @@ def show(found: dict[str, Any], console: Console) -> None:
         words = f"no rule for {missing}; converts only if constants and shapes account for all of it"
         words = f"{backend}: {words if missing else 'every op is supported'}"
         console.print(Text(printable(words, 1000), style="red" if missing else "green"))
+
+
+def _show_columns(data: dict[str, Any], console: Console) -> None:
+    """The part of a model that is data processing, and its columns."""
+    whose = {"pandas": "pandas", "polars": "Polars"}.get(data["library"], data["library"])
+    words = f"data processing of {whose}: {data['nodes']:,} nodes"
+    if data["boundary"]:
+        words += f", then a model of {data['model_nodes']:,}, which takes {', '.join(data['boundary'].values())}"
+    console.print(Text(printable(words, 1000)), soft_wrap=True)
+    titles = {"inputs": "in", "outputs": "between" if data["boundary"] else "out"}
+    rows = [
+        [title, column["name"], column["type"], column["null"] or "never", _categories(column["categories"])]
+        for side, title in titles.items()
+        for column in data[side]
+    ]
+    console.print(_table(["", "column", "type", "null", "categories"], rows))
+
+
+def _categories(categories: list[Any] | None) -> str:
+    shown = [str(item) for item in (categories or [])[:MOST_CATEGORIES]]
+    more = len(categories or []) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
 def _facts(found: dict[str, Any]) -> Table:
@@ -91,7 +119,7 @@ def _facts(found: dict[str, Any]) -> Table:
         "nodes": f"{nodes:,}" if nodes else "",
         "functions": ", ".join(f"{f['domain']}::{f['name']}" for f in found["functions"]),
         "training": f"{found['training']} training info" if found["training"] else "",
-        **{f"metadata {key}": value for key, value in found["metadata"].items()},
+        **{f"metadata {key}": value for key, value in found["metadata"].items() if key != COLUMNS},
     }
     table = Table(show_header=False, box=None)
     for key, value in facts.items():

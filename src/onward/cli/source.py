@@ -20,9 +20,20 @@ def add_source(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sample",
         metavar="DATA",
-        help="give rows of data for scikit-learn, in a .csv, .parquet, .npy or .npz file",
+        help="give rows of data for scikit-learn, and for functions on data frames, in a .csv, .feather, .parquet,"
+        " .npy or .npz file",
     )
+    add_library(command)
     command.add_argument(
         "--checkpoint", metavar="PATH", help="read the variables of a TensorFlow graph that is not frozen from here"
     )
     command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel or tflite file")
+
+
+def add_library(command: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    command.add_argument(
+        "--library",
+        choices=["pandas", "polars", "narwhals"],
+        help="choose what reads the sample of a function on data frames (default: what the function is annotated with,"
+        " or its file imports)",
+    )

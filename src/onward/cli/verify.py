@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onward.cli.source import add_library
 from onward.cli.steps import Steps
 from onward.cli.streams import output, until_unread
 from onward.cli.trust import add_trust
@@ -19,6 +20,7 @@ EPILOG = """examples:
   onward verify model.onnx resnet/                              the original and a package converted from it
   onward verify model.onnx --on onnxruntime,torch,openvino      one model on several runtimes
   onward verify old.onnx new.onnx --bisect                      the first node at which two files part
+  onward verify features.py:features features.onnx --sample test.parquet --trust    a function on data frames
   onward verify model.onnx --inputs data/ --html report.html    your own data, and a page to look at
 
 exit codes: 0 the same, 1 different, 2 could not be run"""
@@ -33,7 +35,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("model", help="the source: an .onnx file, or a file or folder of a framework")
+    command.add_argument(
+        "model", help="the source: an .onnx file, a file or folder of a framework, or features.py:features"
+    )
     command.add_argument(
         "others", nargs="*", default=[], metavar="other", help="what to compare with it: files, folders"
     )
@@ -50,6 +54,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="PATH",
         help="read inputs from a .npz, .npy or image file, or a folder of these or of test data sets",
     )
+    data.add_argument(
+        "--sample",
+        metavar="DATA",
+        help="compare a function on data frames, features.py:features, with its ONNX model on these rows, in a .csv, "
+        ".feather or .parquet file",
+    )
+    add_library(data)
     data.add_argument(
         "--dim",
         action="append",
@@ -97,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
     if not against:
         if args.on:
             raise OnwardError("there is nothing to compare with: give --on a second runner, or name another file")
+        if args.sample:
+            raise OnwardError("there is nothing to compare with: name the ONNX model of the function")
         against = ["torch"]
     with Steps(Console(stderr=True)) as begin:
         report = verify(
@@ -116,6 +129,8 @@ def run(args: argparse.Namespace) -> int:
             isolate=args.isolate,
             timeout=args.timeout,
             memory=nbytes(args.memory) if args.memory else None,
+            sample=args.sample,
+            library=args.library,
             progress=begin,
         )
     if args.html:

@@ -16,6 +16,7 @@ from onward.advice.nearest import meant
 from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
+from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
 from onward.conversion.request import Request
 from onward.errors import (
     NotVerifiedWarning,
@@ -117,6 +118,9 @@ def convert(
     input: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
     sample: Any = None,
+    library: str | None = None,
+    freeze: Sequence[str] = (),
+    part: str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     signature: str | None = None,
     opset: int | None = None,
@@ -177,6 +181,9 @@ def convert(
         input=[input] if isinstance(input, str) else input,
         outputs=outputs,
         sample=sample,
+        library=library,
+        freeze=[freeze] if isinstance(freeze, str) else freeze,
+        part=part,
         checkpoint=None if checkpoint is None else os.fspath(checkpoint),
         signature=signature,
         opset=opset,
@@ -224,7 +231,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
     check_output(request.out, found is None or bool(found[1].suffix))
     _check_options(request, found)
     with progress.step(1, request.timeout):
-        original = read(request)
+        original = chosen(read(request), request)
         if request.dims:
             original = replace(original, model=with_sizes(original.model, request.dims))
     verdicts = _judged(request, original, found is not None, progress)
@@ -234,7 +241,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         with refusals(request.out):
             make_folder(request.out.parent)
         original.model.save(request.out)
-    lines = tuple(trainable_lines(weights_of_file(original.model)))
+    lines = () if is_data_alone(original.model) else tuple(trainable_lines(weights_of_file(original.model)))
     names = (request.out.name, *(path.name for path in load(request.out).data_files))
     return Conversion(request.out, names, verdicts, lines, remarks=original.remarks, doubt=_doubt(verdicts))
 
@@ -264,6 +271,7 @@ def check_output(out: Path, is_file: bool) -> None:
 
 def _check_options(request: Request, found: tuple[Backend, Format] | None) -> None:
     """Refuse options that the format has no use for."""
+    check_part(request.part)
     if found is None and request.dims:
         raise OnwardError(f"{option('dims')} is for conversions to a framework")
     takes = frozenset() if found is None else found[1].takes
@@ -292,8 +300,8 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
     from onward.frontends.states import without_states
     from onward.verification.check import compared_with_source, judged
 
-    run = original.run
-    if run is None:
+    run, own = original.run, original.check
+    if run is None and (own is None or not request.verify):
         return ()
 
     def compare() -> Report:
@@ -301,10 +309,12 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
             name = f"{request.name} ({original.kind})"
             model = without_states(original.model)
             data = original.inputs if request.inputs is None else request.inputs
+            assert run is not None
             return compared_with_source(model, run, name, data=data, **_how(request))
 
     with progress.step(3):
-        verdict = accepted(judged(compare), request)
+        found = own() if run is None and own is not None else judged(compare)
+        verdict = accepted(found, request)
     progress.found(verdict, f"{original.kind} to ONNX" if goes_on else "")
     return (verdict,)
 
@@ -321,10 +331,18 @@ def _written(
     from onward.conversion.trainable import trainable_lines, weights_of_source
     from onward.formats import in_numbers, open_artifact
 
+    original = with_masks(original)
     model, out = original.model, request.out
     options = _options(request, model)
     with progress.step(2, request.timeout):
-        source = form.generate(model, options)
+        try:
+            source = form.generate(model, options)
+        except UnsupportedError as error:
+            alone = model_alone(original, request, error)
+            if alone is None:
+                raise
+            original, model = alone, alone.model
+            source = form.generate(model, options)
     doubt, remarks = "", list(original.remarks)
     with ExitStack() as writing:
         if not form.runs_source:

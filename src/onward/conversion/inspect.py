@@ -23,6 +23,7 @@ def inspect(
     input: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
     sample: Any = None,
+    library: str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     signature: str | None = None,
     trust: bool = False,
@@ -31,15 +32,15 @@ def inspect(
 
     `source` is a file or folder of any framework, an object in memory, bytes, an `onnx.ModelProto` or an
     `onward.Model`. What is not ONNX is described as the ONNX model that it becomes; `input`, `outputs`, `sample`,
-    `checkpoint`, `signature` and `trust` are then as for `onward.convert`. A package of generated source is described
-    by its weights. With `weights` each of them is listed. The keys are those of `onward inspect --json`.
+    `library`, `checkpoint`, `signature` and `trust` are then as for `onward.convert`. A package of generated source is
+    described by its weights. With `weights` each of them is listed. The keys are those of `onward inspect --json`.
 
     >>> import onward
     >>> found = onward.inspect("examples/digits/digits.onnx")
     >>> [output["shape"] for output in found["outputs"]]
     [['batch', 10]]
     """
-    given = {"input": input, "outputs": outputs, "sample": sample, "signature": signature}
+    given = {"input": input, "outputs": outputs, "sample": sample, "library": library, "signature": signature}
     place = None if checkpoint is None else os.fspath(checkpoint)
     request = Request(source=source, to="", out=Path(), checkpoint=place, verify=False, **given)
     path = Path(source) if isinstance(source, str | os.PathLike) and Path(source).exists() else None

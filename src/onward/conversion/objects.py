@@ -16,17 +16,18 @@ from typing import Any
 
 from onward.advice.extras import missing_packages
 from onward.errors import OnwardError
+from onward.formats.dataframe.functions import is_function_name, takes_frame
 
 NAMED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 def is_name(text: str) -> bool:
     """Whether it names an object in a module; a file of this name would come first."""
-    return NAMED.fullmatch(text) is not None and not Path(text).exists()
+    return NAMED.fullmatch(text) is not None and not is_function_name(text) and not Path(text).exists()
 
 
 def built(name: str) -> Any:
-    """The object: a model, or what a function or a class without arguments makes."""
+    """The object: a model, what a function or a class without arguments makes, or a function on data frames."""
     from onward.formats import class_name, kind_of_object
 
     module, _, attributes = name.partition(":")
@@ -40,6 +41,8 @@ def built(name: str) -> Any:
             found: Any = importlib.import_module(module)
             for attribute in attributes.split("."):
                 found = getattr(found, attribute)
+            if kind_of_object(found) is None and takes_frame(found):
+                return found
             if kind_of_object(found) is None and callable(found):
                 found = found()
     except OnwardError as error:

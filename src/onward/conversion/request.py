@@ -23,6 +23,9 @@ class Request:
     input: Sequence[str] = ()
     outputs: Sequence[str] | None = None
     sample: Any = None
+    library: str | None = None
+    freeze: Sequence[str] = ()
+    part: str | None = None
     checkpoint: str | None = None
     signature: str | None = None
     opset: int | None = None
@@ -51,7 +54,10 @@ class Request:
     @property
     def name(self) -> str:
         """The source, as messages call it."""
-        return str(self.source) if isinstance(self.source, str | Path) else type(self.source).__name__
+        if isinstance(self.source, str | Path):
+            return str(self.source)
+        is_function = type(self.source).__name__ == "function"
+        return str(self.source.__name__) if is_function else type(self.source).__name__
 
     def is_given(self, option: str) -> bool:
         """Whether an option was asked for: it is not as it is by default."""

@@ -15,6 +15,7 @@ from onward.errors import InvalidModelError, OnwardError
 if TYPE_CHECKING:
     from onward.model import Model
     from onward.runners.calls import Inputs, Run
+    from onward.verification.check import Verdict
 
 
 EXAMPLE = "x:float32[batch,3,224,224]"
@@ -33,6 +34,8 @@ class Original:
     """Inputs to compare on, where made-up ones would not do."""
     remarks: tuple[str, ...] = ()
     """What a user should know of how it was read, a line each."""
+    check: Callable[[], Verdict] | None = None
+    """What compares the two, where that is not done by running both on feeds."""
 
 
 def _saved_model(function: Any, request: Request) -> Model:
@@ -120,9 +123,43 @@ def _sklearn(model: Any, request: Request) -> Model:
 
 def _table(estimator: Any, sample: Any) -> Any:
     """Rows such as an estimator is given: of a file, or as they are."""
+    from onward.formats.sklearn_parts import has_function
     from onward.formats.tables import given_to, read_table
 
-    return given_to(estimator, read_table(Path(sample))) if isinstance(sample, str | Path) else sample
+    if not isinstance(sample, str | Path):
+        return sample
+    return given_to(estimator, read_table(Path(sample)), as_frame=has_function(estimator))
+
+
+def _with_functions(subject: Any, request: Request) -> Original | None:
+    """A pipeline with functions on data frames in it: its feeds are columns with their nulls. None for any other."""
+    from onward.conversion.functions import column_lines, estimator_check
+    from onward.exporters import from_sklearn
+    from onward.formats.sklearn import loaded
+    from onward.formats.sklearn_parts import has_function
+    from onward.formats.tables import is_frame, shortened
+    from onward.verification.functions import feeds_of
+
+    estimator = loaded(subject) if isinstance(subject, Path) else subject
+    if not has_function(estimator):
+        return None
+    sample = _table(estimator, request.sample)
+    if not is_frame(sample):
+        raise OnwardError(
+            f"{request.name}: it has a function on data frames in it: give {option('sample', 'rows.parquet')}, some"
+            " rows with the columns that it takes"
+        )
+    options: dict[str, Any] = {} if request.opset is None else {"opset": request.opset}
+    model = from_sklearn(estimator, sample, check=False, **options)
+    lines, check = tuple(column_lines(model)), estimator_check(model, estimator, sample)
+    return Original(model, None, "scikit-learn estimator", feeds_of(model, shortened(sample)), lines, check)
+
+
+def _of_function(function: Any, request: Request) -> Original:
+    from onward.conversion.functions import KIND, column_lines, converted_function
+
+    model, inputs, check = converted_function(function, request)
+    return Original(model, None, KIND, inputs, tuple(column_lines(model)), check)
 
 
 def _program(model: Any, request: Request) -> Model:
@@ -205,9 +242,10 @@ OPENED: dict[str, Callable[[Path], Any]] = {
 def read(request: Request) -> Original:
     """The model of a file, a folder or an object, whatever framework it is of."""
     from onward.conversion.objects import is_name
+    from onward.formats.dataframe.functions import is_function_name
 
     given = request.source
-    if not isinstance(given, str | Path) or is_name(str(given)):
+    if not isinstance(given, str | Path) or is_name(str(given)) or is_function_name(str(given)):
         return _read(request)
     try:
         with missing_packages():
@@ -226,9 +264,12 @@ def _read(request: Request) -> Original:
     from onward.conversion.inputs import parsed
     from onward.conversion.objects import built, is_name
     from onward.formats import kind_of, kind_of_object, open_artifact, open_object
+    from onward.formats.dataframe.functions import is_function_name, read_function, takes_frame
     from onward.formats.tflite import open_signature
 
     given = request.source
+    if isinstance(given, str | Path) and is_function_name(str(given)):
+        return _of_function(read_function(str(given)), request)
     is_path = isinstance(given, Path) or (isinstance(given, str) and not is_name(given))
     subject: Any = Path(given) if is_path else built(given) if isinstance(given, str) else given
     path: Path | None = subject if is_path else None
@@ -242,11 +283,21 @@ def _read(request: Request) -> Original:
         request = replace(request, input=())
     if subject is not path and (kind is None or kind.name in OPENED):
         kind = kind_of_object(subject) or kind
+    if kind is None and path is None and takes_frame(subject):
+        return _of_function(subject, request)
+    for name in ("freeze", "library"):
+        if request.is_given(name):
+            raise OnwardError(f"{option(name)} is for functions on data frames, and {request.name} is none")
     if kind is None:
         return _onnx(subject, request)
     if request.sample is not None and kind.name != "scikit-learn estimator":
         word = option("sample")
-        raise OnwardError(f"{word} is for estimators of scikit-learn, and {request.name} is a {kind.name}")
+        raise OnwardError(
+            f"{word} is for functions on data frames and estimators of scikit-learn, and {request.name} is a"
+            f" {kind.name}"
+        )
+    if kind.name == "scikit-learn estimator" and (found := _with_functions(subject, request)):
+        return found
     if kind.name not in FRONTENDS:
         raise OnwardError(f"{request.name}: a {kind.name} cannot be converted from; {recognised()}")
     model = FRONTENDS[kind.name](subject, request)
@@ -299,7 +350,7 @@ def _onnx(source: Any, request: Request) -> Original:
         if not isinstance(source, Path) or source.suffix == ".onnx" or not source.exists():
             raise
         raise InvalidModelError(f"{source}: this is not recognised as a model; {recognised()}") from error
-    if request.to == "onnx":
+    if request.to == "onnx" and request.part in (None, "all"):
         raise OnwardError(f"{request.name}: it is an ONNX model already")
     return Original(model)
 
@@ -309,4 +360,5 @@ def recognised() -> str:
     from onward.formats import kinds
 
     known = [f"{kind.name} ({kind.sign})" for kind in kinds() if kind.name in {*FRONTENDS, *OPENED}]
-    return f"Onward recognises {', '.join(['ONNX (its protobuf)', *known])}, and package.module:callable"
+    names = ", ".join(["ONNX (its protobuf)", *known, "package.module:callable"])
+    return f"Onward recognises {names}, and functions on data frames as features.py:features"

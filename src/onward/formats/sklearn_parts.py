@@ -22,6 +22,19 @@ def check_parts(estimator: Any) -> None:
                 raise InvalidModelError(f"it is damaged: a {type(part).__name__} in it leads outside of itself")
 
 
+def has_function(estimator: Any) -> bool:
+    """Whether a FunctionTransformer in it calls a function of the user's, which is given data frames as they come."""
+    return any(_is_function(part) for part in _parts(estimator))
+
+
+def _is_function(part: Any) -> bool:
+    name = type(part).__name__
+    if name != "FunctionTransformer" or not type(part).__module__.startswith("sklearn.") or part.func is None:
+        return False
+    inner = getattr(part.func, "func", part.func)
+    return not isinstance(inner, np.ufunc) and not str(getattr(inner, "__module__", "")).startswith("sklearn.")
+
+
 def _parts(whole: Any) -> Iterator[Any]:
     """Everything that an object is made of, itself included."""
     waiting, seen = [whole], set()

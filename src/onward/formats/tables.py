@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from onward.advice.extras import require
 from onward.advice.options import option
 from onward.errors import InvalidDataError, UnsupportedError
 from onward.gate.arrays import read_npy, read_npz
+from onward.gate.bounds import UNPACKED, unpacked
 from onward.gate.files import absent
 from onward.hub.wording import quote
 
@@ -158,32 +160,64 @@ def part_on_strings(estimator: Any) -> str:
     return ""
 
 
-READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+READERS = {
+    ".csv": ("read_csv", "read_csv"),
+    ".feather": ("read_feather", "read_ipc"),
+    ".parquet": ("read_parquet",) * 2,
+}
+"""By suffix: what pandas reads it with, and Polars."""
 
 
-def read_table(path: Path) -> Any:
-    """The rows in a file: a data frame of a .csv or .parquet, an array of a .npy, of a .npz an array or a frame."""
+def read_table(path: Path, library: str = "pandas") -> Any:
+    """The rows in a file: a frame of a .csv, .feather or .parquet, an array of a .npy, either of a .npz."""
     suffix = path.suffix.lower()
     if not path.is_file():
         raise InvalidDataError(absent(path))
     if suffix == ".npy":
         return read_npy(path)
     if suffix not in (*READERS, ".npz"):
-        raise InvalidDataError(f"{path}: rows are read from .csv, .parquet, .npy and .npz")
+        raise InvalidDataError(f"{path}: rows are read from .csv, .feather, .parquet, .npy and .npz")
     if suffix == ".npz" and len(arrays := read_npz(path)) == 1:
         return next(iter(arrays.values()))
-    require("pandas")
-    import pandas
-
+    require(library, what=str(path))
+    if suffix in (".feather", ".parquet") and library == "pandas":
+        require("pyarrow", what=str(path))
+        _check_claims(path, suffix)
+    module = importlib.import_module(library)
     try:
         if suffix == ".npz":
-            return pandas.DataFrame({name: array.reshape(-1) for name, array in arrays.items()})
-        return getattr(pandas, READERS[suffix])(path)
+            return module.DataFrame({name: array.reshape(-1) for name, array in arrays.items()})
+        return getattr(module, READERS[suffix][library == "polars"])(path)
     except Exception as error:
         raise InvalidDataError(f"{path}: its rows cannot be read: {error}") from error
 
 
-def given_to(estimator: Any, table: Any) -> Any:
+ITEM = 8
+"""Bytes that an item of a column takes at least, once it is read."""
+
+
+def _check_claims(path: Path, suffix: str) -> None:
+    """Refuse, before its rows are read, a file that claims more of them than its size accounts for."""
+    import pyarrow
+
+    try:
+        if suffix == ".parquet":
+            import pyarrow.parquet
+
+            found = pyarrow.parquet.ParquetFile(path).metadata
+            items = found.num_rows * found.num_columns
+        else:
+            with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_file(file) as batches:
+                items = sum(batches.get_batch(i).num_rows for i in range(batches.num_record_batches))
+                items *= len(batches.schema)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise InvalidDataError(f"{path}: its rows cannot be read: {error}") from error
+    most = unpacked(path.stat().st_size)
+    if items * ITEM > most:
+        raise InvalidDataError(f"{path}: it claims {items:,} values, more than {most // ITEM:,}; {UNPACKED.hint}")
+
+
+def given_to(estimator: Any, table: Any, *, as_frame: bool = False) -> Any:
     """Of a data frame the columns that an estimator was fitted on, or an array where it was fitted on an array."""
     if not is_frame(table):
         return table
@@ -192,4 +226,6 @@ def given_to(estimator: Any, table: Any) -> Any:
         if missing := [name for name in names if name not in table.columns]:
             raise InvalidDataError(f"the sample has no column {quote(str(missing[0]))}, which the estimator takes")
         return table[list(names)]
+    if as_frame:
+        return table
     return table.to_numpy() if len({column.kind for column in table.dtypes}) == 1 else table

@@ -188,14 +188,18 @@ class Builder:
         return Tensor(self, value)
 
     def strings(self, array: npt.NDArray[Any]) -> Tensor:
-        """A constant of strings."""
+        """A constant of strings; equal ones are one."""
         items = [item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1)]
+        key = ("STRING", tuple(array.shape), b"".join(len(item).to_bytes(8, "little") + item for item in items))
+        if key in self._constants:
+            return Tensor(self, self._constants[key])
         name = self.names.value(f"{self.scope}constant")
         tensor = ir.StringTensor(items, shape=ir.Shape(array.shape), name=name)
         value = ir.Value(
             name=name, const_value=tensor, type=ir.TensorType(ir.DataType.STRING), shape=ir.Shape(array.shape)
         )
         self.model.graph.register_initializer(value)
+        self._constants[key] = value
         return Tensor(self, value)
 
     def ints(self, numbers: Sequence[int]) -> Tensor:

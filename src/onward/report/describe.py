@@ -9,6 +9,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.coverage import coverage, covered, split
+from onward.formats.dataframe.schema import PREFIX, ColumnSchema, schema_of
 from onward.graph.walk import all_nodes
 from onward.hub.tensors import SparseTensor
 from onward.model import Model
@@ -44,8 +45,33 @@ def describe(model: Model) -> dict[str, Any]:
             for (domain, name, overload), function in model.ir.functions.items()
         ],
         "training": len(model.training_info),
+        "data_processing": describe_columns(model),
         "backends": {name: _verdict(model, name) for name in covered()},
     }
+
+
+def describe_columns(model: Model) -> dict[str, Any] | None:
+    """Of a model with data processing: its columns, how many nodes it takes, and where the model behind it begins."""
+    schema = schema_of(model.ir)
+    if schema is None:
+        return None
+    nodes = list(all_nodes(model.ir.graph))
+    inner = sum((node.name or "").startswith(PREFIX) for node in nodes)
+    return {
+        "library": schema.library,
+        "nodes": inner,
+        "model_nodes": len(nodes) - inner,
+        "inputs": [_column(column) for column in schema.inputs],
+        "outputs": [_column(column) for column in schema.outputs],
+        "boundary": dict(schema.boundary),
+    }
+
+
+def _column(column: ColumnSchema) -> dict[str, Any]:
+    type = column.type
+    tells = "NaT" if type.is_time else "NaN" if type.nan_is_null else column.null
+    categories = None if type.categories is None else list(type.categories)
+    return {"name": column.name, "type": str(type), "tensor": column.tensor, "null": tells, "categories": categories}
 
 
 def describe_weights(about: str, weights: list[dict[str, Any]]) -> dict[str, Any]:
@@ -68,6 +94,7 @@ def describe_weights(about: str, weights: list[dict[str, Any]]) -> dict[str, Any
         "ops": [],
         "functions": [],
         "training": 0,
+        "data_processing": None,
         "backends": {},
     }
 

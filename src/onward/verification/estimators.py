@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.formats.dataframe.pandas import feeds as column_feeds
+from onward.formats.dataframe.schema import schema_of
 from onward.formats.sklearn import in_float32
 from onward.formats.tables import feeds, is_frame
 from onward.frontends.sklearn.convert import expected_of
@@ -23,11 +25,17 @@ def differing(model: Model, estimator: Any, given: Any, methods: Sequence[str], 
     Where they do, they may still be as near as scikit-learn is to itself on rows that are off by rounding.
     """
     rounded_off = in_float32 if _has_float32(model) else dict[str, Any]
-    found, wanted = rounded_off(prepare(model, "")(feeds(given))), rounded_off(expected)
+    found, wanted = rounded_off(prepare(model, "")(fed(model, given))), rounded_off(expected)
     if not differences(compare(wanted, found)):
         return []
     noise = measure(wanted, rounded_off(expected_of(estimator, _jittered(given), methods)))
     return differences(compare(wanted, found, noise))
+
+
+def fed(model: Model, given: Any) -> dict[str, Any]:
+    """Rows as the model takes them: by the columns that its metadata name, if it has such."""
+    schema = schema_of(model.ir)
+    return feeds(given) if schema is None else column_feeds(given, schema)
 
 
 EXACT = {"Cast", "Identity", "TfIdfVectorizer"}

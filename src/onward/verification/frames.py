@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,22 +17,38 @@ CLOSE = 1e-12
 CLOSE32 = 2e-6
 
 
+@dataclass(frozen=True)
+class ColumnResult:
+    """A column of two frames: what differs, '' if nothing does, and the first row that does."""
+
+    name: str
+    told: str = ""
+    wrong: int = 0
+    rows: int = 0
+    row: int | None = None
+    expected: str = ""
+    actual: str = ""
+    dtype: str = ""
+
+
 def differences(expected: Any, got: Any) -> list[str]:
     """What differs between two frames or columns of one library, a line each; empty if nothing does."""
-    return list(_differences(_columns(expected), _columns(got)))
+    results = [result for result in column_results(expected, got) if result.told]
+    return [f"column {quote(result.name)}: {result.told}" if result.name else result.told for result in results]
 
 
-def _differences(expected: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
-    if list(expected) != list(got):
-        yield f"the columns are {', '.join(map(quote, got))}, not {', '.join(map(quote, expected))}"
+def column_results(expected: Any, got: Any) -> Iterator[ColumnResult]:
+    """Each column of two frames of one library; one without a name, if the frames have other columns or rows."""
+    first, second = _columns(expected), _columns(got)
+    if list(first) != list(second):
+        yield ColumnResult("", f"the columns are {', '.join(map(quote, second))}, not {', '.join(map(quote, first))}")
         return
-    for name, wanted in expected.items():
-        if len(wanted) != len(got[name]):
-            yield f"column {quote(name)} has {len(got[name])} rows, not {len(wanted)}"
+    for name, wanted in first.items():
+        if len(wanted) != len(second[name]):
+            yield ColumnResult("", f"column {quote(name)} has {len(second[name])} rows, not {len(wanted)}")
             return
-    for name, wanted in expected.items():
-        if told := _column_difference(wanted, got[name]):
-            yield f"column {quote(name)}: {told}"
+    for name, wanted in first.items():
+        yield _column_result(name, wanted, second[name])
 
 
 def _columns(result: Any) -> dict[str, Any]:
@@ -57,19 +74,24 @@ def _pandas_columns(result: Any) -> dict[str, Any]:
     return {str(name): result.iloc[:, i] for i, name in enumerate(result.columns)}
 
 
-def _column_difference(expected: Any, got: Any) -> str:
+def _column_result(name: str, expected: Any, got: Any) -> ColumnResult:
+    known = ColumnResult(name, rows=len(expected), dtype=str(expected.dtype))
     missing, lost = _missing(expected), _missing(got)
     if (wrong := missing != lost).any():
         row = int(np.flatnonzero(wrong)[0])
         was, now = ("missing", _shown(got, row)) if missing[row] else (_shown(expected, row), "missing")
-        return f"row {row} is {now}, not {was}{_more(wrong)}"
+        return _different(known, row, was, now, wrong)
     present = ~missing
-    a, b = _values(expected, present), _values(got, present)
-    wrong = _unequal(a, b)
+    wrong = _unequal(_values(expected, present), _values(got, present))
     if not wrong.any():
-        return ""
+        return known
     row = int(np.flatnonzero(present)[np.flatnonzero(wrong)[0]])
-    return f"row {row} is {_shown(got, row)}, not {_shown(expected, row)}{_more(wrong)}"
+    return _different(known, row, _shown(expected, row), _shown(got, row), wrong)
+
+
+def _different(known: ColumnResult, row: int, was: str, now: str, wrong: Array) -> ColumnResult:
+    told = f"row {row} is {now}, not {was}{_more(wrong)}"
+    return replace(known, told=told, wrong=int(wrong.sum()), row=row, expected=was, actual=now)
 
 
 def _more(wrong: Array) -> str:
@@ -77,7 +99,8 @@ def _more(wrong: Array) -> str:
 
 
 def _shown(column: Any, row: int) -> str:
-    return repr(column.iloc[row] if hasattr(column, "iloc") else column[row])
+    value = column.iloc[row] if hasattr(column, "iloc") else column[row]
+    return repr(value.item() if hasattr(value, "item") else value)
 
 
 def _missing(column: Any) -> Array:
@@ -117,9 +140,15 @@ def _unequal(a: Array, b: Array) -> Array:
         x, y = a.astype(np.float64), b.astype(np.float64)
         with np.errstate(all="ignore"):
             close = CLOSE32 if np.float32 in (a.dtype, b.dtype) else CLOSE
-            near = np.abs(x - y) <= close * np.maximum(np.abs(x), np.abs(y))
+            near = np.abs(x - y) <= close * np.maximum(np.abs(x), np.abs(y)) + 4 * np.finfo(x.dtype).eps * _size(x)
         return np.asarray(~(near | (x == y) | (np.isnan(x) & np.isnan(y))))
     return np.asarray([first != second for first, second in zip(a, b, strict=True)], dtype=bool)
+
+
+def _size(values: Array) -> float:
+    """The usual size of finite numbers: where a result is nearly 0, as the sine of π, its rounding is not."""
+    finite = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(np.square(finite)))) if len(finite) else 0.0
 
 
 def _is_numbers(a: Array, b: Array) -> bool:

@@ -21,6 +21,7 @@ from onward.runners.full_precision import may_round
 from onward.runners.onnxruntime import ONE_THREAD, depends_on_threads
 from onward.verification.doubts import blank, random_ops
 from onward.verification.environment import environment
+from onward.verification.functions import is_function_source, verified_functions
 from onward.verification.results import Report, SideResult
 from onward.verification.sides import Options, Side, Source, label, open_side, read
 from onward.verification.truth import Truth
@@ -52,6 +53,8 @@ def verify(
     memory: int | None = None,
     quick: bool = False,
     arbitrate: bool = True,
+    sample: Any = None,
+    library: str | None = None,
 ) -> Report:
     """Run `model` on `source`, run each of `against` on the same data, and compare.
 
@@ -68,6 +71,10 @@ def verify(
     `atol` and `rtol` replace the tolerance by noise. Where two sides differ, the reference evaluator of the onnx
     package is asked which of them is alone, for some seconds at most, unless `arbitrate` is False.
 
+    With a `sample`, a data frame or a file of one, `model` is a function on data frames, in memory or as
+    "features.py:features", and each of `against` the ONNX model of one. Function and models are given the sample, its
+    first row and none of its rows, and compared column by column. `library` reads a file, as for `onward.convert`.
+
     `isolate` gives each runner a process of its own, which `timeout`, in seconds, and `memory`, in bytes, may limit. A
     runner that is not installed is left out, with a note, if there is another one to compare with.
 
@@ -77,6 +84,8 @@ def verify(
     """
     how = Options(dims, seed, tuple(regimes), hard, atol, rtol, isolate, timeout, memory, quick, arbitrate)
     with trusting(trust):
+        if sample is not None or library is not None or is_function_source(model):
+            return verified_functions(model, _several(against), sample, library)
         return _verified(model, _several(against), source, inputs, bisect, all_nodes, reduce_to, progress, how)
 
 

@@ -292,7 +292,7 @@ REFUSED: dict[str, tuple[Any, Any, type[OnwardError], str]] = {
     "own class": (lambda: Own().fit(X, TARGET), X, UnsupportedError, "Own has no rule here"),
     "own function": (
         lambda: preprocessing.FunctionTransformer(lambda x: x + 1).fit(X),
-        *(X, UnsupportedError, "the function <lambda> is Python code"),
+        *(X, UnsupportedError, "the function <lambda> is given an array"),
     ),
     "strings for numbers": (lambda: PCA().fit(X), X.astype(str), UnsupportedError, "PCA is given strings"),
     "text pattern": (lambda: TfidfVectorizer(token_pattern=r"[a-c]+").fit(["abc"]), ["abc"], UnsupportedError, "a-c"),

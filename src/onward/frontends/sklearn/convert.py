@@ -14,11 +14,14 @@ import onnx_ir.passes.common as passes
 
 from onward.errors import InvalidDataError, InvalidModelError, OnwardError, UnsupportedError
 from onward.formats.sklearn import asked, available, loaded, responses, rounded
-from onward.formats.tables import derived, feeds, is_frame, shortened
+from onward.formats.sklearn_parts import has_function
+from onward.formats.tables import MISSING, derived, feeds, is_frame, shortened
 from onward.frontends.opset import checked_opset
 from onward.frontends.runtime_kernels import make_runnable
+from onward.frontends.sklearn.frames import FrameInputs
 from onward.frontends.sklearn.from_skl2onnx import from_skl2onnx, refuse
-from onward.frontends.sklearn.writer import ML, Data, Table, Writer
+from onward.frontends.sklearn.table import Data, Table
+from onward.frontends.sklearn.writer import ML, Writer
 from onward.gate import trusting
 from onward.graph.build import Tensor
 from onward.model import Model
@@ -54,14 +57,16 @@ def converted(estimator: Any, sample: Any, methods: Sequence[str] | None, opset:
     wanted = list(methods or asked(estimator))
     if missing := [method for method in wanted if method not in available(estimator)]:
         raise OnwardError(f"{type(estimator).__name__} has no {missing[0]}; it has {', '.join(available(estimator))}")
-    inputs = feeds(given)
+    by_columns = is_frame(given) and has_function(estimator)
+    if not by_columns:
+        feeds(given)  # which refuses what no tensor holds
     try:
         expected = expected_of(estimator, given, wanted)
     except InvalidDataError as error:
         if sample is not None:
             raise
         raise InvalidDataError(f"{error} (it was tried on random numbers, as no sample is given: give one)") from error
-    model = _written(estimator, inputs, is_frame(given), expected, opset, name)
+    model = _written(estimator, given, by_columns, expected, opset, name)
     return Converted(model, estimator, given, wanted, expected)
 
 
@@ -83,22 +88,19 @@ def expected_of(estimator: Any, given: Any, methods: Sequence[str]) -> Outputs:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return rounded(responses(estimator, given, methods), feeds(given))
+            found = responses(estimator, given, methods)
+            return found if is_frame(given) and has_function(estimator) else rounded(found, feeds(given))
+    except OnwardError:
+        raise
     except Exception as error:
         raise InvalidDataError(f"{type(estimator).__name__} does not take the sample: {error}") from error
 
 
-def _written(estimator: Any, inputs: dict[str, Any], is_table: bool, expected: Outputs, opset: int, name: str) -> Model:
+def _written(estimator: Any, given: Any, by_columns: bool, expected: Outputs, opset: int, name: str) -> Model:
     graph = ir.Graph([], [], nodes=[], opset_imports={"": opset, ML: ML_OPSET}, name=name)
     op = Writer(ir.Model(graph, ir_version=10, producer_name="onward"), from_skl2onnx)
-    tensors: dict[str, Tensor] = {}
-    for label, array in inputs.items():
-        dtype = ir.DataType.STRING if array.dtype.kind == "O" else ir.DataType.from_numpy(array.dtype)
-        value = ir.Value(name=op.names.value(label), type=ir.TensorType(dtype))
-        value.shape = ir.Shape(["batch", *array.shape[1:]])
-        graph.inputs.append(value)
-        tensors[label] = op.tensor(value)
-    data: Data = Table(tensors) if is_table else tensors["X"]
+    frame = FrameInputs(op, given) if by_columns else None
+    data = _plain_inputs(op, given) if frame is None else frame.table
     found = op.outputs(estimator, data)
     for label, array in expected.items():
         if label not in found:
@@ -106,6 +108,9 @@ def _written(estimator: Any, inputs: dict[str, Any], is_table: bool, expected: O
         result = found[label]
         if result.dtype != ir.DataType.STRING and array.dtype.kind != "O":
             result = result.cast(ir.DataType.from_numpy(np.asarray(array).dtype))
+        elif frame is not None:
+            gap, empty = (op.strings(np.asarray(text, object)) for text in (op.gap, MISSING))
+            result = op.Where(op.Equal(result, gap), empty, result)
         output = op.Identity(result)
         output.value.name = op.names.value(label)
         graph.outputs.append(output.value)
@@ -113,4 +118,18 @@ def _written(estimator: Any, inputs: dict[str, Any], is_table: bool, expected: O
     passes.RemoveUnusedNodesPass()(op.model)
     passes.RemoveUnusedOpsetsPass()(op.model)
     make_runnable(op.model)
+    if frame is not None:
+        frame.finish()
     return model
+
+
+def _plain_inputs(op: Writer, given: Any) -> Data:
+    """An array as one input, of a data frame every column."""
+    tensors: dict[str, Tensor] = {}
+    for label, array in feeds(given).items():
+        dtype = ir.DataType.STRING if array.dtype.kind == "O" else ir.DataType.from_numpy(array.dtype)
+        value = ir.Value(name=op.names.value(label), type=ir.TensorType(dtype))
+        value.shape = ir.Shape(["batch", *array.shape[1:]])
+        op.graph.inputs.append(value)
+        tensors[label] = op.tensor(value)
+    return Table(tensors) if is_frame(given) else tensors["X"]

@@ -12,7 +12,8 @@ from onward.advice.extras import require
 from onward.errors import UnsupportedError
 from onward.frontends.boosting import lightgbm, xgboost
 from onward.frontends.sklearn.registry import Outputs, key_of, rule
-from onward.frontends.sklearn.writer import ML, Data, Writer
+from onward.frontends.sklearn.table import Data
+from onward.frontends.sklearn.writer import ML, Writer
 from onward.graph.build import Tensor
 from onward.model import load
 

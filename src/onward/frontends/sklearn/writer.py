@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,14 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.sklearn.registry import RULES, Outputs, key_of
+from onward.formats.dataframe.schema import ColumnSchema
+from onward.formats.tables import MISSING
+from onward.frontends.sklearn.registry import Outputs, rule_of
+from onward.frontends.sklearn.table import Data, Table
 from onward.graph.build import Builder, Tensor
 
 ML = "ai.onnx.ml"
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Table:
-    """Columns of a data frame, each of one type: tensors of (batch, 1) by name."""
-
-    columns: dict[str, Tensor]
-
-
-Data = Tensor | Table
 
 
 class Writer(Builder):
@@ -37,20 +29,61 @@ class Writer(Builder):
         """`without_rule` writes the estimators that have none."""
         super().__init__(model)
         self._without_rule = without_rule
-        self._done: dict[tuple[int, Any], Outputs] = {}
+        self._done: dict[tuple[int, Any], Mapping[str, Data]] = {}
         self._kept: list[Any] = []
+        self.gap = MISSING
+        """What stands for a string that is missing."""
+        self.processed: list[ColumnSchema] = []
+        """The columns that functions on data frames give."""
 
     def outputs(self, estimator: Any, x: Data) -> Outputs:
-        """What each method of a fitted estimator returns."""
-        place = tuple(id(t.value) for t in (x.columns.values() if isinstance(x, Table) else [x]))
+        """What each method of a fitted estimator returns, as tensors."""
+        return {name: self.plain(found) for name, found in self.results(estimator, x).items()}
+
+    def results(self, estimator: Any, x: Data) -> Mapping[str, Data]:
+        """What each method of a fitted estimator returns; `transform` may return a table."""
+        place = x.key if isinstance(x, Table) else (id(x.value),)
         key = (id(estimator), place)
         if key not in self._done:
             self._kept.append(estimator)
             self._done[key] = self._written(estimator, x)
         return self._done[key]
 
-    def _written(self, estimator: Any, x: Data) -> Outputs:
-        rule = RULES.get(key_of(estimator))
+    def passed(self, estimator: Any, x: Data) -> Data:
+        """What the next step of a pipeline is given; a table where it would be given a data frame."""
+        if "transform" not in (found := self.results(estimator, x)):
+            raise UnsupportedError(f"{type(estimator).__name__}.transform has no rule")
+        return self.labelled(estimator, x, [found["transform"]])
+
+    def labelled(self, estimator: Any, x: Data, parts: Sequence[Data]) -> Data:
+        """The parts of what `estimator` makes of `x`, as a table where functions on data frames may follow."""
+        if len(parts) == 1 and (not isinstance(x, Table) or x.rows is None or isinstance(parts[0], Table)):
+            return parts[0]
+        assert isinstance(x, Table)
+        rows = estimator.transform(x.rows)
+        if not hasattr(rows, "iloc") or not hasattr(rows, "columns"):
+            return self.joined(parts)
+        tensors = [column for part in parts for column in self.columns(part)]
+        names = [str(name) for name in rows.columns]
+        if len(tensors) != len(names) or len(set(names)) < len(names):
+            return self.joined(parts)
+        whole = parts[0] if len(parts) == 1 and isinstance(parts[0], Tensor) else None
+        return Table(dict(zip(names, tensors, strict=True)), rows=rows, whole=whole)
+
+    def joined(self, parts: Sequence[Data]) -> Tensor:
+        """Side by side, as one tensor."""
+        if not parts:
+            raise UnsupportedError(f"{self.scope.rstrip('/')}: no columns are left")
+        found = [self.plain(part) for part in parts]
+        texts = [part.dtype == ir.DataType.STRING for part in found]
+        if any(texts) and not all(texts):
+            raise UnsupportedError(
+                f"{self.scope.rstrip('/')}: its result mixes strings and numbers, which no tensor can"
+            )
+        return self.hstack(found if all(texts) else [self.number(part) for part in found])
+
+    def _written(self, estimator: Any, x: Data) -> Mapping[str, Data]:
+        rule = rule_of(estimator)
         if rule is None:
             return self._without_rule(self, estimator, x)
         outer, self.scope = self.scope, f"{self.scope}{type(estimator).__name__}/"
@@ -76,6 +109,8 @@ class Writer(Builder):
         """As one matrix of numbers in the dtype of the computation."""
         if isinstance(x, Tensor):
             return self.number(x)
+        if x.whole is not None:
+            return self.number(x.whole)
         columns = [self.number(column) for column in x.columns.values()]
         return self.hstack(columns)
 
@@ -83,6 +118,10 @@ class Writer(Builder):
         """As one tensor: of strings where all are strings, else of numbers."""
         if isinstance(x, Tensor):
             return x
+        if x.is_series:
+            return self.flat(next(iter(x.columns.values())))
+        if x.whole is not None:
+            return x.whole
         if all(column.dtype == ir.DataType.STRING for column in x.columns.values()):
             return self.hstack(list(x.columns.values()))
         return self.matrix(x)
@@ -103,8 +142,7 @@ class Writer(Builder):
     def chosen(self, x: Data, indices: Sequence[int]) -> Data:
         """Some of the columns."""
         if isinstance(x, Table):
-            names = list(x.columns)
-            return Table({names[i]: x.columns[names[i]] for i in indices})
+            return x.chosen([x.names[i] for i in indices])
         return self.take(x, indices)
 
     def take(self, x: Tensor, indices: Sequence[int] | Array) -> Tensor:

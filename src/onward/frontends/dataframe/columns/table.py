@@ -86,6 +86,7 @@ class Table:
         made = [self._output(name, column, own) for name, column, own in outputs]
         graph = self.op.graph
         passes.CommonSubexpressionEliminationPass()(self.op.model)
+        _name_results(graph)
         passes.RemoveUnusedNodesPass()(self.op.model)
         make_runnable(self.op.model)
         self._keep_used(graph)
@@ -113,7 +114,7 @@ class Table:
     def _output(self, name: str, column: Column, own: str) -> ColumnSchema:
         column = column.expanded()
         type, null = column.type, column.null
-        value = column.value if null is None else self._emptied(column)
+        value = column.value if null is None or column.is_blank else self._emptied(column)
         wish = f"{name}.out" if name in self._inputs else name
         result = self._result(value, wish)
         mask = ""
@@ -138,3 +139,19 @@ class Table:
         output.shape = output.shape if output.shape is not None else ir.Shape([None, 1])
         self.op.graph.outputs.append(output)
         return output.name
+
+
+def _name_results(graph: ir.Graph) -> None:
+    """Give the name of an output to the value itself where it can have it, instead of to a copy."""
+    for place, output in enumerate(graph.outputs):
+        copy = output.producer()
+        if copy is None or copy.op_type != "Identity" or copy.inputs[0] is None:
+            continue
+        value = copy.inputs[0]
+        if value.producer() is None or value.is_graph_output():
+            continue
+        name = output.name
+        graph.outputs[place] = value
+        output.replace_all_uses_with(value)
+        graph.remove(copy, safe=True)
+        value.name = name

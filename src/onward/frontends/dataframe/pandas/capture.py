@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from onward.errors import InvalidDataError, OnwardError, UnsupportedError
+from onward.errors import ConversionError, InvalidDataError, OnwardError, UnsupportedError
 from onward.formats.dataframe.pandas import may_be_null, type_of
 from onward.frontends.dataframe.columns.column import ONE, Column
 from onward.frontends.dataframe.columns.table import Field, Table
 from onward.frontends.dataframe.fitted import fitting
-from onward.frontends.dataframe.pandas.dispatch import Trace, TracedError, failed_line
+from onward.frontends.dataframe.pandas.dispatch import Trace, TracedError, failed_line, is_own
 from onward.frontends.dataframe.pandas.patch import patched
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Scalar, Series
 from onward.frontends.dataframe.pandas.values import widened
@@ -32,8 +32,11 @@ def captured(function: Callable[[Any], Any], sample: Any, opset: int, freeze: Se
         except OnwardError:
             raise
         except Exception as error:
+            told = f"{type(error).__name__}: {error}"
             where = failed_line(error)
-            raise UnsupportedError(f"{where}: {type(error).__name__}: {error}" if where else str(error)) from error
+            if is_own(error):
+                raise ConversionError(f"{where}: a defect of Onward: {told}") from error
+            raise UnsupportedError(f"{where}: {told}" if where else told) from error
     if unused := sorted(trace.freeze - trace.frozen):
         raise OnwardError(f"freeze names {quote(unused[0])}, which the function does not compute")
     return finished(trace, result)

@@ -94,7 +94,7 @@ class Call:
     @property
     def real(self) -> Any:
         if not self._has_run:
-            self._real, self._has_run = self._run(), True
+            self._real, self._has_run = as_series(self._run()), True
         return self._real
 
     @property
@@ -111,6 +111,21 @@ class Call:
 
     def refuse(self, why: str) -> UnsupportedError:
         return UnsupportedError(f"{self.name}: {why}")
+
+
+def as_series(real: Any) -> Any:
+    """What numpy gives for columns, as a column without a name."""
+    import pandas
+
+    if isinstance(real, pandas.Index):
+        return pandas.Series(real.to_numpy())
+    if not isinstance(real, np.ndarray) or real.ndim != 1:
+        return real
+    if real.dtype.kind not in "USO":
+        return pandas.Series(real)
+    made = pandas.Series(real.astype(object))
+    is_text = all(isinstance(item, str) for item in made.dropna())
+    return made.astype("str") if is_text and made.notna().any() else made
 
 
 def type_of_value(real: Any) -> ColumnType:
@@ -225,6 +240,14 @@ def failed_line(error: BaseException) -> str:
             found = _line(path, trace.tb_lineno)
         trace = trace.tb_next
     return found
+
+
+def is_own(error: BaseException) -> bool:
+    """Whether it came up in Onward's own code, not in the function or in what the function calls."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(OWN)
 
 
 def _line(path: str, number: int) -> str:

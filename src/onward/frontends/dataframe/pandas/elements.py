@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,20 +15,22 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, ColumnType
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Trace, placed
+from onward.frontends.dataframe.pandas.paths import NO_KEY
 from onward.frontends.dataframe.pandas.proxies import ELEMENT, Scalar, Series
 
-_DATE_METHODS = (
-    "weekday",
-    "isoweekday",
-    "date",
-    "normalize",
+_TIME_METHODS = (
     "day_name",
     "month_name",
     "floor",
     "ceil",
     "round",
     "strftime",
+    "normalize",
+    "total_seconds",
+    "as_unit",
 )
+_NOT_OF_NAT = ("strftime", "normalize", "isocalendar", "date", "time")
+"""What raises an error for a time that is missing; other parts of it are NaN or NaT."""
 
 
 class Element(Series):
@@ -44,13 +46,7 @@ class Element(Series):
             self._must_be_there()
             return _text_method(self, name)
         if type.is_time:
-            self._must_be_there()
-            if name == "isoweekday":
-                return lambda: element(self.dt.dayofweek + 1)
-            if name == "total_seconds" or name in _DATE_METHODS:
-                method = getattr(self.dt, name) if name != "weekday" else lambda: self.dt.dayofweek
-                return lambda *args, **kwargs: element(method(*args, **kwargs))
-            return element(getattr(self.dt, name))
+            return _time_part(self, name)
         if name == "is_integer":
             return lambda: element(np.floor(self) == self)
         if name in ("astype", "fillna", "isna", "notna", "clip", "round", "abs"):
@@ -58,7 +54,7 @@ class Element(Series):
         raise AttributeError(f"a value of {type} has no {name}")
 
     def _must_be_there(self) -> None:
-        """A text or time that is missing has no methods: pandas would raise an error."""
+        """What is missing has no such method: pandas would raise an error."""
         assert self.trace.paths is not None
         self.trace.paths.fail_where(self.column.missing())
 
@@ -84,11 +80,58 @@ class Element(Series):
             self.trace.paths.fail_where(found.column.missing())
         return element(found)
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Which key of the function's dictionaries it equals decides the branch."""
+        paths = self.trace.paths
+        if paths is None:
+            raise TypeError("unhashable type")
+        value = self.column.value.value
+        if value not in paths.assumed:
+            paths.assumed[value] = NO_KEY
+            for key in paths.keys:
+                if isinstance(key, str) != self.column.type.is_text:
+                    continue
+                if paths.decide((Series(self.trace, self.real, self.column) == key).column):
+                    paths.assumed[value] = key
+                    break
+        assumed = paths.assumed[value]
+        return id(self) if assumed is NO_KEY else hash(assumed)
+
+    def __eq__(self, other: object) -> Any:  # type: ignore[override]
+        paths = self.trace.paths
+        assumed = None if paths is None else paths.assumed.get(self.column.value.value)
+        if assumed is not None and isinstance(other, str | int | float):
+            return assumed is not NO_KEY and bool(other == assumed)
+        return _EQUAL(self, other)
+
     def __format__(self, spec: str) -> str:
         self._refuse("a value becomes part of a text by format: put texts together with +")
         raise AssertionError
 
     __str__ = None  # type: ignore[assignment]
+
+
+_EQUAL = Series.__eq__
+
+
+def known_keys(function: Any) -> list[Any]:
+    """The texts and numbers in a function and in the dictionaries that it sees: what it may look up values by."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    names = getattr(function, "__globals__", {})
+    seen = [names.get(name) for name in code.co_names]
+    seen += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    found: list[Any] = []
+    for constant in code.co_consts:
+        found += constant if isinstance(constant, tuple) else [constant]
+    for value in seen:
+        found += list(value) if isinstance(value, dict | set | frozenset) else []
+    plain = [key for key in found if isinstance(key, str | int | float) and not isinstance(key, bool)]
+    return list(dict.fromkeys(plain))[:MOST_KEYS]
+
+
+MOST_KEYS = 100
 
 
 def element(series: Any) -> Any:
@@ -114,6 +157,30 @@ def _text_method(x: Element, name: str) -> Callable[..., Any]:
         return element(method(*args, **kwargs))
 
     return run
+
+
+class IsoDate(NamedTuple):
+    """What isocalendar gives for a single time."""
+
+    year: Any
+    week: Any
+    weekday: Any
+
+
+def _time_part(x: Element, name: str) -> Any:
+    """A part of a Timestamp or Timedelta, or a method of it."""
+    if name in _NOT_OF_NAT:
+        x._must_be_there()
+    if name in ("weekday", "isoweekday"):
+        return lambda: element(x.dt.dayofweek + (name == "isoweekday"))
+    if name in ("isocalendar", "week", "weekofyear"):
+        frame = x.dt.isocalendar()
+        parts = [element(frame.series(part).astype("float64")) for part in ("year", "week", "day")]
+        return (lambda: IsoDate(*parts)) if name == "isocalendar" else parts[1]
+    if name in _TIME_METHODS:
+        method = getattr(x.dt, name)
+        return lambda *args, **kwargs: element(method(*args, **kwargs))
+    return element(getattr(x.dt, name))
 
 
 class Parts:
@@ -194,24 +261,31 @@ def _isinstance(value: Any, kinds: Any) -> bool:
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
     own = python_type(value.column.type)
     missing = value.column.missing()
-    if not value.column.type.is_text or missing is None:
-        return any(issubclass(own, kind) for kind in classes)
+    is_own = any(issubclass(own, kind) for kind in classes)
+    if not (value.column.type.is_text or value.column.type.is_time) or missing is None:
+        return is_own
     assert value.trace.paths is not None
-    is_text = any(issubclass(str, kind) for kind in classes)
-    is_float = any(issubclass(float, kind) for kind in classes)
-    if is_text == is_float:
-        return is_text
+    absent = type(_nat()) if value.column.type.is_time else float
+    is_absent = any(issubclass(absent, kind) for kind in classes)
+    if is_own == is_absent:
+        return is_own
     is_missing = value.trace.paths.decide(Column(missing, BOOL, value.column.rows))
-    return is_missing == is_float
+    return is_missing == is_absent
+
+
+def _nat() -> Any:
+    import pandas
+
+    return pandas.NaT
 
 
 def python_type(type: ColumnType) -> builtins.type:
-    import datetime
+    import pandas
 
     if type.is_text:
         return str
     if type.is_time:
-        return datetime.datetime if type.meaning == "datetime" else datetime.timedelta
+        return pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
     return bool if type.is_bool else int if type.is_int else float
 
 

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy
-from onward.frontends.dataframe.pandas.proxies import called
+from onward.frontends.dataframe.pandas.present import WORDS, refuse, replacements
+from onward.frontends.dataframe.pandas.proxies import BLANK, Frame, Series, called
 
 _LOCK = threading.RLock()
 
@@ -20,6 +21,8 @@ def _replacement(trace: Trace, name: str, function: Callable[..., Any]) -> Calla
     @wraps(function)
     def replaced(*args: Any, **kwargs: Any) -> Any:
         if not has_proxy(args) and not has_proxy(kwargs):
+            if name == "to_datetime" and args and isinstance(args[0], str) and args[0].lower() in WORDS:
+                refuse(f"pd.to_datetime({args[0]!r})")
             return function(*args, **kwargs)
         return called(trace, f"pandas.{name}", function, *args, **kwargs)
 
@@ -32,7 +35,8 @@ def _class_replacement(trace: Trace, name: str, original: Any) -> Any:
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         if has_proxy(args) or has_proxy(kwargs):
             return called(trace, f"pandas.{name}", original, *args, **kwargs)
-        return original(*args, **kwargs)
+        made = original(*args, **kwargs)
+        return Frame(trace, made, {}, BLANK) if name == "DataFrame" and not args and not kwargs else made
 
     checks = {
         "__instancecheck__": lambda cls, instance: original in type(instance).__mro__,
@@ -96,17 +100,30 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
         functions = {name: _replacement(trace, name, getattr(pandas, name)) for name in FUNCTIONS}
         classes = {name: _class_replacement(trace, name, getattr(pandas, name)) for name in CLASSES}
         made = {id(getattr(pandas, name)): new for name, new in (functions | classes).items()}
-        made[id(pandas)] = _Facade(pandas, functions | classes)
+        present, names = replacements()
+        made |= present
+        made[id(len)] = _length
+        made[id(pandas)] = _Facade(pandas, functions | classes | names)
         changed = [(vars(pandas), name, getattr(pandas, name)) for name in FUNCTIONS]
         for space in _spaces(function):
             changed += [(space, key, value) for key, value in space.items() if id(value) in made]
+            if "len" not in space:
+                changed.append((space, "len", len))
         try:
             for space, key, value in changed:
                 space[key] = made[id(value)]
             yield
         finally:
             for space, key, value in changed:
-                space[key] = value
+                if value is len:
+                    space.pop(key, None)
+                else:
+                    space[key] = value
+
+
+def _length(value: Any) -> Any:
+    """`len`, which Python wants to be a number: of a frame or column it is one that is computed."""
+    return called(value.trace, "len", len, value) if isinstance(value, Frame | Series) else len(value)
 
 
 def _spaces(function: Callable[..., Any]) -> list[dict[str, Any]]:

@@ -28,6 +28,9 @@ class Fork:
     no: Any
 
 
+NO_KEY = object()
+
+
 class Raised:
     """A way that ends in an error."""
 
@@ -39,6 +42,10 @@ class Paths:
     prefix: list[bool] = field(default_factory=list)
     taken: list[tuple[Column, bool]] = field(default_factory=list)
     failing: list[Tensor] = field(default_factory=list)
+    keys: list[Any] = field(default_factory=list)
+    """What the function may look up a value by, in dictionaries that it knows."""
+    assumed: dict[Any, Any] = field(default_factory=dict)
+    """By value, the key that it is taken to equal on this way; NO_KEY if it is none."""
 
     def decide(self, condition: Column) -> bool:
         """The branch to take: as the prefix says, or the first one that was not taken yet."""

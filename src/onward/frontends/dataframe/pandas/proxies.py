@@ -168,7 +168,7 @@ def framed(trace: Trace, columns: dict[Any, Column], real: Any) -> Frame:
 
 def settled(column: Column, real: Any) -> tuple[Column, Any]:
     """A column and what pandas gives in one type: the widest of what pandas would give for other data."""
-    if column.null is not None and column.type.is_int and not column.type.masked:
+    if column.null is not None and column.type.is_int and not column.type.masked and column.type.categories is None:
         column = column.cast(FLOAT64)
     found = type_of_value(real)
     if _same_type(column.type, found):
@@ -330,6 +330,10 @@ class Deferred:
 
     def then(self, step: Callable[[Column], Column]) -> Deferred:
         return Deferred(lambda: step(self.get()))
+
+
+BLANK = Rows("0", lambda: None)  # type: ignore[arg-type, return-value]
+"""The rows of a frame that has no columns yet: it has those of its first column."""
 
 
 class Frame(Traced):

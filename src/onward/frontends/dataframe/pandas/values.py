@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, TEXT, TICKS, ColumnType, number_type
 from onward.frontends.dataframe.columns.column import ONE, Column, aligned, either, null_of, scalar
-from onward.frontends.dataframe.pandas.dispatch import Call
+from onward.frontends.dataframe.pandas.dispatch import Call, Proxy
 from onward.frontends.dataframe.pandas.proxies import Frame, Index, Scalar, Series
 
 
@@ -19,6 +19,8 @@ def is_missing(value: Any) -> bool:
     """None, NaN, NaT or NA."""
     import pandas
 
+    if isinstance(value, Proxy):
+        return False
     return value is None or (pandas.api.types.is_scalar(value) and bool(pandas.isna(value)))
 
 
@@ -28,6 +30,8 @@ def column_of(call: Call, value: Any, like: ColumnType | None = None) -> Column:
 
     if isinstance(value, Series | Scalar):
         return value.column
+    if isinstance(value, Index):
+        return call.part("part: row labels", value).column  # type: ignore[no-any-return]
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, Frame | Index | list | tuple | dict | np.ndarray) or hasattr(value, "iloc"):
@@ -100,7 +104,7 @@ def beside(call: Call, *columns: Column) -> list[Column]:
 
 def widened(column: Column) -> Column:
     """Integers that may be missing are floats in pandas."""
-    if column.null is not None and column.type.is_int and not column.type.masked:
+    if column.null is not None and column.type.is_int and not column.type.masked and column.type.categories is None:
         return column.cast(FLOAT64)
     return column
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
+import numpy as np
+
 from onward.frontends.dataframe.tensors.pattern_sets import (
     Dialect,
     Ranges,
-    all_characters,
+    all_codes,
     complement,
     of_characters,
     overlap,
 )
 
-Change = Literal["upper", "lower", "title"]
+Change = Literal["upper", "lower", "title", "casefold"]
+CASES: tuple[Change, ...] = ("upper", "lower")
+PYTHON: Dialect = "python"
 
 STEADY = "".join(
     chr(code)
@@ -33,40 +37,68 @@ BETWEEN = "\x01"
 """A character without a case that ends a word: many texts are asked about as one, which is faster."""
 
 
+BLOCK = 256
+"""Characters that are asked about as one text: where a whole block stays as it is, none of it is looked at by itself."""
+
+
 def _made(change: Change, dialect: Dialect, texts: list[str]) -> list[str]:
     """What the library makes of each text."""
-    together = BETWEEN.join(texts)
     if dialect == "python":
-        made: str = getattr(together, change)()
-    elif dialect == "arrow":
+        return [getattr(text, change)() for text in texts]
+    if dialect == "arrow":
         import pyarrow
         import pyarrow.compute
 
-        made = getattr(pyarrow.compute, f"utf8_{change}")(pyarrow.scalar(together)).as_py()
-    else:
-        import polars
+        made: list[str] = getattr(pyarrow.compute, f"utf8_{change}")(pyarrow.array(texts)).to_pylist()
+        return made
+    import polars
 
-        made = getattr(polars.Series([together]).str, f"to_{change}case")().to_list()[0]
-    return made.split(BETWEEN)
+    made = getattr(polars.Series(texts).str, f"to_{change}case")().to_list()
+    return made
 
 
-@cache
-def _characters() -> list[str]:
-    return [c for c in all_characters() if c != BETWEEN]
+def _blocks(before: str = "", after: str = "") -> list[str]:
+    """All characters but one, a block in a text: each with a text before and after it."""
+    codes = all_codes()[all_codes() != ord(BETWEEN)].reshape(-1, 1)
+    sides = [np.array([[ord(c) for c in side]], "<u4").repeat(len(codes), 0) for side in (before, after + BETWEEN)]
+    text = np.concatenate([sides[0], codes, sides[1]], axis=1).tobytes().decode("utf-32-le")
+    width = len(before) + len(after) + 2
+    return [text[start : start + BLOCK * width - 1] for start in range(0, len(text), BLOCK * width)]
+
+
+def _unusual(change: Change, dialect: Dialect, before: str, after: str, usual: tuple[str, str]) -> dict[str, str]:
+    """What becomes of each character with a text before and after it, where that is not the usual."""
+    found: dict[str, str] = {}
+    asked = _blocks(before, after)
+    expected = asked if usual == (before, after) else _blocks(*usual)
+    for own, made, plain in zip(asked, _made(change, dialect, asked), expected, strict=True):
+        if made != plain:
+            rows = zip(own.split(BETWEEN), made.split(BETWEEN), plain.split(BETWEEN), strict=True)
+            found |= {a[len(before)]: b for a, b, c in rows if b != c}
+    return found
 
 
 @cache
 def changed(change: Change, dialect: Dialect) -> dict[str, str]:
     """What a character by itself becomes, of all that do not stay as they are."""
-    texts = _characters()
-    return {a: b for a, b in zip(texts, _made(change, dialect, texts), strict=True) if a != b}
+    return _unusual(change, dialect, "", "", ("", ""))
 
 
 @cache
-def steady(change: Literal["upper", "lower"], dialect: Dialect) -> Ranges:
-    """The characters that ONNX Runtime surely changes as the library does."""
+def with_case(dialect: Dialect) -> str:
+    """The characters that have another case, or are one, for the library or for Python."""
+    tables = [changed(case, owner) for case in CASES for owner in {dialect, PYTHON}]
+    return "".join(sorted({c for table in tables for pair in table.items() for text in pair for c in text}))
+
+
+@cache
+def steady(change: Literal["upper", "lower", "casefold"], dialect: Dialect) -> Ranges:
+    """The characters that ONNX Runtime surely changes as the library does; `casefold` by its lower case."""
     table = changed(change, dialect)
     kept = [c for c in STEADY if len(table.get(c, c)) == 1 and c != "ß"]
+    if change == "casefold":
+        lower = changed("lower", dialect)
+        kept = [c for c in kept if table.get(c, c) == lower.get(c, c)]
     if change == "lower":
         kept = [c for c in kept if c != "Σ"]
     return of_characters("".join(kept))
@@ -75,9 +107,8 @@ def steady(change: Literal["upper", "lower"], dialect: Dialect) -> Ranges:
 @cache
 def word_inside(dialect: Dialect) -> Ranges:
     """The characters after which `title` takes a letter for one inside a word."""
-    texts = _characters()
-    made = _made("title", dialect, [f"{c}a" for c in texts])
-    return of_characters("".join(c for c, value in zip(texts, made, strict=True) if value[-1] == "a"))
+    made = _unusual("title", dialect, "", "a", ("", "A"))
+    return of_characters("".join(c for c, value in made.items() if value[-1] == "a"))
 
 
 @cache
@@ -85,10 +116,9 @@ def sigma_sets(dialect: Dialect) -> tuple[Ranges, Ranges] | None:
     """Letters after which a Σ ends a word, and what is passed over in looking for them; None if Σ is a σ everywhere."""
     if _made("lower", dialect, ["ΑΣ"]) == ["ασ"]:
         return None
-    texts = _characters()
     after, through = (
-        {c for c, value in zip(texts, _made("lower", dialect, asked), strict=True) if value[-1] == "ς"}
-        for asked in ([f"{c}Σ" for c in texts], [f"A{c}Σ" for c in texts])
+        {c for c, value in _unusual("lower", dialect, before, "Σ", (before.lower(), "σ")).items() if value[-1] == "ς"}
+        for before in ("", "A")
     )
     cased, passed = of_characters("".join(after)), of_characters("".join(through - after))
     assert not overlap(cased, passed) and complement(passed)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -60,6 +61,23 @@ def float_positions(x: Tensor, keys: Sequence[float | None]) -> tuple[Tensor, Te
     place = op.ReduceSum(op.Where(equal, places, op.index(0)), op.ints([1]), keepdims=1)
     found = op.ReduceMax(equal.cast(ir.DataType.INT32), op.ints([1]), keepdims=1).cast(ir.DataType.BOOL)
     return place, found
+
+
+def numbers(x: Tensor, table: Mapping[Any, float]) -> Tensor:
+    """The float64 that stands for each text or int64; NaN for what is not in the table."""
+    if not table:
+        return x.op.Expand(x.op.constant(np.asarray([[np.nan]])), x.shape)
+    keys = np.asarray(list(table), object if x.dtype == ir.DataType.STRING else np.int64)
+    named = ir.StringTensor([str(key).encode() for key in keys], shape=ir.Shape([len(keys)]), name="keys_tensor")
+    return x.op.many(
+        "LabelEncoder",
+        1,
+        x,
+        domain=ML,
+        keys_tensor=named if x.dtype == ir.DataType.STRING else ir.tensor(keys, name="keys_tensor"),
+        values_tensor=ir.tensor(np.asarray(list(table.values()), np.float64), name="values_tensor"),
+        default_tensor=ir.tensor(np.asarray([np.nan]), name="default_tensor"),
+    )[0]
 
 
 def _first_places(keys: Sequence[object]) -> dict[object, int]:

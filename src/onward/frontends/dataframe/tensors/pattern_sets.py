@@ -7,6 +7,9 @@ from bisect import bisect_right
 from functools import cache
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from onward.errors import UnsupportedError
 
 Dialect = Literal["python", "arrow", "rust"]
@@ -25,8 +28,13 @@ UNICODE_SPACE = "".join(c for c in PYTHON_SPACE if not "\x1c" <= c <= "\x1f")
 
 
 @cache
+def all_codes() -> npt.NDArray[np.uint32]:
+    return np.concatenate([np.arange(low, high + 1, dtype="<u4") for low, high in EVERY])
+
+
+@cache
 def all_characters() -> str:
-    return "".join(map(chr, [*range(0xD800), *range(0xE000, LAST + 1)]))
+    return all_codes().tobytes().decode("utf-32-le")
 
 
 def _code(place: int) -> int:
@@ -70,11 +78,19 @@ def of_characters(characters: str) -> Ranges:
     return tuple((low, high) for low, high in ranges)
 
 
+def of_mask(is_member: npt.NDArray[np.bool_]) -> Ranges:
+    """Those of all characters that a mask tells."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_member, [False]]).astype(np.int8)))
+    pairs = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    return tuple(piece for start, stop in pairs for piece in _split(start, stop))
+
+
 def complement(ranges: Ranges) -> Ranges:
     """All other characters."""
     result = []
     for low, high in EVERY:
-        edges = [low - 1, *(e for r in ranges if low <= r[0] and r[1] <= high for e in r), high + 1]
+        inside = [(max(low, a), min(high, b)) for a, b in ranges if a <= high and b >= low]
+        edges = [low - 1, *(edge for pair in inside for edge in pair), high + 1]
         result += [(a + 1, b - 1) for a, b in zip(edges[::2], edges[1::2], strict=True) if a + 1 <= b - 1]
     return tuple(result)
 

@@ -11,7 +11,7 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, Literal
 
-from onward.frontends.dataframe.tensors.case_tables import Change, changed
+from onward.frontends.dataframe.tensors.case_tables import with_case
 from onward.frontends.dataframe.tensors.pattern_sets import (
     EVERY,
     Dialect,
@@ -226,6 +226,9 @@ class _Reader:
         if self.dialect == "arrow":
             return folded(((low, high),))
         one = re.escape(chr(low)) if low == high else f"[\\U{low:08x}-\\U{high:08x}]"
+        if self.dialect == "python":
+            letters = "".join(re.findall(one, with_case("python"), flags & (re.IGNORECASE | re.ASCII)))
+            return union([((low, high),), of_characters(letters)])
         return matched(one, flags & (re.IGNORECASE | re.ASCII), self.dialect)
 
 
@@ -235,10 +238,7 @@ def folded(ranges: Ranges) -> Ranges:
     import pyarrow
     import pyarrow.compute
 
-    cases: tuple[Change, ...] = ("upper", "lower")
-    tables = [table for case in cases for table in (changed(case, "arrow"), changed(case, "python"))]
-    letters = {c for table in tables for pair in table.items() for text in pair for c in text}
-    texts = pyarrow.array(sorted(letters))
+    texts = pyarrow.array(list(with_case("arrow")))
     found = pyarrow.compute.match_substring_regex(texts, written(ranges), ignore_case=True)
     return union([ranges, of_characters("".join(pyarrow.compute.filter(texts, found).to_pylist()))])
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import onnx_ir as ir
 
-from onward.frontends.dataframe.tensors.text import STRING, label, of_type, text
+from onward.frontends.dataframe.tensors.pattern_sets import EVERY, written
+from onward.frontends.dataframe.tensors.text import STRING, full_match, label, of_type, text
+from onward.frontends.dataframe.tensors.text_search import quoted
 from onward.graph.build import Tensor
 
 
@@ -75,6 +78,21 @@ def less_or_equal(a: Tensor, b: Tensor | str) -> Tensor:
     """Whether a text comes before another, or is the same. Eight nodes."""
     first, second = codes(a, a.op.Expand(text(a.op, b), a.op.ints([1, 1])) if isinstance(b, str) else b)
     return first <= second
+
+
+def beside_text(x: Tensor, value: str, how: Literal["lt", "le", "gt", "ge"]) -> Tensor:
+    """How texts stand to one that is known, in the order of code points. One or two nodes: nothing is sorted."""
+    before = [quoted(value[:size]) for size in range(len(value))]
+    for place, letter in enumerate(value):
+        smaller = tuple((low, min(high, ord(letter) - 1)) for low, high in EVERY if low < ord(letter))
+        before += [f"{quoted(value[:place])}{written(smaller)}(?s:.*)"] if smaller else []
+    if how in ("le", "gt"):
+        before.append(quoted(value))
+    if not before:
+        found = full_match(x, "")
+        return x.op.And(found, x.op.Not(found)) if how == "lt" else x.op.Or(found, x.op.Not(found))
+    found = full_match(x, "|".join(before))
+    return found if how in ("lt", "le") else x.op.Not(found)
 
 
 def smallest(x: Tensor) -> tuple[Tensor, Tensor]:

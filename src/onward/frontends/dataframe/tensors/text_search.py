@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_sets import Dialect, Ranges, all_characters, of_characters, written
+from onward.frontends.dataframe.tensors.pattern_sets import Dialect, Ranges, all_characters, all_codes, of_mask, written
 from onward.frontends.dataframe.tensors.patterns import Pattern, literal, parse, re2, search
 from onward.frontends.dataframe.tensors.text import full_match
 from onward.graph.build import Tensor
@@ -68,17 +71,29 @@ def is_lower(x: Tensor, dialect: Dialect = "python") -> Tensor:
 
 
 @cache
+def _arrow_characters() -> Any:
+    import pyarrow
+
+    codes = all_codes()
+    sizes = 1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    buffers = [pyarrow.py_buffer(data) for data in (ends.tobytes(), all_characters().encode())]
+    return pyarrow.StringArray.from_buffers(len(codes), *buffers)
+
+
+@cache
 def _members(kind: str, dialect: Dialect, before: str) -> Ranges:
     """The characters of a kind, with a text before them."""
-    texts = all_characters()
     if dialect != "arrow":
-        return of_characters("".join(c for c in texts if getattr(before + c, f"is{kind}")()))
-    import pyarrow
+        texts: Iterable[str] = (before + c for c in all_characters()) if before else all_characters()
+        return of_mask(np.fromiter(map(getattr(str, f"is{kind}"), texts), bool, len(all_characters())))
     import pyarrow.compute
 
+    letters = _arrow_characters()
+    if before:
+        letters = pyarrow.compute.binary_join_element_wise(before, letters, "")
     name = "string_is_ascii" if kind == "ascii" else f"utf8_is_{kind}"
-    found = getattr(pyarrow.compute, name)(pyarrow.array([before + c for c in texts])).to_pylist()
-    return of_characters("".join(c for c, is_member in zip(texts, found, strict=True) if is_member))
+    return of_mask(getattr(pyarrow.compute, name)(letters).to_numpy(zero_copy_only=False))
 
 
 @cache

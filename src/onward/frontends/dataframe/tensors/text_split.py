@@ -5,8 +5,20 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_sets import PYTHON_SPACE, of_characters, written
-from onward.frontends.dataframe.tensors.text import STRING, count_present, join, of_type, places, text, tokens, with_row
+from onward.frontends.dataframe.tensors.pattern_sets import PYTHON_SPACE, complement, of_characters, written
+from onward.frontends.dataframe.tensors.text import (
+    MOST_REPEATS,
+    STRING,
+    count_present,
+    first_token,
+    full_match,
+    join,
+    of_type,
+    places,
+    text,
+    tokens,
+    with_row,
+)
 from onward.frontends.dataframe.tensors.text_parts import length
 from onward.graph.build import Tensor
 
@@ -47,12 +59,39 @@ def _column(parts: Tensor, counts: Tensor, place: int) -> Part:
     return op.Slice(parts, op.ints([place]), op.ints([place + 1]), op.ints([1])), counts > place
 
 
-def split_space(x: Tensor, columns: int, space: str = PYTHON_SPACE) -> list[Part]:
-    """`text.split()` at runs of white space, as `split`. Uses `com.microsoft::Tokenizer`."""
+def split_space(x: Tensor, columns: int, space: str = PYTHON_SPACE, most: int | None = None) -> list[Part]:
+    """`text.split(None, most)` at runs of white space, as `split`. Uses `com.microsoft::Tokenizer`."""
     op = x.op
-    found = tokens(x, " ".join(["a"] * columns), separators=[f"{written(of_characters(space))}+"])
-    columns_found = [op.Slice(found, op.ints([i]), op.ints([i + 1]), op.ints([1])) for i in range(columns)]
-    return [(part, op.Not(op.Equal(part, text(op, "")))) for part in columns_found]
+    words = columns if most is None else min(columns, most)
+    found = tokens(x, " ".join(["a"] * max(words, 1)), separators=[f"{written(of_characters(space))}+"])
+    columns_found = [op.Slice(found, op.ints([i]), op.ints([i + 1]), op.ints([1])) for i in range(words)]
+    parts = [(part, op.Not(op.Equal(part, text(op, "")))) for part in columns_found]
+    if most is not None and columns > most:
+        parts.append(_rest(x, most, space))
+        nothing = op.And(parts[0][1], op.Not(parts[0][1]))
+        parts += [(op.Expand(text(op, ""), x.shape), nothing)] * (columns - most - 1)
+    return parts
+
+
+def _rest(x: Tensor, words: int, space: str) -> Part:
+    """What follows so many words and the white space after them."""
+    op = x.op
+    if words > MOST_REPEATS:
+        raise UnsupportedError(f"a split {words} times cannot be said in ONNX: split {MOST_REPEATS} times at most")
+    gap, letter = written(of_characters(space)), written(complement(of_characters(space)))
+    there = full_match(x, f"{gap}*(?:{letter}+{gap}+){{{words}}}{letter}(?s:.*)")
+    before = {"separators": [rf"\A{gap}*(?:{letter}+{gap}+){{{words}}}"]}
+    return first_token(op.Where(there, x, text(op, "")), " ".join(["a"] * (words + 1)), before), there
+
+
+def space_part(x: Tensor, place: int, space: str = PYTHON_SPACE) -> Part:
+    """One part of `text.split()`, counted from the end if negative, and whether there is one."""
+    if place >= 0:
+        return split_space(x, place + 1, space)[place]
+    op = x.op
+    found = tokens(x, "a", separators=[f"{written(of_characters(space))}+"])
+    wanted = op.Add(count_present(found), op.ints([place]))
+    return op.GatherElements(found, op.Max(wanted, op.ints([0])), axis=1), wanted >= 0
 
 
 def part_count(x: Tensor, separator: str) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,46 +10,47 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.frontends.sklearn.registry import Outputs, rule
-from onward.frontends.sklearn.rules.scale import function_of
-from onward.frontends.sklearn.writer import Data, Table, Writer
+from onward.frontends.sklearn.rules.function import function_of
+from onward.frontends.sklearn.table import Data, Table
+from onward.frontends.sklearn.writer import Writer
 from onward.graph.build import Tensor
 
 
 @rule("Pipeline", as_given=True)
-def pipeline(op: Writer, model: Any, x: Data) -> Outputs:
+def pipeline(op: Writer, model: Any, x: Data) -> Mapping[str, Data]:
     *steps, (_, last) = model.steps
     for _, step in steps:
         if step is not None and step != "passthrough":
-            x = op.transform(step, x)
-    return {"transform": op.plain(x)} if last is None or last == "passthrough" else op.outputs(last, x)
+            x = op.passed(step, x)
+    return {"transform": x} if last is None or last == "passthrough" else op.results(last, x)
 
 
 @rule("FeatureUnion", as_given=True)
-def union(op: Writer, model: Any, x: Data) -> Outputs:
+def union(op: Writer, model: Any, x: Data) -> Mapping[str, Data]:
     weights = model.transformer_weights or {}
-    parts = []
+    parts: list[Data] = []
     for name, one in model.transformer_list:
         if isinstance(one, str) and one == "drop":
             continue
-        part = op.plain(x) if isinstance(one, str) else op.transform(one, x)
+        part = x if isinstance(one, str) else op.passed(one, x)
         parts.append(_weighted(op, part, weights.get(name)))
-    return {"transform": _joined(op, parts)}
+    return {"transform": _beside(op, model, x, parts)}
 
 
 @rule("ColumnTransformer", as_given=True)
-def by_columns(op: Writer, model: Any, x: Data) -> Outputs:
+def by_columns(op: Writer, model: Any, x: Data) -> Mapping[str, Data]:
     weights = model.transformer_weights or {}
-    parts = []
+    parts: list[Data] = []
     for name, one, wanted in model.transformers_:
         indices = [int(i) for i in model._transformer_to_input_indices[name]]
         if not indices or (isinstance(one, str) and one == "drop"):
             continue
         columns = _columns(op, model, x, indices)
         if np.isscalar(wanted) and not isinstance(wanted, bool):
-            columns = op.flat(op.plain(columns))
-        part = op.plain(columns) if isinstance(one, str) else op.transform(one, columns)
+            columns = _series(op, columns)
+        part = columns if isinstance(one, str) else op.passed(one, columns)
         parts.append(_weighted(op, part, weights.get(name)))
-    return {"transform": _joined(op, parts)}
+    return {"transform": _beside(op, model, x, parts)}
 
 
 def _columns(op: Writer, model: Any, x: Data, indices: list[int]) -> Data:
@@ -56,30 +58,33 @@ def _columns(op: Writer, model: Any, x: Data, indices: list[int]) -> Data:
     names = getattr(model, "feature_names_in_", None)
     if not isinstance(x, Table) or names is None:
         return op.chosen(x, indices)
-    return Table({str(names[i]): x.columns[str(names[i])] for i in indices})
+    return x.chosen([str(names[i]) for i in indices])
 
 
-def _weighted(op: Writer, part: Tensor, weight: float | None) -> Tensor:
-    return part if weight is None else op.number(part) * float(weight)
+def _series(op: Writer, columns: Data) -> Data:
+    """One column by itself."""
+    if isinstance(columns, Table) and columns.rows is not None:
+        return columns.chosen(columns.names, as_series=True)
+    return op.flat(op.plain(columns))
 
 
-def _joined(op: Writer, parts: list[Tensor]) -> Tensor:
-    if not parts:
-        raise UnsupportedError(f"{op.scope.rstrip('/')}: no columns are left")
-    texts = [part.dtype == ir.DataType.STRING for part in parts]
-    if any(texts) and not all(texts):
-        raise UnsupportedError(f"{op.scope.rstrip('/')}: its result mixes strings and numbers, which no tensor can")
-    return op.hstack(parts if all(texts) else [op.number(part) for part in parts])
+def _weighted(op: Writer, part: Data, weight: float | None) -> Data:
+    return part if weight is None else op.number(op.plain(part)) * float(weight)
+
+
+def _beside(op: Writer, model: Any, x: Data, parts: list[Data]) -> Data:
+    """A table where the transformer gives a data frame to a function on data frames, else one tensor."""
+    return op.labelled(model, x, parts) if isinstance(x, Table) and x.rows is not None else op.joined(parts)
 
 
 @rule("GridSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV", "RandomizedSearchCV", as_given=True)
-def search(op: Writer, model: Any, x: Data) -> Outputs:
-    return op.outputs(model.best_estimator_, x)
+def search(op: Writer, model: Any, x: Data) -> Mapping[str, Data]:
+    return op.results(model.best_estimator_, x)
 
 
 @rule("FrozenEstimator", as_given=True)
-def frozen(op: Writer, model: Any, x: Data) -> Outputs:
-    return op.outputs(model.estimator, x)
+def frozen(op: Writer, model: Any, x: Data) -> Mapping[str, Data]:
+    return op.results(model.estimator, x)
 
 
 @rule("RANSACRegressor", "SelfTrainingClassifier")

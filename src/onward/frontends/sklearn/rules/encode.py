@@ -9,9 +9,10 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.formats.tables import MISSING, is_missing
+from onward.formats.tables import is_missing
 from onward.frontends.sklearn.registry import Outputs, rule
-from onward.frontends.sklearn.writer import ML, Data, Writer
+from onward.frontends.sklearn.table import Data
+from onward.frontends.sklearn.writer import ML, Writer
 from onward.graph.build import Tensor
 
 Array = npt.NDArray[Any]
@@ -21,7 +22,7 @@ def codes(op: Writer, column: Tensor, categories: Any) -> Tensor:
     """Which of the categories each item is, or how many there are if it is none: int64, in the shape of the items."""
     known = list(categories)
     if column.dtype == ir.DataType.STRING:
-        keys = [MISSING if is_missing(item) else item for item in known]
+        keys = [op.gap if is_missing(item) else item for item in known]
         if not all(isinstance(key, str) for key in keys):
             raise UnsupportedError(f"{op.scope.rstrip('/')}: strings are given, but the categories are numbers")
         if len(set(keys)) < len(keys):

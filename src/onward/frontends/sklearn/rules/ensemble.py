@@ -12,7 +12,8 @@ from onward.frontends.sklearn.registry import Outputs, rule
 from onward.frontends.sklearn.rules.compose import score_of_second
 from onward.frontends.sklearn.rules.kernels import one_against_rest, squared_distances
 from onward.frontends.sklearn.rules.linear import decided
-from onward.frontends.sklearn.writer import Data, Writer
+from onward.frontends.sklearn.table import Data
+from onward.frontends.sklearn.writer import Writer
 from onward.graph.build import Tensor
 
 

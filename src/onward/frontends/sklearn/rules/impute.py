@@ -8,10 +8,10 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.formats.tables import MISSING
 from onward.formats.tables import is_missing as no_value
 from onward.frontends.sklearn.registry import Outputs, rule
-from onward.frontends.sklearn.writer import Data, Writer
+from onward.frontends.sklearn.table import Data
+from onward.frontends.sklearn.writer import Writer
 from onward.graph.build import Tensor
 
 
@@ -19,7 +19,7 @@ def is_missing(op: Writer, model: Any, x: Tensor) -> Tensor:
     """Where a value is what the model takes for missing."""
     wanted = model.missing_values
     if x.dtype == ir.DataType.STRING:
-        return op.Equal(x, op.strings(np.asarray(MISSING if no_value(wanted) else wanted, object)))
+        return op.Equal(x, op.strings(np.asarray(op.gap if no_value(wanted) else wanted, object)))
     return op.isnan(x) if no_value(wanted) else op.Equal(x, float(wanted))
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from onward.errors import UnsupportedError
-from onward.frontends.decompose.special import expm1, log1p, ndtri
+from onward.frontends.decompose.special import expm1, ndtri
 from onward.frontends.sklearn.registry import Outputs, rule
 from onward.frontends.sklearn.rules.interpolate import interpolated
-from onward.frontends.sklearn.writer import Data, Writer
+from onward.frontends.sklearn.table import Data
+from onward.frontends.sklearn.writer import Writer
 from onward.graph.build import Tensor
 
 
@@ -145,51 +144,6 @@ def selected(op: Writer, model: Any, x: Data) -> Outputs:
 def eliminated(op: Writer, model: Any, x: Data) -> Outputs:
     kept = selected(op, model, x)["transform"]
     return op.outputs(model.estimator_, kept) | {"transform": kept}
-
-
-@rule("FunctionTransformer", as_given=True)
-def function(op: Writer, model: Any, x: Data) -> Outputs:
-    if model.func is None:
-        return {"transform": op.plain(x)}
-    if model.kw_args:
-        raise UnsupportedError("FunctionTransformer: arguments of its function have no rule")
-    if _only_checks(model.func):
-        return {"transform": op.plain(x)}
-    return {"transform": function_of(op, model.func)(op.matrix(x))}
-
-
-def _only_checks(function: Any) -> bool:
-    """Whether it is scikit-learn's own check of arrays, which returns them as they are."""
-    from sklearn.utils import check_array
-
-    return isinstance(function, partial) and function.func is check_array
-
-
-def function_of(op: Writer, function: Any) -> Any:
-    """The ops of a function of numpy; any other is Python, which is not translated."""
-    known = {
-        np.abs: op.Abs,
-        np.cos: op.Cos,
-        np.exp: op.Exp,
-        np.expm1: lambda x: expm1(op, x),
-        np.log: op.Log,
-        np.log10: lambda x: op.Log(x) / float(np.log(10.0)),
-        np.log1p: lambda x: log1p(op, x),
-        np.log2: lambda x: op.Log(x) / float(np.log(2.0)),
-        np.negative: op.Neg,
-        np.reciprocal: op.Reciprocal,
-        np.sign: op.Sign,
-        np.sin: op.Sin,
-        np.sqrt: op.Sqrt,
-        np.square: lambda x: x * x,
-        np.tanh: op.Tanh,
-    }
-    if function not in known:
-        name = getattr(function, "__name__", type(function).__name__)
-        raise UnsupportedError(
-            f"the function {name} is Python code, which is not translated: use one of numpy, such as log1p"
-        )
-    return known[function]
 
 
 @rule("KBinsDiscretizer")

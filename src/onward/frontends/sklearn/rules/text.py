@@ -13,7 +13,8 @@ import onnx_ir as ir
 from onward.errors import UnsupportedError
 from onward.frontends.sklearn.registry import Outputs, rule
 from onward.frontends.sklearn.rules.scale import normalized
-from onward.frontends.sklearn.writer import Data, Writer
+from onward.frontends.sklearn.table import Data
+from onward.frontends.sklearn.writer import Writer
 from onward.graph.build import Tensor
 
 LETTER = r"[\p{L}\p{N}_]"

@@ -11,7 +11,7 @@ import numpy as np
 from onward.errors import OnwardError
 from onward.frontends.dataframe.columns.column import Column, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
-from onward.frontends.dataframe.pandas.elements import Row, element, python_functions
+from onward.frontends.dataframe.pandas.elements import Row, element, known_keys, python_functions
 from onward.frontends.dataframe.pandas.paths import Fork, Paths, Raised, explored, following
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, framed, joined
 from onward.frontends.dataframe.pandas.rules.choose import choice
@@ -54,6 +54,7 @@ def of_elements(call: Call, x: Series, func: Any, *args: Any, **kwargs: Any) -> 
 def followed(call: Call, func: Any, paths: Paths, run: Any) -> Any:
     """What a function gives on one way; where it raises an error, so does the model."""
     inner = getattr(func, "func", func)
+    paths.keys = known_keys(inner)
     with following(call.trace, paths), python_functions(getattr(inner, "__func__", inner)):
         try:
             return run()

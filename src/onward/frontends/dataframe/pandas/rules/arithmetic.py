@@ -21,6 +21,8 @@ OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 
 def binary(call: Call, name: str, a: Any, b: Any) -> Column:
     """An operator of two columns, or of a column and a value."""
+    if _is_offset(a) or _is_offset(b):
+        return _column(call.part("part: times by offset", name, a, b))
     x, y = operands(call, a, b)
     if x.type.is_text or y.type.is_text:
         return _column(call.part("part: arithmetic of text", name, x, y, a, b))
@@ -32,6 +34,12 @@ def binary(call: Call, name: str, a: Any, b: Any) -> Column:
 def _column(made: Any) -> Column:
     assert isinstance(made, Column)
     return made
+
+
+def _is_offset(value: Any) -> bool:
+    import pandas
+
+    return isinstance(value, pandas.offsets.BaseOffset)
 
 
 def operands(call: Call, a: Any, b: Any) -> list[Column]:
@@ -283,12 +291,7 @@ def _declare_extremes() -> None:
             x, y = to_type(call, x, type), to_type(call, y, type)
             if skips and type.is_float:
                 x, y = _else(x, y), _else(y, x)
-            made = elementwise(best, type, x, y)
-            if not type.is_float or skips:
-                return made
-            # NaN on either side is the result; ONNX Runtime's Max does not promise it.
-            null = made.op.Or(made.op.IsNaN(x.value), made.op.IsNaN(y.value))
-            return made.with_null(null)
+            return elementwise(best, type, x, y)
 
         rule(f"numpy.{name}")(extreme)
 
@@ -299,6 +302,24 @@ def _else(x: Column, y: Column) -> Column:
 
 
 _declare_extremes()
+
+
+@rule("numpy.nan_to_num")
+def nan_to_num(
+    call: Call, x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> Column:
+    column = column_of(call, x)
+    if not column.type.is_float:
+        return column
+    op, limits = column.op, np.finfo(column.type.dtype.numpy())
+    value = column.value
+    for mask, number in (
+        (op.IsNaN(value), nan),
+        (op.IsInf(value, detect_negative=0), limits.max if posinf is None else posinf),
+        (op.IsInf(value, detect_positive=0), limits.min if neginf is None else neginf),
+    ):
+        value = op.Where(mask, op.like(float(number), value), value)
+    return replace(column, value=value)
 
 
 @rule("numpy.isnan", "numpy.isinf", "numpy.isfinite")

@@ -62,9 +62,11 @@ def series(call: Call, data: Any = None, index: Any = None, dtype: Any = None, n
 def concat(
     call: Call, objs: Any, *, axis: Any = 0, ignore_index: bool = False, keys: Any = None, join: str = "outer"
 ) -> Any:
+    if isinstance(objs, Mapping):
+        objs = [part.rename(name) if isinstance(part, Series) else part for name, part in objs.items()]
     if axis not in (1, "columns") or keys is not None:
         raise call.refuse("frames are put side by side only (axis=1), not one below the other")
-    parts = [part for part in (objs.values() if isinstance(objs, Mapping) else objs) if part is not None]
+    parts = [part for part in objs if part is not None]
     if any(not isinstance(part, Series | Frame) for part in parts):
         raise call.refuse("data that the function brings along has the rows of the sample: merge it instead")
     made = _empty_like(parts[0])

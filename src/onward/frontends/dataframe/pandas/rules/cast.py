@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, TEXT, ColumnType, number_type
+from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, NAT, TEXT, ColumnType, number_type
 from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
@@ -29,9 +29,18 @@ def astype(call: Call, x: Series, dtype: Any, copy: Any = None, errors: str = "r
     if target.categories is not None or source.categories is not None:
         if target.categories is not None:
             return call.part("part: to category", column, target)
-        column = call.part("part: to labels", column)
+        column = _labels(call, x)
         return column if column.type == target else cast(call, column, target)
     return cast(call, column, target)
+
+
+def _labels(call: Call, x: Series) -> Column:
+    """Categories as what they are. Intervals have whole borders in pandas, or, as soon as one row has none, floats."""
+    import pandas
+
+    if isinstance(x.real.dtype.categories, pandas.IntervalIndex):
+        raise call.refuse("the text of intervals depends on the data: give labels to pd.cut")
+    return call.part("part: to labels", x.column)  # type: ignore[no-any-return]
 
 
 def _target(call: Call, x: Series, dtype: Any) -> ColumnType:
@@ -110,10 +119,13 @@ def _time(call: Call, column: Column, target: ColumnType) -> Column:
     if column.type.meaning == target.meaning:
         return call.part("part: to unit", column, target.unit)  # type: ignore[no-any-return]
     if target == INT64 and column.type.is_time:
-        missing = column.missing()
-        assert missing is not None
-        made = Column(column.value, INT64, column.rows)
-        return guarded(made, missing, "astype(int) of times that are missing")
+        # What is missing is the lowest integer, in pandas too.
+        value = (
+            column.value
+            if column.null is None
+            else column.op.Where(column.null, column.op.like(NAT, column.value), column.value)
+        )
+        return Column(value, INT64, column.rows)
     raise call.refuse(f"{column.type} to {target} cannot be converted")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from onward.formats.dataframe.types import FLOAT64, ColumnType
+from onward.formats.dataframe.types import FLOAT64, NAT, ColumnType
 from onward.frontends.dataframe.columns.column import ONE, Column, Rows, chosen, truth
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
@@ -21,7 +20,6 @@ from onward.frontends.dataframe.pandas.values import (
     widened,
 )
 from onward.frontends.dataframe.tensors import numbers
-from onward.graph.build import Tensor
 
 
 def one_type(call: Call, x: Column, y: Column) -> tuple[Column, Column, ColumnType]:
@@ -88,29 +86,7 @@ def numpy_where(call: Call, condition: Any, x: Any = None, y: Any = None) -> Any
     test = column_of(call, condition)
     if not test.type.is_bool:
         test = column_of(call, condition != 0)
-    return as_column(call, choice(call, test, x, y))
-
-
-def as_column(call: Call, column: Column) -> Any:
-    """A column whose counterpart in numpy is an array: a Series without a name."""
-    import pandas
-
-    from onward.frontends.dataframe.pandas.proxies import joined
-
-    real = call.real
-    if isinstance(real, np.ndarray) and real.ndim == 1:
-        values = real
-        if real.dtype.kind in "US":
-            values = real.astype(object)
-        real = pandas.Series(values)
-        if column.type.is_text:
-            real = real.where(real.notna(), np.nan) if real.dtype == object else real
-            real = real.astype("str") if _is_text(real) else real
-    return joined(call.trace, column, real)
-
-
-def _is_text(real: Any) -> bool:
-    return all(isinstance(item, str) for item in real.dropna())
+    return choice(call, test, x, y)
 
 
 @rule("numpy.select")
@@ -120,7 +96,7 @@ def select(call: Call, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     values = [*choicelist, default]
     if any(isinstance(value, str) for value in values) and default == 0 and not isinstance(default, str):
         raise call.refuse("texts and the default 0 do not go together: give default='…'")
-    return as_column(call, cases(call, condlist, choicelist, default))
+    return cases(call, condlist, choicelist, default)
 
 
 def cases(call: Call, conditions: Any, values: Any, default: Any) -> Column:
@@ -157,27 +133,26 @@ def clip(call: Call, x: Any, lower: Any = None, upper: Any = None, **options: An
     column = column_of(call, x)
     if column.type.is_text or column.type.is_bool:
         raise call.refuse(f"it is for numbers and times, not for {column.type}")
-    for bound, function in ((lower, numbers.larger), (upper, numbers.smaller)):
+    for bound, is_lower in ((lower, True), (upper, False)):
         if bound is None or is_missing(bound):
             continue
         a, b = beside(call, column, column_of(call, bound, column.type))
         a, b, type = one_type(call, a, b)
-        column = _bounded(a, b, function, type)
+        column = _bounded(a, b, is_lower, type)
     return widened(column)
 
 
-def _bounded(a: Column, b: Column, function: Callable[[Tensor, Tensor], Tensor], type: ColumnType) -> Column:
-    """The nearer to a bound; what is missing stays so, and a bound that is missing is none."""
+def _bounded(a: Column, b: Column, is_lower: bool, type: ColumnType) -> Column:
+    """The nearer to a bound; what is missing stays so, and a bound that is missing is none: both compare as false."""
     op = a.op
     a = a.masked()
-    value = function(a.value, b.value)
-    rows = b.rows if a.is_scalar else a.rows
-    absent = b.missing() if not b.is_scalar or b.type.is_time else None
-    if type.is_float:
-        value = op.Where(op.IsNaN(a.value), a.value, value)
-    if absent is not None:
-        value = op.Where(absent, a.value, value)
-    return Column(value, type, rows, a.null)
+    if type.is_float and b.is_scalar:
+        value = numbers.larger(a.value, b.value) if is_lower else numbers.smaller(a.value, b.value)
+        return Column(value, type, b.rows if a.is_scalar else a.rows, a.null)
+    beyond = a.value < b.value if is_lower else a.value > b.value
+    if type.is_time:
+        beyond = op.And(beyond, op.Not(op.Equal(b.value, op.like(NAT, b.value))))
+    return Column(op.Where(beyond, b.value, a.value), type, b.rows if a.is_scalar else a.rows, a.null)
 
 
-__all__ = ["Frame", "Scalar", "as_column", "cases", "choice", "one_type"]
+__all__ = ["Frame", "Scalar", "cases", "choice", "one_type"]

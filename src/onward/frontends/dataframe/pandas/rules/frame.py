@@ -6,10 +6,21 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from onward.formats.dataframe.types import BOOL
-from onward.frontends.dataframe.columns.column import Column, Rows, filtered, taken, truth
+from onward.formats.dataframe.types import BOOL, INT64
+from onward.frontends.dataframe.columns.column import (
+    ONE,
+    Column,
+    Rows,
+    aligned,
+    filtered,
+    guarded,
+    looked_up,
+    positions_of,
+    taken,
+    truth,
+)
 from onward.frontends.dataframe.pandas.dispatch import Call, rule, unwrapped
-from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Index, Scalar, Series, joined
+from onward.frontends.dataframe.pandas.proxies import BLANK, Deferred, Frame, Index, Scalar, Series, joined
 from onward.frontends.dataframe.pandas.values import beside, column_of, is_missing
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
@@ -94,13 +105,31 @@ def sliced(call: Call, owner: Any, key: slice) -> Any:
 def series_getitem(call: Call, x: Series, key: Any) -> Any:
     if isinstance(key, slice):
         return sliced(call, x, key)
+    rows = x.column.rows
+    if isinstance(key, int) and rows.parent is None and rows not in call.trace.labels:
+        if key < 0:
+            raise call.refuse("a row before the first has no number: use .iloc[-1]")
+        return single(call, x, key)
     if not isinstance(key, Series):
-        raise call.refuse("a single row cannot be converted: what it holds depends on the data")
+        raise call.refuse("a single row by its label cannot be converted: what it holds depends on the data")
     test, column = beside(call, key.column, x.column)
     positions, rows = chosen_rows(test)
     keep_labels(call.trace, column.rows, positions, rows)
     mask = key.real.fillna(False).astype(bool).to_numpy()
     return joined(call.trace, taken(column, positions, rows), x.real[mask])
+
+
+def single(call: Call, x: Series, place: int) -> Column:
+    """The value in one row, from either end; the model fails where there is no such row."""
+    op = call.op
+    column = x.column.expanded()
+    many = op.Squeeze(column.rows.count)
+    at = op.index(place) if place >= 0 else many + place
+    inside = op.And(op.GreaterOrEqual(at, op.index(0)), op.Less(at, many))
+    outside = op.Reshape(op.Not(inside), op.ints([1, 1]))
+    position = op.Reshape(op.Where(inside, at, op.index(0)), op.ints([1]))
+    made = looked_up(column, position, ONE, outside)
+    return guarded(made, outside, f"there is no row {place}")
 
 
 @rule("DataFrame.head", "Series.head")
@@ -122,7 +151,9 @@ def iloc(call: Call, owner: Any, key: Any) -> Any:
         return part if rows == slice(None) else iloc(call, part, rows)
     if isinstance(key, slice):
         return sliced(call, owner, key)
-    raise call.refuse("single rows cannot be converted: use slices")
+    if isinstance(key, int) and isinstance(owner, Series):
+        return single(call, owner, key)
+    raise call.refuse("single rows of a frame cannot be converted: use slices")
 
 
 @rule("DataFrame.loc.__getitem__")
@@ -202,6 +233,8 @@ def series_assign(call: Call, x: Series, key: Any, value: Any) -> None:
 
 @rule("DataFrame.__setitem__")
 def setitem(call: Call, frame: Frame, key: Any, value: Any) -> None:
+    if hasattr(key, "tolist") and not isinstance(key, Series):
+        key = key.tolist()
     if isinstance(key, list):
         if isinstance(value, Frame):
             parts = [value.series(name) for name in value]
@@ -222,6 +255,13 @@ def setitem(call: Call, frame: Frame, key: Any, value: Any) -> None:
 def as_part(call: Call, frame: Frame, value: Any) -> Series | Scalar:
     """A value that becomes a column of a frame."""
     import pandas
+
+    if isinstance(value, Index):
+        value = row_labels_part(call, value)
+    if frame.rows is BLANK:
+        if not isinstance(value, Series):
+            raise call.refuse("a new frame begins with a column of the frame that the function is given")
+        frame.rows, frame.real = value.column.rows, pandas.DataFrame(index=value.real.index)
 
     if isinstance(value, Frame):
         if len(value.columns) != 1:
@@ -330,6 +370,9 @@ def drop(
     errors: str = "raise",
 ) -> Any:
     names = columns if columns is not None else labels if axis in (1, "columns") else None
+    rows = index if index is not None else labels if axis in (0, "index") else None
+    if isinstance(rows, Index) and names is None and not inplace:
+        return _without(call, frame, rows)
     if names is None or index is not None:
         raise call.refuse("rows by their labels cannot be converted: choose them by a condition")
     gone = [names] if isinstance(names, str) or not hasattr(names, "__iter__") else list(names)
@@ -340,6 +383,22 @@ def drop(
         _reorder(frame, left)
         return None
     return selected(frame, left)
+
+
+def _without(call: Call, frame: Frame, gone: Index) -> Frame:
+    """The frame without rows that were chosen from it."""
+    import numpy as np
+
+    chosen = Column(call.op.constant(np.asarray([[True]])), BOOL, gone.rows).expanded()
+    back = aligned(chosen, frame.rows)
+    if back is None or back.null is None:
+        raise call.refuse("rows are dropped that were not chosen from this frame: choose them by a condition")
+    left = Series(
+        frame.trace,
+        frame.real.index.to_series().isin(gone.real).map(lambda g: not g),
+        Column(back.null, BOOL, frame.rows),
+    )
+    return kept(call, frame, left)
 
 
 @rule("DataFrame.rename")
@@ -470,10 +529,10 @@ def reset_index(
         return Series(x.trace, x.real.reset_index(drop=True), moved(x.column))
     if isinstance(x, Series):
         x = x.to_frame(name if name is not None else 0 if x.name is None else x.name)
-    if not drop and labels is None:
-        raise call.refuse("the numbers of rows would become a column: use drop=True")
     columns = {name: deferred.then(moved) for name, deferred in x.columns_by_name.items()}
-    if labels is not None and not drop:
+    if labels is None and not drop:
+        columns = {"index": Deferred(moved(row_labels(call, x.rows)))} | columns
+    elif labels is not None and not drop:
         call.trace.unique[fresh] = [name for name, _ in labels]
         columns = {name: Deferred(moved(column)) for name, column in labels} | columns
     made = Frame(x.trace, x.real.reset_index(drop=drop), columns, fresh)
@@ -481,6 +540,20 @@ def reset_index(
         return made
     x.real, x.columns_by_name, x.rows = made.real, made.columns_by_name, made.rows
     return None
+
+
+def row_labels(call: Call, rows: Rows) -> Column:
+    """The number that each row has in the frame that the function is given, or since the last reset_index."""
+    if rows in call.trace.labels:
+        raise call.refuse("the index names groups: use reset_index")
+    if rows.parent is None or rows.positions is None:
+        return Column(positions_of(call.op, rows), INT64, rows)
+    return taken(row_labels(call, rows.parent), rows.positions, rows)
+
+
+@rule("part: row labels")
+def row_labels_part(call: Call, index: Index) -> Series:
+    return Series(index.trace, index.real.to_series().astype("int64"), row_labels(call, index.rows))
 
 
 @rule("DataFrame.set_index")
@@ -511,6 +584,11 @@ def values(call: Call, x: Any, dtype: Any = None, **options: Any) -> Any:
         raise call.refuse("a frame as one array has one dtype: compute with its columns")
     made = Series(x.trace, x.real.rename(None), x.column)
     return made if dtype is None else made.astype(dtype)
+
+
+@rule("Series.ndim", "DataFrame.ndim")
+def ndim(call: Call, x: Any) -> int:
+    return 2 if isinstance(x, Frame) else 1
 
 
 @rule("DataFrame.items")

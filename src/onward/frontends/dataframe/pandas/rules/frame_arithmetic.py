@@ -157,6 +157,11 @@ def _declare_choices() -> None:
 _declare_choices()
 
 
+@rule("part: numbers")
+def numbers(call: Call, by_name: dict[Any, Any]) -> Numbers:
+    return Numbers(call.trace, call.real, by_name)
+
+
 @rule("part: numbers by column")
 def numbers_by_column(call: Call, name: str, frame: Frame, args: Any, options: dict[str, Any]) -> Numbers:
     """The same aggregate of every column."""

@@ -258,9 +258,11 @@ def agg(call: Call, x: Grouped, func: Any = None, **named: Any) -> Any:
             made[name] = _asked(call, x, label, how)
     elif isinstance(func, dict):
         for label, how in func.items():
-            if isinstance(how, list):
-                raise call.refuse("several aggregates of one column: name them, agg(name=('column', 'mean'))")
-            made[label] = _asked(call, x, label, how)
+            if any(isinstance(other, list) for other in func.values()):
+                for one in how if isinstance(how, list) else [how]:
+                    made[label, one if isinstance(one, str) else one.__name__] = _asked(call, x, label, one)
+            else:
+                made[label] = _asked(call, x, label, how)
     elif isinstance(func, list):
         if not x.is_series:
             raise call.refuse("several aggregates of several columns: name them, agg(name=('column', 'mean'))")

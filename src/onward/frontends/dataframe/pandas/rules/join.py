@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from onward.formats.dataframe.pandas import type_of
-from onward.formats.dataframe.types import FLOAT64, ColumnType
+from onward.formats.dataframe.types import FLOAT64, TEXT, ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows, constant, looked_up, taken
 from onward.frontends.dataframe.pandas.dispatch import Call, has_proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Series
@@ -38,18 +39,21 @@ def merge(
 ) -> Frame:
     if not isinstance(left, Frame):
         raise call.refuse("the frame that the function is given stands on the left")
-    if how not in ("left", "inner") or indicator or left_index or sort:
+    if how not in ("left", "inner") or left_index or sort or (indicator and how != "left"):
         raise call.refuse("merges are converted with how='left' or how='inner', by columns, without sorting")
     if isinstance(right, Series):
         right = right.to_frame()
     own, other = _keys(call, left, right, on, left_on, right_on, right_index)
     if isinstance(right, Frame):
+        if indicator:
+            raise call.refuse("an indicator is converted for tables of the function's own")
         return _with_computed(call, left, right, own, other, how, suffixes, right_index)
     if has_proxy(right):
         raise call.refuse("the table that is merged is no frame")
     if hasattr(right, "to_frame") and not hasattr(right, "columns"):
         right = right.to_frame()
-    return _with_constant(call, left, right, own, other, how, suffixes, right_index)
+    mark = "_merge" if indicator is True else indicator or ""
+    return _with_constant(call, left, right, own, other, how, suffixes, right_index, mark)
 
 
 def _keys(
@@ -70,7 +74,15 @@ def _keys(
 
 
 def _with_constant(
-    call: Call, left: Frame, right: Any, own: list[Any], other: list[Any], how: str, suffixes: Any, by_index: bool
+    call: Call,
+    left: Frame,
+    right: Any,
+    own: list[Any],
+    other: list[Any],
+    how: str,
+    suffixes: Any,
+    by_index: bool,
+    mark: str,
 ) -> Frame:
     op = call.op
     keys = [_join_key(left.column(name)) for name in own]
@@ -90,14 +102,25 @@ def _with_constant(
     if is_unique and how == "left":
         positions, found = find_rows(keys, table_keys)
         parts = {name: _at(column, positions, left.rows, found) for name, column in brought.items()}
+        if mark:
+            parts[mark] = Deferred(lambda: _indicator(call, found, left.rows))
         return _merged(call, left, dict(left.columns_by_name), parts, left.rows, other, suffixes)
     rows_left, rows_right, found = find_all_rows(keys, table_keys, how == "left")
     rows = Rows(op.names.value("rows"), lambda: op.Shape(rows_left))
     columns = {name: d.then(lambda c: taken(c, rows_left, rows)) for name, d in left.columns_by_name.items()}
     keep_labels(call.trace, left.rows, rows_left, rows)
     outside = found if how == "left" else None
+    if mark:
+        raise call.refuse("an indicator is converted where each key stands once in the table")
     parts = {name: _at(column, rows_right, rows, outside) for name, column in brought.items()}
     return _merged(call, left, columns, parts, rows, other, suffixes)
+
+
+def _indicator(call: Call, found: Tensor, rows: Rows) -> Column:
+    op = call.op
+    words = [op.strings(np.asarray([[word]], object)) for word in ("both", "left_only")]
+    type = replace(TEXT, categories=("left_only", "right_only", "both"))
+    return Column(op.Where(found, *words), type, rows)
 
 
 def _at(column: Column, positions: Tensor, rows: Rows, found: Tensor | None) -> Deferred:

@@ -11,11 +11,11 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
-from onward.frontends.dataframe.columns.column import ONE, Column, Rows
+from onward.frontends.dataframe.columns.column import ONE, Column, Rows, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, joined
 from onward.frontends.dataframe.pandas.values import is_missing
-from onward.frontends.dataframe.tensors import across_columns, stats
+from onward.frontends.dataframe.tensors import across_columns, numbers, stats
 from onward.graph.build import Builder, Tensor
 
 AGGREGATES = [
@@ -85,6 +85,8 @@ def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> C
     value = column.value
     if name in ("count", "size"):
         return Column(stats.count(value, valid if name == "count" else None), INT64, ONE)
+    if column.type.is_time and name in ("sum", "mean", "median", "std"):
+        return _of_times(call, name, column, valid, options)
     type = result_type(call, name, column)
     if column.type.is_text and name not in ("nunique", "min", "max"):
         raise call.refuse("it is not converted for text")
@@ -98,6 +100,21 @@ def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> C
         nothing = column.op.Equal(stats.count(value, valid), column.op.index(0))
         result = result.with_null(nothing)
     return result
+
+
+def _of_times(call: Call, name: str, column: Column, valid: Tensor | None, options: dict[str, Any]) -> Column:
+    """Computed in floats, without the fraction of a tick; of sums pandas knows those of durations only."""
+    op, type = column.op, column.type
+    if name == "sum":
+        if type.meaning != "duration" or options:
+            raise call.refuse(f"it is not converted for {type}")
+        made = Column(stats.total(column.value, valid), type, ONE)
+        size = op.Abs(stats.total(column.value.cast(ir.DataType.DOUBLE), valid))
+        return guarded(made, size >= 2.0**63, "a sum of durations is out of range")
+    value = _STATISTICS[name](column.value, valid, **options)
+    lost = op.IsNaN(value)
+    ticks = op.Where(lost, op.like(0.0, value), value).cast(ir.DataType.INT64)
+    return Column(ticks, replace(type, meaning="duration") if name == "std" else type, ONE, lost)
 
 
 def result_type(call: Call, name: str, column: Column) -> ColumnType:
@@ -184,7 +201,9 @@ def nanstd(call: Call, x: Series, ddof: int = 0) -> Any:
 @rule("Series.quantile", "numpy.percentile", "numpy.quantile", "numpy.nanpercentile", "numpy.nanquantile")
 def quantile(call: Call, x: Series, q: Any = 0.5, interpolation: str = "linear") -> Any:
     if hasattr(q, "__iter__"):
-        raise call.refuse("several quantiles at once: ask for one after the other")
+        shares = list(q)
+        made = {share: getattr(x, "quantile")(share, interpolation) for share in shares}
+        return call.part("part: numbers", made)
     if call.name.endswith("percentile"):
         q = q / 100
     return aggregate(call, "quantile", x, q=float(q), interpolation=interpolation)
@@ -213,6 +232,21 @@ def scalar_astype(call: Call, x: Scalar, dtype: Any) -> Any:
 @rule("Scalar.item")
 def item(call: Call, x: Scalar) -> Any:
     return x
+
+
+@rule("len")
+def length(call: Call, x: Any) -> Any:
+    rows = x.rows if isinstance(x, Frame) else x.column.rows
+    groups = call.trace.within
+    if groups is not None and rows is groups[1]:
+        return call.part(
+            "part: aggregate of groups", "size", x.column if isinstance(x, Series) else _any(x), groups[0], {}
+        )
+    return count_of_rows(call, rows, len(x.real))
+
+
+def _any(frame: Frame) -> Column:
+    return frame.column(next(iter(frame)))
 
 
 def count_of_rows(call: Call, rows: Rows, real: int) -> Scalar:
@@ -246,9 +280,13 @@ def across(call: Call, name: str, frame: Frame, **options: Any) -> Any:
     if not names:
         raise call.refuse("the frame has no columns")
     columns = [frame.column(column) for column in names]
-    if any(column.type.masked or column.type.is_text or column.type.meaning for column in columns):
-        raise call.refuse("it is converted for numbers and booleans only")
     op = call.op
+    if name == "count":
+        return Column(_counted(op, columns), INT64, columns[0].rows)
+    if name in ("min", "max") and all(column.type.is_time and column.type == columns[0].type for column in columns):
+        return fold(lambda a, b: _later(a, b, name == "max"), columns)
+    if any(column.type.masked or column.type.is_text or column.type.meaning for column in columns):
+        raise call.refuse("it is converted for numbers, booleans and times of one kind only")
     if name in ("any", "all"):
         return _row_logic(call, name, columns)
     kind = np.result_type(*(column.type.dtype.numpy() for column in columns))
@@ -257,12 +295,33 @@ def across(call: Call, name: str, frame: Frame, **options: Any) -> Any:
     elif kind.kind == "b":
         kind = np.dtype(np.int64)
     rows, type = columns[0].rows, ColumnType(ir.DataType.from_numpy(kind))
-    if name == "count":
-        return Column(_counted(op, columns), INT64, rows)
+    if type.is_int and name in _WHOLE:
+        values = [column.cast(type).value for column in columns]
+        return Column(fold(_WHOLE[name], values), type, rows)
     wide = op.Concat(*(column.expanded().cast(type).value for column in columns), axis=1)
     valid = op.Not(op.IsNaN(wide)) if type.is_float and skipna else None
     result = across_columns.statistic(name, wide, valid, **options)
     return Column(result, ColumnType(result.dtype), rows)
+
+
+_WHOLE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "sum": lambda p, q: p + q,
+    "prod": lambda p, q: p * q,
+    "product": lambda p, q: p * q,
+    "min": numbers.smaller,
+    "max": numbers.larger,
+}
+"""Of integers, one column after the other: ONNX Runtime's reductions of int64 are not exact."""
+
+
+def _later(a: Column, b: Column, largest: bool) -> Column:
+    """The later or earlier of two times; of one that is missing, the other."""
+    a, b = a.masked(), b.masked()
+    op = a.op
+    assert a.null is not None and b.null is not None
+    is_first = a.value > b.value if largest else a.value < b.value
+    value = op.Where(op.Or(b.null, op.And(op.Not(a.null), is_first)), a.value, b.value)
+    return Column(value, a.type, a.rows, op.And(a.null, b.null))
 
 
 def _counted(op: Builder, columns: list[Column]) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -121,5 +122,42 @@ def expander(min_periods: int, within: Groups | None) -> Callable[..., Column]:
 
 
 @rule("Series.ewm", "DataFrame.ewm")
-def ewm(call: Call, x: Any, *args: Any, **options: Any) -> Any:
-    raise call.refuse("exponential weights over an unknown number of rows cannot be converted: use rolling")
+def ewm(
+    call: Call,
+    x: Any,
+    com: float | None = None,
+    span: float | None = None,
+    halflife: Any = None,
+    alpha: float | None = None,
+    min_periods: int = 0,
+    adjust: bool = True,
+    ignore_na: bool = False,
+) -> Window:
+    if not (halflife is None or isinstance(halflife, int | float)):
+        raise call.refuse("a half-life in time cannot be converted: give a number of rows")
+    if isinstance(x, Series) and call.trace.groups_of(x.column) is not None:
+        raise call.refuse("within groups it cannot be converted: use rolling")
+    share = _share(com, span, halflife, alpha)
+    real = x.real.ewm(alpha=share, min_periods=min_periods, adjust=adjust, ignore_na=ignore_na)
+
+    def column_rule(call: Call, column: Column, name: Any, ddof: int) -> Column:
+        if name != "mean":
+            raise call.refuse("of exponential weights the mean is converted, and nothing else")
+        column = column.expanded()
+        valid = column.op.Not(column.op.IsNaN(column.value)) if column.type.is_float else None
+        value, enough = window.exponential_mean(column.value, share, max(min_periods, 1), valid, adjust, ignore_na)
+        return Column(value, FLOAT64, column.rows).with_null(column.op.Not(enough))
+
+    return Window(call.trace, real, _columns(x), isinstance(x, Series), column_rule)
+
+
+def _share(com: float | None, span: float | None, halflife: float | None, alpha: float | None) -> float:
+    """The weight of the newest row."""
+    if alpha is not None:
+        return float(alpha)
+    if com is not None:
+        return 1.0 / (1.0 + com)
+    if span is not None:
+        return 2.0 / (span + 1.0)
+    assert halflife is not None
+    return 1.0 - math.exp(-math.log(2.0) / halflife)

@@ -1,0 +1,105 @@
+"""Which part of a file with data processing and a model behind it is converted: `--part model|data|all`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from onward.advice.options import option
+from onward.conversion.request import Request
+from onward.errors import OnwardError, UnsupportedError
+from onward.formats.dataframe.schema import schema_of
+from onward.model import load
+
+if TYPE_CHECKING:
+    from onward.conversion.sources import Original
+    from onward.model import Model
+
+PARTS = ("all", "model", "data")
+LONGEST = 200
+"""Characters of why a backend does not take the data processing."""
+
+
+def check_part(part: str | None) -> None:
+    if part is not None and part not in PARTS:
+        raise OnwardError(f"{option('part')}: there is no part {part!r}; there are {', '.join(PARTS)}")
+
+
+def chosen(original: Original, request: Request) -> Original:
+    """The part that is asked for; all of it if none is."""
+    part = request.part
+    if part in (None, "all"):
+        return original
+    schema = schema_of(original.model.ir)
+    if schema is not None and not schema.boundary and part == "data":
+        return original
+    if schema is None or not schema.boundary:
+        has = "is data processing alone" if schema is not None else "has no data processing"
+        raise OnwardError(f"{request.name}: {option('part', part)} cannot be taken of it: it {has}")
+    data, model = _halves(original.model)
+    if part == "data":
+        return replace(original, model=data, run=None, check=None)
+    return _model_alone(original, data, model, ())
+
+
+def model_alone(original: Original, request: Request, error: UnsupportedError) -> Original | None:
+    """The model without its data processing, which a backend does not take; None where all of it is asked for."""
+    schema = schema_of(original.model.ir)
+    if schema is None or not schema.boundary or request.part == "all":
+        return None
+    data, model = _halves(original.model)
+    names = ", ".join(value.name or "" for value in model.ir.graph.inputs)
+    reason = str(error)[:LONGEST]
+    words = (
+        f"the model alone: its data processing is left out, as {request.to} does not take it ({reason})",
+        f"feed it {names}: {option('part', 'data')} with {option('to', 'onnx')} writes what computes them",
+    )
+    return _model_alone(original, data, model, words)
+
+
+def is_data_alone(model: Model) -> bool:
+    """Whether a model is data processing and nothing else, so that there is nothing to train."""
+    schema = schema_of(model.ir)
+    return schema is not None and not schema.boundary
+
+
+def with_masks(original: Original) -> Original:
+    """The same with masks of nulls that have to be given: frameworks have no inputs with a default.
+
+    Left to their defaults they would be constants, and whatever is missing would be taken for empty.
+    """
+    schema = schema_of(original.model.ir)
+    nulls = {column.null: column.tensor for column in schema.inputs if column.null} if schema is not None else {}
+    if not nulls:
+        return original
+    model = load(original.model.to_proto())
+    graph = model.ir.graph
+    shapes = {value.name: value.shape for value in graph.inputs}
+    for value in graph.inputs:
+        if value.name in nulls and value.name in graph.initializers:
+            graph.initializers.pop(value.name)
+            value.const_value = None
+            value.shape = shapes.get(nulls[value.name], value.shape)
+    return replace(original, model=model)
+
+
+def _halves(model: Model) -> tuple[Model, Model]:
+    from onward.dataframes import split
+
+    return split(model)
+
+
+def _model_alone(original: Original, data: Model, model: Model, words: tuple[str, ...]) -> Original:
+    inputs = None if original.inputs is None else _processed(original.model, data, original.inputs)
+    return replace(original, model=model, run=None, check=None, inputs=inputs, remarks=(*original.remarks, *words))
+
+
+def _processed(whole: Model, data: Model, inputs: Any) -> dict[str, Any]:
+    """What the data processing makes of inputs, by the names of the model's own."""
+    from onward.runners.onnxruntime import prepare
+
+    schema = schema_of(whole.ir)
+    assert schema is not None
+    taken = {value.name for value in data.ir.graph.inputs}
+    found = prepare(data, "")({name: array for name, array in inputs.items() if name in taken})
+    return {name: found[tensor] for tensor, name in schema.boundary.items()}
