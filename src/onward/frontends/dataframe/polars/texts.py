@@ -275,7 +275,7 @@ class StructColumn(Column):
 
 def _struct(fields: Mapping[str, Column]) -> StructColumn:
     first = next(iter(fields.values()))
-    return StructColumn(first.value, first.type, first.rows, first.null, fields)
+    return StructColumn(first.value, first.type, first.rows, first.null, fields=fields)
 
 
 def _names(expr: Expr) -> list[str]:
