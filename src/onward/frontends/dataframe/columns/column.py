@@ -288,7 +288,7 @@ def taken(column: Column, positions: Tensor, rows: Rows, *, outside: Tensor | No
     return _gathered(column.expanded(), positions, rows).with_null(outside)
 
 
-def looked_up(column: Column, positions: Tensor, rows: Rows, outside: Tensor) -> Column:
+def looked_up(column: Column, positions: Tensor, rows: Rows, outside: Tensor | None) -> Column:
     """As `taken`, of a column that may have no rows at all; where `outside` is true, the position is 0."""
     return _gathered(_with_one_more(column.expanded()), positions, rows).with_null(outside)
 
