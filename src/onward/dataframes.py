@@ -18,6 +18,7 @@ from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, s
 from onward.formats.tables import feeds as plain_feeds
 from onward.graph.append import appended
 from onward.graph.build import Builder
+from onward.graph.unused import remove_unused
 from onward.hub.wording import quote
 from onward.model import Model, load
 
@@ -136,7 +137,7 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     op.scope = PREFIX
     boundary = _joined(op, schema, second.ir)
     _continued(op, second.ir, boundary)
-    passes.RemoveUnusedNodesPass()(first.ir)
+    remove_unused(first.ir)
     graph = first.ir.graph
     for value in list(graph.inputs):
         if not value.uses() and value.name not in _needed(schema):
@@ -286,7 +287,7 @@ def _begin_at(model: ir.Model, boundary: Mapping[str, str]) -> None:
 
 
 def _cleaned(model: ir.Model, keep: set[int] | None = None) -> None:
-    passes.RemoveUnusedNodesPass()(model)
+    remove_unused(model)
     passes.RemoveUnusedOpsetsPass()(model)
     outputs = {id(value) for value in model.graph.outputs}
     for value in list(model.graph.inputs):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onward.advice.options import option
 from onward.conversion.request import Request
-from onward.errors import OnwardError, UnsupportedError
+from onward.errors import OnwardError
 from onward.formats.dataframe.schema import schema_of
 from onward.model import load
 
@@ -42,7 +42,7 @@ def chosen(original: Original, request: Request) -> Original:
     return _model_alone(original, data, model, ())
 
 
-def model_alone(original: Original, request: Request, error: UnsupportedError) -> Original | None:
+def model_alone(original: Original, request: Request, error: OnwardError) -> Original | None:
     """The model without its data processing, which a backend does not take; None where all of it is asked for."""
     schema = schema_of(original.model.ir)
     if schema is None or not schema.boundary or request.part == "all":

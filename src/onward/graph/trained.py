@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.graph.names import PROCESSING
 from onward.graph.walk import all_graphs
 from onward.graph.weight_names import Signature, holds_parameters, is_automatic, signature
 from onward.hub.types import FLOATING
@@ -140,6 +141,8 @@ class _Judge:
 
     def role(self, value: ir.Value) -> Role | None:
         name = value.name or ""
+        if value.uses() and all((node.name or "").startswith(PROCESSING) for node, _ in value.uses()):
+            return None
         if value.dtype not in FLOATING:
             tensor = ir.convenience.get_const_tensor(value)
             if tensor is None or tensor.dtype not in FLOATING:

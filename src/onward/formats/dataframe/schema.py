@@ -15,10 +15,10 @@ import onnx_ir as ir
 
 from onward.errors import InvalidModelError
 from onward.formats.dataframe.types import TICKS, ColumnType
+from onward.graph.names import PROCESSING
 
 KEY = "onward.data_processing"
-PREFIX = "dataproc/"
-"""What the names of nodes of the data processing begin with."""
+PREFIX = PROCESSING
 VERSION = 1
 
 
