@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from onward.model import Model
 
 PARTS = ("all", "model", "data")
+STEP = re.compile(r"^step \d of \d: [a-z ]+: ")
+"""Which step it was, at the beginning of a message."""
 LONGEST = 200
 """Characters of why a backend does not take the data processing."""
 
@@ -49,10 +52,11 @@ def model_alone(original: Original, request: Request, error: OnwardError) -> Ori
         return None
     data, model = _halves(original.model)
     names = ", ".join(value.name or "" for value in model.ir.graph.inputs)
-    reason = str(error)[:LONGEST]
+    reason = STEP.sub("", str(error))
+    reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}…"
     words = (
         f"the model alone: its data processing is left out, as {request.to} does not take it ({reason})",
-        f"feed it {names}: {option('part', 'data')} with {option('to', 'onnx')} writes what computes them",
+        f"it takes {names}, which the data processing computes: {option('part', 'data')} {option('to', 'onnx')} writes it",
     )
     return _model_alone(original, data, model, words)
 
@@ -98,8 +102,10 @@ def _processed(whole: Model, data: Model, inputs: Any) -> dict[str, Any]:
     """What the data processing makes of inputs, by the names of the model's own."""
     from onward.runners.onnxruntime import prepare
 
-    schema = schema_of(whole.ir)
-    assert schema is not None
+    schema, own = schema_of(whole.ir), schema_of(data.ir)
+    assert schema is not None and own is not None
+    pairs = zip(schema.outputs, own.outputs, strict=True)
+    called = {old: new for a, b in pairs for old, new in ((a.tensor, b.tensor), (a.null, b.null))}
     taken = {value.name for value in data.ir.graph.inputs}
     found = prepare(data, "")({name: array for name, array in inputs.items() if name in taken})
-    return {name: found[tensor] for tensor, name in schema.boundary.items()}
+    return {name: found[called.get(tensor, tensor)] for tensor, name in schema.boundary.items()}

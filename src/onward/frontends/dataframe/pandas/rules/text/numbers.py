@@ -87,4 +87,3 @@ def numbers_of_text(call: Call, column: Column, coerce: bool) -> Column:
         whole = op.And(whole, op.Not(missing))
     lost = op.And(any_true(long), op.Not(any_true(op.Not(whole))))
     return guarded(made, lost, "to_numeric of whole numbers with more than 15 digits: use astype('int64')")
-

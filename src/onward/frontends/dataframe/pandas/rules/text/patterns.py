@@ -65,9 +65,7 @@ def replace_text(
     return column
 
 
-def _replacement(
-    call: Call, x: Any, pat: Any, new: str, most: int, case: Any, flags: int, regex: bool
-) -> Any:
+def _replacement(call: Call, x: Any, pat: Any, new: str, most: int, case: Any, flags: int, regex: bool) -> Any:
     ignored = re.IGNORECASE if case is not None and not case else 0
     pattern, flags = pattern_of(call, pat, flags | ignored)
     if not regex and not isinstance(pat, re.Pattern):
@@ -108,8 +106,10 @@ def slice_replace(call: Call, x: Any, start: Any = None, stop: Any = None, repl:
         parts: list[Tensor | str] = [text_parts.slice_text(p, 0, first)] if first else []
         parts += [new] if new else []
         parts += [] if last is None else [text_parts.slice_text(p, last)]
-        return concat(parts) if any(isinstance(part, Tensor) for part in parts) else p.op.Expand(
-            p.op.strings([[new]]), p.shape
+        return (
+            concat(parts)
+            if any(isinstance(part, Tensor) for part in parts)
+            else p.op.Expand(p.op.strings([[new]]), p.shape)
         )
 
     return changed(call, x, put_in)

@@ -102,9 +102,7 @@ def contains(
 
 
 @rule("Series.str.match")
-def match(
-    call: Call, x: Any, pat: Any, case: Any = NOT_GIVEN, flags: Any = NOT_GIVEN, na: Any = NOT_GIVEN
-) -> Column:
+def match(call: Call, x: Any, pat: Any, case: Any = NOT_GIVEN, flags: Any = NOT_GIVEN, na: Any = NOT_GIVEN) -> Column:
     case, flags = case is NOT_GIVEN or bool(case), 0 if flags is NOT_GIVEN else int(flags)
     return _found(call, x, pat, case and not flags & re.IGNORECASE, flags, na, "match")
 

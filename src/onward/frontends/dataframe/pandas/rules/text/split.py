@@ -156,9 +156,7 @@ def _made(call: Call, x: Any, split: Split, expand: bool, column: Column) -> Any
 
 
 @rule("Series.str.split")
-def split_texts(
-    call: Call, x: Any, pat: Any = None, *, n: Any = -1, expand: bool = False, regex: Any = None
-) -> Any:
+def split_texts(call: Call, x: Any, pat: Any = None, *, n: Any = -1, expand: bool = False, regex: Any = None) -> Any:
     column, most = texts(call, x), _most(call, n)
     if pat is None:
         return _made(call, x, Split(None, most), expand, column)
