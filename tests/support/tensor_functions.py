@@ -8,8 +8,8 @@ import onnx_ir as ir
 import onnxruntime
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from onward.frontends.opset import OPSET
 from onward.frontends.dataframe.tensors.builder import ColumnBuilder
+from onward.frontends.opset import OPSET
 from onward.graph.build import Tensor
 from onward.model import Model
 

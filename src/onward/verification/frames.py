@@ -136,7 +136,7 @@ def _narrowed(values: Array) -> Array:
 def _unequal(a: Array, b: Array) -> Array:
     if a.dtype.kind in "mM" and b.dtype.kind == a.dtype.kind:
         return np.asarray(a != b)
-    if "f" in (a.dtype.kind, b.dtype.kind) and "O" not in (a.dtype.kind, b.dtype.kind) or _is_numbers(a, b):
+    if ("f" in (a.dtype.kind, b.dtype.kind) and "O" not in (a.dtype.kind, b.dtype.kind)) or _is_numbers(a, b):
         x, y = a.astype(np.float64), b.astype(np.float64)
         with np.errstate(all="ignore"):
             close = CLOSE32 if np.float32 in (a.dtype, b.dtype) else CLOSE

@@ -51,7 +51,7 @@ def type_of(column: Any) -> ColumnType:
 
 
 def _of_objects(column: Any) -> ColumnType:
-    present = [item for item in column.dropna().tolist()]
+    present = column.dropna().tolist()
     if all(isinstance(item, str) for item in present):
         return TEXT
     if all(isinstance(item, bool | np.bool_) for item in present):

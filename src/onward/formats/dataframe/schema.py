@@ -7,6 +7,7 @@ processing ends and a model begins, if one follows.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,9 @@ from onward.graph.names import PROCESSING
 KEY = "onward.data_processing"
 PREFIX = PROCESSING
 VERSION = 1
+OWN_NAME = r"[A-Za-z0-9_]*(\[[A-Za-z0-9_, ]*\])?"
+"""What libraries call their types: `Int64`, `datetime64[ns]`, `string[pyarrow]`. A library is asked for the type of that
+name, so nothing else is taken from a file."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,9 @@ def _read(found: Mapping[str, Any]) -> ColumnSchema:
         bool(found.get("ordered", False)),
         bool(found.get("masked", False)),
     )
+    own = str(found.get("own", ""))
+    if not re.fullmatch(OWN_NAME, own):
+        raise ValueError(f"{own!r} is no name of a type")
     return ColumnSchema(
-        str(found["name"]), type, str(found["tensor"]), str(found.get("null", "")), str(found.get("own", ""))
+        str(found["name"]), type, str(found["tensor"]), str(found.get("null", "")), own
     )

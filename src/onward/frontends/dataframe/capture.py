@@ -16,7 +16,7 @@ def captured(function: Callable[..., Any], sample: Any, opset: int, freeze: Sequ
     checked_opset(opset, OLDEST)
     if not callable(function):
         raise OnwardError(f"a function on a data frame is needed, not a {type(function).__name__}")
-    library = library_of(sample)
+    library = "narwhals" if _is_of_narwhals(function) else library_of(sample)
     if library == "pandas":
         from onward.frontends.dataframe.pandas.capture import captured as of_pandas
 
@@ -30,6 +30,12 @@ def captured(function: Callable[..., Any], sample: Any, opset: int, freeze: Sequ
     from onward.frontends.dataframe.narwhals.capture import captured as of_narwhals
 
     return of_narwhals(function, sample, opset)
+
+
+def _is_of_narwhals(function: Callable[..., Any]) -> bool:
+    """Whether `narwhals.narwhalify` made it take native frames."""
+    code = getattr(function, "__code__", None)
+    return hasattr(function, "__wrapped__") and "narwhals" in str(getattr(code, "co_filename", ""))
 
 
 def full_sample(sample: Any) -> Any:

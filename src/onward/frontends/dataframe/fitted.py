@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 _ACTIVE: ContextVar[bool] = ContextVar("fitting", default=False)
@@ -24,8 +24,9 @@ def fitted(value: T) -> T:
     >>> onward.run(model, pandas.DataFrame({"age": [None, 50.0]})).age.tolist()
     [30.0, 50.0]
     """
-    real: Any = getattr(value, "real", value) if _ACTIVE.get() and hasattr(value, "trace") else value
-    return real
+    if _ACTIVE.get() and hasattr(value, "trace"):
+        return cast(T, cast(Any, value).real)
+    return value
 
 
 @contextmanager

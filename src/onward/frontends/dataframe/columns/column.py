@@ -54,6 +54,8 @@ class Column:
     type: ColumnType
     rows: Rows
     null: Tensor | None = None
+    is_blank: bool = False
+    """Whether its nulls have the empty value of its type: 0, the empty text."""
 
     @property
     def op(self) -> Builder:
@@ -89,7 +91,7 @@ class Column:
             return self
         if self.type.nan_is_null:
             return replace(self, value=self.op.Where(null, self.op.like(float("nan"), self.value), self.value))
-        return replace(self.masked(), null=either(self.masked().null, null))
+        return replace(self.masked(), null=either(self.masked().null, null), is_blank=False)
 
     def expanded(self) -> Column:
         """With an element in every row."""
@@ -117,10 +119,47 @@ class Column:
         return made if lost is None else made.with_null(lost)
 
 
+# fmt: off
+ELEMENTWISE = {
+    "Abs", "Add", "And", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Clip", "Cos", "Div",
+    "Equal", "Exp", "Floor", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "LabelEncoder", "Less", "LessOrEqual",
+    "Log", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "RegexFullMatch", "Round", "Sign",
+    "Sin", "Sqrt", "StringConcat", "Sub", "Tanh", "Where", "Xor",
+}
+# fmt: on
+"""Ops whose result has an element in every row if an input has."""
+
+
 def is_full(tensor: Tensor) -> bool:
     """Whether it is known to have an element in every row, not one for all."""
-    dims = tensor.dims
-    return dims is not None and len(dims) == 2 and dims[0] not in (None, 1)
+    return _full_rows(tensor.value, 8) is not None
+
+
+def _full_rows(value: ir.Value, depth: int) -> str | None:
+    """What the rows are called of which a value has each; from its shape, or from what it is computed of."""
+    if value.shape is not None and value.shape.rank() == 2:
+        first = value.shape[0]
+        if isinstance(first, int):
+            return None if first == 1 else str(first)
+        if first.value is not None:
+            return str(first.value)
+    node = value.producer()
+    if node is None or depth == 0:
+        return None
+    if node.op_type in ELEMENTWISE:
+        given = [each for each in node.inputs if each is not None]
+    elif node.op_type == "Gather" and node.inputs[0] is not None and _rank(node.inputs[0]) == 1:
+        given = [each for each in node.inputs[1:] if each is not None]
+    else:
+        return None
+    found = next((rows for each in given if (rows := _full_rows(each, depth - 1)) is not None), None)
+    if found is not None:
+        value.shape = ir.Shape([found, 1])
+    return found
+
+
+def _rank(value: ir.Value) -> int | None:
+    return None if value.shape is None else value.shape.rank()
 
 
 def full(tensor: Tensor, rows: Rows) -> Tensor:
@@ -224,6 +263,21 @@ def constant(op: Builder, values: list[Any], type: ColumnType, rows: Rows) -> Co
     return replace(made, null=op.constant(lost)) if lost.any() and type.null_is_mask else made
 
 
+def from_table(op: Builder, values: list[Any], type: ColumnType, positions: Tensor, rows: Rows) -> Column:
+    """The value that a constant table has at each position (N, 1); None in it is null."""
+    table = constant(op, values, type, rows)
+    cells = table.value.value.const_value
+    assert cells is not None
+    if type.is_text:
+        flat = op.strings(np.asarray(["" if value is None else value for value in values], object))
+    else:
+        flat = op.constant(cells.numpy().reshape(-1), type.dtype)
+    null = None
+    if table.null is not None:
+        null = op.Gather(op.constant(np.asarray([value is None for value in values])), positions, axis=0)
+    return Column(op.Gather(flat, positions, axis=0), type, rows, null, is_blank=True)
+
+
 def taken(column: Column, positions: Tensor, rows: Rows, *, outside: Tensor | None = None) -> Column:
     """The elements at positions, one after the other; null where `outside` is true, whatever the position there is.
 
@@ -260,7 +314,7 @@ def ordered(columns: list[Column], positions: Tensor, rows: Rows) -> tuple[list[
 
 
 def aligned(column: Column, rows: Rows) -> Column | None:
-    """A column of rows that were chosen from `rows`, back at their places there; null elsewhere. None if they were not."""
+    """A column of rows that were chosen from `rows`, back at their places, null elsewhere; None if they were not."""
     if column.rows is rows or column.is_scalar:
         return column
     step = column.rows
@@ -296,14 +350,12 @@ def _with_one_more(column: Column) -> Column:
 
 
 def guarded(column: Column, bad: Tensor, problem: str) -> Column:
-    """The same column; running the graph fails if `bad` holds anywhere, and the failing node is named after the problem.
+    """The same column; running the graph fails if `bad` holds anywhere, at a node that is named after the problem.
 
     A graph cannot raise an error by itself, so an element is taken that is not there.
     """
     op = column.op
-    count = op.ReduceMax(
-        op.Concat(op.Cast(op.Reshape(bad, op.ints([-1])), to=int(ir.DataType.INT64)), op.ints([0]), axis=0), keepdims=0
-    )
+    count = op.ReduceSum(op.Cast(bad, to=int(ir.DataType.INT32)), keepdims=0)
     scope, op.scope = op.scope, f"{op.scope}{problem}: "
     fine = op.Gather(op.constant(np.asarray([True])), count)
     op.scope = scope

@@ -118,7 +118,7 @@ class Table:
     def _output(self, name: str, column: Column, own: str) -> ColumnSchema:
         column = column.expanded()
         type, null = column.type, column.null
-        value = column.value if null is None else self._emptied(column)
+        value = column.value if null is None or column.is_blank else self._emptied(column)
         wish = f"{name}.out" if name in self._inputs else name
         result = self._result(value, wish)
         mask = ""

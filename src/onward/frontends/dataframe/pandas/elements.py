@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,18 +18,19 @@ from onward.frontends.dataframe.pandas.dispatch import Trace, placed
 from onward.frontends.dataframe.pandas.paths import NO_KEY
 from onward.frontends.dataframe.pandas.proxies import ELEMENT, Scalar, Series
 
-_DATE_METHODS = (
-    "weekday",
-    "isoweekday",
-    "date",
-    "normalize",
+_TIME_METHODS = (
     "day_name",
     "month_name",
     "floor",
     "ceil",
     "round",
     "strftime",
+    "normalize",
+    "total_seconds",
+    "as_unit",
 )
+_NOT_OF_NAT = ("strftime", "normalize", "isocalendar", "date", "time")
+"""What raises an error for a time that is missing; other parts of it are NaN or NaT."""
 
 
 class Element(Series):
@@ -45,13 +46,7 @@ class Element(Series):
             self._must_be_there()
             return _text_method(self, name)
         if type.is_time:
-            self._must_be_there()
-            if name == "isoweekday":
-                return lambda: element(self.dt.dayofweek + 1)
-            if name == "total_seconds" or name in _DATE_METHODS:
-                method = getattr(self.dt, name) if name != "weekday" else lambda: self.dt.dayofweek
-                return lambda *args, **kwargs: element(method(*args, **kwargs))
-            return element(getattr(self.dt, name))
+            return _time_part(self, name)
         if name == "is_integer":
             return lambda: element(np.floor(self) == self)
         if name in ("astype", "fillna", "isna", "notna", "clip", "round", "abs"):
@@ -59,7 +54,7 @@ class Element(Series):
         raise AttributeError(f"a value of {type} has no {name}")
 
     def _must_be_there(self) -> None:
-        """A text or time that is missing has no methods: pandas would raise an error."""
+        """What is missing has no such method: pandas would raise an error."""
         assert self.trace.paths is not None
         self.trace.paths.fail_where(self.column.missing())
 
@@ -69,7 +64,8 @@ class Element(Series):
             return super().__bool__()
         column = self.column
         if not column.type.is_bool:
-            column = (self != ("" if column.type.is_text else 0)).column
+            differs: Any = self != ("" if column.type.is_text else 0)
+            column = differs.column
         return paths.decide(column)
 
     def __contains__(self, part: Any) -> bool:
@@ -102,7 +98,7 @@ class Element(Series):
         assumed = paths.assumed[value]
         return id(self) if assumed is NO_KEY else hash(assumed)
 
-    def __eq__(self, other: object) -> Any:  # type: ignore[override]
+    def __eq__(self, other: object) -> Any:
         paths = self.trace.paths
         assumed = None if paths is None else paths.assumed.get(self.column.value.value)
         if assumed is not None and isinstance(other, str | int | float):
@@ -162,6 +158,30 @@ def _text_method(x: Element, name: str) -> Callable[..., Any]:
         return element(method(*args, **kwargs))
 
     return run
+
+
+class IsoDate(NamedTuple):
+    """What isocalendar gives for a single time."""
+
+    year: Any
+    week: Any
+    weekday: Any
+
+
+def _time_part(x: Element, name: str) -> Any:
+    """A part of a Timestamp or Timedelta, or a method of it."""
+    if name in _NOT_OF_NAT:
+        x._must_be_there()
+    if name in ("weekday", "isoweekday"):
+        return lambda: element(x.dt.dayofweek + (name == "isoweekday"))
+    if name in ("isocalendar", "week", "weekofyear"):
+        frame = x.dt.isocalendar()
+        parts = [element(frame.series(part).astype("float64")) for part in ("year", "week", "day")]
+        return (lambda: IsoDate(*parts)) if name == "isocalendar" else parts[1]
+    if name in _TIME_METHODS:
+        method = getattr(x.dt, name)
+        return lambda *args, **kwargs: element(method(*args, **kwargs))
+    return element(getattr(x.dt, name))
 
 
 class Parts:
@@ -242,25 +262,33 @@ def _isinstance(value: Any, kinds: Any) -> bool:
     classes = kinds if isinstance(kinds, tuple) else (kinds,)
     own = python_type(value.column.type)
     missing = value.column.missing()
-    if not value.column.type.is_text or missing is None:
-        return any(issubclass(own, kind) for kind in classes)
+    is_own = any(issubclass(own, kind) for kind in classes)
+    if not (value.column.type.is_text or value.column.type.is_time) or missing is None:
+        return is_own
     assert value.trace.paths is not None
-    is_text = any(issubclass(str, kind) for kind in classes)
-    is_float = any(issubclass(float, kind) for kind in classes)
-    if is_text == is_float:
-        return is_text
+    absent = type(_nat()) if value.column.type.is_time else float
+    is_absent = any(issubclass(absent, kind) for kind in classes)
+    if is_own == is_absent:
+        return is_own
     is_missing = value.trace.paths.decide(Column(missing, BOOL, value.column.rows))
-    return is_missing == is_float
+    return is_missing == is_absent
+
+
+def _nat() -> Any:
+    import pandas
+
+    return pandas.NaT
 
 
 def python_type(type: ColumnType) -> builtins.type:
-    import datetime
+    import pandas
 
     if type.is_text:
         return str
     if type.is_time:
-        return datetime.datetime if type.meaning == "datetime" else datetime.timedelta
-    return bool if type.is_bool else int if type.is_int else float
+        return pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
+    numbers: builtins.type = bool if type.is_bool else int if type.is_int else float
+    return numbers
 
 
 class _Math(ModuleType):

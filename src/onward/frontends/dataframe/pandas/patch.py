@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy
+from onward.frontends.dataframe.pandas.present import WORDS, refuse, replacements
 from onward.frontends.dataframe.pandas.proxies import BLANK, Frame, Series, called
 
 _LOCK = threading.RLock()
@@ -20,6 +21,8 @@ def _replacement(trace: Trace, name: str, function: Callable[..., Any]) -> Calla
     @wraps(function)
     def replaced(*args: Any, **kwargs: Any) -> Any:
         if not has_proxy(args) and not has_proxy(kwargs):
+            if name == "to_datetime" and args and isinstance(args[0], str) and args[0].lower() in WORDS:
+                refuse(f"pd.to_datetime({args[0]!r})")
             return function(*args, **kwargs)
         return called(trace, f"pandas.{name}", function, *args, **kwargs)
 
@@ -97,8 +100,10 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
         functions = {name: _replacement(trace, name, getattr(pandas, name)) for name in FUNCTIONS}
         classes = {name: _class_replacement(trace, name, getattr(pandas, name)) for name in CLASSES}
         made = {id(getattr(pandas, name)): new for name, new in (functions | classes).items()}
+        present, names = replacements()
+        made |= present
         made[id(len)] = _length
-        made[id(pandas)] = _Facade(pandas, functions | classes)
+        made[id(pandas)] = _Facade(pandas, functions | classes | names)
         changed = [(vars(pandas), name, getattr(pandas, name)) for name in FUNCTIONS]
         for space in _spaces(function):
             changed += [(space, key, value) for key, value in space.items() if id(value) in made]

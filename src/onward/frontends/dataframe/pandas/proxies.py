@@ -285,7 +285,7 @@ class Accessor(Traced):
             except AttributeError as error:
                 raise UnsupportedError(f"Series.{name}: {error}") from error
         self.series = series
-        self.kind = f"Series.{name}"  # type: ignore[misc]
+        self.kind = f"Series.{name}"
 
     def __getitem__(self, key: Any) -> Any:
         return self._ask(f"{self.kind}.__getitem__", lambda: self.real[key], key)
@@ -303,7 +303,7 @@ class Indexer(Traced):
     def __init__(self, owner: Series | Frame, name: str) -> None:
         super().__init__(owner.trace, getattr(owner.real, name))
         self.owner = owner
-        self.kind = f"{owner.kind}.{name}"  # type: ignore[misc]
+        self.kind = f"{owner.kind}.{name}"
 
     def __getitem__(self, key: Any) -> Any:
         call, result = asked(self.trace, f"{self.kind}.__getitem__", lambda: self.real[unwrapped(key)], self.owner, key)

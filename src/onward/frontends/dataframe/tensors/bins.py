@@ -15,16 +15,16 @@ FEW = 40
 
 
 def positions(x: Tensor, edges: npt.NDArray[Any], *, right: bool) -> Tensor:
-    """How many borders lie below x; without `right`, also those that equal it. NaN lies above none. int64, (N, 1)."""
+    """How many borders lie below x; without `right`, also those that equal it. NaN lies above none. int32, (N, 1)."""
     op = x.op
     if len(edges) > FEW:
-        return _searched(x, edges, right)
+        return _searched(x, edges, right).cast(ir.DataType.INT32)
     # One long row beside the borders in a column: ONNX Runtime compares and adds whole rows at once.
     table = op.constant(np.asarray(edges).reshape(-1, 1))
     line = op.Reshape(x, op.ints([1, -1]))
     above = op.Greater(line, table) if right else op.GreaterOrEqual(line, table)
     count = op.ReduceSum(above.cast(ir.DataType.INT32), op.ints([0]), keepdims=0)
-    return op.Reshape(count, op.ints([-1, 1])).cast(ir.DataType.INT64)
+    return op.Reshape(count, op.ints([-1, 1]))
 
 
 def _searched(x: Tensor, edges: npt.NDArray[Any], right: bool) -> Tensor:

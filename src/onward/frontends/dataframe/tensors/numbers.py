@@ -96,7 +96,7 @@ def truncated(x: Tensor) -> Tensor:
 
 
 def larger(x: Tensor, y: Tensor) -> Tensor:
-    """The larger of two; of int64 without Max, which ONNX Runtime gets wrong for numbers of 2³¹ and more."""
+    """The larger of two, NaN if one is; of int64 without Max, which ONNX Runtime gets wrong from 2³¹ on."""
     return x.op.Max(x, y) if x.dtype in _FLOATS else x.op.Where(x < y, y, x)
 
 
@@ -106,7 +106,12 @@ def smaller(x: Tensor, y: Tensor) -> Tensor:
 
 
 def log1p(x: Tensor) -> Tensor:
-    return special.log1p(x.op, x)
+    """log(1 + x), less what `1 + x` rounds away; at -1 and infinity, where that is NaN, nothing is rounded away."""
+    op = x.op
+    whole = x + 1.0
+    lost = ((whole - 1.0) - x) / whole
+    log = op.Log(whole)
+    return op.Where(op.IsNaN(lost), log, log - lost)
 
 
 def expm1(x: Tensor) -> Tensor:

@@ -291,12 +291,7 @@ def _declare_extremes() -> None:
             x, y = to_type(call, x, type), to_type(call, y, type)
             if skips and type.is_float:
                 x, y = _else(x, y), _else(y, x)
-            made = elementwise(best, type, x, y)
-            if not type.is_float or skips:
-                return made
-            # NaN on either side is the result; ONNX Runtime's Max does not promise it.
-            null = made.op.Or(made.op.IsNaN(x.value), made.op.IsNaN(y.value))
-            return made.with_null(null)
+            return elementwise(best, type, x, y)
 
         rule(f"numpy.{name}")(extreme)
 

@@ -10,8 +10,7 @@ import onnx_ir as ir
 
 from onward.formats.dataframe.pandas import type_of
 from onward.formats.dataframe.types import FLOAT64, INT64
-from onward.frontends.dataframe.columns.column import Column, constant, guarded, taken
-from onward.frontends.dataframe.columns.column import Rows as RowSpace
+from onward.frontends.dataframe.columns.column import Column, from_table, full, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Scalar, Series
 from onward.frontends.dataframe.pandas.values import literal
@@ -64,7 +63,7 @@ def qcut(call: Call, x: Series, q: Any, labels: Any = None, **options: Any) -> C
         table = np.asarray([np.nan, *range(len(edges) - 1), np.nan])
         made = Column(op.Gather(op.constant(table), number), FLOAT64, column.rows)
     else:
-        made = _labelled(call, column, number, len(edges))
+        made = _labelled(call, column, number)
     return guarded(made, twice, "pandas.qcut: two borders of bins are equal")
 
 
@@ -77,19 +76,19 @@ def _binned(call: Call, x: Series, edges: list[Any], right: bool, labels: Any, i
         value, keys = _numbers(column, edges)
     else:
         raise call.refuse(f"it is for numbers and times, not for {column.type}")
-    number = bins.positions(value, keys, right=right)
+    number = full(bins.positions(value, keys, right=right), column.rows)
     if include_lowest and right:
-        number = op.Where(op.Equal(value, op.like(keys[0], value)), op.index(1), number)
+        number = op.Where(op.Equal(value, op.like(keys[0], value)), op.like(1, number), number)
     missing = None if column.type.is_float or column.type.is_time else column.missing()
     if missing is not None:
-        number = op.Where(missing, op.index(0), number)
+        number = op.Where(missing, op.like(0, number), number)
     if labels is False:
         table = np.asarray([np.nan, *range(len(edges) - 1), np.nan])
         return Column(op.Gather(op.constant(table), number), FLOAT64, column.rows)
-    return _labelled(call, column, number, len(edges))
+    return _labelled(call, column, number)
 
 
-def _labelled(call: Call, column: Column, number: Tensor, edges: int) -> Column:
+def _labelled(call: Call, column: Column, number: Tensor) -> Column:
     """The label of each bin, counted from 1; null for the numbers below the first and above the last."""
     import pandas
 
@@ -100,10 +99,7 @@ def _labelled(call: Call, column: Column, number: Tensor, edges: int) -> Column:
     labels = [str(label) if inner.is_text else label for label in type.categories]
     if isinstance(call.real.dtype.categories, pandas.IntervalIndex):
         labels = [str(label) for label in call.real.dtype.categories]
-    rows = RowSpace(op.names.value("table"), lambda: op.ints([edges + 1]))
-    table = constant(op, [None, *labels, None], inner, rows)
-    made = taken(table, Column(number, INT64, column.rows).expanded().value, column.rows)
-    return replace(made, type=type)
+    return replace(from_table(op, [None, *labels, None], inner, number, column.rows), type=type)
 
 
 def _numbers(column: Column, edges: list[Any]) -> tuple[Tensor, Any]:
@@ -144,6 +140,6 @@ def sorted_positions(column: Column, edges: Any, right: bool) -> Column:
     """How many of the borders lie below a number; with `right`, also those that equal it. NaN lies above all."""
     op = column.op
     value = column.value.cast(ir.DataType.DOUBLE)
-    number = bins.positions(value, edges, right=not right)
+    number = full(bins.positions(value, edges, right=not right), column.rows).cast(ir.DataType.INT64)
     made = op.Where(op.IsNaN(value), op.index(len(edges)), number)
     return Column(made, INT64, column.rows)

@@ -21,7 +21,7 @@ def _empty_like(value: Series | Frame | Index) -> Frame:
 
 
 @rule("pandas.DataFrame")
-def dataframe(call: Call, data: Any = None, index: Any = None, columns: Any = None, dtype: Any = None) -> Frame:
+def dataframe(call: Call, data: Any = None, index: Any = None, columns: Any = None, dtype: Any = None) -> Any:
     if isinstance(data, Frame):
         made = data if columns is None else selected(data, list(columns))
         return made.copied() if dtype is None else made.astype(dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, TEXT, ColumnType, number_type
+from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, NAT, TEXT, ColumnType, number_type
 from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
@@ -119,10 +119,13 @@ def _time(call: Call, column: Column, target: ColumnType) -> Column:
     if column.type.meaning == target.meaning:
         return call.part("part: to unit", column, target.unit)  # type: ignore[no-any-return]
     if target == INT64 and column.type.is_time:
-        missing = column.missing()
-        assert missing is not None
-        made = Column(column.value, INT64, column.rows)
-        return guarded(made, missing, "astype(int) of times that are missing")
+        # What is missing is the lowest integer, in pandas too.
+        value = (
+            column.value
+            if column.null is None
+            else column.op.Where(column.null, column.op.like(NAT, column.value), column.value)
+        )
+        return Column(value, INT64, column.rows)
     raise call.refuse(f"{column.type} to {target} cannot be converted")
 
 

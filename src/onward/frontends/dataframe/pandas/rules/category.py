@@ -104,14 +104,14 @@ def with_categories(call: Call, x: Series, new_categories: Any, ordered: Any = N
 
 
 @rule("Series.cat.set_categories", "Series.cat.remove_categories")
-def set_categories(call: Call, x: Series, new_categories: Any, ordered: Any = None, rename: bool = False) -> Column:
+def set_categories(call: Call, x: Series, new_categories: Any, ordered: Any = None, rename: bool = False) -> Any:
     if rename:
         raise call.refuse("use cat.rename_categories")
     return to_category(call, to_labels(x.column), type_of(call.real))
 
 
 @rule("Series.cat.rename_categories")
-def rename_categories(call: Call, x: Series, new_categories: Any) -> Column:
+def rename_categories(call: Call, x: Series, new_categories: Any) -> Any:
     old, new = x.column.type.categories or (), tuple(call.real.cat.categories.tolist())
     made = mapped(call, to_labels(x.column), dict(zip(old, new, strict=True)), type_of(call.real).uncategorized())
     return replace(made, type=type_of(call.real))

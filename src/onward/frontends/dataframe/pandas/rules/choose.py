@@ -19,6 +19,7 @@ from onward.frontends.dataframe.pandas.values import (
     to_type,
     widened,
 )
+from onward.frontends.dataframe.tensors import numbers
 
 
 def one_type(call: Call, x: Column, y: Column) -> tuple[Column, Column, ColumnType]:
@@ -145,6 +146,9 @@ def _bounded(a: Column, b: Column, is_lower: bool, type: ColumnType) -> Column:
     """The nearer to a bound; what is missing stays so, and a bound that is missing is none: both compare as false."""
     op = a.op
     a = a.masked()
+    if type.is_float and b.is_scalar:
+        value = numbers.larger(a.value, b.value) if is_lower else numbers.smaller(a.value, b.value)
+        return Column(value, type, b.rows if a.is_scalar else a.rows, a.null)
     beyond = a.value < b.value if is_lower else a.value > b.value
     if type.is_time:
         beyond = op.And(beyond, op.Not(op.Equal(b.value, op.like(NAT, b.value))))

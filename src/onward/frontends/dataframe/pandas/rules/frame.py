@@ -31,7 +31,7 @@ def is_names(key: Any) -> bool:
 
 
 @rule("DataFrame.__getitem__")
-def getitem(call: Call, frame: Frame, key: Any) -> Frame:
+def getitem(call: Call, frame: Frame, key: Any) -> Any:
     if isinstance(key, Series):
         return kept(call, frame, key)
     if isinstance(key, list | tuple) or (hasattr(key, "tolist") and not hasattr(key, "column")):
@@ -269,7 +269,7 @@ def as_part(call: Call, frame: Frame, value: Any) -> Series | Scalar:
         value = value.series(value.columns[0])
     if isinstance(value, Scalar):
         real = pandas.Series([value.real] * len(frame.real), index=frame.real.index)
-        return joined(frame.trace, _of_rows(value.column, frame.rows), real)  # type: ignore[return-value]
+        return joined(frame.trace, _of_rows(value.column, frame.rows), real)
     if isinstance(value, Series):
         return aligned_part(call, frame, value)
     if (
@@ -284,7 +284,7 @@ def as_part(call: Call, frame: Frame, value: Any) -> Series | Scalar:
     real = pandas.Series([value] * len(frame.real), index=frame.real.index)
     if not len(real):
         real = real.astype(type(value) if not isinstance(value, str) else "str")
-    return joined(frame.trace, _of_rows(column, frame.rows), real)  # type: ignore[return-value]
+    return joined(frame.trace, _of_rows(column, frame.rows), real)
 
 
 def _is_single(value: Any) -> bool:
@@ -295,7 +295,7 @@ def _of_rows(column: Column, rows: Rows) -> Column:
     return Column(column.value, column.type, rows, column.null)
 
 
-def aligned_part(call: Call, frame: Frame, value: Series) -> Series:
+def aligned_part(call: Call, frame: Frame, value: Series) -> Series | Scalar:
     column = value.column
     if column.rows is not frame.rows:
         anchor = Column(call.op.constant(_FALSE), BOOL, frame.rows)
@@ -307,7 +307,7 @@ def aligned_part(call: Call, frame: Frame, value: Series) -> Series:
     real = value.real if value.real.index is frame.real.index else value.real.reindex(frame.real.index)
     if len(value.real) == len(frame.real) and not value.real.index.equals(frame.real.index) and value.name is None:
         real = value.real.set_axis(frame.real.index)
-    return joined(frame.trace, column, real)  # type: ignore[return-value]
+    return joined(frame.trace, column, real)
 
 
 def _false() -> Any:
@@ -493,11 +493,11 @@ def reindex(call: Call, frame: Frame, *, columns: Any = None, fill_value: Any = 
     result = frame.copied()
     for name in columns:
         if name not in frame:
-            result[name] = float("nan") * first_number(call, frame) if fill_value is None else fill_value
+            result[name] = first_number(call, frame) * float("nan") if fill_value is None else fill_value
     return selected(result, list(columns))
 
 
-def first_number(call: Call, frame: Frame) -> Series:
+def first_number(call: Call, frame: Frame) -> Any:
     for name in frame:
         if frame.real[name].dtype.kind in "biuf":
             return frame.series(name)

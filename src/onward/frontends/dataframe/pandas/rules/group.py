@@ -388,7 +388,7 @@ def shift(call: Call, x: Grouped, periods: int = 1, fill_value: Any = None) -> A
 @rule("GroupBy.diff")
 def diff(call: Call, x: Grouped, periods: int = 1) -> Any:
     if any(column.type.is_time for column in x.columns().values()):
-        return x.frame.series(x.selection) - x.shift(periods)  # type: ignore[operator]
+        return x.frame.series(x.selection) - x.shift(periods)
     return per_row(call, x, lambda c: running.difference(call, c, periods, x.groups))
 
 

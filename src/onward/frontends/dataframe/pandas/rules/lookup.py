@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,8 +12,7 @@ import onnx_ir as ir
 
 from onward.formats.dataframe.pandas import type_of
 from onward.formats.dataframe.types import BOOL, FLOAT64, ColumnType
-from onward.frontends.dataframe.columns.column import Column, chosen, constant, elementwise, taken
-from onward.frontends.dataframe.columns.column import Rows as RowSpace
+from onward.frontends.dataframe.columns.column import Column, chosen, elementwise, from_table
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
 from onward.frontends.dataframe.pandas.rules.missing import missing_mask
@@ -49,7 +49,7 @@ def _nowhere(column: Column) -> Tensor:
 
 def positions(call: Call, column: Column, keys: list[Any]) -> tuple[Tensor, Tensor]:
     """Where each value of a column stands among some keys, and whether it does; elsewhere the position is 0."""
-    op, type = column.op, column.type
+    type = column.type
     if type.is_text:
         keys_of_type = [key if isinstance(key, str) else None for key in keys]
         return lookup.text_positions(column.value, keys_of_type)
@@ -64,8 +64,8 @@ def positions(call: Call, column: Column, keys: list[Any]) -> tuple[Tensor, Tens
             raise call.refuse("uint64 cannot be looked up: convert to int64")
         return lookup.number_positions(column.value.cast(ir.DataType.INT64), [_whole(key) for key in keys])
     if type.is_float:
-        numbers = [float(key) if _is_number(key) else None for key in keys]
-        return lookup.float_positions(column.value.cast(ir.DataType.DOUBLE), numbers)
+        floats = [float(key) if _is_number(key) else None for key in keys]
+        return lookup.float_positions(column.value.cast(ir.DataType.DOUBLE), floats)
     raise call.refuse(f"{type} cannot be looked up")
 
 
@@ -104,7 +104,9 @@ def map_values(call: Call, x: Series, arg: Any, na_action: Any = None) -> Any:
         table = dict(zip(arg.index.tolist(), arg.tolist(), strict=True))
         return mapped(call, x.column, table, type_of(arg), known=getattr(arg, "dtype", None))
     if isinstance(arg, Mapping):
-        if type(arg).__name__ == "defaultdict":
+        if isinstance(arg, defaultdict):
+            if arg.default_factory is None:
+                return mapped(call, x.column, dict(arg), None)
             return mapped_or(call, x.column, dict(arg), arg.default_factory())
         return mapped(call, x.column, dict(arg), None)
     return call.part("part: function of elements", x, arg)
@@ -142,19 +144,16 @@ def _looked_up(
     if is_missing(default) and (column.type.is_text or column.type.is_int) and type.is_number and not type.masked:
         return _numbers(call, column, keys, values, for_missing)
     place, found = positions(call, column, keys)
-    table_rows = RowSpace(op.names.value("table"), lambda: op.ints([len(values)]))
     wide = FLOAT64 if type.is_int and not type.masked and is_missing(default) else type
     cells = [None if is_missing(value) else _cell(value, type) for value in values]
-    table = constant(op, cells, wide, table_rows)
     missing = column.missing()
     if missing is not None:
         found = op.And(found, op.Not(missing))
+    made = from_table(op, cells, wide, place, column.rows)
     if is_missing(default):
-        made = taken(table, _full(column, place), column.rows, outside=op.Not(found))
+        made = made.with_null(op.Not(found))
     else:
-        made = taken(table, _full(column, place), column.rows)
-        other = literal(call, default, wide)
-        made = chosen(found, made, other.cast(wide), wide, column.rows)
+        made = chosen(found, made, literal(call, default, wide).cast(wide), wide, column.rows)
     if missing is not None and not is_missing(for_missing):
         made = chosen(missing, literal(call, for_missing, wide).cast(wide), made, wide, column.rows)
     return made
@@ -162,7 +161,6 @@ def _looked_up(
 
 def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for_missing: Any) -> Column:
     """Floats of texts or integers: one node finds and gives them."""
-    op = column.op
     kept = [(k, v) for k, v in zip(keys, values, strict=True) if _suits(k, column.type) and not is_missing(v)]
     table = {(k if column.type.is_text else _whole(k)): float(v) for k, v in kept}
     table.pop(None, None)
@@ -174,10 +172,6 @@ def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for
     if is_missing(for_missing):
         return made.with_null(missing)
     return chosen(missing, literal(call, float(for_missing)), made, FLOAT64, column.rows)
-
-
-def _full(column: Column, tensor: Tensor) -> Tensor:
-    return Column(tensor, column.type, column.rows).expanded().value
 
 
 def _cell(value: Any, type: ColumnType) -> Any:
@@ -236,13 +230,6 @@ def replaced(call: Call, column: Column, table: dict[Any, Any]) -> Any:
             value = _proxy(call, result)
             result = choice(call, Column(missing, BOOL, column.rows), for_missing[0], value)
     return widened(result)
-
-
-class _Held:
-    """A column where a proxy is expected."""
-
-    def __init__(self, column: Column) -> None:
-        self.column = column
 
 
 def _proxy(call: Call, column: Column) -> Any:

@@ -134,9 +134,7 @@ def _is_frame(value: Any) -> bool:
 
 def _suits(real: Any, value: Any) -> bool:
     """Whether a value for the whole frame can stand in a column: where it cannot, nothing may be missing."""
-    if real.dtype.kind in "biu" and isinstance(real.dtype, np.dtype):
-        return False
-    return True
+    return not (isinstance(real.dtype, np.dtype) and real.dtype.kind in "biu")
 
 
 @rule("DataFrame.dropna")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import operator
 import re
 from typing import Any
 
@@ -111,7 +112,7 @@ class Evaluation:
     def _unaryop(self, node: ast.UnaryOp) -> Any:
         value = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return ~value if isinstance(value, Series | Scalar) else not value
+            return operator.invert(value) if isinstance(value, Series | Scalar) else not value
         return -value if isinstance(node.op, ast.USub) else +value
 
     def _boolop(self, node: ast.BoolOp) -> Any:
@@ -122,8 +123,6 @@ class Evaluation:
         return result
 
     def _binop(self, node: ast.BinOp) -> Any:
-        import operator
-
         functions: dict[type, Any] = {
             ast.Add: operator.add,
             ast.Sub: operator.sub,
@@ -147,8 +146,6 @@ class Evaluation:
         return result
 
     def _compared(self, test: ast.cmpop, left: Any, right: Any) -> Any:
-        import operator
-
         if isinstance(test, ast.In | ast.NotIn):
             found = left.isin(right)
             return found if isinstance(test, ast.In) else ~found

@@ -11,7 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
-from onward.frontends.dataframe.columns.column import ONE, Column, Rows
+from onward.frontends.dataframe.columns.column import ONE, Column, Rows, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, joined
 from onward.frontends.dataframe.pandas.values import is_missing
@@ -85,6 +85,8 @@ def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> C
     value = column.value
     if name in ("count", "size"):
         return Column(stats.count(value, valid if name == "count" else None), INT64, ONE)
+    if column.type.is_time and name in ("sum", "mean", "median", "std"):
+        return _of_times(call, name, column, valid, options)
     type = result_type(call, name, column)
     if column.type.is_text and name not in ("nunique", "min", "max"):
         raise call.refuse("it is not converted for text")
@@ -98,6 +100,21 @@ def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> C
         nothing = column.op.Equal(stats.count(value, valid), column.op.index(0))
         result = result.with_null(nothing)
     return result
+
+
+def _of_times(call: Call, name: str, column: Column, valid: Tensor | None, options: dict[str, Any]) -> Column:
+    """Computed in floats, without the fraction of a tick; of sums pandas knows those of durations only."""
+    op, type = column.op, column.type
+    if name == "sum":
+        if type.meaning != "duration" or options:
+            raise call.refuse(f"it is not converted for {type}")
+        made = Column(stats.total(column.value, valid), type, ONE)
+        size = op.Abs(stats.total(column.value.cast(ir.DataType.DOUBLE), valid))
+        return guarded(made, size >= 2.0**63, "a sum of durations is out of range")
+    value = _STATISTICS[name](column.value, valid, **options)
+    lost = op.IsNaN(value)
+    ticks = op.Where(lost, op.like(0.0, value), value).cast(ir.DataType.INT64)
+    return Column(ticks, replace(type, meaning="duration") if name == "std" else type, ONE, lost)
 
 
 def result_type(call: Call, name: str, column: Column) -> ColumnType:
@@ -185,7 +202,7 @@ def nanstd(call: Call, x: Series, ddof: int = 0) -> Any:
 def quantile(call: Call, x: Series, q: Any = 0.5, interpolation: str = "linear") -> Any:
     if hasattr(q, "__iter__"):
         shares = list(q)
-        made = {share: getattr(x, "quantile")(share, interpolation) for share in shares}
+        made = {share: x.quantile(share, interpolation) for share in shares}
         return call.part("part: numbers", made)
     if call.name.endswith("percentile"):
         q = q / 100

@@ -55,7 +55,6 @@ def moved(column: Column, made: tuple[Tensor, Tensor | None], type: ColumnType |
     return fitting(column.of(made[0], type or column.type), made[1])
 
 
-@rule("part: to unit")
 def to_unit(call: Call, column: Column, unit: str) -> Column:
     """Ticks in another unit: finer ones must fit, coarser ones are rounded down."""
     if column.type.unit == unit:
@@ -65,5 +64,7 @@ def to_unit(call: Call, column: Column, unit: str) -> Column:
     column = column.masked()
     return moved(column, convert(column.value, column.type.unit, unit), replace(column.type, unit=unit))
 
+
+rule("part: to unit")(to_unit)
 
 __all__ = ["OUT_OF_RANGE", "fitting", "flag_part", "moved", "number_part", "ticks_of", "to_unit"]

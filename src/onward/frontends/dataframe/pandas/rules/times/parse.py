@@ -12,8 +12,9 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import ColumnType
 from onward.frontends.dataframe.columns.column import Column, common_rows, either
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
-from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
+from onward.frontends.dataframe.pandas.proxies import Frame
 from onward.frontends.dataframe.pandas.rules.times.common import fitting
+from onward.frontends.dataframe.pandas.rules.times.doubt import unclear, unclear_if_guessed
 from onward.frontends.dataframe.pandas.rules.times.numbers import from_numbers, whole_numbers
 from onward.frontends.dataframe.pandas.values import column_of
 from onward.frontends.dataframe.tensors import integers, time_parse
@@ -25,7 +26,6 @@ NOT_READ = "a text is not a date in the format that pd.to_datetime reads"
 UNCLEAR = "a text is a date that pandas may read in another way: clean it, or give pd.to_datetime its format"
 MISSING = "NaT|nat|NAT|nan|NaN|NAN|"
 """What pandas takes for missing."""
-MONTHS = "(?is:.*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*)"
 DIGITS_OF_NANOSECONDS = r"(?s:.*\.[0-9]{7,}.*)"
 AMBIGUOUS = "2001-02-03 04:05:06.789"
 """A date that reads in several ways: the format that pandas guesses for it is the one it prefers."""
@@ -80,7 +80,8 @@ def _of_text(call: Call, column: Column, real: Any, errors: str, format: str | N
     op, text = column.op, column.value
     parsed = time_parse.parse_iso(text, unit) if format == "ISO8601" else time_parse.parse(text, format, unit)
     value, valid = parsed.ticks(unit)
-    missing = either(op.RegexFullMatch(text, pattern=MISSING), column.null)
+    missing = op.RegexFullMatch(text, pattern=MISSING)
+    missing = missing if column.null is None else op.Or(missing, column.null)
     made = Column(value, ColumnType(ir.DataType.INT64, "datetime", unit), column.rows, missing)
     if unit != "ns" and ("%f" in format or format == "ISO8601"):
         finer = op.RegexFullMatch(text, pattern=DIGITS_OF_NANOSECONDS)
@@ -89,10 +90,13 @@ def _of_text(call: Call, column: Column, real: Any, errors: str, format: str | N
         return fitting(made, valid, NOT_READ)
     if errors != "coerce":
         raise call.refuse(f"errors={errors!r} cannot be converted: use 'coerce' or 'raise'")
-    unclear = parsed.unclear
-    if guessed:
-        unclear = op.Or(unclear, op.And(op.RegexFullMatch(text, pattern=MONTHS), op.Not(valid)))
-    return fitting(made, op.Not(unclear), UNCLEAR).with_null(op.Not(valid))
+    if format == "ISO8601":
+        doubt = parsed.unclear
+    elif guessed:
+        doubt = unclear_if_guessed(column, parsed, format, valid, missing)
+    else:
+        doubt = unclear(text, format, valid)
+    return fitting(made, op.Not(doubt), UNCLEAR).with_null(op.Not(valid))
 
 
 def _guessed(call: Call, present: Any, dayfirst: bool) -> str:
@@ -195,5 +199,3 @@ def _declare_refusals() -> None:
 
 
 _declare_refusals()
-
-__all__ = ["Scalar", "Series"]

@@ -1,0 +1,1 @@
+"""Functions on data frames of narwhals as ONNX models."""

@@ -1,0 +1,1 @@
+"""Functions on data frames of Polars as ONNX models."""
