@@ -56,7 +56,7 @@ def model_alone(original: Original, request: Request, error: OnwardError) -> Ori
     reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}…"
     words = (
         f"the model alone: its data processing is left out, as {request.to} does not take it ({reason})",
-        f"it takes {names}: {option('part', 'data')} {option('to', 'onnx')} writes the data processing that computes them",
+        f"it takes {names}: {option('part', 'data')} {option('to', 'onnx')} writes what computes them",
     )
     return _model_alone(original, data, model, words)
 
