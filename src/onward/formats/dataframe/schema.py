@@ -117,6 +117,4 @@ def _read(found: Mapping[str, Any]) -> ColumnSchema:
     own = str(found.get("own", ""))
     if not re.fullmatch(OWN_NAME, own):
         raise ValueError(f"{own!r} is no name of a type")
-    return ColumnSchema(
-        str(found["name"]), type, str(found["tensor"]), str(found.get("null", "")), own
-    )
+    return ColumnSchema(str(found["name"]), type, str(found["tensor"]), str(found.get("null", "")), own)
