@@ -6,6 +6,7 @@ import math
 import os
 import weakref
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, s
 from onward.formats.tables import feeds as plain_feeds
 from onward.graph.append import appended
 from onward.graph.build import Builder
+from onward.graph.unused import remove_unused
 from onward.hub.wording import quote
 from onward.model import Model, load
 
@@ -136,7 +138,7 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     op.scope = PREFIX
     boundary = _joined(op, schema, second.ir)
     _continued(op, second.ir, boundary)
-    passes.RemoveUnusedNodesPass()(first.ir)
+    remove_unused(first.ir)
     graph = first.ir.graph
     for value in list(graph.inputs):
         if not value.uses() and value.name not in _needed(schema):
@@ -158,7 +160,8 @@ def _same_opset(first: ir.Model, second: ir.Model) -> None:
         if first.opset_imports.setdefault(domain, version) != version:
             raise OnwardError(
                 f"the data processing is of opset {first.opset_imports[domain]} and the model of {version}"
-                f"{f' of {domain}' if domain else ''}: make both with the same opset="
+                f"{f' of {domain}' if domain else ''}: make both with one, such as"
+                f" opset={max(first.opset_imports[''], second.opset_imports[''])}"
             )
 
 
@@ -188,6 +191,8 @@ def _fed(op: Builder, column: ColumnSchema, values: Mapping[str | None, ir.Value
     tensor = op.tensor(values[column.tensor])
     if (tensor.dtype == ir.DataType.STRING) != (dtype == ir.DataType.STRING):
         raise OnwardError(f"column {quote(column.name)} is of {column.type}, and the model takes {dtype.name.lower()}")
+    if column.type.meaning:
+        raise OnwardError(f"column {quote(column.name)} is a {column.type}, which no model takes: make numbers of it")
     if column.null and not column.type.is_text:
         raise OnwardError(f"column {quote(column.name)} may be null, which the model has no input for: use fillna")
     return tensor.cast(dtype).value
@@ -237,8 +242,11 @@ def split(both: Model | str | os.PathLike[str]) -> tuple[Model, Model]:
     if schema is None or not schema.boundary:
         raise OnwardError("the model has no data processing with a model behind it, so there is nothing to split")
     data, model = load(source.to_proto()), load(source.to_proto())
-    _end_at(data.ir, [tensor for column in schema.outputs for tensor in (column.tensor, column.null) if tensor])
-    write_schema(data.ir, TableSchema(schema.library, schema.inputs, schema.outputs))
+    made = _end_at(data.ir, [tensor for column in schema.outputs for tensor in (column.tensor, column.null) if tensor])
+    outputs = [replace(column, tensor=made[column.tensor], null=made.get(column.null, "")) for column in schema.outputs]
+    kept = {value.name for value in data.ir.graph.inputs}
+    inputs = [column for column in schema.inputs if column.tensor in kept]
+    write_schema(data.ir, TableSchema(schema.library, inputs, outputs))
     _begin_at(model.ir, schema.boundary)
     model.ir.metadata_props.pop("onward.data_processing", None)
     return data, model
@@ -249,7 +257,8 @@ def _values(graph: ir.Graph) -> dict[str, ir.Value]:
     return found | {value.name or "": value for node in graph for value in node.outputs}
 
 
-def _end_at(model: ir.Model, tensors: list[str]) -> None:
+def _end_at(model: ir.Model, tensors: list[str]) -> dict[str, str]:
+    """Make these tensors the outputs; by name, what each is called now: an input that is given out has another name."""
     values = _values(model.graph)
     missing = [name for name in tensors if name not in values]
     if missing:
@@ -259,10 +268,17 @@ def _end_at(model: ir.Model, tensors: list[str]) -> None:
     model.graph.outputs.clear()
     taken = {value.name for value in model.graph.inputs}
     op = Builder(model)
+    op.scope = PREFIX
+    made: dict[str, str] = {}
     for name in tensors:
         value = values[name]
-        model.graph.outputs.append(op.Identity(op.tensor(value)).value if name in taken else value)
-    _cleaned(model)
+        if name in taken:
+            value = op.Identity(op.tensor(value)).value
+            value.name = op.names.value(f"{name}.out")
+        made[name] = value.name or ""
+        model.graph.outputs.append(value)
+    _cleaned(model, keep=set())
+    return made
 
 
 def _begin_at(model: ir.Model, boundary: Mapping[str, str]) -> None:
@@ -286,7 +302,7 @@ def _begin_at(model: ir.Model, boundary: Mapping[str, str]) -> None:
 
 
 def _cleaned(model: ir.Model, keep: set[int] | None = None) -> None:
-    passes.RemoveUnusedNodesPass()(model)
+    remove_unused(model)
     passes.RemoveUnusedOpsetsPass()(model)
     outputs = {id(value) for value in model.graph.outputs}
     for value in list(model.graph.inputs):

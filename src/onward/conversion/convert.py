@@ -346,22 +346,33 @@ def _written(
     progress: Progress,
     verdicts: tuple[Verdict, ...],
 ) -> Conversion:
+    """What a format asks for, of the whole model; without its data processing where the format does not take that."""
+    whole = with_masks(original)
+    try:
+        return _made(request, whole, one, form, progress, verdicts)
+    except (UnsupportedError, VerificationError) as error:
+        alone = model_alone(whole, request, error)
+        if alone is None:
+            raise
+    return _made(request, alone, one, form, progress, verdicts)
+
+
+def _made(
+    request: Request,
+    original: Original,
+    one: Backend,
+    form: Format,
+    progress: Progress,
+    verdicts: tuple[Verdict, ...],
+) -> Conversion:
     """Generate, verify and write what a format asks for, in this order if the source itself can be run."""
     from onward.conversion.trainable import trainable_lines, weights_of_source
     from onward.formats import in_numbers, open_artifact
 
-    original = with_masks(original)
     model, out = original.model, request.out
     options = _options(request, model)
     with progress.step(2, request.timeout):
-        try:
-            source = form.generate(model, options)
-        except UnsupportedError as error:
-            alone = model_alone(original, request, error)
-            if alone is None:
-                raise
-            original, model = alone, alone.model
-            source = form.generate(model, options)
+        source = form.generate(model, options)
     remarks, decided = list(original.remarks), verdicts
     with ExitStack() as writing:
         if not form.runs_source:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from onward.advice.options import option
 from onward.conversion.request import Request
-from onward.errors import OnwardError, UnsupportedError
+from onward.errors import OnwardError
 from onward.formats.dataframe.schema import schema_of
 from onward.model import load
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from onward.model import Model
 
 PARTS = ("all", "model", "data")
+STEP = re.compile(r"^step \d of \d: [a-z ]+: ")
+"""Which step it was, at the beginning of a message."""
 LONGEST = 200
 """Characters of why a backend does not take the data processing."""
 
@@ -42,17 +45,18 @@ def chosen(original: Original, request: Request) -> Original:
     return _model_alone(original, data, model, ())
 
 
-def model_alone(original: Original, request: Request, error: UnsupportedError) -> Original | None:
+def model_alone(original: Original, request: Request, error: OnwardError) -> Original | None:
     """The model without its data processing, which a backend does not take; None where all of it is asked for."""
     schema = schema_of(original.model.ir)
     if schema is None or not schema.boundary or request.part == "all":
         return None
     data, model = _halves(original.model)
     names = ", ".join(value.name or "" for value in model.ir.graph.inputs)
-    reason = str(error)[:LONGEST]
+    reason = STEP.sub("", str(error))
+    reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]}…"
     words = (
         f"the model alone: its data processing is left out, as {request.to} does not take it ({reason})",
-        f"feed it {names}: {option('part', 'data')} with {option('to', 'onnx')} writes what computes them",
+        f"it takes {names}: {option('part', 'data')} {option('to', 'onnx')} writes what computes them",
     )
     return _model_alone(original, data, model, words)
 
@@ -98,8 +102,10 @@ def _processed(whole: Model, data: Model, inputs: Any) -> dict[str, Any]:
     """What the data processing makes of inputs, by the names of the model's own."""
     from onward.runners.onnxruntime import prepare
 
-    schema = schema_of(whole.ir)
-    assert schema is not None
+    schema, own = schema_of(whole.ir), schema_of(data.ir)
+    assert schema is not None and own is not None
+    pairs = zip(schema.outputs, own.outputs, strict=True)
+    called = {old: new for a, b in pairs for old, new in ((a.tensor, b.tensor), (a.null, b.null))}
     taken = {value.name for value in data.ir.graph.inputs}
     found = prepare(data, "")({name: array for name, array in inputs.items() if name in taken})
-    return {name: found[tensor] for tensor, name in schema.boundary.items()}
+    return {name: found[called.get(tensor, tensor)] for tensor, name in schema.boundary.items()}

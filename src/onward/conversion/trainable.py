@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
-from onward.graph.trained import is_trained, mark_weights
+from onward.graph.trained import is_processing, is_trained, mark_weights
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source
@@ -34,10 +34,11 @@ def weights_of_source(source: Source) -> list[Weight]:
 
 
 def weights_of_file(model: Model) -> list[Weight]:
-    """The initializers of an ONNX model."""
+    """The initializers of an ONNX model, but for those of its data processing."""
     graph = model.ir.clone()
     mark_weights(graph)
-    return [Weight(name, _size(value), is_trained(value)) for name, value in graph.graph.initializers.items()]
+    held = {name: value for name, value in graph.graph.initializers.items() if not is_processing(value)}
+    return [Weight(name, _size(value), is_trained(value)) for name, value in held.items()]
 
 
 def trainable_lines(weights: Iterable[Weight]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from onward.formats import Kind, Opened, register, skops_schema
 from onward.formats.matching import Declared
 from onward.formats.sklearn_parts import check_parts
 from onward.formats.tables import derived, feeds, like, shortened
-from onward.gate import opens
+from onward.gate import allow_beside, opens
 from onward.gate.archive import archive, names_in
 from onward.gate.files import readable
 from onward.runners.calls import Inputs, Outputs
@@ -101,6 +101,7 @@ def loaded(path: Path) -> Any:
         raise InvalidModelError(f"{path}: this is not a .skops file")
     from skops.io import get_untrusted_types, load
 
+    allow_beside(path)
     with readable(path, "skops does not open it"):
         found = load(path, trusted=get_untrusted_types(file=path))
         check_parts(found)

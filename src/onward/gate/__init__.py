@@ -6,11 +6,12 @@ file or folder, and, unless the user trusts the file, whatever in it would be ex
 
 from onward.gate.files import ordinary
 from onward.gate.opening import harmless, opens
-from onward.gate.running import foreign, run_source
+from onward.gate.running import allow_beside, foreign, run_source
 from onward.gate.trust import is_trusted, need_trust, trusting
 from onward.gate.written import is_written, remember
 
 __all__ = [
+    "allow_beside",
     "foreign",
     "harmless",
     "is_trusted",

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from onward.gate.files import ordinary
-from onward.gate.trust import need_trust
+from onward.gate.trust import is_trusted, need_trust
 from onward.gate.written import is_written
 
 FOREIGN = "is Python code, and not as Onward wrote it on this machine"
@@ -18,6 +18,12 @@ def foreign(path: Path) -> Iterator[str]:
     """A danger if the source was not written by Onward here, or was changed since."""
     if not is_written(ordinary(path).read_bytes()):
         yield f"{path.name} {FOREIGN}"
+
+
+def allow_beside(path: Path) -> None:
+    """Let modules beside a trusted file, and in the current folder, be imported by it, after all that is installed."""
+    if is_trusted():
+        sys.path += [str(place) for place in (path.absolute().parent, Path.cwd()) if str(place) not in sys.path]
 
 
 def run_source(path: Path, name: str) -> ModuleType:

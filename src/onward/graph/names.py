@@ -6,6 +6,9 @@ import onnx_ir as ir
 
 from onward.graph.walk import all_graphs
 
+PROCESSING = "dataproc/"
+"""What the names of nodes begin with that process data before a model is given them."""
+
 
 class Names:
     """Hands out names that no scope of the model uses, so that no graph captures a value by accident."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.graph.names import PROCESSING
 from onward.graph.walk import all_graphs
 from onward.graph.weight_names import Signature, holds_parameters, is_automatic, signature
 from onward.hub.types import FLOATING
@@ -87,6 +88,11 @@ def is_trained(value: ir.Value) -> bool:
     return found is not None and found.trained
 
 
+def is_processing(value: ir.Value) -> bool:
+    """Whether a constant is read by data processing alone."""
+    return bool(value.uses()) and all((node.name or "").startswith(PROCESSING) for node, _ in value.uses())
+
+
 def inherit(value: ir.Value, *sources: ir.Value) -> None:
     """Make a constant what those are that it was made of: a weight if all of them are."""
     roles = [role(source) for source in sources]
@@ -140,6 +146,8 @@ class _Judge:
 
     def role(self, value: ir.Value) -> Role | None:
         name = value.name or ""
+        if is_processing(value):
+            return None
         if value.dtype not in FLOATING:
             tensor = ir.convenience.get_const_tensor(value)
             if tensor is None or tensor.dtype not in FLOATING:

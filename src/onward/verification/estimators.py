@@ -35,7 +35,10 @@ def differing(model: Model, estimator: Any, given: Any, methods: Sequence[str], 
 def fed(model: Model, given: Any) -> dict[str, Any]:
     """Rows as the model takes them: by the columns that its metadata name, if it has such."""
     schema = schema_of(model.ir)
-    return feeds(given) if schema is None else column_feeds(given, schema)
+    if schema is None:
+        return feeds(given)
+    taken = {value.name for value in model.ir.graph.inputs}
+    return {name: array for name, array in column_feeds(given, schema).items() if name in taken}
 
 
 EXACT = {"Cast", "Identity", "TfIdfVectorizer"}

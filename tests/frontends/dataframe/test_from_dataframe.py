@@ -67,7 +67,9 @@ def test_nulls_are_an_input_that_need_not_be_fed() -> None:
 
 
 def test_what_stands_under_a_null_does_not_matter() -> None:
-    model = onward.from_dataframe(lambda df: pd.DataFrame({"is": df.name == "ann", "in": df.name.isin(["ann"])}), SAMPLE)
+    model = onward.from_dataframe(
+        lambda df: pd.DataFrame({"is": df.name == "ann", "in": df.name.isin(["ann"])}), SAMPLE
+    )
     fed = {"name": np.array([["ann"]], object), "name.null": np.array([[True]])}
     assert [array.tolist() for array in session(model).run(["is", "in"], fed)] == [[[False]], [[False]]]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +16,7 @@ from onward.advice.extras import missing_packages, require, titled
 from onward.advice.nearest import meant
 from onward.errors import InvalidModelError, OnwardError
 from onward.formats.tables import is_frame, read_table
-from onward.gate import foreign, opens, run_source
+from onward.gate import allow_beside, foreign, opens, run_source
 from onward.hub.wording import quote
 
 FORM = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*(\.[^\W\d]\w*)*)")
@@ -55,9 +54,7 @@ def _module(path: Path) -> ModuleType:
     """What a file of Python defines; as for a script, modules beside it can be imported."""
     if path.is_dir():
         raise InvalidModelError(f"{path} is a folder, and no file of Python")
-    here = str(path.absolute().parent)
-    if here not in sys.path:
-        sys.path.append(here)
+    allow_beside(path)
     try:
         with missing_packages():
             return run_source(path, f"{ALSO}{path.stem}")

@@ -16,10 +16,10 @@ import onnx_ir as ir
 
 from onward.errors import InvalidModelError
 from onward.formats.dataframe.types import TICKS, ColumnType
+from onward.graph.names import PROCESSING
 
 KEY = "onward.data_processing"
-PREFIX = "dataproc/"
-"""What the names of nodes of the data processing begin with."""
+PREFIX = PROCESSING
 VERSION = 1
 OWN_NAME = r"[A-Za-z0-9_]*(\[[A-Za-z0-9_, ]*\])?"
 """What libraries call their types: `Int64`, `datetime64[ns]`, `string[pyarrow]`. A library is asked for the type of that
@@ -117,6 +117,4 @@ def _read(found: Mapping[str, Any]) -> ColumnSchema:
     own = str(found.get("own", ""))
     if not re.fullmatch(OWN_NAME, own):
         raise ValueError(f"{own!r} is no name of a type")
-    return ColumnSchema(
-        str(found["name"]), type, str(found["tensor"]), str(found.get("null", "")), own
-    )
+    return ColumnSchema(str(found["name"]), type, str(found["tensor"]), str(found.get("null", "")), own)

@@ -24,6 +24,7 @@ from onward.frontends.sklearn.table import Data, Table
 from onward.frontends.sklearn.writer import ML, Writer
 from onward.gate import trusting
 from onward.graph.build import Tensor
+from onward.graph.unused import remove_unused
 from onward.model import Model
 from onward.registry import import_files
 from onward.runners.calls import Outputs
@@ -115,7 +116,7 @@ def _written(estimator: Any, given: Any, by_columns: bool, expected: Outputs, op
         output.value.name = op.names.value(label)
         graph.outputs.append(output.value)
     model = Model(op.model)
-    passes.RemoveUnusedNodesPass()(op.model)
+    remove_unused(op.model)
     passes.RemoveUnusedOpsetsPass()(op.model)
     make_runnable(op.model)
     if frame is not None:

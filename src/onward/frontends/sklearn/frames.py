@@ -76,7 +76,6 @@ class FrameInputs:
             elif value.name in nulls:
                 value.const_value = ir.Tensor(np.asarray([[False]]), name=value.name)
                 graph.register_initializer(value)
-        kept = [_without_mask(column) if column.null not in used else column for column in kept]
         outputs = list(self._boundary(kept))
         names = {tensor: name for column, name in outputs for tensor, name in _named(column, name)}
         made = TableSchema("pandas", kept, [column for column, _ in outputs], names)
@@ -94,10 +93,6 @@ class FrameInputs:
         for column in [*self._op.processed, *inputs]:
             if column.tensor in read or (column.null and column.null in read):
                 yield column, unique.name(column.name)
-
-
-def _without_mask(column: ColumnSchema) -> ColumnSchema:
-    return ColumnSchema(column.name, column.type, column.tensor, "", column.own)
 
 
 def _named(column: ColumnSchema, name: str) -> Iterator[tuple[str, str]]:
@@ -158,7 +153,8 @@ def applied(op: Writer, model: Any, x: Table) -> Data:
         raise type(error)(f"FunctionTransformer: {error}") from error
     schema = schema_of(made.ir)
     assert schema is not None
-    given = feeds(rows, schema)
+    taken = {value.name for value in made.ir.graph.inputs}
+    given = {name: array for name, array in feeds(rows, schema).items() if name in taken}
     results = frame_of(prepare(made, "")(given), TableSchema("pandas", schema.inputs, schema.outputs))
     tensors = _spliced(op, made, schema, x)
     cells = {column.name: Cells(tensors[column.tensor], tensors.get(column.null)) for column in schema.outputs}

@@ -16,6 +16,7 @@ from onward.frontends.dataframe.columns.column import Column, Rows
 from onward.frontends.dataframe.tensors.builder import ColumnBuilder
 from onward.frontends.runtime_kernels import make_runnable
 from onward.graph.build import Tensor
+from onward.graph.unused import remove_unused
 from onward.hub.wording import quote
 from onward.model import Model
 
@@ -87,8 +88,11 @@ class Table:
         graph = self.op.graph
         passes.CommonSubexpressionEliminationPass()(self.op.model)
         _name_results(graph)
-        passes.RemoveUnusedNodesPass()(self.op.model)
+        remove_unused(self.op.model)
         make_runnable(self.op.model)
+        for node in graph:
+            if not (node.name or "").startswith(PREFIX):
+                node.name = f"{PREFIX}{node.name}"
         self._keep_used(graph)
         passes.RemoveUnusedOpsetsPass()(self.op.model)
         kept = {value.name for value in graph.inputs}

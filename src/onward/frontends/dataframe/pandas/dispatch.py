@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ rule = RULES.register
 
 It is given the call and what pandas would be given, and returns a column, columns by name, or a proxy."""
 OWN = Path(__file__).parents[3]
+STANDARD = sysconfig.get_paths()["stdlib"]
 
 
 @dataclass
@@ -257,8 +259,7 @@ def _line(path: str, number: int) -> str:
 
 
 def _is_library(path: str) -> bool:
-    if Path(path).is_relative_to(OWN):
+    """Whether code is of Onward, of Python itself, or of a package that is installed, and not the user's own."""
+    if path.startswith(("<frozen ", "<__array_function__")) or Path(path).is_relative_to(OWN):
         return True
-    return any(f"/{name}/" in path for name in ("pandas", "numpy", "sklearn", "contextlib.py")) or path.endswith(
-        ("contextlib.py", "functools.py")
-    )
+    return path.startswith(STANDARD) or any(f"/{name}/" in path for name in ("site-packages", "dist-packages"))
