@@ -100,7 +100,9 @@ def code_swap(df):
 
 @case("loans")
 def code_swap_by_list(df):
-    df[["loan", "income"]] = df[["income", "loan"]].values if False else df[["income", "loan"]].set_axis(["loan", "income"], axis=1)
+    df[["loan", "income"]] = (
+        df[["income", "loan"]].values if False else df[["income", "loan"]].set_axis(["loan", "income"], axis=1)
+    )
     return df[["loan", "income"]]
 
 
@@ -203,7 +205,9 @@ def code_get_with_default(df):
 
 @case("loans")
 def code_setdiff_columns(df):
-    keep = df.columns.difference(["id", "applied", "region", "dependents", "verified", "employer", "used", "grade", "purpose"])
+    keep = df.columns.difference(
+        ["id", "applied", "region", "dependents", "verified", "employer", "used", "grade", "purpose"]
+    )
     return df[keep]
 
 
@@ -238,7 +242,11 @@ def code_pipe_chain(df):
     def scale(frame, column, by=1):
         return frame.assign(**{column: frame[column] / by})
 
-    return df.pipe(scale, "loan", by=1000).pipe(scale, column="income").pipe((scale, "frame"), "rate", 100)[["loan", "income", "rate"]]
+    return (
+        df.pipe(scale, "loan", by=1000)
+        .pipe(scale, column="income")
+        .pipe((scale, "frame"), "rate", 100)[["loan", "income", "rate"]]
+    )
 
 
 def _scaled(series, low, high):
@@ -571,7 +579,9 @@ def code_rename_function(df):
 
 @case("loans")
 def code_ternary_on_dtype(df):
-    return pd.DataFrame({c: (df[c].fillna("?") if df[c].dtype == "str" else df[c].fillna(0)) for c in ["grade", "rate", "purpose"]})
+    return pd.DataFrame(
+        {c: (df[c].fillna("?") if df[c].dtype == "str" else df[c].fillna(0)) for c in ["grade", "rate", "purpose"]}
+    )
 
 
 @case("loans")

@@ -78,7 +78,9 @@ def odd_int8_division(df):
 
 @case("odds")
 def odd_floordiv_by_zero(df):
-    return pd.DataFrame({"a": df["count"] // df["index"], "b": df["count"] % df["index"], "c": df["count"] / df["index"]})
+    return pd.DataFrame(
+        {"a": df["count"] // df["index"], "b": df["count"] % df["index"], "c": df["count"] / df["index"]}
+    )
 
 
 @case("odds")
@@ -113,7 +115,9 @@ def odd_round_halves(df):
 
 @case("odds")
 def odd_float32_stays(df):
-    return pd.DataFrame({"a": df.f32 * 0.1, "b": df.f32 + 1, "c": df.f32 / 3, "d": df.f32 ** 2, "e": np.sqrt(df.f32.abs())})
+    return pd.DataFrame(
+        {"a": df.f32 * 0.1, "b": df.f32 + 1, "c": df.f32 / 3, "d": df.f32**2, "e": np.sqrt(df.f32.abs())}
+    )
 
 
 @case("odds")
@@ -123,7 +127,9 @@ def odd_float32_compare_constant(df):
 
 @case("odds")
 def odd_float32_with_int(df):
-    return pd.DataFrame({"a": df.f32 + df["count"], "b": df.f32 + df.i8, "c": df.f32 * df.flag, "d": df.f32 + df["size"]})
+    return pd.DataFrame(
+        {"a": df.f32 + df["count"], "b": df.f32 + df.i8, "c": df.f32 * df.flag, "d": df.f32 + df["size"]}
+    )
 
 
 @case("odds")
@@ -143,12 +149,21 @@ def odd_float32_stats(df):
 
 @case("odds")
 def odd_big_ints(df):
-    return pd.DataFrame({"a": df.big + 1, "b": df.big * 3, "c": df.big - df["count"], "d": df.big // 10, "e": df.big % 1000})
+    return pd.DataFrame(
+        {"a": df.big + 1, "b": df.big * 3, "c": df.big - df["count"], "d": df.big // 10, "e": df.big % 1000}
+    )
 
 
 @case("odds")
 def odd_big_compare(df):
-    return pd.DataFrame({"a": df.big == 2**53 + 1, "b": df.big > 2**53, "c": df.big.isin([2**53 + 1]), "d": df.big.between(2**53, 2**53 + 1)})
+    return pd.DataFrame(
+        {
+            "a": df.big == 2**53 + 1,
+            "b": df.big > 2**53,
+            "c": df.big.isin([2**53 + 1]),
+            "d": df.big.between(2**53, 2**53 + 1),
+        }
+    )
 
 
 @case("odds")
@@ -192,7 +207,9 @@ def odd_big_sort(df):
 
 @case("odds")
 def odd_bool_arithmetic(df):
-    return pd.DataFrame({"a": df.flag + df.flag, "b": df.flag * 3, "c": df.flag * df.flag, "d": df.flag + 1, "e": df.flag * 1.5})
+    return pd.DataFrame(
+        {"a": df.flag + df.flag, "b": df.flag * 3, "c": df.flag * df.flag, "d": df.flag + 1, "e": df.flag * 1.5}
+    )
 
 
 @case("odds")
@@ -203,7 +220,9 @@ def odd_bool_sum_of_conditions(df):
 
 @case("odds")
 def odd_bool_logic(df):
-    return pd.DataFrame({"a": df.flag & (df["count"] > 1), "b": df.flag | df["size"].isna(), "c": df.flag ^ True, "d": ~df.flag})
+    return pd.DataFrame(
+        {"a": df.flag & (df["count"] > 1), "b": df.flag | df["size"].isna(), "c": df.flag ^ True, "d": ~df.flag}
+    )
 
 
 @case("odds")
@@ -213,7 +232,15 @@ def odd_bool_int_logic(df):
 
 @case("odds")
 def odd_nullable_bool(df):
-    return pd.DataFrame({"a": df.maybe & df.flag, "b": df.maybe | True, "c": ~df.maybe, "d": df.maybe.fillna(False), "e": df.maybe.astype("Int64")})
+    return pd.DataFrame(
+        {
+            "a": df.maybe & df.flag,
+            "b": df.maybe | True,
+            "c": ~df.maybe,
+            "d": df.maybe.fillna(False),
+            "e": df.maybe.astype("Int64"),
+        }
+    )
 
 
 @case("odds")
@@ -230,22 +257,44 @@ def odd_nullable_bool_where(df):
 
 @case("odds")
 def odd_nullable_int(df):
-    return pd.DataFrame({"a": df.whole + 1, "b": df.whole / 2, "c": df.whole // 2, "d": df.whole % 2, "e": df.whole * df.part, "f": -df.whole, "g": df.whole ** 2})
+    return pd.DataFrame(
+        {
+            "a": df.whole + 1,
+            "b": df.whole / 2,
+            "c": df.whole // 2,
+            "d": df.whole % 2,
+            "e": df.whole * df.part,
+            "f": -df.whole,
+            "g": df.whole**2,
+        }
+    )
 
 
 @case("odds")
 def odd_nullable_compare(df):
-    return pd.DataFrame({"a": df.whole > 1, "b": df.whole == df["count"], "c": df.part != 0.5, "d": (df.whole > 1).fillna(False)})
+    return pd.DataFrame(
+        {"a": df.whole > 1, "b": df.whole == df["count"], "c": df.part != 0.5, "d": (df.whole > 1).fillna(False)}
+    )
 
 
 @case("odds")
 def odd_nullable_with_plain(df):
-    return pd.DataFrame({"a": df.whole + df["count"], "b": df.whole + df["size"], "c": df.part * df["size"], "d": df.whole + df.f32})
+    return pd.DataFrame(
+        {"a": df.whole + df["count"], "b": df.whole + df["size"], "c": df.part * df["size"], "d": df.whole + df.f32}
+    )
 
 
 @case("odds")
 def odd_nullable_float(df):
-    return pd.DataFrame({"a": df.part.round(1), "b": df.part.abs(), "c": df.part.isna(), "d": df.part.fillna(df.part.mean()), "e": np.exp(df.part)})
+    return pd.DataFrame(
+        {
+            "a": df.part.round(1),
+            "b": df.part.abs(),
+            "c": df.part.isna(),
+            "d": df.part.fillna(df.part.mean()),
+            "e": np.exp(df.part),
+        }
+    )
 
 
 @case("odds")
@@ -259,7 +308,14 @@ def odd_nullable_stats(df):
 
 @case("odds")
 def odd_nullable_to_numpy(df):
-    return pd.DataFrame({"a": df.whole.astype("float64"), "b": df.part.astype("float64"), "c": df.whole.fillna(0).astype(int), "d": df.part.astype("float32")})
+    return pd.DataFrame(
+        {
+            "a": df.whole.astype("float64"),
+            "b": df.part.astype("float64"),
+            "c": df.whole.fillna(0).astype(int),
+            "d": df.part.astype("float32"),
+        }
+    )
 
 
 @case("odds")
@@ -269,7 +325,15 @@ def odd_nullable_where(df):
 
 @case("odds")
 def odd_nullable_string(df):
-    return pd.DataFrame({"a": df.word == "up", "b": df.word.fillna("none"), "c": df.word.isin(["up", "Up"]), "d": df.word.isna(), "e": df.word + "!"})
+    return pd.DataFrame(
+        {
+            "a": df.word == "up",
+            "b": df.word.fillna("none"),
+            "c": df.word.isin(["up", "Up"]),
+            "d": df.word.isna(),
+            "e": df.word + "!",
+        }
+    )
 
 
 @case("odds")
@@ -279,7 +343,9 @@ def odd_nullable_groupby(df):
 
 @case("odds")
 def odd_all_missing(df):
-    return pd.DataFrame({"a": df.gone.fillna(0), "b": df.gone + 1, "c": df.gone.isna(), "d": df.gone.fillna(df["size"])})
+    return pd.DataFrame(
+        {"a": df.gone.fillna(0), "b": df.gone + 1, "c": df.gone.isna(), "d": df.gone.fillna(df["size"])}
+    )
 
 
 @case("odds")
@@ -294,17 +360,32 @@ def odd_all_missing_stats(df):
 
 @case("odds")
 def odd_all_missing_windows(df):
-    return pd.DataFrame({"a": df.gone.cumsum(), "b": df.gone.ffill(), "c": df.gone.rolling(3, min_periods=1).mean(), "d": df.gone.rank()})
+    return pd.DataFrame(
+        {
+            "a": df.gone.cumsum(),
+            "b": df.gone.ffill(),
+            "c": df.gone.rolling(3, min_periods=1).mean(),
+            "d": df.gone.rank(),
+        }
+    )
 
 
 @case("odds")
 def odd_units(df):
-    return pd.DataFrame({"a": df.sec - df.nano, "b": df.sec > df.nano, "c": df.sec == df.nano, "d": df.sec.fillna(df.nano)})
+    return pd.DataFrame(
+        {"a": df.sec - df.nano, "b": df.sec > df.nano, "c": df.sec == df.nano, "d": df.sec.fillna(df.nano)}
+    )
 
 
 @case("odds")
 def odd_units_constants(df):
-    return pd.DataFrame({"a": df.sec > "2000-01-01", "b": df.nano < pd.Timestamp("2000-01-01 00:00:00.5"), "c": df.sec - pd.Timestamp("2000-01-01")})
+    return pd.DataFrame(
+        {
+            "a": df.sec > "2000-01-01",
+            "b": df.nano < pd.Timestamp("2000-01-01 00:00:00.5"),
+            "c": df.sec - pd.Timestamp("2000-01-01"),
+        }
+    )
 
 
 @case("odds")
@@ -324,7 +405,15 @@ def odd_units_stats(df):
 
 @case("odds")
 def odd_ordered_compare(df):
-    return pd.DataFrame({"a": df.level > "low", "b": df.level <= "mid", "c": df.level == "high", "d": df.level != "low", "e": df.level.isin(["low", "high"])})
+    return pd.DataFrame(
+        {
+            "a": df.level > "low",
+            "b": df.level <= "mid",
+            "c": df.level == "high",
+            "d": df.level != "low",
+            "e": df.level.isin(["low", "high"]),
+        }
+    )
 
 
 @case("odds")
@@ -364,7 +453,15 @@ def odd_category_where(df):
 
 @case("odds")
 def odd_negative_zero(df):
-    return pd.DataFrame({"a": 1 / df["a.b"], "b": np.sign(df["a.b"]), "c": df["a.b"] == 0, "d": df["a.b"].abs(), "e": np.maximum(df["a.b"], 0)})
+    return pd.DataFrame(
+        {
+            "a": 1 / df["a.b"],
+            "b": np.sign(df["a.b"]),
+            "c": df["a.b"] == 0,
+            "d": df["a.b"].abs(),
+            "e": np.maximum(df["a.b"], 0),
+        }
+    )
 
 
 @case("odds")
@@ -378,17 +475,29 @@ def odd_inf(df):
 
 @case("odds")
 def odd_nan_comparisons(df):
-    return pd.DataFrame({"a": df["size"] == df["size"], "b": df["size"] != df["size"], "c": ~(df["size"] > 0), "d": df["size"] < np.nan})
+    return pd.DataFrame(
+        {"a": df["size"] == df["size"], "b": df["size"] != df["size"], "c": ~(df["size"] > 0), "d": df["size"] < np.nan}
+    )
 
 
 @case("odds")
 def odd_powers(df):
-    return pd.DataFrame({"a": df["count"] ** 2, "b": df["size"] ** 0.5, "c": 2.0 ** df["index"], "d": df["size"] ** 0, "e": df.i8**2})
+    return pd.DataFrame(
+        {"a": df["count"] ** 2, "b": df["size"] ** 0.5, "c": 2.0 ** df["index"], "d": df["size"] ** 0, "e": df.i8**2}
+    )
 
 
 @case("odds")
 def odd_log_family(df):
-    return pd.DataFrame({"a": np.log1p(df["count"]), "b": np.log(df["size"]), "c": np.log10(df["values"]), "d": np.expm1(df["a.b"]), "e": np.log2(df["values"] + 1)})
+    return pd.DataFrame(
+        {
+            "a": np.log1p(df["count"]),
+            "b": np.log(df["size"]),
+            "c": np.log10(df["values"]),
+            "d": np.expm1(df["a.b"]),
+            "e": np.log2(df["values"] + 1),
+        }
+    )
 
 
 @case("odds")
@@ -401,17 +510,39 @@ def odd_float_to_int(df):
 
 @case("odds")
 def odd_int_narrowing(df):
-    return pd.DataFrame({"a": df["count"].astype("int8"), "b": df["index"].astype("uint8"), "c": df.big.astype("int32"), "d": df.i16.astype("int8")})
+    return pd.DataFrame(
+        {
+            "a": df["count"].astype("int8"),
+            "b": df["index"].astype("uint8"),
+            "c": df.big.astype("int32"),
+            "d": df.i16.astype("int8"),
+        }
+    )
 
 
 @case("odds")
 def odd_to_float32(df):
-    return pd.DataFrame({"a": df["size"].astype("float32"), "b": df.big.astype("float32"), "c": df.big.astype("float64"), "d": df["values"].astype(np.float32) * 2})
+    return pd.DataFrame(
+        {
+            "a": df["size"].astype("float32"),
+            "b": df.big.astype("float32"),
+            "c": df.big.astype("float64"),
+            "d": df["values"].astype(np.float32) * 2,
+        }
+    )
 
 
 @case("odds")
 def odd_bool_casts(df):
-    return pd.DataFrame({"a": df["count"].astype(bool), "b": df["size"].astype(bool), "c": df.flag.astype("float32"), "d": df.flag.astype("int8"), "e": df.i8.astype(bool)})
+    return pd.DataFrame(
+        {
+            "a": df["count"].astype(bool),
+            "b": df["size"].astype(bool),
+            "c": df.flag.astype("float32"),
+            "d": df.flag.astype("int8"),
+            "e": df.i8.astype(bool),
+        }
+    )
 
 
 @case("odds")
@@ -422,4 +553,12 @@ def odd_divmod(df):
 
 @case("odds")
 def odd_reversed_operators(df):
-    return pd.DataFrame({"a": 10 - df["count"], "b": 1 / df["values"], "c": 100 // (df["count"] + 1), "d": True & df.flag, "e": 7 % (df["count"] + 2)})
+    return pd.DataFrame(
+        {
+            "a": 10 - df["count"],
+            "b": 1 / df["values"],
+            "c": 100 // (df["count"] + 1),
+            "d": True & df.flag,
+            "e": 7 % (df["count"] + 2),
+        }
+    )

@@ -70,7 +70,11 @@ def sets_agg_named_lambda(df):
 
 @case("orders")
 def sets_agg_nunique_first_last(df):
-    return df.groupby("customer_id").agg(p=("product", "nunique"), f=("product", "first"), l=("product", "last"), c=("channel", "count")).reset_index()
+    return (
+        df.groupby("customer_id")
+        .agg(p=("product", "nunique"), f=("product", "first"), l=("product", "last"), c=("channel", "count"))
+        .reset_index()
+    )
 
 
 @case("orders", near=1e-6)
@@ -275,7 +279,9 @@ def sets_shift_forms(df):
 
 @case("sensors")
 def sets_shift_far(df):
-    return pd.DataFrame({"a": df["humidity"].shift(100), "b": df["humidity"].shift(-100), "c": df["count"].shift(50, fill_value=0)})
+    return pd.DataFrame(
+        {"a": df["humidity"].shift(100), "b": df["humidity"].shift(-100), "c": df["count"].shift(50, fill_value=0)}
+    )
 
 
 @case("sensors")
@@ -288,18 +294,42 @@ def sets_changed_flag(df):
 
 @case("sensors")
 def sets_diff_forms(df):
-    return pd.DataFrame({"a": df["count"].diff(), "b": df["humidity"].diff(2), "c": df["at"].diff().dt.total_seconds(), "d": df["count"].diff(-1), "e": df["count"].pct_change()})
+    return pd.DataFrame(
+        {
+            "a": df["count"].diff(),
+            "b": df["humidity"].diff(2),
+            "c": df["at"].diff().dt.total_seconds(),
+            "d": df["count"].diff(-1),
+            "e": df["count"].pct_change(),
+        }
+    )
 
 
 @case("sensors")
 def sets_cumulative_nan(df):
     h = df["humidity"]
-    return pd.DataFrame({"a": h.cumsum(), "b": h.cumprod(), "c": h.cummin(), "d": h.cummax(), "e": df["count"].cummin(), "f": df["ok"].cumsum()})
+    return pd.DataFrame(
+        {
+            "a": h.cumsum(),
+            "b": h.cumprod(),
+            "c": h.cummin(),
+            "d": h.cummax(),
+            "e": df["count"].cummin(),
+            "f": df["ok"].cumsum(),
+        }
+    )
 
 
 @case("sensors")
 def sets_fill_limits(df):
-    return pd.DataFrame({"a": df["temp"].ffill(), "b": df["temp"].bfill(), "c": df["temp"].ffill().bfill().fillna(0), "d": df["device"].ffill()})
+    return pd.DataFrame(
+        {
+            "a": df["temp"].ffill(),
+            "b": df["temp"].bfill(),
+            "c": df["temp"].ffill().bfill().fillna(0),
+            "d": df["device"].ffill(),
+        }
+    )
 
 
 @case("sensors")
@@ -340,7 +370,9 @@ def sets_sorted_cumsum_back(df):
     return df[["run"]]
 
 
-regions = pd.DataFrame({"region": ["north", "south", "east", None], "tax": [0.1, 0.2, np.nan, 0.5], "code": [1, 2, 3, 4]})
+regions = pd.DataFrame(
+    {"region": ["north", "south", "east", None], "tax": [0.1, 0.2, np.nan, 0.5], "code": [1, 2, 3, 4]}
+)
 grades = pd.DataFrame({"g": ["A", "B", "C"], "rate": [1.0, 2.0, 3.0], "id": [7, 8, 9]})
 
 
@@ -351,7 +383,11 @@ def sets_merge_two_names(df):
 
 @case("loans")
 def sets_merge_suffixes(df):
-    return df[["id", "grade", "rate"]].merge(grades, left_on="grade", right_on="g", how="left", suffixes=("", "_table")).drop(columns=["g"])
+    return (
+        df[["id", "grade", "rate"]]
+        .merge(grades, left_on="grade", right_on="g", how="left", suffixes=("", "_table"))
+        .drop(columns=["g"])
+    )
 
 
 @case("loans")
@@ -458,7 +494,12 @@ def sets_digitize(df):
 
 @case("loans")
 def sets_searchsorted(df):
-    return pd.DataFrame({"d": np.searchsorted([5, 10, 15], df["late"]), "e": np.searchsorted(np.array([0, 2]), df["late"], side="right")})
+    return pd.DataFrame(
+        {
+            "d": np.searchsorted([5, 10, 15], df["late"]),
+            "e": np.searchsorted(np.array([0, 2]), df["late"], side="right"),
+        }
+    )
 
 
 @case("loans")
@@ -478,7 +519,9 @@ def sets_dummies_na(df):
 
 @case("customers")
 def sets_dummies_prefix_list(df):
-    return pd.get_dummies(df[["visits", "country", "plan"]], columns=["country", "plan"], prefix=["c", "p"], dtype="int8")
+    return pd.get_dummies(
+        df[["visits", "country", "plan"]], columns=["country", "plan"], prefix=["c", "p"], dtype="int8"
+    )
 
 
 @case("customers")
@@ -590,7 +633,17 @@ def sets_combine_mask(df):
 @case("customers")
 def sets_row_stats(df):
     part = df[["spend", "visits"]]
-    return pd.DataFrame({"s": part.sum(axis=1), "m": part.mean(axis=1), "x": part.max(axis="columns"), "n": part.isna().sum(axis=1), "c": part.count(axis=1), "sk": part.sum(axis=1, skipna=False), "mc": part.sum(axis=1, min_count=2)})
+    return pd.DataFrame(
+        {
+            "s": part.sum(axis=1),
+            "m": part.mean(axis=1),
+            "x": part.max(axis="columns"),
+            "n": part.isna().sum(axis=1),
+            "c": part.count(axis=1),
+            "sk": part.sum(axis=1, skipna=False),
+            "mc": part.sum(axis=1, min_count=2),
+        }
+    )
 
 
 @case("customers")
@@ -685,7 +738,15 @@ def sets_between_forms(df):
 
 @case("customers")
 def sets_isin_forms(df):
-    return pd.DataFrame({"a": df["visits"].isin(range(5)), "b": df["city"].isin({"Paris", None}), "c": df["spend"].isin([np.nan, 0]), "d": ~df["city"].isin(("Oslo",)), "e": df["visits"].isin(pd.Series([1, 2]))})
+    return pd.DataFrame(
+        {
+            "a": df["visits"].isin(range(5)),
+            "b": df["city"].isin({"Paris", None}),
+            "c": df["spend"].isin([np.nan, 0]),
+            "d": ~df["city"].isin(("Oslo",)),
+            "e": df["visits"].isin(pd.Series([1, 2])),
+        }
+    )
 
 
 @case("customers")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -307,7 +307,7 @@ def python_type(type: ColumnType) -> builtins.type:
 class _Math(ModuleType):
     """The module math, on values that are followed."""
 
-    _NAMES = {
+    _NAMES: ClassVar = {
         "fabs": "absolute",
         "pow": "power",
         "atan": "arctan",
