@@ -16,9 +16,9 @@ from onward.frontends.dataframe.polars.compare import BOOLEAN
 from onward.frontends.dataframe.polars.parts import part_of, solid
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, explicit, literal_value, rule, spoken
-from onward.frontends.dataframe.tensors import groups as grouped
-from onward.frontends.dataframe.tensors import stats
-from onward.frontends.dataframe.tensors.quantile import between
+from onward.frontends.dataframe.tensors.rows import groups as grouped
+from onward.frontends.dataframe.tensors.rows import stats
+from onward.frontends.dataframe.tensors.rows.quantile import between
 from onward.graph.build import Tensor
 
 
