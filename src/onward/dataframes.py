@@ -144,7 +144,11 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
         if not value.uses() and value.name not in _needed(schema):
             graph.inputs.remove(value)
     known = {value.name for node in graph for value in node.outputs} | {value.name for value in graph.inputs}
-    outputs = [column for column in schema.outputs if column.tensor in known]
+    outputs = [
+        replace(column, null=column.null if column.null in known else "")
+        for column in schema.outputs
+        if column.tensor in known
+    ]
     names = {tensor.name or "": name for name, tensor in boundary.items()}
     inputs = [column for column in schema.inputs if column.tensor in known]
     write_schema(first.ir, TableSchema(schema.library, inputs, outputs, names))
