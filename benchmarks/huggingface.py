@@ -1,4 +1,4 @@
-"""Popular architectures of Hugging Face to ONNX and back, and those that are causal as decoders with a cache.
+"""Popular architectures of Hugging Face to ONNX and back, and language models as decoders with a cache.
 
 python benchmarks/huggingface.py              all of huggingface_models.py; writes docs/measured/huggingface.md
 python benchmarks/huggingface.py T5 Swin      only these; writes nothing
@@ -103,7 +103,7 @@ def there_and_back(architecture: Architecture) -> dict[str, Any]:
     return {"numbers": numbers, "error": max(errors), "names": len(state), "left": left}
 
 
-def decoded(model: onward.Model, run: Run, prompt: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def decoded(model: onward.Model, run: Run, prompt: np.ndarray[Any, Any], encoded: Arrays) -> np.ndarray[Any, Any]:
     """The prompt and what follows, the likeliest token each time, with nothing but the file's inputs and outputs."""
     inputs = {value.name: value.shape for value in model.ir.graph.inputs}
     batch, length = prompt.shape
@@ -118,29 +118,40 @@ def decoded(model: onward.Model, run: Run, prompt: np.ndarray[Any, Any]) -> np.n
         for part in calls:
             read += part.shape[1]
             mask = {"attention_mask": np.ones((batch, read), np.int64)} if "attention_mask" in inputs else {}
-            found = run({"input_ids": part, **mask, **past})
+            found = run({"input_ids": part, **mask, **encoded, **past})
             past = {name: found[name.replace("past_key_values", "present")] for name in past}
         calls = [found["logits"][:, -1:].argmax(-1)]
         text = np.concatenate([text, calls[0]], axis=1)
     return text
 
 
+def encoded_by(model: Any, architecture: Architecture, given: dict[str, torch.Tensor]) -> Arrays:
+    """What the encoder, as a file of its own, makes for the decoder; of a text that file gets the mask, too."""
+    read = {name: value for name, value in given.items() if name != "decoder_input_ids"}
+    axes = {name: axis for name, axis in opened(architecture, given).items() if name in read}
+    run = on_onnxruntime(onward.from_torch(model.get_encoder(), kwargs=read, dynamic=axes, check=False))
+    hidden = next(iter(run({name: value.numpy() for name, value in read.items()}).values()))
+    mask = {"encoder_attention_mask": read["attention_mask"].numpy()} if "attention_mask" in read else {}
+    return {"encoder_hidden_states": hidden, **mask}
+
+
 def as_decoder(architecture: Architecture) -> str:
     model = architecture.make()
     torch.manual_seed(3)
     prompt = tokens(*PROMPT)
+    given, encoded = {"input_ids": prompt, "attention_mask": torch.ones_like(prompt)}, {}
+    if architecture.encodes:
+        prompt[:, 0] = model.generation_config.decoder_start_token_id = 1
+        given = architecture.inputs(PROMPT[0], 7) | {"decoder_input_ids": prompt}
+        encoded = encoded_by(model, architecture, given)
+    model.generation_config.eos_token_id = model.generation_config.forced_eos_token_id = None
     with torch.no_grad():
-        wanted = model.generate(
-            prompt,
-            attention_mask=torch.ones_like(prompt),
-            max_new_tokens=STEPS,
-            min_new_tokens=STEPS,
-            do_sample=False,
-        ).numpy()
+        wanted = model.generate(**given, max_new_tokens=STEPS, do_sample=False).numpy()[:, -STEPS:]
     made = onward.from_torch(model, cache=True, check=False)
     back = onward.to_torch(made, check=False)
     runs = {"ONNX Runtime": on_onnxruntime(made), "PyTorch": on_torch(made, back)}
-    wrong = [who for who, run in runs.items() if not np.array_equal(decoded(made, run, prompt.numpy()), wanted)]
+    found = {who: decoded(made, run, prompt.numpy(), encoded)[:, -STEPS:] for who, run in runs.items()}
+    wrong = [who for who, text in found.items() if not np.array_equal(text, wanted)]
     return f"other tokens on {' and '.join(wrong)}" if wrong else "same"
 
 
@@ -150,7 +161,7 @@ def measure(architecture: Architecture) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         try:
             row |= there_and_back(architecture)
-            row["decoder"] = as_decoder(architecture) if architecture.causal else "–"
+            row["decoder"] = as_decoder(architecture) if architecture.decodes else "–"
         except Exception as problem:
             row["problem"] = f"{type(problem).__name__}: {' '.join(str(problem).split())[:300]}"
     return row
@@ -161,23 +172,23 @@ def is_well(row: dict[str, Any]) -> bool:
 
 
 def page(rows: dict[str, dict[str, Any]]) -> str:
-    causal = [row for row in rows.values() if row.get("decoder", "–") != "–"]
+    decoders = [row for row in rows.values() if row.get("decoder", "–") != "–"]
     back = sum(not row["problem"] for row in rows.values())
-    same = sum(row["decoder"] == "same" for row in causal)
+    same = sum(row["decoder"] == "same" for row in decoders)
     lines = [
         "# Architectures of Hugging Face, there and back",
         "",
         f"{len(rows)} popular architectures, each a tiny random model. To ONNX with a dynamic batch and length, and",
         f"back to PyTorch with the original's names: **{back} of {len(rows)}**. As decoders with their cache as",
         "inputs and outputs, `onward.from_torch(model, cache=True)`, on ONNX Runtime and in PyTorch:",
-        f"**{same} of {len(causal)}**.",
+        f"**{same} of {len(decoders)}**.",
         "",
         "*Error* is the greatest difference as a share of the greatest number, on inputs of other sizes than the one",
         "that was exported, of ONNX Runtime and of the module that came back. That module has loaded the `state_dict`",
         "of another random model by then, and is compared with that one. *Names* are those of the state dict; what is",
         "left out is another name of a weight that is there (tied), or a weight that the model does not read (unused).",
         f"*Decoder*: a prompt of {PROMPT[1]} tokens and {STEPS} steps, beside the greedy `generate` of the original.",
-        "Mamba is exported for one length, since its scan is a loop in Python, and decodes one token a call. Made by",
+        "Where there is an encoder, that is a second file. Mamba decodes one token a call. Made by",
         "`benchmarks/huggingface.py`.",
         "",
         machine.describe("onward", "torch", "transformers", "onnxruntime"),

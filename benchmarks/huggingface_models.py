@@ -64,8 +64,8 @@ def text(batch: int, length: int) -> dict[str, torch.Tensor]:
     return {"input_ids": tokens(batch, length), "attention_mask": masked(batch, length)}
 
 
-def fixed(batch: int, length: int) -> dict[str, torch.Tensor]:
-    return {"input_ids": tokens(batch, 7)}
+def unpadded(batch: int, length: int) -> dict[str, torch.Tensor]:
+    return {"input_ids": tokens(batch, length)}
 
 
 def two_texts(batch: int, length: int) -> dict[str, torch.Tensor]:
@@ -106,8 +106,13 @@ class Architecture:
     """Which axis of an input is as long as the text or sound."""
 
     @property
-    def causal(self) -> bool:
-        return self.model.endswith("ForCausalLM") or self.model == "GPT2LMHeadModel"
+    def decodes(self) -> bool:
+        return self.model.endswith(("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "MTModel"))
+
+    @property
+    def encodes(self) -> bool:
+        """Whether it has an encoder beside its decoder."""
+        return "decoder_input_ids" in self.lengths
 
     def make(self, seed: int = 0) -> torch.nn.Module:
         import transformers
@@ -187,12 +192,13 @@ ARCHITECTURES = [
         ),
     )
 ]
-ARCHITECTURES += [  # its scan is a loop in Python, which torch.export unrolls for one length
+ARCHITECTURES += [  # for one text transformers does not read its mask
     Architecture(
         "Mamba",
         "MambaForCausalLM",
         {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8},
-        fixed,
+        unpadded,
+        {"input_ids": 1},
     )
 ]
 ARCHITECTURES += [

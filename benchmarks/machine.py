@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from onward.version import __version__
+
 
 def describe(*packages: str) -> str:
     """One line: date, processor, cores, Python, and the versions of the packages."""
@@ -35,6 +37,8 @@ def _processor() -> str:
 
 
 def _version(package: str) -> str:
+    if package == "onward":  # which may run from its source, and need not be installed
+        return __version__
     try:
         return version(package)
     except PackageNotFoundError:

@@ -27,20 +27,25 @@ def onnx2pytorch(path: str | Path) -> nn.Module:
 
 def remark() -> str:
     """What to say beside the peers' results."""
-    if isinstance(sys.modules.get("torchvision"), _StandIn):
+    if isinstance(_torchvision(), _StandIn):
         return "torchvision does not work here: the peers ran with a stand-in for it, which has no ops."
     return ""
 
 
 def _import(name: str) -> Any:
+    _torchvision()
+    return importlib.import_module(name)
+
+
+def _torchvision() -> ModuleType:
     try:
-        importlib.import_module("torchvision")
+        return importlib.import_module("torchvision")
     except (ImportError, RuntimeError):
         for broken in [key for key in sys.modules if key.split(".")[0] == "torchvision"]:
             del sys.modules[broken]
         for part in ("torchvision", "torchvision.ops", "torchvision.io"):
             sys.modules[part] = _StandIn(part)
-    return importlib.import_module(name)
+        return sys.modules["torchvision"]
 
 
 class _StandIn(ModuleType):

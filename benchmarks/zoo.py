@@ -6,134 +6,40 @@ python benchmarks/zoo.py --run silero    only those with `silero` in their name;
 python benchmarks/zoo.py --run --peers   with onnx2torch and onnx2pytorch on the same inputs
 python benchmarks/zoo.py --run --backend tensorflow   for TensorFlow; writes docs/measured/zoo-tensorflow.md
 python benchmarks/zoo.py --run --backend keras   for Keras; writes nothing
+
+Each model is judged in a process of its own, and what comes of it is kept in `build/zoo.jsonl`: a run that was stopped
+goes on where it stopped, as long as neither Onward nor a converter has changed. `--fresh` begins anew.
 """
 
 import argparse
-import functools
-import itertools
+import json
 import sys
-import time
 import traceback
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from operator import or_
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import machine
 import numpy as np
-import onnx
 import peers
-import torch
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from zoo_fetch import Entry, entries, fetch
+from zoo_judge import CONVERTERS, SETS, Judgement, Result, judged
 
-import onward
-from onward.backends.torch.values import to_framework, to_numpy
-from onward.runners import prepare
-from onward.runners.calls import Run
-from onward.verification.compare import Error, Outputs, compare, differences, floor, measure
-from onward.verification.data.sets import Inputs, input_sets
-from onward.verification.noise.spread import jittered
+from onward.scoreboard.store import versions
+from onward.verification.compare import Error, floor
 
-DOCS = Path(__file__).parent.parent / "docs/measured"
-SETS = 2
-"""How many sets of inputs, of different sizes where the model has dynamic ones, each model is tried on."""
-JITTERS = 2
-Converter = Callable[[Path], Run]
-UNKNOWN = Error(float("nan"), float("nan"))
-
-
-@dataclass
-class Reference:
-    """What ONNX Runtime says, and how sure it is: the noise is how far off it is without optimisations, and with
-    every intermediate result off by one unit in the last place.
-    """
-
-    inputs: list[Inputs] = field(default_factory=list)
-    outputs: list[Outputs] = field(default_factory=list)
-    noise: dict[str, Error] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Result:
-    verdict: str
-    """'same', 'different', or 'fails'"""
-    detail: str = ""
-    error: Error = UNKNOWN
-    seconds: float = float("nan")
-
-
-def reference(path: Path) -> Reference:
-    proto = onnx.load(path)
-    model = onward.load(path)
-    optimized, others = prepare("onnxruntime", model), [prepare("onnxruntime:unoptimized", model)]
-    for seed in range(JITTERS):
-        others.append(prepare("onnxruntime:unoptimized", onward.load(jittered(proto, seed))))
-    made = Reference()
-    for inputs in itertools.islice(input_sets(model), SETS):
-        outputs = optimized(inputs)
-        made.inputs.append(inputs)
-        made.outputs.append(outputs)
-        for other in others:
-            for name, error in measure(outputs, other(inputs)).items():
-                made.noise[name] = made.noise.get(name, Error()) | error
-    return made
-
-
-def module(convert: Callable[[Path], torch.nn.Module]) -> Converter:
-    """Of a converter to PyTorch: outputs go by the names and the order that the model has them in."""
-
-    def opened(path: Path) -> Run:
-        net = convert(path).eval()
-        names = [output.name or "" for output in onward.load(path).ir.graph.outputs]
-
-        def run(inputs: Inputs) -> Outputs:
-            with torch.inference_mode():
-                outputs = net(*(to_framework(value) for value in inputs.values()))
-            values = outputs if len(names) > 1 and isinstance(outputs, list | tuple) else [outputs]
-            return dict(zip(names, map(to_numpy, values), strict=True))
-
-        return run
-
-    return opened
-
-
-def runner(name: str) -> Converter:
-    """Of a runner by its name, such as `tensorflow`."""
-    return lambda path: prepare(name, onward.load(path))
-
-
-to_torch = functools.partial(onward.to_torch, check=False)  # it is compared here
-BACKENDS = {"torch": module(to_torch), "tensorflow": runner("tensorflow"), "keras": runner("keras")}
-PEERS = {"onnx2torch": module(peers.onnx2torch), "onnx2pytorch": module(peers.onnx2pytorch)}
-TRACED = {"onward, traced": runner("tensorflow:function")}
+ROOT = Path(__file__).parent.parent
+DOCS, KEPT = ROOT / "docs/measured", ROOT / "build/zoo.jsonl"
+BACKENDS = ("torch", "tensorflow", "keras")
 PAGES = {
-    "torch": ("PyTorch", "zoo.md", "--run --peers", ("torch", "onnxruntime", "onnx2torch", "onnx2pytorch")),
+    "torch": ("PyTorch", "zoo.md", "--run --peers", ("torch", "onnxruntime", *peers.NAMES)),
     "tensorflow": ("TensorFlow", "zoo-tensorflow.md", "--run --backend tensorflow", ("tensorflow-cpu", "onnxruntime")),
 }
 """By backend: its name, the page, what writes it, and the packages that it depends on."""
-
-
-def judge(path: Path, convert: Converter, against: Reference) -> Result:
-    start = time.perf_counter()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            run = convert(path)
-            seconds = time.perf_counter() - start
-            error = Error()
-            for inputs, expected in zip(against.inputs, against.outputs, strict=True):
-                actual = run(inputs)
-                error = functools.reduce(or_, measure(expected, actual).values(), error)
-                if wrong := differences(compare(expected, actual, against.noise)):
-                    return Result("different", wrong[0], error, seconds)
-    except Exception as problem:
-        return Result("fails", f"{type(problem).__name__}: {problem}")
-    return Result("same", "", error, seconds)
 
 
 class Row(NamedTuple):
@@ -142,12 +48,55 @@ class Row(NamedTuple):
     results: dict[str, Result]
 
 
-def evaluate(chosen: list[Entry], converters: dict[str, Converter]) -> list[Row]:
+class Kept:
+    """Judgements on disk, a line each as they are made."""
+
+    def __init__(self, path: Path, fresh: bool) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if fresh:
+            path.unlink(missing_ok=True)
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self._found = dict(filter(None, map(_read, lines)))
+
+    def get(self, key: str) -> Judgement | None:
+        return self._found.get(key)
+
+    def add(self, key: str, judgement: Judgement) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(f"\n{json.dumps([key, asdict(judgement)])}")  # a line that was cut off is left alone
+
+
+def _read(line: str) -> tuple[str, Judgement] | None:
+    try:
+        key, found = json.loads(line)
+    except ValueError:
+        return None
+    results = {name: Result(**{**made, "error": Error(**made["error"])}) for name, made in found["results"].items()}
+    return key, Judgement(Error(**found["noise"]), results)
+
+
+def key_of(entry: Entry, backend: str, converters: dict[str, str]) -> str:
+    """All that a judgement depends on."""
+    depends: dict[str, Any] = {**versions(backend), **versions("onnxruntime")}
+    return json.dumps([entry.sha256, converters, depends, [_version(name) for name in peers.NAMES]])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def evaluate(chosen: list[Entry], backend: str, converters: dict[str, str], kept: Kept) -> list[Row]:
     rows = []
     for entry in track(chosen, "converting", console=Console(stderr=True)):
-        truth = reference(entry.path)
-        results = {name: judge(entry.path, convert, truth) for name, convert in converters.items()}
-        rows.append(Row(entry, functools.reduce(or_, truth.noise.values()), results))
+        key = key_of(entry, backend, converters)
+        if (found := kept.get(key)) is None:
+            found = judged(entry.path, converters)
+            kept.add(key, found)
+        rows.append(Row(entry, found.noise, found.results))
     return rows
 
 
@@ -167,7 +116,8 @@ def show(rows: list[Row], console: Console) -> None:
             console.print(f"[bold]{entry.name}[/]: {results['onward'].detail}", highlight=False)
     for name in converters:
         console.print(f"{name}: {_count(rows, name)} of {len(rows)} the same")
-    console.print(peers.remark())
+    if not set(peers.NAMES).isdisjoint(converters):
+        console.print(peers.remark())
 
 
 def _count(rows: list[Row], name: str) -> int:
@@ -185,10 +135,12 @@ def page(rows: list[Row], backend: str) -> str:
         f"{SETS} sets of generated inputs each. Agree with ONNX Runtime on every output: **{counts}**.",
         "",
         "*Error*, worst of all outputs: of a single element, |difference| / (|expected| + rms of the output) /",
-        "overall, rms of the difference / rms of the output. *Own noise* is the same between ONNX Runtime with",
-        "optimisations on and off, and between the model and a copy with each intermediate result off by one",
-        "unit in the last place. The tolerance is four times the noise of each output, and at least",
-        f"{floor(np.dtype(np.float32)):.0e} for float32. Made by `benchmarks/zoo.py {options}`.",
+        "overall, rms of the difference / rms of the output; an output that is far smaller than it may be, such as a",
+        "sigmoid that is nearly zero everywhere, is measured by a hundredth of that. *Own noise* is the same between",
+        "ONNX Runtime with optimisations on and off, and between the model and a copy with each intermediate result",
+        "off by one unit in the last place. The tolerance is four times the noise of each output, and at least",
+        f"{floor(np.dtype(np.float32)):.0e} for float32, four times that for a single element. Made by",
+        f"`benchmarks/zoo.py {options}`.",
         "",
         machine.describe("onward", *packages),
         *([peers.remark()] if backend == "torch" else []),
@@ -223,6 +175,7 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="convert, run and compare")
     parser.add_argument("--peers", action="store_true", help="with the other converters")
     parser.add_argument("--backend", choices=BACKENDS, default="torch", help="what to convert to")
+    parser.add_argument("--fresh", action="store_true", help="judge anew what was judged before")
     parser.add_argument("--traceback", action="store_true", help="show where a conversion fails")
     args = parser.parse_args()
     if args.peers and args.backend != "torch":
@@ -240,11 +193,15 @@ def main() -> None:
     if args.traceback:
         for entry in chosen:
             try:
-                BACKENDS[args.backend](entry.path)
+                CONVERTERS[args.backend](entry.path)
             except Exception:
                 traceback.print_exc()
-    others = PEERS if args.peers else TRACED if args.backend == "tensorflow" else {}
-    rows = evaluate(chosen, {"onward": BACKENDS[args.backend], **others})
+    converters = {"onward": args.backend}
+    if args.peers:
+        converters |= {name: name for name in peers.NAMES}
+    elif args.backend == "tensorflow":
+        converters["onward, traced"] = "tensorflow:function"
+    rows = evaluate(chosen, args.backend, converters, Kept(KEPT, args.fresh))
     show(rows, console)
     if (args.peers or args.backend == "tensorflow") and not args.names:
         path = DOCS / PAGES[args.backend][1]

@@ -102,10 +102,11 @@ def from_torch(
     `translations` says how ops are written that neither PyTorch's exporter nor Onward knows: by overload
     (`torch.ops.mylib.op.default`), an onnxscript function, or one that calls `onnxscript` opsets.
 
-    With `cache`, a causal language model of transformers becomes one step of decoding, without args: of `input_ids`,
+    With `cache`, a language model of transformers becomes one step of decoding, without args: of `input_ids`,
     `attention_mask`, `past_key_values.0.key` and so on it makes `logits`, `present.0.key` and so on. How many tokens
     there are is open, and how many the cache holds, which may be none. A model with a recurrent state, such as Mamba,
-    takes one token a call.
+    takes one token a call. One with an encoder, such as T5, takes `encoder_hidden_states`, what its encoder made; the
+    encoder is a module of its own, `model.get_encoder()`.
 
     Unless `check` is false, the model is run beside the module, on the inputs given and where dimensions are open on
     others, and `VerificationError` is raised if they differ.
@@ -138,7 +139,14 @@ def from_torch(
     if cache:
         if len(args) or any(given is not None for given in (kwargs, dynamic, input_names, output_names)):
             raise OnwardError("with cache=True inputs, names and open dimensions follow from the model: leave them out")
-        return _decoder(module, opset, translations, check)
+        from onward.frontends.torch.decoder import decoder_of
+
+        decoder = decoder_of(module)
+        step = decoder.exported(opset, translations)
+        if check:
+            for data in decoder.data():
+                prove_source(step, lambda: decoder.run, "PyTorch", data)
+        return step
     from onward.frontends.torch.export import exported, opened, positional
     from onward.frontends.torch.original import Original
 
@@ -161,35 +169,6 @@ def from_torch(
         for data in original.data(model):
             prove_source(model, original.opened, "PyTorch", data)
     return model
-
-
-def _decoder(
-    model: Any, opset: int | None, translations: Mapping[Any, Callable[..., Any]] | None, check: bool
-) -> Model:
-    """A step of decoding, compared with the original's on several sizes."""
-    from onward.frontends.torch.decoder import Decoder
-    from onward.frontends.torch.export import exported
-    from onward.frontends.torch.original import Original
-    from onward.runners.undisturbed import evaluated
-
-    decoder = Decoder(model)
-    given, names = next(decoder.examples()), decoder.input_names
-    with evaluated(model):
-        made = exported(
-            decoder.step,
-            given,
-            {},
-            inputs=names,
-            outputs=decoder.output_names,
-            dynamic=decoder.dynamic,
-            opset=opset,
-            translations=translations,
-        )
-        if check:
-            original = Original(decoder.step, given, {}, names)
-            for data in decoder.data():
-                prove_source(made, original.opened, "PyTorch", data)
-    return made
 
 
 @overload

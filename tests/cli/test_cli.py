@@ -202,7 +202,7 @@ def test_a_wrong_result_is_not_written(run: Run, tmp_path: Path, monkeypatch: py
     assert code == 1 and "differs from onnxruntime" in problem(errors)
     assert list(tmp_path.iterdir()) == []
     code, _, errors = run(*convert(DIGITS, tmp_path / "out", "--keep"))
-    assert code == 0 and "differs from onnxruntime" in errors and "kept as asked" in errors
+    assert code == 4 and "differs from onnxruntime" in errors and "kept as asked" in errors
     assert (tmp_path / "out/model.py").exists()
 
 
@@ -216,6 +216,13 @@ def test_what_onnx_runtime_cannot_run_is_verified_on_the_reference(run: Run, tmp
     assert code == 0 and "verified: " in errors and "against reference" in errors
     code, _, errors = run(*convert(tmp_path / "m.onnx", tmp_path / "out", "--verify-on", "onnxruntime"))
     assert code == 3 and "not verified: onnxruntime: " in errors
+    for name in ("report.json", "report.html"):
+        more = ("--verify-on", "onnxruntime", "--report", tmp_path / name)
+        assert run(*convert(tmp_path / "m.onnx", tmp_path / "out", *map(str, more)))[0] == 3
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert found["status"] == "failed" and found["unchecked"].startswith("onnxruntime: ")
+    page = (tmp_path / "report.html").read_text()
+    assert "Not verified" in page and "nothing was compared: onnxruntime: " in page
     code, _, errors = run(*convert(tmp_path / "m.onnx", tmp_path / "out", "--verify-on", "abacus"))
     assert code == 2 and "there is no runner 'abacus'" in errors
 

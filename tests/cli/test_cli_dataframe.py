@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Run
 from messages import problem
+
+from conftest import Run
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

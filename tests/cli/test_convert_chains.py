@@ -145,6 +145,45 @@ def test_an_object_by_its_name(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert [d.dim_param or d.dim_value for d in given.type.tensor_type.shape.dim] == ["batch", 3, "H", "W"]
 
 
+DECODERS = """
+import torch, transformers
+
+SIZES = dict(vocab_size=31, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+
+
+def llama():
+    torch.manual_seed(0)
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))
+
+
+def t5():
+    torch.manual_seed(0)
+    config = transformers.T5Config(vocab_size=31, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    return transformers.T5ForConditionalGeneration(config)
+"""
+STEPS = {
+    "llama": ["input_ids", "attention_mask", "past_key_values.0.key", "past_key_values.0.value"],
+    "t5": [
+        "input_ids",
+        "encoder_hidden_states",
+        "encoder_attention_mask",
+        *(f"past_key_values.0.{side}.{kind}" for side in ("decoder", "encoder") for kind in ("key", "value")),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_language_model_with_its_cache(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("transformers")
+    (here / "own_decoders.py").write_text(DECODERS)
+    sys.modules.pop("own_decoders", None)
+    assert main(["convert", f"own_decoders:{name}", "--cache", "--to", "onnx", "--out", "step.onnx"]) == 0
+    assert "over 3 sets of inputs" in capsys.readouterr().err
+    assert [value.name for value in onnx.load("step.onnx").graph.input] == STEPS[name]
+    assert main(["convert", f"own_decoders:{name}", "--cache", "--to", "torch", "--out", "step"]) == 0
+    assert capsys.readouterr().err.count("over 3 sets of inputs") == 2
+
+
 def test_a_whole_module_needs_trust(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save(network(), "net.pt")
     arguments = ["convert", "net.pt", "--input", "x:float32[n,4]", "--to", "onnx", "--out", "net.onnx"]
@@ -176,6 +215,11 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no model in a pickle": (["object.pkl", "--trust"], "an object of builtins.dict, which is not a model"),
     "script": (["script.pt"], "it is a TorchScript program"),
     "no input": (["own_models:build"], "give --input"),
+    "no cache": (["own_models:build", "--cache"], "--cache takes a language model of transformers"),
+    "cache and input": (
+        ["own_models:build", "--cache", "--input", "x:int64"],
+        "the inputs follow from the model: leave out --input",
+    ),
     "bad input": (["own_models:build", "--input", "x float32"], "is not understood"),
     "bad dtype": (["own_models:build", "--input", "x:float33[2]"], "'float33' is not a dtype"),
     "bad dimension": (["own_models:build", "--input", "x:float32[2,-1]"], "a dimension is a number or a name"),

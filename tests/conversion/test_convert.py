@@ -27,7 +27,9 @@ def test_a_module_in_memory_goes_to_onnx_and_on(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()).eval()
     spec = ["x:float32[batch,3]"]
-    done = onward.convert(net, to="onnx", out=tmp_path / "net.onnx", input=spec)
+    report = tmp_path / "report.json"
+    done = onward.convert(net, to="onnx", out=tmp_path / "net.onnx", input=spec, report=report)
+    assert '"status": "same"' in report.read_text()
     assert [verdict.status for verdict in done.verdicts] == ["verified"]
     there = onward.convert(net, to="torch", out=tmp_path / "net", input=spec)
     assert [verdict.status for verdict in there.verdicts] == ["verified", "verified"]
@@ -57,6 +59,7 @@ def test_a_tolerance_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not (tmp_path / "net").exists()
     kept = onward.convert(DIGITS, to="torch", out=tmp_path / "net", keep=True)
     assert kept.verdicts[0].status == "different" and kept.out.exists()
+    assert kept.difference == str(kept.verdicts[0]) and not kept.doubt
     allowed = onward.convert(DIGITS, to="torch", out=tmp_path / "net", atol=0.02)
     assert allowed.verdicts[0].status == "verified"
 

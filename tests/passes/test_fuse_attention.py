@@ -222,3 +222,52 @@ def test_what_torch_exports(options, dynamic, causal):
     assert SDPA in text and ("is_causal=True" in text) == causal and "softmax" not in text
     with torch.no_grad():
         check(model, [x.numpy() for x in inputs], expected=[net(*inputs).numpy()], unknown=False)
+
+
+GUARDED = "p = Softmax<axis=-1>(m) none = IsNaN(p) w = Where(none, zero, p) y = MatMul(w, v)"
+
+
+@pytest.mark.parametrize(
+    ("mask", "made", "expected"),
+    [
+        (", bool[b,h,t,s] seen", "c = Where(seen, zero, nothing)", "attn_mask=seen"),
+        (", float[b,h,t,s] c", "", "attn_mask=c"),
+    ],
+    ids=["booleans", "floats"],
+)
+def test_queries_that_see_nothing_get_zeros(mask, made, expected):
+    """As PyTorch's exporters write its own attention."""
+    body = f"{TRANSPOSED} {made} r = Mul(q, root) l = Mul(kt, root) a = MatMul(r, l) m = Add(a, c) {GUARDED}"
+    model = text_model(written_out(body, mask), nothing=np.float32(-np.inf))
+    seen = np.random.default_rng(0).random((B, H, T, T)) < 0.6
+    seen[0, 1, 2] = False
+    given = seen if "bool" in mask else np.where(seen, np.float32(0), np.float32(-np.inf))
+    check(model, [*operands(), given])
+    assert f"{SDPA}(q, k, v, {expected})" in source(model)
+
+
+def test_a_guard_of_something_else_is_none():
+    body = f"{TRANSPOSED} a = MatMul(q, kt) m = Add(a, c) {GUARDED.replace('zero, p', 'one, p')}"
+    model = text_model(written_out(body, ", float[b,h,t,s] c"))
+    check(model, [*operands(), floats(B, H, T, T)])
+    assert SDPA not in source(model)
+
+
+@pytest.mark.parametrize("between", ["p2 = Identity(p)", "p2 = Cast<to=1>(p)"], ids=["dropout", "cast"])
+def test_what_changes_nothing_is_no_obstacle(between):
+    body = f"{TRANSPOSED} a = MatMul(q, kt) m = Mul(a, half) p = Softmax<axis=-1>(m) {between} y = MatMul(p2, v)"
+    model = text_model(written_out(body))
+    check(model, operands())
+    assert f"return {SDPA}(q, k, v)" in source(model)
+
+
+@pytest.mark.parametrize(("bias", "fused"), [(-5.0, True), (-3e38, False)])
+def test_a_bias_beside_the_lowest_float(bias, fused):
+    """As in T5: positions count, and what is hidden stays finite; unless both together are too much."""
+    body = f"""{TRANSPOSED} low = Where(seen, zero, lowest) c = Add(low, positions)
+        a = MatMul(q, kt) m = Add(a, c) {FINISH}"""
+    model = text_model(written_out(body, ", bool[b,1,1,s] seen"), positions=np.full((1, H, T, T), bias, np.float32))
+    seen = np.ones((B, 1, 1, T), np.bool_)
+    seen[0, 0, 0, 2:] = False
+    check(model, [*operands(), seen], unknown=False)
+    assert (SDPA in source(model) or "widened_attention" in source(model)) is fused

@@ -31,3 +31,16 @@ def test_a_layer_over_flattened_axes_is_one_over_all_of_them():
     model = text_model(text, w=floats(4, 5), bias=floats(5, seed=1))
     check(model, [floats(2, 3, 4)], unknown=False)
     assert "return self.linear(x)" in source(model) and "x.reshape" not in source(model)
+
+
+@pytest.mark.parametrize("size", [5, 1])
+def test_a_product_with_a_row_over_flattened_axes_is_one_over_all_of_them(size):
+    """As GPT-2's layers are exported."""
+    text = f"""{HEADER} g (float[a,b,4] x) => (float[c,d,5] y)
+    <int64[2] flat = {{-1, 4}}, int64[1] n = {{5}}, int64[1] two = {{2}}, int64[1] nil = {{0}}> {{
+        s = Shape(x) front = Slice(s, nil, two) back = Concat<axis = 0>(front, n)
+        r = Reshape(x, flat) p = Gemm(r, w, bias) y = Reshape(p, back)
+    }}"""
+    model = text_model(text, w=floats(4, 5), bias=floats(size, seed=1))
+    check(model, [floats(2, 3, 4)], unknown=False)
+    assert ("return self.linear(x)" in source(model)) is (size == 5)

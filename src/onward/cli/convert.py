@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
-from onward.cli.source import add_source
+from onward.cli.source import add_source, source_options
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
 from onward.conversion.convert import Progress, limited, titled
@@ -29,13 +29,17 @@ if TYPE_CHECKING:
 
 NOT_VERIFIED = 3
 """The exit code where a result is written of which it is not known whether it is right."""
+DIFFERENT = 4
+"""The exit code where a result is written that differs, as the user asked for."""
 EPILOG = """examples:
   onward convert model.onnx --to torch --out resnet/
   onward convert net.keras --to tflite --out net.tflite --inputs images/     check on your own data
   onward convert models:Net --input "x:float32[batch,3,224,224]" --to onnx
   onward convert features.py:features --sample train.parquet --to onnx --trust     a function on data frames
+  onward convert models:llama --cache --to onnx                              one step of decoding
 
-exit codes: 0 done, 1 the result differs (nothing is written), 2 bad input, 3 written, but it could not be checked"""
+exit codes: 0 done, 1 the result differs (nothing is written), 2 bad input, 3 written, but it could not be checked,
+4 written by --keep, though the result differs"""
 LONGEST = 1e7
 """Seconds that a step may be given: four months."""
 
@@ -167,14 +171,9 @@ def run(args: argparse.Namespace) -> int:
         source=args.model,
         to=args.to,
         out=Path(args.out or named_after(args.model, args.to)),
-        input=args.input,
-        outputs=args.output,
-        sample=args.sample,
-        library=args.library,
+        **source_options(args),
         freeze=args.freeze,
         part=args.part,
-        checkpoint=args.checkpoint,
-        signature=args.signature,
         opset=args.opset,
         allow_custom_ops=args.allow_custom_ops,
         dims=dims(args.dim),
@@ -204,7 +203,7 @@ def run(args: argparse.Namespace) -> int:
     for line in done.notes:
         console.print(re.sub(r"^cast:", "[yellow]cast:[/]", escape(line)))
     console.print(f"[green]done:[/] {escape(done.written)}")
-    return NOT_VERIFIED if done.doubt else 0
+    return DIFFERENT if done.difference else NOT_VERIFIED if done.doubt else 0
 
 
 def named_after(model: str, to: str) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from onward.cli.source import add_source
+from onward.cli.source import add_source, source_options
 from onward.cli.streams import output
 from onward.cli.trust import add_trust
 from onward.formats.dataframe.schema import KEY as COLUMNS
@@ -47,12 +47,7 @@ def run(args: argparse.Namespace) -> None:
     found = inspect(
         args.model,
         weights=args.weights,
-        input=args.input,
-        outputs=args.output,
-        sample=args.sample,
-        library=args.library,
-        checkpoint=args.checkpoint,
-        signature=args.signature,
+        **source_options(args),
         trust=args.trust,
     )
     if args.json:

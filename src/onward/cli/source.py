@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 
 def add_source(command: argparse.ArgumentParser) -> None:
@@ -28,6 +29,11 @@ def add_source(command: argparse.ArgumentParser) -> None:
         "--checkpoint", metavar="PATH", help="read the variables of a TensorFlow graph that is not frozen from here"
     )
     command.add_argument("--signature", metavar="NAME", help="choose the function of a SavedModel or tflite file")
+    command.add_argument(
+        "--cache",
+        action="store_true",
+        help="convert a language model of transformers as one step of decoding, with its cache as inputs and outputs",
+    )
 
 
 def add_library(command: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -37,3 +43,16 @@ def add_library(command: argparse.ArgumentParser | argparse._ArgumentGroup) -> N
         help="choose what reads the sample of a function on data frames (default: what the function is annotated with,"
         " or its file imports)",
     )
+
+
+def source_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What was given of these, by the names that Python calls them."""
+    return {
+        "input": args.input,
+        "outputs": args.output,
+        "sample": args.sample,
+        "library": args.library,
+        "checkpoint": args.checkpoint,
+        "signature": args.signature,
+        "cache": args.cache,
+    }

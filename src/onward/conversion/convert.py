@@ -21,7 +21,6 @@ from onward.conversion.request import Request
 from onward.errors import (
     NotVerifiedWarning,
     OnwardError,
-    RunFailure,
     RuntimeDiffersWarning,
     UnsupportedError,
     VerificationError,
@@ -87,8 +86,18 @@ class Conversion:
     input_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """For an input that is handed over in another layout, which of its axes is at each place."""
     output_orders: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    doubt: str = ""
-    """Why it is not known whether the result is right; '' where it was found to be, or nobody wants to know."""
+    decided: tuple[Verdict, ...] = ()
+    """The verdicts that say whether the result is right: that of the whole way, where it was compared as a whole."""
+
+    @property
+    def doubt(self) -> str:
+        """Why it is not known whether the result is right; '' where it was found to be, or nobody wants to know."""
+        return _told(self.decided, "not verified")
+
+    @property
+    def difference(self) -> str:
+        """How a result differs that was to be kept all the same."""
+        return _told(self.decided, "different")
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.verdicts), *self.trainable, *self.notes, f"written: {self.written}"])
@@ -123,6 +132,7 @@ def convert(
     part: str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     signature: str | None = None,
+    cache: bool = False,
     opset: int | None = None,
     allow_custom_ops: bool = False,
     dims: Mapping[str, int] | None = None,
@@ -155,7 +165,8 @@ def convert(
 
     What the source leaves open: `input`, such as ["x:float32[batch,3,224,224]"], and `outputs` of a TensorFlow graph,
     the `checkpoint` with its variables, the `signature` of a SavedModel, a `sample` of rows for scikit-learn, `dims`,
-    sizes of dynamic dimensions by name. Of what is written to ONNX: `opset`, `allow_custom_ops`. Of what is
+    sizes of dynamic dimensions by name, and `cache`, which makes one step of decoding of a language model of
+    transformers, as `onward.from_torch` does. Of what is written to ONNX: `opset`, `allow_custom_ops`. Of what is
     written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and `outputs_nhwc`,
     names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
     `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
@@ -186,6 +197,7 @@ def convert(
         part=part,
         checkpoint=None if checkpoint is None else os.fspath(checkpoint),
         signature=signature,
+        cache=cache,
         opset=opset,
         allow_custom_ops=allow_custom_ops,
         dims=dims or {},
@@ -243,7 +255,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         original.model.save(request.out)
     lines = () if is_data_alone(original.model) else tuple(trainable_lines(weights_of_file(original.model)))
     names = (request.out.name, *(path.name for path in load(request.out).data_files))
-    return Conversion(request.out, names, verdicts, lines, remarks=original.remarks, doubt=_doubt(verdicts))
+    return Conversion(request.out, names, verdicts, lines, remarks=original.remarks, decided=verdicts)
 
 
 def _format(request: Request) -> tuple[Backend, Format] | None:
@@ -298,25 +310,32 @@ def _check_options(request: Request, found: tuple[Backend, Format] | None) -> No
 def _judged(request: Request, original: Original, goes_on: bool, progress: Progress) -> tuple[Verdict, ...]:
     """How the ONNX model compares with the framework that it comes from, if it comes from one."""
     from onward.frontends.states import without_states
-    from onward.verification.check import compared_with_source, judged
+    from onward.verification.check import attempted, compared_with_source, verdict
 
     run, own = original.run, original.check
     if run is None and (own is None or not request.verify):
         return ()
 
+    name = f"{request.name} ({original.kind})"
+
     def compare() -> Report:
         with within(request.timeout, "the check", titled(3)):
-            name = f"{request.name} ({original.kind})"
             model = without_states(original.model)
             data = original.inputs if request.inputs is None else request.inputs
             assert run is not None
             return compared_with_source(model, run, name, data=data, **_how(request))
 
     with progress.step(3):
-        found = own() if run is None and own is not None else judged(compare)
-        verdict = accepted(found, request)
-    progress.found(verdict, f"{original.kind} to ONNX" if goes_on else "")
-    return (verdict,)
+        if run is None and own is not None:
+            found = own()
+        else:
+            report = attempted(compare, request.name, name)
+            found = verdict(report)
+            if not goes_on or found.status != "verified":
+                _write_report(report, request.report)
+        found = accepted(found, request)
+    progress.found(found, f"{original.kind} to ONNX" if goes_on else "")
+    return (found,)
 
 
 def _written(
@@ -354,7 +373,7 @@ def _made(
     options = _options(request, model)
     with progress.step(2, request.timeout):
         source = form.generate(model, options)
-    doubt, remarks = "", list(original.remarks)
+    remarks, decided = list(original.remarks), verdicts
     with ExitStack() as writing:
         if not form.runs_source:
             with progress.step(4), refusals(out):
@@ -371,7 +390,7 @@ def _made(
                 verdict, leg = _checked(request, original, form, source, run, remarks)
             progress.found(verdict, leg)
             verdicts += (verdict,)
-            doubt = _doubt(verdicts[-1:] if leg else verdicts)  # a leg with a name is the whole way
+            decided = verdicts[-1:] if leg else verdicts  # a leg with a name is the whole way
         with progress.step(4):
             if form.runs_source:
                 form.write(model, source, out, options)
@@ -380,7 +399,7 @@ def _made(
     place = out.parent if form.suffix else out
     names = tuple(name for name in form.files(out) if (place / name).exists())
     orders = source.input_orders, source.output_orders
-    return Conversion(out, names, verdicts, trained, tuple(source.casts), tuple(remarks), *orders, doubt)
+    return Conversion(out, names, verdicts, trained, tuple(source.casts), tuple(remarks), *orders, decided)
 
 
 def _options(request: Request, model: Model) -> Options:
@@ -422,7 +441,7 @@ def _checked(
     from onward.conversion.trainable import trainable_lines, weights_of_source
     from onward.frontends.states import states_of
     from onward.runners import find
-    from onward.verification.check import Verdict, compared, reordered, source_side, verdict
+    from onward.verification.check import attempted, compared, reordered, source_side, verdict
 
     run = reordered(run, source.input_orders, source.output_orders)
     if request.verify_on:
@@ -432,20 +451,20 @@ def _checked(
     given = original.model if whole is None else source_side(original.model, whole, name)
     data = next((d for d in (request.inputs, request.calibrate) if d is not None), original.inputs)
     excuse = request.quantize or source.excuse
-    try:
+
+    def compare() -> Report:
         with within(request.timeout, "the check", titled(3)):
             how = {**_how(request), "arbitrate": not excuse}
-            report = compared(given, run, on=request.verify_on, data=data, **how)
-    except (UnsupportedError, RunFailure) as error:
-        return accepted(Verdict("not verified", str(error)), request), ""
+            return compared(given, run, on=request.verify_on, data=data, **how)
+
+    report = attempted(compare, request.name, request.name if whole is None else name)
     report.notes += [*(f"cast: {phrase}" for phrase in source.casts), *remarks]
     if form.trains:
         report.notes += trainable_lines(weights_of_source(source))
-    if request.report is not None:
-        _write_report(report, request.report)
-    too_far = beyond(report, original.model) if source.in_bytes else ""
-    found = verdict(report, excuse, too_far)
-    return accepted(found, request), "" if whole is None else f"{original.kind} to {request.to}"
+    _write_report(report, request.report)
+    too_far = beyond(report, original.model) if source.in_bytes and not report.unchecked else ""
+    leg = "" if whole is None or report.unchecked else f"{original.kind} to {request.to}"
+    return accepted(verdict(report, excuse, too_far), request), leg
 
 
 def _how(request: Request) -> dict[str, Any]:
@@ -453,8 +472,8 @@ def _how(request: Request) -> dict[str, Any]:
     return {"seed": request.seed, "atol": request.atol, "rtol": request.rtol, "quick": request.quick}
 
 
-def _doubt(verdicts: Sequence[Verdict]) -> str:
-    return next((str(verdict) for verdict in verdicts if verdict.status == "not verified"), "")
+def _told(verdicts: Sequence[Verdict], status: str) -> str:
+    return next((str(verdict) for verdict in verdicts if verdict.status == status), "")
 
 
 def accepted(verdict: Verdict, request: Request) -> Verdict:
@@ -465,7 +484,10 @@ def accepted(verdict: Verdict, request: Request) -> Verdict:
     return verdict
 
 
-def _write_report(report: Report, path: Path) -> None:
+def _write_report(report: Report, path: Path | None) -> None:
+    """Where one is asked for."""
+    if path is None:
+        return
     if path.suffix == ".json":
         write_text(path, json.dumps(report.to_json(), indent=2))
     else:

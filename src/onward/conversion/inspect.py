@@ -26,13 +26,14 @@ def inspect(
     library: str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     signature: str | None = None,
+    cache: bool = False,
     trust: bool = False,
 ) -> dict[str, Any]:
     """What a model contains and how each backend supports it, as plain data; the model is not run.
 
     `source` is a file or folder of any framework, an object in memory, bytes, an `onnx.ModelProto` or an
     `onward.Model`. What is not ONNX is described as the ONNX model that it becomes; `input`, `outputs`, `sample`,
-    `library`, `checkpoint`, `signature` and `trust` are then as for `onward.convert`. A package of generated source is
+    `library`, `checkpoint`, `signature`, `cache` and `trust` are then as for `onward.convert`. A package of source is
     described by its weights. With `weights` each of them is listed. The keys are those of `onward inspect --json`.
 
     >>> import onward
@@ -40,7 +41,14 @@ def inspect(
     >>> [output["shape"] for output in found["outputs"]]
     [['batch', 10]]
     """
-    given = {"input": input, "outputs": outputs, "sample": sample, "library": library, "signature": signature}
+    given: dict[str, Any] = {
+        "input": input,
+        "outputs": outputs,
+        "sample": sample,
+        "library": library,
+        "signature": signature,
+        "cache": cache,
+    }
     place = None if checkpoint is None else os.fspath(checkpoint)
     request = Request(source=source, to="", out=Path(), checkpoint=place, verify=False, **given)
     path = Path(source) if isinstance(source, str | os.PathLike) and Path(source).exists() else None

@@ -28,6 +28,7 @@ class Request:
     part: str | None = None
     checkpoint: str | None = None
     signature: str | None = None
+    cache: bool = False
     opset: int | None = None
     allow_custom_ops: bool = False
     dims: Mapping[str, int] = field(default_factory=dict)

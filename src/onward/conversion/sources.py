@@ -30,7 +30,7 @@ class Original:
     model: Model
     run: Run | None = None
     kind: str = "ONNX"
-    inputs: Inputs | None = None
+    inputs: Inputs | Sequence[Inputs] | None = None
     """Inputs to compare on, where made-up ones would not do."""
     remarks: tuple[str, ...] = ()
     """What a user should know of how it was read, a line each."""
@@ -194,6 +194,20 @@ def _module(module: Any, request: Request) -> Model:
     )
 
 
+def _decoder(module: Any, kind: str, request: Request) -> Original:
+    """A step of decoding, with inputs whose masks and caches fit one another."""
+    from onward.frontends.torch.decoder import decoder_of
+
+    word = option("cache", True)
+    if FRONTENDS[kind] is not _module:
+        raise OnwardError(f"{word} is for modules of PyTorch, and {request.name} is a {kind}")
+    if request.input:
+        raise OnwardError(f"with {word} the inputs follow from the model: leave out {option('input')}")
+    decoder = decoder_of(module)
+    model = decoder.exported(opset=request.opset)
+    return Original(model, decoder.run if request.verify else None, kind, list(decoder.data()))
+
+
 def _options(request: Request) -> dict[str, Any]:
     given: dict[str, Any] = {"allow_custom_ops": request.allow_custom_ops, "check": False}
     return given | ({} if request.opset is None else {"opset": request.opset})
@@ -300,6 +314,8 @@ def _read(request: Request) -> Original:
         return found
     if kind.name not in FRONTENDS:
         raise OnwardError(f"{request.name}: a {kind.name} cannot be converted from; {recognised()}")
+    if request.cache:
+        return _decoder(subject, kind.name, request)
     model = FRONTENDS[kind.name](subject, request)
     remarks = tuple(_records_read(subject)) if FRONTENDS[kind.name] is _saved_model else ()
     if not request.verify:
@@ -316,7 +332,7 @@ def _records_read(function: Any) -> Iterator[str]:
     from onward.formats.saved_model import records_of
 
     for name, records in records_of(function).items():
-        listed = ", ".join(one.name for one in records.features)
+        listed = ", ".join(one.name for one in records.declared)
         yield f"input {name}: its records are read by features, which are inputs now: {listed}"
 
 
@@ -341,7 +357,7 @@ def _sample() -> Inputs:
 def _onnx(source: Any, request: Request) -> Original:
     from onward.model import load
 
-    for name in ("opset", "signature", "allow_custom_ops", "input", "outputs", "checkpoint", "sample"):
+    for name in ("opset", "signature", "allow_custom_ops", "input", "outputs", "checkpoint", "sample", "cache"):
         if request.is_given(name):
             raise OnwardError(f"{request.name}: {option(name)} is for models of other frameworks, and this is ONNX")
     try:

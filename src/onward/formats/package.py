@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import itertools
-import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -15,15 +15,13 @@ from types import ModuleType
 from typing import Any
 
 from onward.backends.backend import Backend, backends
-from onward.backends.emit.safetensors import dtype_of
+from onward.backends.emit.safetensors import bits_of, dtype_of
 from onward.errors import InvalidModelError
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
 from onward.gate import foreign, harmless, is_trusted, opens, ordinary, run_source
 from onward.runners.calls import Inputs, Outputs
 
-HEADER = 100_000_000
-"""Bytes that a header of safetensors may have, as its own reader has it."""
 _COUNT = itertools.count(1)
 SIGN = "a folder with model.py and weights.safetensors"
 TITLE = re.compile(r'""".*: a (.+) model[.,]')
@@ -84,24 +82,21 @@ def _casts(path: Path) -> list[str]:
 @opens(harmless)
 def weights_in(path: Path) -> tuple[str, list[dict[str, Any]]]:
     """The title of a package, and its weights one by one: nothing of it is executed."""
+    from safetensors import SafetensorError, safe_open
+
     file = ordinary(path / "weights.safetensors")
-    with file.open("rb") as opened:
-        size = int.from_bytes(opened.read(8), "little")
-        if size > min(HEADER, file.stat().st_size):
-            raise InvalidModelError(f"{file}: it is damaged: its header does not fit into it")
-        try:
-            header = json.loads(opened.read(size))
-            found = [_weight(name, entry) for name, entry in header.items() if name != "__metadata__"]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidModelError(f"{file}: it is damaged, or is not a file of safetensors") from error
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            found = [_weight(name, opened.get_slice(name)) for name in opened.offset_keys()]
+    except SafetensorError as error:
+        raise InvalidModelError(f"{file}: it is damaged, or is not a file of safetensors: {error}") from error
     first = (path / "model.py").read_text(encoding="utf-8", errors="replace").partition("\n")[0]
     return first.strip('"'), found
 
 
-def _weight(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    begin, end = entry["data_offsets"]
-    shape = [int(n) for n in entry["shape"]]
-    return {"name": name, "dtype": dtype_of(entry["dtype"]), "shape": shape, "bytes": int(end) - int(begin)}
+def _weight(name: str, entry: Any) -> dict[str, Any]:
+    code, shape = entry.get_dtype(), entry.get_shape()
+    return {"name": name, "dtype": dtype_of(code), "shape": shape, "bytes": math.prod(shape) * bits_of(code) // 8}
 
 
 @opens(dangers)

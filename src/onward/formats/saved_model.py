@@ -72,7 +72,7 @@ def open_function(function: Any, declared: Sequence[Declared] = ()) -> Opened:
     tensorflow = import_tensorflow()
     by_keyword = bool(function.structured_input_signature[1])
     by_name = dict(zip(input_names(function), function.graph.inputs, strict=False))
-    records = {name: one for name, one in records_of(function).items() if not one.of_any_length}
+    records = {name: one for name, one in records_of(function).items() if not one.refused}
     results = function.structured_outputs
     outputs = sorted(results, key=_by_number) if isinstance(results, dict) else None
 

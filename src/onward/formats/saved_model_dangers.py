@@ -14,6 +14,7 @@ CHUNKED = "saved_model.cpb"
 """What some versions of TensorFlow split a large model into."""
 ASSETS = "saved_model_assets"
 PARTS = ("variables", "assets", "assets.extra")
+CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 LOCAL = "local_variables"
 """The collection of what TensorFlow 1 initialises when it has loaded a model, beside nodes that others name."""
 
@@ -82,6 +83,8 @@ class _Graph:
         self._library = {function.signature.name: function for function in graph.graph_def.library.function}
         self._objects = graph.object_graph_def
         self._nodes = {node.name: node for node in graph.graph_def.node}
+        self._own = {_node(asset.tensor_info.name) for asset in _asset_files(graph)}
+        """The nodes that hold names of the model's own files."""
 
     def dangers(self) -> Iterator[str]:
         """Checkpoints may be written and read by what is not run, and tables be filled from the model's own files."""
@@ -92,9 +95,8 @@ class _Graph:
             for node in function.node_def:
                 if node.op in TEXT_TABLES and not self._from_asset(function, node):
                     yield f"the node {node.name[:80]!r} in it reads a file that is none of its assets"
-        own = {_node(asset.tensor_info.name) for asset in _asset_files(self._graph)}
         for node in self._nodes.values():
-            if node.op in TEXT_TABLES and _node(node.input[1] if len(node.input) > 1 else "") not in own:
+            if node.op in TEXT_TABLES and _file(node) not in self._own:
                 yield f"the node {node.name[:80]!r} in it reads a file that is none of its assets"
 
     def _run(self) -> list[Any]:
@@ -138,18 +140,44 @@ class _Graph:
     def _from_asset(self, function: Any, node: Any) -> bool:
         """Whether the file that a function fills a table from is an asset that the function is bound to."""
         name = function.signature.name
+        if not self._objects.nodes:
+            return self._is_own(_file(node), function, frozenset())
         arguments = [argument.name for argument in function.signature.input_arg]
         bound = list(self._objects.concrete_functions[name].bound_inputs) if self._is_top(name) else []
-        source = _node(node.input[1] if len(node.input) > 1 else "")
+        source = _file(node)
         if source not in arguments[len(arguments) - len(bound) :]:
             return False
         number = bound[arguments.index(source) - (len(arguments) - len(bound))]
         return 0 <= number < len(self._objects.nodes) and bool(self._objects.nodes[number].HasField("asset"))
 
+    def _is_own(self, source: str, function: Any, inside: frozenset[str]) -> bool:
+        """Whether every call of a function of TensorFlow 1 gives it one of the model's own files as this argument."""
+        name = function.signature.name
+        arguments = [argument.name for argument in function.signature.input_arg]
+        if source not in arguments or name in inside:
+            return False
+        place = arguments.index(source)
+        homes = [(None, self._nodes.values()), *((other, other.node_def) for other in self._library.values())]
+        for home, nodes in homes:
+            for node in nodes:
+                if name not in tensorflow_ops.functions_of([node]):
+                    continue
+                if node.op not in CALLS or node.attr["f"].func.name != name or place >= len(node.input):
+                    return False
+                given = _node(node.input[place])
+                if not (given in self._own if home is None else self._is_own(given, home, inside | {name})):
+                    return False
+        return True
+
     def _is_top(self, name: str) -> bool:
         """Whether no other function calls it, with files of its own."""
         called = tensorflow_ops.functions_of(node for f in self._library.values() for node in f.node_def)
         return name in self._objects.concrete_functions and name not in called
+
+
+def _file(node: Any) -> str:
+    """What names the file that a table is filled from."""
+    return _node(node.input[1]) if len(node.input) > 1 else ""
 
 
 def _parts(info: Any) -> list[Any]:

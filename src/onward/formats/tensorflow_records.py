@@ -36,17 +36,23 @@ class Records:
     """The shape of the input: how many records there are, or () for a single one."""
     features: tuple[Declared, ...]
     """Those of a fixed length, in the order in which the op gives them; without the axis of the records."""
-    of_any_length: tuple[str, ...]
-    """The keys of the others."""
+    sparse: tuple[Declared, ...]
+    """Those of any length that the op gives as sparse tensors, in its order: what a record has, without dimensions."""
+    refused: tuple[str, ...]
+    """The keys of others, of any length, that no inputs stand for."""
 
     @property
     def declared(self) -> list[Declared]:
-        """The features as inputs."""
-        return [Declared(one.name, one.dtype, (*self.rows, *(one.dims or ()))) for one in self.features]
+        """The features as inputs: of any length, as many as the longest has, and how many are in each record."""
+        found = [Declared(one.name, one.dtype, (*self.rows, *(one.dims or ()))) for one in self.features]
+        for one in self.sparse:
+            found.append(Declared(one.name, one.dtype, (*self.rows, None)))
+            found.append(Declared(lengths_of(one.name), ir.DataType.INT64, self.rows))
+        return found
 
     def written(self, inputs: Mapping[str, Any]) -> Any:
         """The records that hold such features."""
-        arrays = {one.name: np.asarray(inputs[one.name]) for one in self.features}
+        arrays = {one.name: np.asarray(inputs[one.name]) for one in self.declared}
         if not self.rows:
             return self._record(arrays)
         counts = {len(array) for array in arrays.values()}
@@ -58,13 +64,20 @@ class Records:
         from tensorflow.core.example.example_pb2 import Example
 
         record = Example()
-        for one in self.features:
+        for one in (*self.features, *self.sparse):
             assert one.dtype is not None
             items = np.asarray(values[one.name]).reshape(-1).tolist()
+            if one in self.sparse:
+                items = items[: max(int(values[lengths_of(one.name)]), 0)]
             if one.dtype == ir.DataType.STRING:
                 items = [item if isinstance(item, bytes) else str(item).encode() for item in items]
             getattr(record.features.feature[one.name], FIELDS[one.dtype]).value.extend(items)
         return bytes(record.SerializeToString(deterministic=True))
+
+
+def lengths_of(key: str) -> str:
+    """The input that says how many of a feature of any length are in each record."""
+    return f"{key}_length"
 
 
 def records_in(graph: Any, inputs: Mapping[str, Any]) -> dict[str, Records]:
@@ -85,7 +98,7 @@ def records_in(graph: Any, inputs: Mapping[str, Any]) -> dict[str, Records]:
         if read is not None:
             found[name] = read
     names = [name for name in inputs if name not in found]
-    names += [one.name for records in found.values() for one in records.features]
+    names += [one.name for records in found.values() for one in records.declared]
     return found if len({*names, ""}) == len(names) + 1 else {}
 
 
@@ -122,16 +135,20 @@ def _records(node: Any, nodes: Sequence[Any], shape: Any) -> Records | None:
     if rank not in RANKS[node.op] or keys is None or others is None or not (keys or others):
         return None
     count = node.attr["num_sparse"].i + node.attr["Nsparse"].i + len(node.attr["ragged_value_types"].list.type)
+    sparse_kinds = node.attr["sparse_types"].list.type
     if len(others) != count or not len(keys) == len(kinds) == len(shapes) or not all(kind in LISTS for kind in kinds):
         return None
-    fixed, of_any_length = list[Declared](), list(others)
+    sparse = [Declared(key, LISTS[kind][0]) for key, kind in zip(others, sparse_kinds, strict=False) if kind in LISTS]
+    if rank != 1 or len(sparse) < len(sparse_kinds):
+        sparse = []
+    fixed, refused = list[Declared](), others[len(sparse) :]
     for key, kind, size in zip(keys, kinds, shapes, strict=True):
         if size.unknown_rank or any(dim.size < 0 for dim in size.dim):
-            of_any_length.append(key)
+            refused.append(key)
         else:
             fixed.append(Declared(key, LISTS[kind][0], tuple(dim.size for dim in size.dim)))
     rows = (None,) * rank if shape.rank is None else tuple(shape.as_list())
-    return Records(rows, tuple(fixed), tuple(of_any_length))
+    return Records(rows, tuple(fixed), tuple(sparse), tuple(refused))
 
 
 def _keys(node: Any, nodes: Sequence[Any], dense: int) -> tuple[list[str] | None, list[str] | None]:

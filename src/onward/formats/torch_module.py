@@ -12,6 +12,7 @@ from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.formats import Kind, Opened, class_name, register
 from onward.formats.matching import Declared
 from onward.formats.pt2 import outputs_of
+from onward.formats.torch_order import settled
 from onward.gate import is_trusted, opens
 from onward.gate.archive import names_in
 from onward.runners.calls import Inputs, Outputs
@@ -91,7 +92,7 @@ def open_module(module: torch.nn.Module, declared: Sequence[Declared]) -> Opened
 
     def run(given: Inputs) -> Outputs:
         args, kwargs = arguments(module, {one.name: to_framework(given[one.name]) for one in inputs})
-        with evaluated(module):
+        with evaluated(module), settled():
             return outputs_of(module(*args, **kwargs))
 
     return Opened(run, inputs)

@@ -15,6 +15,7 @@ _AUTOMATIC = re.compile(
     r"""^(
       .*[:/].*                          # onnx::MatMul_123, /layer1/Relu_output_0, scope/op:0
     | _*\d+ | [su]\d+ | .*_output_\d+ | output_?\d*_?of.*
+    | (_*\d+ | val_\d+)_(quantized|scale|zero_point|q)  # what quantizers make of such a name
     | (val|folded|tmp|t|x|const|constant|node|tensor|value|var|scalar|_to_copy|cst|Constant)_?\d*
     | (lifted_tensor|c_lifted_tensor)_?\d*
     | .*_(const|cst|Constant)_?_?\d* | folded_\d+_.*

@@ -1,12 +1,14 @@
 """softmax(q · kᵀ · scale + mask) · v as one node, however the exporter wrote it.
 
-`onward::SDPA(q, k, v[, mask]; scale, is_causal, widens)` has operands of equal rank, (…, time, width). Without `scale`
-the products are divided by the root of the width; with `is_causal`, no position sees a later one; with `widens`, the
-mask may turn out to be larger than the scores.
+`onward::SDPA(q, k, v[, mask]; scale, is_causal, widens, hides)` has operands of equal rank, (…, time, width). Without
+`scale` the products are divided by the root of the width; with `is_causal`, no position sees a later one; with
+`widens`, the mask may turn out to be larger than the scores; with `hides`, it may hide all keys from a query, which
+gets zeros then. A mask is of floats to add, or of booleans that are true for what is seen.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -46,17 +48,18 @@ class _Scores:
     mask: ir.Value | None = None
     is_causal: bool = False
     widens: bool = False
+    hides: bool = False
 
 
 def _fuse(last: ir.Node, facts: Facts) -> bool:
-    softmax = made_by(last.inputs[0], "Softmax")
+    softmax, is_safe = _weights(last, facts)
     v = last.inputs[1]
-    if softmax is None or v is None or v.shape is None or only_user(softmax.outputs[0]) is not last:
+    if softmax is None or v is None or v.shape is None:
         return False
     rank = len(v.shape)
     if softmax.attributes.get_int("axis", -1) not in (-1, rank - 1) or v.dtype not in _FLOATS or rank < 2:
         return False
-    scores = _masked_scores(softmax, facts)
+    scores = _masked_scores(softmax, is_safe, facts)
     if scores is None or any(x.shape is None or len(x.shape) != rank for x in (scores.q, scores.keys)):
         return False
     width = facts.dim(scores.q, -1)
@@ -71,13 +74,28 @@ def _fuse(last: ir.Node, facts: Facts) -> bool:
         "scale": None if is_default else float(scores.scale),  # type: ignore[arg-type]
         "is_causal": int(scores.is_causal),
         "widens": int(scores.widens),
+        "hides": int(scores.hides),
     }
     node = new_node("SDPA", inputs, attributes, last, last, domain=DOMAIN)
     take_over(last.outputs[0], node.outputs[0])
     return True
 
 
-def _masked_scores(softmax: ir.Node, facts: Facts) -> _Scores | None:
+def _weights(last: ir.Node, facts: Facts) -> tuple[ir.Node | None, bool]:
+    """The softmax that a product takes, and whether what is no number in it, for want of keys, is zero."""
+    softmax, where = made_by(last.inputs[0], "Softmax"), made_by(last.inputs[0], "Where")
+    if where is None:
+        return (softmax, False) if softmax is not None and only_user(softmax.outputs[0]) is last else (None, False)
+    test, softmax = made_by(where.inputs[0], "IsNaN"), made_by(where.inputs[2], "Softmax")
+    if test is None or softmax is None or scalar(where.inputs[1], where.inputs[2], facts) != 0:
+        return None, False
+    readers = {use.node for use in softmax.outputs[0].uses()}
+    is_guarded = readers == {test, where} and not softmax.outputs[0].is_graph_output()
+    is_last = only_user(test.outputs[0]) is where and only_user(where.outputs[0]) is last
+    return (softmax, True) if is_guarded and is_last else (None, False)
+
+
+def _masked_scores(softmax: ir.Node, is_safe: bool, facts: Facts) -> _Scores | None:
     """What a softmax is taken of, if it is scores, perhaps with a mask that can be given to a framework."""
     logits = softmax.inputs[0]
     assert logits is not None
@@ -100,12 +118,24 @@ def _masked_scores(softmax: ir.Node, facts: Facts) -> _Scores | None:
         if is_causal_bias(mask, rows, columns, facts):
             scores.is_causal = True
             return scores
-        if mask is not None and is_finite(mask):
-            growth = _growth(mask, scores, facts)
-            if growth != "certain":
-                scores.mask, scores.widens = mask, growth == "possible"
-                return scores
+        finite = is_finite(mask)
+        if mask is None or not (finite or is_safe):
+            continue
+        mask = mask if finite else _seen(mask, facts)
+        growth = _growth(mask, scores, facts)
+        if growth != "certain":
+            scores.mask, scores.widens, scores.hides = mask, growth == "possible", not finite
+            return scores
     return None
+
+
+def _seen(mask: ir.Value, facts: Facts) -> ir.Value:
+    """The condition of a mask that is zero where it holds, and else minus infinity; any other mask as it is."""
+    where = made_by(mask, "Where")
+    if where is None or (shown := where.inputs[0]) is None or shown.shape is None or mask.shape is None:
+        return mask
+    numbers = [scalar(value, shown, facts) for value in where.inputs[1:]]
+    return shown if numbers == [0, -math.inf] and len(shown.shape) == len(mask.shape) else mask
 
 
 def _growth(mask: ir.Value, scores: _Scores, facts: Facts) -> str:

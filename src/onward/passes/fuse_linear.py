@@ -58,7 +58,7 @@ def _fuse(matmul: ir.Node, shared: dict[ir.Value, bool]) -> bool:
             return False
     rows, columns = tensor.shape.numpy()
     size = rows if transpose is not None else columns
-    add = _bias_addition(matmul, size)
+    add = bias_addition(matmul, size)
     inputs = [x, weight]
     if add is not None:
         inputs += [v for v in add.inputs if v is not None and v is not matmul.outputs[0]]
@@ -72,7 +72,7 @@ def _fuse(matmul: ir.Node, shared: dict[ir.Value, bool]) -> bool:
 def _give_bias(layer: ir.Node) -> None:
     """A layer of a few bits gets the constant row that is added to what it gives."""
     size = layer.attributes.get_int("out_features")
-    add = _bias_addition(layer, size) if len(layer.inputs) < QUANTIZED_INPUTS else None
+    add = bias_addition(layer, size) if len(layer.inputs) < QUANTIZED_INPUTS else None
     if add is None:
         return
     bias = next(v for v in add.inputs if v is not layer.outputs[0])
@@ -84,7 +84,7 @@ def _give_bias(layer: ir.Node) -> None:
     remove_unread([layer, add])
 
 
-def _bias_addition(matmul: ir.Node, size: int) -> ir.Node | None:
+def bias_addition(matmul: ir.Node, size: int) -> ir.Node | None:
     """The addition that is all that happens to the product, if it adds a constant row."""
     product = matmul.outputs[0]
     add = only_user(product)

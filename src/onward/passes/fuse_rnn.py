@@ -8,7 +8,7 @@ With `batch_first`, x and the sequence have the batch first; the states never do
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
@@ -50,8 +50,15 @@ class _Layer:
     """For each direction: of the input, of the state, and the biases of both."""
     flat: ir.Value | None = None
     """The output as (time, batch, directions · hidden), where the graph makes it so."""
-    states: list[ir.Value | None] = field(default_factory=list)
-    lengths: ir.Value | None = None
+
+    @property
+    def states(self) -> list[ir.Value | None]:
+        """What it starts from, as it is now: that may be what another layer ends with, which is replaced first."""
+        return [*self.node.inputs, *[None] * 7][5 : 7 if self.node.op_type == "LSTM" else 6]
+
+    @property
+    def lengths(self) -> ir.Value | None:
+        return self.node.inputs[4] if len(self.node.inputs) > 4 else None
 
     @property
     def directions(self) -> int:
@@ -109,7 +116,7 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     kind = node.op_type
     meaning = Recurrence.of(node)
     inputs = [*node.inputs, *[None] * 8][:8]
-    x, w, r, b, lengths, *states, peepholes = inputs
+    x, w, r, b, _, *states, peepholes = inputs
     if not meaning.is_usual or peepholes is not None or meaning.batch_first:
         return None
     if meaning.reverse == (True,) or x is None:
@@ -132,7 +139,7 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     if None in states and any(s is not None for s in states):
         return None
     nonlinearity = meaning.nonlinearity or "tanh"
-    layer = _Layer(node, hidden, len(meaning.reverse) == 2, nonlinearity, weights, states=states, lengths=lengths)
+    layer = _Layer(node, hidden, len(meaning.reverse) == 2, nonlinearity, weights)
     layer.flat = _flattened(layer, facts)
     return layer
 

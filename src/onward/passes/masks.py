@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onward.graph.facts import Facts, Number
 from onward.graph.replace import constant, made_by
+from onward.spec.cast import INTEGER_RANGES
 
 LARGEST = 1 << 22
 """The most elements of a constant mask that are looked at."""
@@ -31,7 +32,16 @@ def is_finite(value: ir.Value | None) -> bool:
 
 
 def _bounds(value: ir.Value | None, depth: int = 0) -> tuple[float, float] | None:
-    """The least and the largest number a mask can hold."""
+    """The least and the largest number a mask can hold, rounded as they are where it is computed."""
+    found = _exact_bounds(value, depth)
+    if found is None or value is None or value.dtype != ir.DataType.FLOAT:
+        return found
+    with np.errstate(over="ignore"):
+        low, high = (float(np.float32(bound)) for bound in found)
+    return low, high
+
+
+def _exact_bounds(value: ir.Value | None, depth: int) -> tuple[float, float] | None:
     if value is None or depth > DEPTH:
         return None
     tensor = constant(value)
@@ -47,6 +57,12 @@ def _bounds(value: ir.Value | None, depth: int = 0) -> tuple[float, float] | Non
         return None
     if node.op_type in (*_MOVES, "Cast", "CastLike"):
         return _bounds(node.inputs[0], depth + 1)
+    if node.op_type == "ConstantOfShape":
+        fill = node.attributes.get_tensor("value", None)
+        number = 0.0 if fill is None else float(fill.numpy().reshape(-1)[0])
+        return (number, number) if math.isfinite(number) else None
+    if node.op_type == "DequantizeLinear":
+        return _decoded_bounds(node, depth)
     parts = node.inputs[1:] if node.op_type == "Where" else node.inputs
     known = [b for b in (_bounds(v, depth + 1) for v in parts) if b is not None]
     if len(known) != len(parts) or not known:
@@ -68,6 +84,15 @@ def _bounds(value: ir.Value | None, depth: int = 0) -> tuple[float, float] | Non
         case "Max":
             return max(b[0] for b in known), max(b[1] for b in known)
     return None
+
+
+def _decoded_bounds(node: ir.Node, depth: int) -> tuple[float, float] | None:
+    """Those of integers that stand for floats; of a type without bounds, none."""
+    codes = node.inputs[0]
+    low, high = INTEGER_RANGES.get((codes.dtype if codes is not None else None) or ir.DataType.UNDEFINED, (0, 0))
+    scale = _bounds(node.inputs[1], depth + 1) if high else None
+    corners = [(high - low) * bound for bound in scale or ()]
+    return (-max(map(abs, corners)), max(map(abs, corners))) if corners else None
 
 
 def is_causal_bias(mask: ir.Value | None, rows: Number, columns: Number, facts: Facts) -> bool:

@@ -25,9 +25,12 @@ from onward.passes.arrange_weights import arrange_weights
 from onward.passes.fold_constants import fold_constants
 from onward.passes.fuse_activation import fuse_activation
 from onward.passes.fuse_attention import fuse_attention
+from onward.passes.fuse_codes import fuse_codes
 from onward.passes.fuse_dense import fuse_dense
+from onward.passes.fuse_dynamic import fuse_dynamic
 from onward.passes.fuse_layernorm import fuse_layernorm
 from onward.passes.fuse_linear import fuse_linear
+from onward.passes.fuse_repeat import fuse_repeat
 from onward.passes.fuse_rnn import fuse_rnn
 from onward.passes.gradients import enclose_gradients
 from onward.passes.simplify import simplify
@@ -75,15 +78,26 @@ def idioms(model: ir.Model, has_rule: Callable[[str], bool]) -> None:
     """
     if has_rule("onward::LSTM"):
         fuse_rnn(model)  # first: with the initial states it drops go nodes that read the sequences between layers
+    if _has_all(has_rule, "DynamicLinear", "DynamicConv"):
+        fuse_dynamic(model)
+    if _has_all(has_rule, "Int8Linear", "Int8Conv", "Rounded"):
+        fuse_codes(model)  # before linear layers, whose weights are floats
     if has_rule("onward::Linear"):
         fuse_dense(model)  # before linear layers: what is added after a layer's axes came back is its bias
         fuse_linear(model)  # before attention: a product with constant keys or values is a layer that owns them
+    if _has_all(has_rule, "Repeat", "RotateHalf"):
+        fuse_repeat(model)
     if has_rule("onward::SDPA"):
         fuse_attention(model)
     fuse_layernorm(model)
     fuse_activation(model)
     for graph in graphs(model):
         remove_unread(list(graph))
+
+
+def _has_all(has_rule: Callable[[str], bool], *ops: str) -> bool:
+    """Whether a backend knows all of these ops of our own."""
+    return all(has_rule(f"onward::{op}") for op in ops)
 
 
 def _wiring(model: ir.Model) -> list[tuple[ir.Node, str, tuple[ir.Value | None, ...], list[ir.Attr]]]:

@@ -128,7 +128,25 @@ def neutral(node: ir.Node) -> list[ir.Node] | None:
     return _replace(node, [same], [(node.outputs[0], same.outputs[0])])
 
 
+def same_type(node: ir.Node) -> list[ir.Node] | None:
+    """A cast to the type that something has already is nothing."""
+    x, result = node.inputs[0], node.outputs[0]
+    if x is None or x.dtype is None or x.dtype != node.attributes.get_int("to", 0) or result.is_graph_output():
+        return None
+    return None if x.is_graph_output() or x.is_initializer() else _replace(node, [], [(result, x)])
+
+
+def identity(node: ir.Node) -> list[ir.Node] | None:
+    """What is handed on as it is, as exporters write a dropout, is itself."""
+    x, result = node.inputs[0], node.outputs[0]
+    if x is None or result.is_graph_output() or x.is_graph_output() or x.is_initializer():
+        return None
+    return _replace(node, [], [(result, x)])
+
+
 REWRITES: dict[str, Rewrite] = {
+    "Cast": same_type,
+    "Identity": identity,
     "CastLike": cast_like,
     "SplitToSequence": split_to_sequence,
     **dict.fromkeys(("Mul", "Div", "Add", "Sub"), neutral),

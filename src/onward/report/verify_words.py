@@ -16,7 +16,7 @@ KINDS = {"nan": "NaN", "infinite": "infinities"}
 def verdict(report: Report) -> str:
     """One sentence after the word: who agrees with whom, and who could not be asked."""
     if not report.sides:
-        return "nothing was compared."
+        return f"nothing was compared{f': {printable(report.unchecked, 1000)}' if report.unchecked else ''}."
     named: dict[Status, list[str]] = {"different": [], "same": [], "failed": []}
     for side in report.sides:
         named[side.status].append(printable(side.name))

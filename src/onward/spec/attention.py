@@ -17,11 +17,20 @@ _SCORES = ("raw", "capped", "masked", "probabilities")
 @means("onward::SDPA")
 @dataclass(frozen=True)
 class SDPA(Spec):
-    """PyTorch's own attention. `widens`: it computes in single precision, and its mask is broadcast."""
+    """PyTorch's own attention. `widens`: it computes in single precision, and its mask is broadcast. `hides`: its mask
+    may hide all keys from a query, which gets zeros."""
 
     scale: float | None = None
     is_causal: int = 0
     widens: int = 0
+    hides: int = 0
+
+
+@means("onward::Repeat")
+@dataclass(frozen=True)
+class Repeat(Spec):
+    axis: int
+    repeats: int
 
 
 @means("Attention")

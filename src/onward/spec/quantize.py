@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.spec.cast import INTEGER_RANGES
+from onward.spec.conv import Conv
 from onward.spec.meaning import Spec, attributes, means
 
 _D = ir.DataType
@@ -65,6 +66,49 @@ def _dtype(node: ir.Node, index: int) -> ir.DataType | None:
 class FakeQuantize(Spec):
     low: float
     high: float
+
+
+@means("onward::DynamicLinear")
+@dataclass(frozen=True)
+class DynamicLinear(Spec):
+    """A layer of 8-bit weights, (in, out), whose input is rounded to 8 bits over the range of its values."""
+
+    in_single: bool = False
+    """Whether its sums are exact in single precision."""
+
+
+@means("onward::DynamicConv")
+@dataclass(frozen=True)
+class DynamicConv(Conv):
+    """The same for a convolution."""
+
+    in_single: bool = False
+    whole_bias: bool = False
+    """Whether the bias is added in whole steps of what the sums are worth."""
+
+
+@means("onward::Int8Linear")
+@dataclass(frozen=True)
+class Int8Linear(Spec):
+    """A layer that decodes its 8-bit weights."""
+
+    transposed: bool = False
+    """The weight is (in, out), not (out, in)."""
+
+
+@means("onward::Int8Conv")
+@dataclass(frozen=True)
+class Int8Conv(Conv):
+    """The same for a convolution."""
+
+
+@means("onward::Rounded")
+@dataclass(frozen=True)
+class Rounded(Spec):
+    """The integers that numbers are rounded to."""
+
+    low: int
+    high: int
 
 
 def largest_distance(of: ir.DataType | None, zero_point: np.ndarray[Any, Any] | None) -> int:

@@ -22,6 +22,7 @@ from onward.gate.budget import SECONDS, within
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run, failures, plainly
 from onward.runners.undisturbed import undisturbed
+from onward.verification.environment import environment
 from onward.verification.pairs import by_names_of
 from onward.verification.results import Arbitration, Report
 from onward.verification.sides import Side
@@ -119,10 +120,14 @@ def source_side(model: Model, run: Run, name: str) -> Side:
 
 def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Verdict:
     """How original and result compare. By `excuse` values may differ, unless `too_far` says that it explains less."""
+    if report.unchecked:
+        return Verdict("not verified", report.unchecked)
     worst, side = report.worst, report.sides[-1]
     sets = f"{len(side.trials)} set{'s' if len(side.trials) != 1 else ''} of inputs"
     if report.status == "failed" and report.failure:
         return Verdict("different", f"{side.name} does not run: {report.failure}")
+    if report.unknown is not None and report.unknown.kind == "drowned" and report.status == "failed":
+        return Verdict("not verified", f"{report.unknown.name}: {report.unknown.reason}")
     if report.status == "failed":
         return Verdict(
             "not verified", f"it draws random numbers ({', '.join(report.drawn)}), which are others each time"
@@ -163,12 +168,12 @@ def _right_by_the_reference(report: Report, ruling: Arbitration, sets: str) -> V
     return Verdict("not verified", f"by the reference the ONNX model computes what {report.source} does, but {warning}")
 
 
-def judged(compare: Callable[[], Report], excuse: str | None = None) -> Verdict:
-    """The verdict on what a comparison finds, if there can be one."""
+def attempted(compare: Callable[[], Report], model: str = "", source: str = "") -> Report:
+    """What a comparison finds, or why there is none, of the model and the source with these names."""
     try:
-        return verdict(compare(), excuse)
+        return compare()
     except (UnsupportedError, RunFailure) as error:
-        return Verdict("not verified", str(error))
+        return Report(model, source, unchecked=str(error), environment=environment())
 
 
 def prove(model: Model, run: Run, excuse: str | None = None, frames: int = 0) -> None:
@@ -182,7 +187,7 @@ def prove(model: Model, run: Run, excuse: str | None = None, frames: int = 0) ->
             return compared(model, run, arbitrate=excuse is None)
 
     with undisturbed():
-        found = judged(compare, excuse)
+        found = verdict(attempted(compare), excuse)
     _enforce(found, frames)
 
 
@@ -196,7 +201,7 @@ def prove_source(model: Model, opened: Callable[[], Run], name: str, data: Any =
             return compared_with_source(model, run, name, data=data)
 
     with undisturbed():
-        found = judged(compare)
+        found = verdict(attempted(compare))
     _enforce(found)
 
 

@@ -26,7 +26,7 @@ from onward.verification.metrics import (
 from onward.verification.pairs import By, Pair, anywhere, pairs
 from onward.verification.results import Kind, Metrics, OutputResult, Tolerance
 
-__all__ = ["Array", "Error", "Outputs", "compare", "differences", "floor", "measure"]
+__all__ = ["Array", "Error", "Outputs", "compare", "differences", "floor", "is_drowned", "measure"]
 
 NOISE_FACTOR = 4.0
 """How many times the source model's own noise a result may be off."""
@@ -68,6 +68,20 @@ def compare(
         others = [found[k] for k in wrong if k != i]
         results[i] = rule.explain(found[i], results[i], others)
     return results
+
+
+def is_drowned(result: OutputResult) -> bool:
+    """Whether an output is so far off that no noise would excuse it, and yet no further than its own noise carries.
+
+    Then the source itself, rounding differently, gives something else altogether: nothing can be told.
+    """
+    found, allowed = result.metrics, result.tolerance
+    return (
+        result.status == "different"
+        and result.kind == "values"
+        and found.worst <= allowed.worst
+        and WIDEST <= allowed.overall < found.overall <= allowed.factor * allowed.noise_overall
+    )
 
 
 def differences(results: list[OutputResult]) -> list[str]:

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Status = Literal["same", "different", "failed"]
-"""`failed`: it could not be run, or is drawn at random, so nothing is known."""
+"""`failed`: it could not be run, or is drawn at random, or drowns in rounding, so nothing is known."""
 
 Kind = Literal[
     "", "values", "shape", "dtype", "nan", "infinite", "missing", "unexpected", "order", "constant", "layout", "type",
-    "drawn",
+    "drawn", "drowned",
 ]  # fmt: skip
-"""In what way an output differs; `drawn`: at random, so it has to."""
+"""In what way an output differs; `drawn`: at random, so it has to; `drowned`: in the source's own rounding."""
 
 Who = Literal["source", "other", ""]
 """One of two sides."""
@@ -88,7 +88,7 @@ class OutputResult:
     @property
     def closeness(self) -> float:
         """1 at the tolerance; infinite where two arrays cannot be compared, 0 where that is as it has to be."""
-        if self.kind == "drawn":
+        if self.kind in ("drawn", "drowned"):
             return 0.0
         if self.status != "same" and self.kind != "values":
             return math.inf
@@ -205,6 +205,8 @@ class Report:
     seconds: float = 0.0
     graph: list[dict[str, Any]] = field(default_factory=list)
     """The nodes of the source, for the picture of it: name, op, inputs, outputs."""
+    unchecked: str = ""
+    """Why nothing could be compared."""
     blank: str = ""
     """Why agreement says nothing: no output has anything in it that could differ."""
     remark: str = ""
@@ -224,6 +226,12 @@ class Report:
         """Why a side could not be run, where that is so."""
         trials = (trial.failure for side in self.sides for trial in side.trials)
         return next(filter(None, [*(side.failure for side in self.sides), *trials]), "")
+
+    @property
+    def unknown(self) -> OutputResult | None:
+        """An output of which nothing is known though both sides were run."""
+        found = (output for side in self.sides for trial in side.trials for output in trial.outputs)
+        return next((output for output in found if output.status == "failed"), None)
 
     @property
     def ok(self) -> bool:

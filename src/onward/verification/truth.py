@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from onward.advice.options import option
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.runners.calls import Inputs, Outputs
 from onward.verification.arbitration import Case, arbitrated
-from onward.verification.compare import compare
+from onward.verification.compare import compare, is_drowned
+from onward.verification.data.regimes import RANDOM
 from onward.verification.data.sets import DataSet, accepts, data_sets
 from onward.verification.doubts import doubts, drawn_outputs, random_ops
 from onward.verification.locate import bisect as search
@@ -58,6 +60,8 @@ class Truth:
     judged: Collection[str]
     """The names of the sides to come, which its noise is not measured by."""
     notes: list[str] = field(default_factory=list)
+    is_given: bool = False
+    """Whether the data is the user's."""
 
     @classmethod
     def of(cls, side: Side, inputs: Any, how: Options, judged: Collection[str]) -> Truth:
@@ -74,13 +78,20 @@ class Truth:
                 notes.append(f"{side.name} does not run on {data.label} ({error}), so nothing is compared there")
         if not samples:
             raise UnsupportedError(f"{side.name} fails on all of the data")
-        return cls(side, samples, how, judged, [*notes, *doubts(side.model, [sample.outputs for sample in samples])])
+        notes += doubts(side.model, [sample.outputs for sample in samples])
+        return cls(side, samples, how, judged, notes, inputs is not None)
 
     def judge(self, other: Side) -> SideResult:
         """Run the other side on every sample, and compare."""
         pairs = [self._run(other, sample) for sample in self.samples]
         self._tell_names(other, pairs)
         trials = self._trials(pairs)
+        if drowned := self._drowned(pairs, trials):
+            self._replace(drowned)
+            pairs = [self._run(other, self.samples[i]) if i in drowned else pair for i, pair in enumerate(pairs)]
+            trials = self._trials(pairs)
+            left = self._drowned(pairs, trials)
+            trials = tuple(_undecided(trial, left[i]) if i in left else trial for i, trial in enumerate(trials))
         return SideResult(
             other.name, trials, seconds=other.seconds, arbitration=self._arbitration(other, pairs, trials)
         )
@@ -140,6 +151,9 @@ class Truth:
             self.notes.append(found.remark)
         return found
 
+    _is_partial = False
+    """Whether the noise is not that of all of the data."""
+
     @property
     def _known(self) -> Noise:
         """What is known of its noise so far: where two sides agree, no more is measured."""
@@ -158,6 +172,41 @@ class Truth:
 
     def _agree(self, expected: Outputs, actual: Outputs) -> bool:
         return all(result.status == "same" for result in self._outputs(Pair("", expected, actual), self._known))
+
+    def _drowned(self, pairs: list[Pair], trials: tuple[Trial, ...]) -> dict[int, OutputResult]:
+        """The sets of inputs on which all that differs drowns in the source's rounding there, each with an output."""
+        found: dict[int, OutputResult] = {}
+        for place, (sample, pair, trial) in enumerate(zip(self.samples, pairs, trials, strict=True)):
+            own = self._known.on(sample.data.inputs) if trial.status == "different" else None
+            differing = [] if own is None else [r for r in self._outputs(pair, own) if r.status == "different"]
+            if differing and all(map(is_drowned, differing)):
+                found[place] = max(differing, key=lambda result: result.tolerance.noise_overall)
+        return found
+
+    def _replace(self, drowned: Mapping[int, OutputResult]) -> None:
+        """Take other data in place of sets on which nothing can be told, where it is not the user's."""
+        left_out = []
+        for place, output in drowned.items():
+            if self.is_given or (sample := self._another(place)) is None:
+                continue
+            left_out.append(self.samples[place].data.inputs)
+            self.notes.append(
+                f"on {self.samples[place].data.label} {_words(output)}; {sample.data.label} is compared in its place"
+            )
+            self.samples[place] = sample
+        if left_out:
+            known = self._noise.without(left_out)
+            vars(self).pop("_sizes", None)
+            vars(self)["_noise"], self._is_partial = known, True
+
+    def _another(self, place: int) -> Sample | None:
+        seed = self.how.seed + 1 + place
+        how = replace(self.how, seed=seed, regimes=(RANDOM,), quick=True)
+        try:
+            data = next(_data(_Remembering(self.side), None, how))
+            return Sample(replace(data, label=f"{data.label}, seed {seed}"), self.side(data.inputs))
+        except OnwardError:
+            return None
 
     def _tell_names(self, other: Side, pairs: list[Pair]) -> None:
         ran = next((pair for pair in pairs if pair.actual), None)
@@ -184,9 +233,19 @@ class Truth:
         if self.how.atol is None and self.how.rtol is None:
             if _differ(trials):
                 trials = self._compare(pairs, self._noise)
-            if _differ(trials) and self._noise.widen():
+            if _differ(trials) and self._is_partial:
+                del vars(self)["_noise"]
+                self._is_partial = False
+                trials = self._compare(pairs, self._noise)
+            if _differ(trials) and self._noise.widen(lambda: self._is_settled(pairs)):
                 trials = self._compare(pairs, self._noise)
         return trials
+
+    def _is_settled(self, pairs: list[Pair]) -> bool:
+        """Whether all agree by what is known of the noise, or what does not drowns in it."""
+        trials = self._compare(pairs, self._noise)
+        drowned = self._drowned(pairs, trials)
+        return not any(trial.status == "different" for i, trial in enumerate(trials) if i not in drowned)
 
     def _compare(self, pairs: list[Pair], noise: Noise) -> tuple[Trial, ...]:
         return tuple(Trial(pair.label, self._outputs(pair, noise), pair.seconds, pair.failure) for pair in pairs)
@@ -208,6 +267,21 @@ class Truth:
     @cached_property
     def _drawn(self) -> set[str]:
         return drawn_outputs(self.side.model)
+
+
+def _undecided(trial: Trial, output: OutputResult) -> Trial:
+    """Where nothing can be told, and there is no other data."""
+    reason = f"{_words(output)}: compare on data that the model is made for ({option('inputs')})"
+    found = [
+        replace(result, status="failed", kind="drowned", reason=reason) if result.status == "different" else result
+        for result in trial.outputs
+    ]
+    return replace(trial, outputs=tuple(found))
+
+
+def _words(drowned: OutputResult) -> str:
+    share = 100 * drowned.tolerance.noise_overall
+    return f"rounding alone moves {drowned.name} by {share:.0f} % of its size, so nothing can be told there"
 
 
 def _differ(trials: tuple[Trial, ...]) -> bool:

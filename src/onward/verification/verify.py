@@ -110,7 +110,6 @@ def _verified(
     except RunFailure as error:
         raise error if str(error).startswith(source) else RunFailure(f"{source}: {error}") from error
     report = Report(label(model), truth.side.name, environment=dict(environment()), notes=truth.notes)
-    report.data = [sample.data.label for sample in truth.samples]
     report.remark = _remark(truth.side)
     if report.remark:
         report.notes.append(f"{report.source} runs {report.remark}")
@@ -143,6 +142,7 @@ def _verified(
         report.notes += [f"{side.name}: {note}" for note in side.notes]
         report.sides.append(result)
     truth.side.close()
+    report.data = [sample.data.label for sample in truth.samples]
     if absent and len(absent) == len(others):
         raise absent[0]
     if truth.side.model is not None:

@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import itertools
 import re
 import types
 import warnings
@@ -332,3 +333,65 @@ class Skipping(nn.Module):
 def test_numbered_modules_stand_in_the_order_of_their_numbers() -> None:
     text, _ = converted(Skipping(), IMAGE)
     assert text.index('"0": ') < text.index('"2": ') < text.index('"4": ')
+
+
+class Residual(nn.Module):
+    def __init__(self, a: int, b: int, stride: int = 1) -> None:
+        super().__init__()
+        self.one = nn.Conv2d(a, b, 3, stride, 1, bias=False)
+        self.two = nn.Conv2d(b, b, 3, 1, 1, bias=False)
+        if a != b:
+            self.shortcut = nn.Sequential(nn.Conv2d(a, b, 1, stride, bias=False), nn.BatchNorm2d(b))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.two(torch.relu(self.one(x)))
+        return torch.relu(y + (self.shortcut(x) if hasattr(self, "shortcut") else x))
+
+
+@pytest.mark.parametrize("order", [(4, 4, 8, 8, 16, 16), (4, 8, 8, 16)], ids=["without first", "with first"])
+def test_a_part_that_some_blocks_do_without_is_an_argument(order: tuple[int, ...]) -> None:
+    pairs = list(itertools.pairwise(order))
+    net = nn.Sequential(*(Residual(a, b, 1 if a == b else 2) for a, b in pairs))
+    text, result = converted(net, torch.randn(1, 4, 16, 16))
+    assert len({type(block) for block in result}) == 1 and len(classes(text)) == 2
+    assert parameters(result, classes(text)[0]) == ["in_channels", "out_channels", "stride", "shortcut"]
+    assert "self.shortcut = nn.Identity() if shortcut is None else shortcut" in text
+    result.load_state_dict(net.state_dict(), strict=True)
+    assert {name for name, _ in result.named_parameters()} == {name for name, _ in net.named_parameters()}
+
+
+class Renamed(Residual):
+    """Calls the two convolutions the other way round: no part that is left out makes the same of it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.relu(self.two(torch.relu(self.one(x))))
+        return torch.relu(y + self.shortcut(x))
+
+
+def test_blocks_that_differ_in_more_stay_apart() -> None:
+    net = nn.Sequential(Residual(4, 4), Renamed(4, 8, 2), Residual(8, 8))
+    text, result = converted(net, torch.randn(1, 4, 16, 16))
+    assert type(result[0]) is type(result[2]) and type(result[0]) is not type(result[1])
+    assert "is None" not in text.split("def load")[0]
+
+
+class Sized(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x).reshape(x.shape[0], x.shape[1] // 2, -1).reshape(-1, x.shape[1], 8)
+
+
+def test_layers_that_differ_in_the_names_of_sizes_alone_are_one_class() -> None:
+    """A file has names for the sizes of its inputs, and loses them on the way."""
+    net, file = nn.Sequential(*(Sized() for _ in range(4))).eval(), io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options = {"input_names": ["x"], "dynamic_axes": {"x": {0: "batch", 1: "sequence"}}}
+        torch.onnx.export(net, (torch.randn(2, 4, 8),), file, dynamo=False, opset_version=17, **options)
+    source = generate(onward.load(onnx.load_from_string(file.getvalue())))
+    assert len(classes(source.model)) == 2
+    x = torch.randn(3, 6, 8)
+    torch.testing.assert_close(run(source)(x), net(x))

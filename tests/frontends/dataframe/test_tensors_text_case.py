@@ -51,6 +51,12 @@ def test_every_character(dialect: str, name: str) -> None:
     assert found == DIALECTS[dialect](values, name)
 
 
+def test_every_character_folded() -> None:
+    values = [*all_characters()[:0x3100], *(c for a, b in BLOCKS for c in map(chr, range(a, b))), *TEXTS]
+    found = TextModel(text_case.casefold)(values)
+    assert found == [(value.casefold(),) for value in values]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(odd | st.text(max_size=5), max_size=20))
 def test_odd_texts(column: list[str]) -> None:
@@ -76,6 +82,13 @@ def test_common_letters_need_no_second_way(case: Any) -> None:
         assert len(values) > 45000
 
 
-def test_swapcase_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="swapcase"):
-        TextModel(text_case.swapcase)
+@pytest.mark.parametrize("dialect", ["python", "arrow"])
+def test_swapped_cases(dialect: Any) -> None:
+    letters = [*all_characters()[:0x3100], *(c for a, b in BLOCKS for c in map(chr, range(a, b)))]
+    values = [*letters, *TEXTS, "ΑΣ ΣΑΣ σΣ", "aΣ."]
+    assert [v for (v,) in model(dialect, "swapcase")(values)] == DIALECTS[dialect](values, "swapcase")
+
+
+def test_polars_does_not_swap() -> None:
+    with pytest.raises(UnsupportedError, match="swap"):
+        model("rust", "swapcase")

@@ -1,9 +1,11 @@
 """Texts are compared, ordered and looked up as Python does it."""
 
+import operator
 from functools import cache
 
 import numpy as np
 import onnx_ir as ir
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_columns import TEXTS, TextModel, agrees, maybe, texts
@@ -31,6 +33,14 @@ def test_order_against_one_text() -> None:
     agrees(TextModel(lambda x: text_compare.less(x, "aa")), lambda value: value < "aa")
     agrees(TextModel(lambda x: text_compare.less_or_equal(x, "abc")), lambda value: value <= "abc")
     agrees(TextModel(lambda x: text_compare.equal(x, "abc")), lambda value: value == "abc")
+
+
+@pytest.mark.parametrize("value", ["", "a", "abc", "\x00", "é", "日本", "😀", "\ue000", "\ud7ff"])
+@pytest.mark.parametrize("how", ["lt", "le", "gt", "ge"])
+def test_order_beside_a_text_that_is_known(value: str, how: str) -> None:
+    column = [*TEXTS, value, value + "a", value[:-1], "\ue000", "\ud7ff", "\U0010ffff"]
+    model = TextModel(lambda x: text_compare.beside_text(x, value, how))
+    agrees(model, lambda text: getattr(operator, how)(text, value), [column, [], [value]])
 
 
 @cache

@@ -133,6 +133,27 @@ def test_parts_at_white_space(column: list[str]) -> None:
     agrees(simple("word_count"), lambda v: len(v.split()), [column, TEXTS, []])
 
 
+@few
+@given(texts)
+def test_parts_at_white_space_counted(column: list[str]) -> None:
+    for place in (0, 2, -1, -2):
+        model = TextModel(lambda x, place=place: there(text_split.space_part(x, place)))
+        agrees(model, lambda v, place=place: at(v.split(), place), [column, TEXTS, []])
+    for most, columns in ((1, 2), (2, 3), (2, 2), (1, 3)):
+        model = TextModel(lambda x, m=most, c=columns: [there(part) for part in text_split.split_space(x, c, most=m)])
+        agrees(
+            model,
+            lambda v, m=most, c=columns: sum((at(v.split(None, m), i) for i in range(c)), ()),
+            [column, TEXTS, []],
+        )
+
+
+def there(part: Any) -> list[Any]:
+    """A part, "" where there is none, and whether there is one."""
+    value, is_there = part
+    return [value.op.Where(is_there, value, text_pad.text(value.op, "")), is_there]
+
+
 @pytest.mark.parametrize("part", [",", "a", "aa", "b", "é", "\n", "😀 "])
 def test_counts_and_places(part: str) -> None:
     agrees(TextModel(lambda x: text_split.count_text(x, part)), lambda v: v.count(part))

@@ -10,7 +10,7 @@ tf = pytest.importorskip("tensorflow")
 
 from test_battery import run  # noqa: E402
 
-from onward.errors import OnwardError  # noqa: E402
+from onward.errors import OnwardError, UntrustedError  # noqa: E402
 from onward.exporters import from_tensorflow  # noqa: E402
 from onward.formats import open_artifact  # noqa: E402
 
@@ -115,6 +115,73 @@ def test_tables_and_assets(tmp_path: Path) -> None:
     )
     assert found[0].tolist() == [1, -1, 0]
     np.testing.assert_allclose(found[1], [0.5, 0.0, 1.0])
+
+
+@tf.function
+def made() -> Any:
+    return tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name="words")
+
+
+@tf.function(input_signature=[tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.resource)])
+def filled(path: Any, table: Any) -> Any:
+    tf.raw_ops.InitializeTableFromTextFileV2(table_handle=table, filename=path, key_index=-2, value_index=-1)
+    return tf.constant(1)
+
+
+@tf.function(input_signature=[tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.resource)])
+def passed_on(path: Any, table: Any) -> Any:
+    return filled(path, table)
+
+
+@tf.function(input_signature=[tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.resource)])
+def of_another_file(path: Any, table: Any) -> Any:
+    return filled(tf.strings.join([path, ""]), table)
+
+
+@tf.function(input_signature=[tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.resource)])
+def in_a_branch(path: Any, table: Any) -> Any:
+    return tf.cond(tf.strings.length(path) > 0, lambda: filled(path, table), lambda: tf.constant(0))
+
+
+def saved_with_a_table(folder: Path, fill: Any, is_asset: bool = True) -> None:
+    """A table that functions make and fill, as a layer of TensorFlow 2 in a graph of TensorFlow 1 has it."""
+    words = folder / "words.txt"
+    words.write_text("cat\ndog\nbird\n")
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.string, [None])
+        table, path = made(), tf.constant(str(words))
+        if is_asset:
+            v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, path)
+        v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, fill(path, table).op)
+        default = tf.constant(-1, tf.int64)
+        places = tf.raw_ops.LookupTableFindV2(table_handle=table, keys=x, default_value=default)
+        builder = v1.saved_model.Builder(str(folder / "net"))
+        builder.add_meta_graph_and_variables(
+            session,
+            ["serve"],
+            {"serving_default": v1.saved_model.predict_signature_def({"x": x}, {"place": places})},
+            assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+            main_op=v1.tables_initializer(),
+        )
+        builder.save()
+
+
+@pytest.mark.parametrize("fill", [filled, passed_on])
+def test_tables_that_functions_make_and_fill_from_assets(fill: Any, tmp_path: Path) -> None:
+    saved_with_a_table(tmp_path, fill)
+    (tmp_path / "words.txt").unlink()
+    texts = np.array(["dog", "cow", "cat"], object)
+    (places,) = run(checked(tmp_path / "net", {"x": texts}), (texts,))
+    assert places.tolist() == [1, -1, 0]
+
+
+@pytest.mark.parametrize(
+    ("fill", "is_asset"), [(filled, False), (passed_on, False), (of_another_file, True), (in_a_branch, True)]
+)
+def test_tables_that_functions_fill_from_other_files_are_refused(fill: Any, is_asset: bool, tmp_path: Path) -> None:
+    saved_with_a_table(tmp_path, fill, is_asset)
+    with pytest.raises(UntrustedError, match="reads a file that is none of its assets"):
+        from_tensorflow(tmp_path / "net")
 
 
 def test_a_model_in_words(tmp_path: Path) -> None:

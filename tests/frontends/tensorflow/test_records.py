@@ -15,6 +15,7 @@ from onward.errors import UnsupportedError, VerificationError  # noqa: E402
 from onward.exporters import from_tensorflow  # noqa: E402
 from onward.formats import open_object, saved_model  # noqa: E402
 from onward.formats.tensorflow_records import Records  # noqa: E402
+from onward.runners.onnxruntime import prepare  # noqa: E402
 
 FIXED = {
     "size": tf.io.FixedLenFeature([2, 3], tf.float32, default_value=[[7.0] * 3] * 2),
@@ -153,14 +154,76 @@ def test_a_graph_of_tensorflow_1(tmp_path: Path) -> None:
     assert [(value.name, list(value.shape or ())) for value in model.ir.graph.inputs] == [("a", ["batch", 2])]
 
 
+VARIABLE = {"words": tf.io.VarLenFeature(tf.string), "counts": tf.io.VarLenFeature(tf.int64), **FIXED}
+SPARSE = {
+    "words": np.array([["a", "b", "c"], ["d", "", ""], ["", "", ""], ["e", "f", ""]], object),
+    "words_length": np.array([3, 1, 0, 2]),
+    "counts": np.array([[4, 9], [5, 6], [7, 9], [9, 9]]),
+    "counts_length": np.array([1, 2, 1, -1]),
+    **FED,
+}
+
+
+def sparse(examples: tf.Tensor) -> dict[str, tf.Tensor]:
+    found = tf.io.parse_example(examples, VARIABLE)
+    words, counts = found["words"], found["counts"]
+    return {
+        "texts": tf.sparse.to_dense(words, ""),
+        "places": words.indices,
+        "shape": counts.dense_shape,
+        "sums": tf.sparse.reduce_sum(counts, axis=1) + found["count"],
+    }
+
+
+def test_features_of_any_length_are_inputs_with_their_lengths() -> None:
+    """As many as the longest record has, and how many are in each record."""
+    concrete = tf.function(sparse, input_signature=[RECORDS]).get_concrete_function()
+    model = from_tensorflow(concrete)  # which runs it beside TensorFlow
+    inputs = {value.name: list(value.shape or ()) for value in model.ir.graph.inputs}
+    assert inputs["words"] == ["batch", "words_width"] and inputs["words_length"] == ["batch"]
+    assert {*inputs} == {*SPARSE}
+    found = prepare(model, "")(SPARSE)
+    records = []
+    for record, words, counts in zip(
+        serialised(FED), [["a", "b", "c"], ["d"], [], ["e", "f"]], [[4], [5, 6], [7], []], strict=True
+    ):
+        example = tf.train.Example.FromString(record)
+        example.features.feature["words"].bytes_list.value.extend(word.encode() for word in words)
+        example.features.feature["counts"].int64_list.value.extend(counts)
+        records.append(example.SerializeToString())
+    wanted = sparse(tf.constant(records))
+    assert found["texts"].tolist() == [[word.decode() for word in row] for row in wanted["texts"].numpy().tolist()]
+    for name in ("places", "shape", "sums"):
+        np.testing.assert_array_equal(found[name], wanted[name])
+    again = open_object(concrete).run(SPARSE)
+    np.testing.assert_array_equal(again["sums"], wanted["sums"])
+
+
+def test_sparse_features_of_the_first_op_that_reads_records() -> None:
+    def serve(examples: tf.Tensor) -> Any:
+        found = tf.raw_ops.ParseExample(
+            serialized=examples,
+            names=[],
+            sparse_keys=["b", "a"],
+            dense_keys=["c"],
+            dense_defaults=[tf.constant([], tf.float32)],
+            sparse_types=[tf.float32, tf.int64],
+            dense_shapes=[[1]],
+        )
+        sums = tf.sparse.reduce_sum(tf.sparse.SparseTensor(*(part[0] for part in found[:3])), axis=1)
+        return sums + found.dense_values[0][:, 0], found.sparse_values[1]
+
+    model = from_tensorflow(serve, [tf.TensorSpec([None], tf.string)])
+    assert [value.name for value in model.ir.graph.inputs] == ["c", "b", "b_length", "a", "a_length"]
+
+
 @pytest.mark.parametrize(
     "feature",
     [
-        tf.io.VarLenFeature(tf.string),
         tf.io.RaggedFeature(tf.int64),
         tf.io.FixedLenSequenceFeature([], tf.float32, allow_missing=True),
     ],
-    ids=["sparse", "ragged", "padded"],
+    ids=["ragged", "padded"],
 )
 def test_features_of_any_length_are_refused_by_name(feature: Any) -> None:
     def serve(examples: tf.Tensor) -> Any:

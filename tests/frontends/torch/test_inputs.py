@@ -99,7 +99,7 @@ class Fixed(nn.Module):
     [
         ({"dynamic": {"y": {0: "batch"}}}, "there is no input 'y'; there are x"),
         ({"dynamic": {"x": {2: "batch"}}}, "'x' has 2 axes, and no axis 2"),
-        ({"dynamic": {"x": {0: "batch"}}}, "inferred a static shape of 3 for dimension"),
+        ({"dynamic": {"x": {0: "batch"}}}, "axis 0 of 'x' is always 3"),
         ({"input_names": ["a", "b"]}, "there are 1 inputs, but 2 names"),
         ({"kwargs": {"z": torch.ones(2)}}, "the module cannot be called with these inputs"),
     ],

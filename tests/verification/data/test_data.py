@@ -185,6 +185,11 @@ def test_features_of_trees_lie_around_the_thresholds() -> None:
         ("(float[a,b] x, int64[c,d] i, float[e,f] u) => (z) { z = ScatterND(x, i, u) }", {}),
         ("(int64 start, int64 limit, int64 delta) => (z) { z = Range(start, limit, delta) }", {}),
         ("(float[a,b,c,d] x, float[e] r, float[f] s) => (z) { z = Resize(x, r, s) }", {}),
+        (
+            "(float[a,b,c,d] x, int64[1] s) => (z)"
+            " { f = Cast<to=1>(s) t = Concat<axis=0>(o, f, f) z = Resize(x, n, t) }",
+            {"o": np.ones(2, np.float32), "n": np.zeros(0, np.float32)},
+        ),
         ("(float[a,b] x, float s, uint8 o) => (z) { z = QuantizeLinear(x, s, o) }", {}),
         ("(float[a,b,c] x, int64[d,e] t) => (z) { z = NegativeLogLikelihoodLoss(x, t) }", {}),
         ("(float[a,b,c] x, int64[d] n) => (z) { z = ReverseSequence(x, n) }", {}),

@@ -91,6 +91,41 @@ def test_sizes_are_not_touched() -> None:
     assert run(jittered(model), x=np.ones((4, 3), np.float32))["y"].shape == (2, 1)
 
 
+@pytest.mark.parametrize("opset", [13, 21, 22, 26])
+def test_results_are_moved_by_as_much_at_every_opset(opset: int) -> None:
+    """From opset 22 on ONNX Runtime has no kernels that draw random numbers."""
+    model = parse("g (float[N,500] x) => (float[N,500] y) { y = Sigmoid(x) }", opset=opset)
+    session = prepare("onnxruntime:unoptimized", load(jittered(model)))
+    x = normal(20, 500)
+    eps, plain = np.finfo(np.float32).eps, run(model, x=x)["y"].astype(np.float64)
+    one, other = (session({"x": x})["y"] / plain - 1 for _ in range(2))
+    assert 0.6 * eps < np.sqrt(np.mean(one**2)) < 0.8 * eps and np.abs(one).max() < 1.5 * eps
+    assert abs(np.mean(one)) < 0.1 * eps and not np.array_equal(one, other)
+
+
+def test_products_that_cancel_are_rounded_as_well() -> None:
+    """A sum that is nearly zero is off by a unit in the last place of its terms, and the model may make much of it."""
+    x = normal(4, 64)
+    x[:, 63] = -x[:, :63].astype(np.float64).sum(1)
+    model = parse("g (float[N,64] x) => (float[N,1] y) { f = Pad(x, p) h = MatMul(f, w) y = Identity(h) }")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((64, 1), np.float32), "w"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(4, np.int64), "p"))
+    exact = x.astype(np.float64).sum(1)
+    one_by_one = np.zeros(4, np.float32)
+    for column in x.T:
+        one_by_one += column
+    off = np.abs(one_by_one - exact).max()
+    moved = [run(jittered(model, seed), x=x)["y"] - run(model, x=x)["y"] for seed in range(4)]
+    assert off / 10 < np.abs(moved).max() < 10 * off
+
+
+def test_what_only_takes_inputs_apart_sees_them_as_they_are() -> None:
+    model = parse("g (float[N,3] x) => (float[N,3] y, float[N,3] z) { h = Floor(x) y = Relu(h) z = Identity(x) }")
+    x = np.array([[1, 2, 3]], np.float32)
+    found = run(jittered(model), x=x)
+    assert np.array_equal(found["y"], x) and np.array_equal(found["z"], x)
+
+
 def test_infinities_survive_the_jitter() -> None:
     model = parse("g (float[N,3] x) => (float[N,3] y) { h = Log(x) y = Add(h, h) }")
     x = np.array([[0, 1, np.inf]], np.float32)
@@ -156,6 +191,29 @@ def test_small_outputs_are_measured_more_often() -> None:
     before = large["y"].samples
     large.widen()
     assert large["y"].samples - before == JITTERS * 500
+
+
+def test_no_more_is_measured_than_it_takes() -> None:
+    """One run of a large output says enough, if what it is measured for agrees by then; of a small one it does not."""
+    model = load(mlp())
+    large = measure_noise(model, sets(model, {"x": normal(50, 64)}))
+    before = large["y"].samples
+    assert large.widen(lambda: True) and large["y"].samples - before == 50 * 64
+    assert large.widen() and large["y"].samples - before == JITTERS * 50 * 64, "it goes on where it stopped"
+    assert not large.widen()
+    small = measure_noise(model, sets(model, {"x": normal(1, 64)}))
+    before = small["y"].samples
+    assert small.widen(lambda: True) and small["y"].samples >= 256
+
+
+def test_noise_is_known_set_by_set() -> None:
+    model = load(mlp())
+    data = sets(model, {"x": normal(2, 64)}, {"x": normal(3, 64)})
+    noise = measure_noise(model, data)
+    one, other = (noise.on(inputs) for inputs, _ in data)
+    assert one is not None and other is not None and noise.on({"x": normal(2, 64)}) is None
+    assert noise["y"].worst == max(one["y"].worst, other["y"].worst) and one["y"].samples == 2 * 2 * 64
+    assert noise.without([data[0][0]])["y"] == other["y"]
 
 
 def test_the_scale_is_that_of_ordinary_data() -> None:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from keyword import iskeyword
 from typing import Any, ClassVar
 
 from onward.backends.emit.expr import ATOM, Call, Device, Expr, Helper, Literal, Ref, Sequence, Weight, render, walk
 from onward.backends.emit.names import identifier, singular
-from onward.backends.emit.parameters import Parameters, Pieces, Slot, unused
+from onward.backends.emit.parameters import Parameters, Pieces, Slot, is_width, unused
 from onward.backends.emit.patterns import Patterns
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
-from onward.backends.emit.statements import Scope, expressions
+from onward.backends.emit.statements import Scope, assigned, expressions
 from onward.backends.emit.tree import Function, TreeNode
+from onward.backends.emit.variants import Variant, variants_of
 from onward.backends.emit.weights import Array, Tensor
 
 
@@ -29,11 +30,14 @@ class Plan:
     node: TreeNode
     init: list[Pieces] = field(default_factory=list)
     forward: list[str] = field(default_factory=list)
+    plain: list[str] = field(default_factory=list)
+    """The same call with numbers that have no names: sizes have some in one layer, and none in the next."""
+    part: str = ""
+    """The child that comes as an argument, since other modules of the class do without it."""
 
     @property
     def key(self) -> Any:
-        lines = tuple(tuple(p if isinstance(p, str) else None for p in line) for line in self.init)
-        return lines, tuple(self.forward)
+        return _outline(self.init), tuple(self.unnamed)
 
     def add(self, attribute: str, line: Pieces) -> None:
         """A line of `__init__`, which gives the module an attribute."""
@@ -41,6 +45,10 @@ class Plan:
             if isinstance(piece, Slot):
                 piece.owner = "" if attribute.isdigit() else attribute
         self.init.append(line)
+
+    @property
+    def unnamed(self) -> list[str]:
+        return self.plain or self.forward
 
     def slots(self) -> list[Slot]:
         return [piece for line in self.init for piece in line if isinstance(piece, Slot)]
@@ -56,6 +64,8 @@ class ClassWriter:
     classes: list[str] = field(default_factory=list)
     helpers: set[str] = field(default_factory=set)
     _constructors: dict[Scope, Expr] = field(default_factory=dict)
+    _parts: dict[Scope, str] = field(default_factory=dict)
+    """Of modules that get a child as an argument: its name."""
     _parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _defaults: dict[str, dict[str, Any]] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=lambda: {"Model"})
@@ -89,6 +99,10 @@ class ClassWriter:
     """Arguments of its constructors that may be left out, with what they are then."""
     window = slice(2, None)
     """Which axes of the kernel of a convolution are those of its window."""
+    optional_child = ""
+    """The line that gives a module a child which is an argument, {} its name; '' where there are no such arguments."""
+    child_type = ""
+    """The type of such an argument."""
     no_device = ""
     """What a tensor is made on where a function has no tensor among its arguments."""
 
@@ -126,40 +140,80 @@ class ClassWriter:
         """The text of all classes, parts before the whole."""
         levels: dict[int, list[TreeNode]] = defaultdict(list)
         _heights(self.root, levels)
+        variants = self._variants(levels)
+        written: set[Scope] = set()
         for height in sorted(levels):
             groups: dict[Any, list[Plan]] = defaultdict(list)
             for node in levels[height]:
-                if self.is_class(node):
+                if self.is_class(node) and node.path not in written:
                     plan = self.plan(node)
                     groups[(node is self.root, plan.key)].append(plan)
+            for variant in variants[height]:
+                if variant.node.path not in written and self._join(variant, groups):
+                    written.add(variant.node.path)
             for plans in groups.values():
-                self._class(plans, title)
+                if kept := [plan for plan in plans if plan.part or plan.node.path not in written]:
+                    self._class(kept, title)
         return "\n\n\n".join(self.classes)
+
+    def _variants(self, levels: dict[int, list[TreeNode]]) -> dict[int, list[Variant]]:
+        """What modules would be without one of their children, by the height that they would have then."""
+        found: dict[int, list[Variant]] = defaultdict(list)
+        height = {node.path: n for n, nodes in levels.items() for node in nodes}
+        for node in self.root.walk() if self.optional_child else ():
+            if node is not self.root and self.is_class(node) and self.patterns.name(node):
+                for variant in variants_of(node):
+                    others = [height[child.path] for name, child in node.children.items() if name != variant.part]
+                    found[1 + max(others, default=0)].append(variant)
+        return found
+
+    def _join(self, variant: Variant, groups: dict[Any, list[Plan]]) -> bool:
+        """Put a module into the class of those that do without one of its children, if that is a known pattern too."""
+        rest = self.plan(variant.node, leave_out=variant.part)
+        rest.plain = self._forward(variant.node, variant.rest, name_sizes=False)
+        plans = groups.get((False, rest.key), [])
+        if not plans or not self.patterns.name(plans[0].node) or {p.part for p in plans} - {"", variant.part}:
+            return False
+        if variant.part in self.reserved or is_width(variant.part):
+            return False
+        if any(variant.part.endswith(slot.word) for slot in rest.slots()):
+            return False  # its name may be that of a number
+        place = [*variant.node.tensors, *variant.node.arrays, *variant.node.children].index(variant.part)
+        plan = replace(rest, part=variant.part, forward=self._forward(variant.node, variant.whole))
+        plan.init.insert(place, [self.optional_child.format(variant.part)])
+        order = {node.path: i for i, node in enumerate(self.root.walk())}
+        plans[:] = sorted([*plans, plan], key=lambda p: order[p.node.path])
+        return True
 
     def is_class(self, node: TreeNode) -> bool:
         """Whether a node has a class of its own."""
         return node.leaf is None and not node.is_container
 
-    def plan(self, node: TreeNode) -> Plan:
+    def plan(self, node: TreeNode, leave_out: str = "") -> Plan:
+        """The class of a module; `leave_out` is a child that it does without."""
         plan = Plan(node)
         for attribute, tensor in node.tensors.items():
             plan.add(attribute, self.declare(attribute, tensor))
         for attribute, array in node.arrays.items():
             plan.add(attribute, self.declare_strings(attribute, array))
         for attribute, child in node.children.items():
-            plan.add(attribute, self.child(attribute, child))
+            if attribute != leave_out:
+                plan.add(attribute, self.child(attribute, child))
         if node.forward is not None:
             plan.forward = self._forward(node, node.forward)
+            if node is not self.root and _has_named_sizes(node.forward):
+                plan.plain = self._forward(node, node.forward, name_sizes=False)
         return plan
 
     def _class(self, plans: list[Plan], title: str) -> None:
-        first = plans[0]
+        first = next((plan for plan in plans if plan.part), plans[0])
         is_root = first.node is self.root
-        name = "Model" if is_root else self._class_name(first.node)
+        name = "Model" if is_root else self._class_name(plans[0].node)
         parameters = Parameters([p.slots() for p in plans])
         lines = self._init_lines(first, parameters.texts())
         doc = f"{title}, converted from ONNX." if is_root else _places([p.node.path for p in plans])
-        signature = ", ".join(["self", *self.init_arguments, *(str(p) for _, p in parameters.ordered)])
+        options = [f"{first.part}: {self.child_type} | None = None"] if first.part else []
+        signature = ", ".join(["self", *self.init_arguments, *(str(p) for _, p in parameters.ordered), *options])
         body = [f'"""{doc}"""', "", *wrap(f"def __init__({signature}) -> None:"), *("    " + line for line in lines)]
         if is_root:
             body += self.root_extras()
@@ -170,6 +224,8 @@ class ClassWriter:
         self.classes.append("\n".join([*self.decorators, header, *("    " + b if b else "" for b in body)]))
         for i, plan in enumerate(plans):
             self._constructors[plan.node.path] = parameters.call(name, i)
+            if plan.part:
+                self._parts[plan.node.path] = plan.part
         self._parameters[name] = tuple(p.name for _, p in parameters.ordered)
         self._defaults[name] = {p.name: p.default for _, p in parameters.ordered if p.default is not None}
 
@@ -224,7 +280,7 @@ class ClassWriter:
         self.helpers.add(leaf._name)
         return leaf._name, ATOM
 
-    def _forward(self, node: TreeNode, function: Function) -> list[str]:
+    def _forward(self, node: TreeNode, function: Function, *, name_sizes: bool = True) -> list[str]:
         drop_unread(function.block, function.results)
         is_root = node is self.root
         device: list[str] = []
@@ -242,7 +298,8 @@ class ClassWriter:
                     return device[0] if device else self.no_device
             raise TypeError(type(leaf).__name__)
 
-        printer = FunctionPrinter(outer, self.reserved | _called(function), use_hints=is_root)
+        taken = self.reserved | _called(function)
+        printer = FunctionPrinter(outer, taken, use_hints=is_root, name_sizes=name_sizes)
         arguments = []
         for i, var in enumerate(function.arguments):
             name = printer.argument(
@@ -262,6 +319,11 @@ class ClassWriter:
     def argument(self, name: str, kind: str, is_root: bool) -> str:
         """A parameter of a call, with its type."""
         return f"{name}: {self.annotation(kind)}"
+
+
+def _outline(lines: list[Pieces]) -> tuple[tuple[str | None, ...], ...]:
+    """Lines of `__init__` with their numbers left out."""
+    return tuple(tuple(p if isinstance(p, str) else None for p in line) for line in lines)
 
 
 def class_name(path: Scope) -> str:
@@ -295,6 +357,11 @@ def _heights(node: TreeNode, levels: dict[int, list[TreeNode]]) -> int:
     height = 1 + max((_heights(c, levels) for c in node.children.values()), default=0)
     levels[height].append(node)
     return height
+
+
+def _has_named_sizes(function: Function) -> bool:
+    made = (var for statement in function.block.body for var in assigned(statement))
+    return any(var.kind == "host" and var.hint not in ("", "n") for var in (*function.arguments, *made))
 
 
 def _called(function: Function) -> set[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr, Ref
+from onward.backends.emit.settings import Setting
 from onward.spec.quantize import EXACT, largest_distance, largest_sum
 
 
@@ -44,12 +46,12 @@ def is_zero(e: Emitter, zero_point: Expr | None) -> bool:
     return zero_point is None or (value is not None and not value.astype(np.float32).any())
 
 
-def offset(e: Emitter, zero_point: Expr | None) -> Any:
-    """A zero point as a number where it is a known one, None where it is zero."""
-    if zero_point is None or is_zero(e, zero_point):
-        return None
-    number = e.scalar(zero_point, 1)
-    return zero_point if number is None else number
+def offset(e: Emitter, zero_point: Expr | None, role: str) -> Any:
+    """A zero point as a number where it is a known one, None where there is none or several that are all zero."""
+    number = None if zero_point is None else e.scalar(zero_point, 1)
+    if number is not None and not isinstance(number, Expr):
+        return Setting(number, role, e.dtype(zero_point) or ir.DataType.INT32)  # type: ignore[arg-type]
+    return None if is_zero(e, zero_point) else zero_point
 
 
 def is_exact_in_single(

@@ -20,7 +20,7 @@ from onward.backends.emit.expr import Var
 from onward.backends.emit.helpers import load_runtime, sort_imports
 from onward.backends.emit.modules.repeats import name_repeats
 from onward.backends.emit.printer import drop_unread
-from onward.backends.emit.scopes import align_scopes, population
+from onward.backends.emit.scopes import align_scopes, population, repeat_views, settle_layers
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function
 from onward.backends.emit.weights import Tensor, Weights
@@ -82,6 +82,8 @@ def emit(graph: ir.Model, target: Target, flags: Sequence[str] = ()) -> tuple[Em
     emitter.producer = graph.producer_name or ""
     emitter.weights.signature = signature(graph.graph)
     align_scopes(graph.graph, emitter.weights.signature)
+    repeat_views(graph.graph)
+    settle_layers(graph.graph, emitter.weights.signature)
     emitter.weights.population = population(graph.graph)
     is_complete = holds_parameters(emitter.weights.signature, graph.graph.initializers)
     emitter.weights.is_merged = emitter.producer == "pytorch" and not is_complete

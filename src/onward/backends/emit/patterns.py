@@ -25,10 +25,10 @@ class Step(NamedTuple):
 
 LETTERS = (
     ("D", r"depthwise_?conv\w*"),
-    ("K", r"conv\w*"),
+    ("K", r"(dynamic|int8)?conv\w*"),
     ("N", r"(sync)?batch_?norm\w*"),
     ("n", r"(layer|rms|group|instance)_?norm\w*"),
-    ("L", r"linear|dense|gemm"),
+    ("L", r"(dynamic|int8|quantized)?linear|dense|gemm"),
     ("A", r"relu|relu6|leaky_?relu|prelu|elu|selu|celu|silu|swish|gelu|hard_?swish|mish|softplus|tanh"),
     ("G", r"sigmoid|hard_?sigmoid"),
     ("S", r"softmax|half_precision_softmax"),
@@ -36,7 +36,7 @@ LETTERS = (
     ("P", r"adaptive_?avg_?pool\w*|mean|reduce_mean|global\w*pool\w*"),
     ("@", r"matmul"),
     ("", r"reshape|view|flatten|transpose|permute|mt|squeeze|unsqueeze|expand|to|cast|contiguous|chunk|split|identity"),
-    ("", r"dropout|expand_dims|unbind|unstack"),
+    ("", r"dropout|expand_dims|unbind|unstack|fake_?quantize"),
 )
 """What the functions and modules of frameworks are called, in small letters, and their letter; what is not here is x.
 

@@ -82,8 +82,17 @@ def depth(expr: Expr, inlined: dict[Var, Expr]) -> int:
 class FunctionPrinter:
     """Prints one function. `outer` resolves everything that is not a local variable (weights, helpers)."""
 
-    def __init__(self, outer: Callable[[Expr], str], taken: Iterable[str] = (), *, use_hints: bool = True) -> None:
+    def __init__(
+        self,
+        outer: Callable[[Expr], str],
+        taken: Iterable[str] = (),
+        *,
+        use_hints: bool = True,
+        name_sizes: bool = True,
+    ) -> None:
         self._outer = outer
+        self._name_sizes = name_sizes
+        """Whether numbers take the names that the file has for them."""
         self._use_hints = use_hints
         """Whether tensors take the names of the file's outputs; inside a module that is used many times they do not."""
         self._names: dict[Var, str] = {}
@@ -297,7 +306,7 @@ class FunctionPrinter:
     def _choose(self, var: Var) -> str:
         if var.role and not self._use_hints:
             return self._unique(var.role)
-        if var.hint and (self._use_hints or var.kind != "tensor"):
+        if var.hint and (self._use_hints or var.kind != "tensor") and (self._name_sizes or var.kind != "host"):
             return self._unique(identifier(var.hint))
         if var.kind == "tensor":
             pool: Iterable[str] = itertools.chain(

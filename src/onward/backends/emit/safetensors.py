@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import struct
@@ -40,6 +41,11 @@ def dtype_of(code: str) -> str:
     """The dtype that the format has this name for, as ONNX calls it."""
     names = {short: name for name, short in _CODES.items()} | {"F32": "float", "F64": "double"}
     return names.get(code, code)
+
+
+def bits_of(code: str) -> int:
+    """Of one element, which the format's names of dtypes say; truth has a byte."""
+    return int("".join(itertools.takewhile(str.isdigit, code.lstrip("BCFIU"))) or 8)
 
 
 _SIZES = {"float8_e8m0fnu": 1, "complex128": 16}

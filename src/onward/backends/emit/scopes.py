@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.names import path_of, strings
 from onward.backends.emit.statements import Scope
+from onward.graph.replace import DOMAIN, new_node, only_user
 from onward.graph.walk import all_nodes
 from onward.graph.weight_names import Signature, is_named
 
@@ -21,6 +22,8 @@ ALIGNED = "onward.scope"
 
 def has_scope(node: ir.Node) -> bool:
     """Whether the file tells to which module a node belongs."""
+    if ALIGNED in node.meta:
+        return True
     scopes = node.metadata_props.get("pkg.torch.onnx.name_scopes")
     name = node.metadata_props.get("onward.name") or node.name or ""
     return NO_MODULE not in scopes if scopes is not None else "/" in name
@@ -85,6 +88,70 @@ def align_scopes(graph: ir.Graph, signature: Signature) -> None:
         known = next((n for n in range(len(scope), 0, -1) if scope[:n] in longer), 0)
         if known:
             node.meta[ALIGNED] = longer[scope[:known]] + scope[known:]
+
+
+def repeat_views(graph: ir.Graph) -> None:
+    """Let each module add the axes that it needs to what it is given, in place.
+
+    An exporter does the same only once, in the first layer, and the others would read it from there.
+    """
+    for node in [node for node in all_nodes(graph) if node.op_type == "Unsqueeze" and not node.domain]:
+        scope, maker = scope_of(node), node.inputs[0].producer() if node.inputs[0] is not None else None
+        own = any(scope_of(use.node)[: len(scope)] == scope for use in node.outputs[0].uses())
+        if not scope or not own or maker is None or scope_of(maker)[: len(scope)] == scope:
+            continue
+        readers: dict[Scope, list[tuple[ir.Node, int]]] = {}
+        for use in node.outputs[0].uses():
+            if use.node.graph is node.graph and scope_of(use.node)[: len(scope)] != scope:
+                readers.setdefault(scope_of(use.node), []).append((use.node, use.idx))
+        places = {reader: i for i, reader in enumerate(node.graph or ())} if readers else {}
+        for other, uses in readers.items():
+            first = min((reader for reader, _ in uses), key=places.__getitem__)
+            attributes = {name: attribute.value for name, attribute in node.attributes.items()}
+            view = new_node(node.op_type, node.inputs, attributes, node, first)
+            view.meta[ALIGNED] = other
+            view.outputs[0].type, view.outputs[0].shape = node.outputs[0].type, node.outputs[0].shape
+            for reader, index in uses:
+                reader.replace_input_with(index, view.outputs[0])
+
+
+LAYERS = ("Int8Linear", "DynamicLinear")
+_PASSING = ("Rounded", "Reshape", "Transpose", "Cast", "QuantizeLinear", "DequantizeLinear")
+"""What stands between a layer and its bias, or its norm, where a network is quantized."""
+FARTHEST = 4
+
+
+def settle_layers(graph: ir.Graph, signature: Signature) -> None:
+    """Let quantized layers of which no name is left belong to the module of their bias, or of what they read."""
+    for node in all_nodes(graph):
+        is_layer = node.op_type in LAYERS and node.domain == DOMAIN
+        if not is_layer or has_scope(node) or any(_owner(value, signature) for value in node.inputs):
+            continue
+        if place := _after(node, signature) or _before(node, signature):
+            node.meta[ALIGNED] = (*place, "linear")
+
+
+def _after(node: ir.Node, signature: Signature) -> Scope:
+    """The module of the first weight that is added to what a layer gives."""
+    for _ in range(FARTHEST):
+        user = only_user(node.outputs[0])
+        owner = next(filter(None, (_owner(value, signature) for value in user.inputs)), ()) if user is not None else ()
+        if user is None or has_scope(user) or owner or user.op_type not in _PASSING:
+            return owner
+        node = user
+    return ()
+
+
+def _before(node: ir.Node, signature: Signature) -> Scope:
+    """The module around the layer whose result a layer reads."""
+    for _ in range(FARTHEST):
+        value = node.inputs[0] if node.inputs else None
+        maker = value.producer() if value is not None else None
+        owner = next(filter(None, (_owner(v, signature) for v in maker.inputs)), ()) if maker is not None else ()
+        if maker is None or has_scope(maker) or owner or maker.op_type not in _PASSING:
+            return owner[:-1]
+        node = maker
+    return ()
 
 
 def _owner(value: ir.Value | None, signature: Signature) -> Scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
@@ -10,6 +11,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Binary, Expr
+from onward.backends.emit.settings import Setting
 from onward.backends.emit.target import Rule
 
 _D = ir.DataType
@@ -18,6 +20,8 @@ FLOATS = (_D.FLOAT, _D.DOUBLE, _D.FLOAT16, _D.BFLOAT16)
 WRAPPING = {"Add": "+", "Sub": "-", "Mul": "*", "And": "&", "Or": "|", "Xor": "^"}
 WRAPPING |= {f"Bitwise{op}": WRAPPING[op] for op in ("And", "Or", "Xor")}
 """Operators for which only the bits of integers count, not whether they have a sign."""
+ROLES = {"Add": "offset", "Sub": "offset", "Mul": "scale", "Div": "divisor"}
+"""What a number beside a tensor is called."""
 COMPARISONS = {"Less": "<", "LessOrEqual": "<=", "Greater": ">", "GreaterOrEqual": ">="}
 
 
@@ -54,6 +58,18 @@ def operands(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:
     if right is not None and e.scalar(a) is None:
         return a, right
     return (left, b) if left is not None and e.scalar(b) is None else (a, b)
+
+
+def settable(e: Emitter, op: str, a: Expr, b: Expr) -> tuple[Any, Any]:
+    """Both operands of a broadcasting op; a lone float is one by which equal blocks may differ."""
+    x, y = operands(e, a, b)
+    return (_setting(e, op, x, b), y) if x is not a else (x, _setting(e, op, y, a) if y is not b else y)
+
+
+def _setting(e: Emitter, op: str, number: Any, beside: Expr) -> Any:
+    is_free = op in ROLES and isinstance(number, float) and math.isfinite(number)
+    of = e.dtype(beside)
+    return Setting(number, ROLES[op], of) if is_free and of in (_D.FLOAT, _D.DOUBLE, _D.FLOAT16) else number
 
 
 def tensor_first(e: Emitter, a: Expr, b: Expr) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from onward.backends.emit.modules.regions import split
+from onward.backends.emit.modules.settings import hold_settings
 from onward.backends.emit.names import class_names
 from onward.backends.emit.package import Source, Trainable, assembled, choose, emit, guarded, plain, write_package
 from onward.backends.emit.tree import Function, build_tree
@@ -106,6 +107,7 @@ def _source(
     """Split the computation into modules and print them."""
     tree = build_tree(weights)
     split(tree, function)
+    hold_settings(tree, weights)
     writer = ModuleWriter(tree, class_names(graph.graph), freeze=freeze)
     text = f"{writer.write(plain(name))}\n\n\n{LOAD}"
     helpers = writer.helpers | {"Weights"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.backends.emit.modules.regions import split
+from onward.backends.emit.modules.settings import hold_settings
 from onward.backends.emit.names import class_names
 from onward.backends.emit.package import Source, Trainable, assembled, choose, emit, guarded, plain, write_package
 from onward.backends.emit.tree import Function, build_tree
@@ -62,6 +63,7 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, fr
     """Split the computation into modules and print them."""
     tree = build_tree(weights)
     split(tree, function, as_module)
+    hold_settings(tree, weights)
     constants = [".".join(p) for p, t in weights.tensors.items() if t.added] if graph.producer_name == "pytorch" else []
     writer = ModuleWriter(tree, class_names(graph.graph), ties=weights.ties, constants=constants, freeze=freeze)
     text = f"{writer.write(plain(name))}\n\n\n{LOAD}"

@@ -25,6 +25,10 @@ POSITIONAL = {
     "nn.ConvTranspose3d": ("in_channels", "out_channels", "kernel_size"),
     "nn.Linear": ("in_features", "out_features"),
     "QuantizedLinear": ("in_features", "out_features"),
+    "DynamicLinear": ("in_features", "out_features"),
+    "DynamicConv": ("in_channels", "out_channels", "kernel_size"),
+    "Int8Linear": ("in_features", "out_features"),
+    "Int8Conv": ("in_channels", "out_channels", "kernel_size"),
     "nn.Embedding": ("num_embeddings", "embedding_dim"),
     "nn.BatchNorm1d": ("num_features",),
     "nn.BatchNorm2d": ("num_features",),
@@ -38,7 +42,8 @@ POSITIONAL = {
 """What PyTorch calls the positional arguments of its constructors; shared classes name their own after these."""
 
 _CONVOLUTION = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
-OPTIONAL = {name: _CONVOLUTION for name in POSITIONAL if name.startswith("nn.Conv") and "Transpose" not in name}
+_CONVOLUTIONS = [name for name in POSITIONAL if name.startswith("nn.Conv") and "Transpose" not in name]
+OPTIONAL = dict.fromkeys([*_CONVOLUTIONS, "DynamicConv", "Int8Conv"], _CONVOLUTION)
 """What its constructors take by name, and what that is where it is not given."""
 
 RESERVED = frozenset({
@@ -68,6 +73,8 @@ class ModuleWriter(ClassWriter):
     positional: dict[str, tuple[str, ...]] = field(default_factory=lambda: POSITIONAL)
     optional: dict[str, dict[str, int]] = field(default_factory=lambda: OPTIONAL)
     call = "forward"
+    optional_child = "self.{0} = nn.Identity() if {0} is None else {0}"
+    child_type = "nn.Module"
     no_device = 'torch.device("cpu")'
 
     def is_class(self, node: TreeNode) -> bool:
@@ -76,9 +83,9 @@ class ModuleWriter(ClassWriter):
     def base(self, node: TreeNode) -> str:
         return "nn.Sequential" if node.sequential else "nn.Module"
 
-    def plan(self, node: TreeNode) -> Plan:
+    def plan(self, node: TreeNode, leave_out: str = "") -> Plan:
         if not node.sequential:
-            return super().plan(node)
+            return super().plan(node, leave_out)
         plan = Plan(node)
         plan.add("", ["super().__init__(", *joined([self._construct(child) for child in node.children.values()]), ")"])
         return plan
@@ -89,7 +96,8 @@ class ModuleWriter(ClassWriter):
             return [f'self.register_parameter("{attribute}", ', *_parameter(tensor), ")"]
         if tensor.parameter:
             return [f"self.{attribute} = ", *_parameter(tensor)]
-        return [f'self.register_buffer("{attribute}", ', *_filled("torch.zeros", tensor), ")"]
+        fill = "torch.ones" if attribute.rstrip("0123456789").endswith("scale") else "torch.zeros"
+        return [f'self.register_buffer("{attribute}", ', *_filled(fill, tensor), ")"]
 
     def declare_strings(self, attribute: str, array: Array) -> Pieces:
         return [f"self.{attribute} = {render(np_.array(array.tolist(), dtype=Name('object')), no_leaf)}"]
@@ -150,7 +158,11 @@ class ModuleWriter(ClassWriter):
             return ["nn.ParameterList([", *joined([_parameter(tensor) for tensor in node.tensors.values()]), "])"]
         if not self.is_class(node):
             return self._container(node)
-        return self.slotted(self._constructors[node.path])
+        made = self.slotted(self._constructors[node.path])
+        if part := self._parts.get(node.path):
+            comma = ", " if len(made) > 2 else ""
+            return [*made[:-1], f"{comma}{part}=", *self._construct(node.children[part]), ")"]
+        return made
 
     def _container(self, node: TreeNode) -> Pieces:
         if node.is_wrapper:

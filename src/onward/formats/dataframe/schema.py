@@ -22,8 +22,8 @@ KEY = "onward.data_processing"
 PREFIX = PROCESSING
 VERSION = 1
 OWN_NAME = r"[A-Za-z0-9_]*(\[[A-Za-z0-9_, ]*\])?"
-"""What libraries call their types: `Int64`, `datetime64[ns]`, `string[pyarrow]`. A library is asked for the type of that
-name, so nothing else is taken from a file."""
+"""What libraries call their types: `Int64`, `datetime64[ns]`, `string[pyarrow]`. A library is asked for the type of
+that name, so nothing else is taken from a file."""
 
 
 @dataclass(frozen=True)

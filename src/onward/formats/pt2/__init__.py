@@ -14,6 +14,7 @@ from onward.backends.torch.values import to_framework, to_numpy
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
 from onward.formats.pt2.archive import DAMAGED, OLD_PROGRAM, parts_of
+from onward.formats.torch_order import settled
 from onward.gate import is_trusted, opens
 from onward.gate.archive import archive, is_archive
 from onward.gate.files import readable
@@ -44,7 +45,7 @@ def open_program(program: torch.export.ExportedProgram, inputs: Sequence[Declare
     def run(inputs: Inputs) -> Outputs:
         flat = [to_framework(inputs[arg]) if isinstance(arg, str) else arg for arg in arguments]
         args, kwargs = pytree.tree_unflatten(flat, in_spec)
-        with torch.no_grad():
+        with torch.no_grad(), settled():
             return outputs_of(module(*args, **kwargs))
 
     return Opened(run, _declared(program, names))

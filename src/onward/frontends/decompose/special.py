@@ -56,7 +56,8 @@ def log1p(op: Builder, x: Tensor) -> Tensor:
     lost = op.Equal(shifted, one)
     ratio = x / op.where(lost, one, shifted - one)
     exact = op.where(lost, x, op.Log(shifted) * ratio)
-    return op.where(op.IsInf(shifted), shifted, exact) if shifted.dtype != ir.DataType.FLOAT16 else exact
+    infinite = op.IsInf(shifted, detect_negative=0)
+    return op.where(infinite, shifted, exact) if shifted.dtype != ir.DataType.FLOAT16 else exact
 
 
 def expm1(op: Builder, x: Tensor) -> Tensor:

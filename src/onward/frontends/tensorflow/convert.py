@@ -13,12 +13,12 @@ from onward.errors import UnsupportedError
 from onward.formats.checkpoint import Checkpoint
 from onward.formats.graph_def import Names
 from onward.formats.saved_model import input_names, records_of
-from onward.formats.tensorflow_records import Records
+from onward.formats.tensorflow_records import Records, lengths_of
 from onward.frontends.opset import checked_opset
 from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.original import runner
-from onward.frontends.tensorflow.rules.records import INSTEAD, REFUSED
+from onward.frontends.tensorflow.rules.records import INSTEAD, REFUSED, sparse_of
 from onward.frontends.tensorflow.sources import concrete, held, resources
 from onward.frontends.tensorflow.translate import ASSIGNMENTS, Translator, dtype_of
 from onward.frontends.tensorflow.values import Features, Value, Variable
@@ -130,19 +130,22 @@ def written(
 
 def _features(translator: Translator, name: str, records: Records, batched: bool) -> Features:
     """What is in records, as an input each; they are as many of each feature."""
-    if records.of_any_length:
-        listed = ", ".join(map(repr, records.of_any_length))
+    if records.refused:
+        listed = ", ".join(map(repr, records.refused))
         raise UnsupportedError(
             f"the records of its input {name!r} hold features of any length, which ONNX has no input for: {listed};"
             f" {INSTEAD}"
         )
     rows = "batch" if batched else f"{name}_dim0"
-    tensors: list[Tensor] = []
+    inputs: dict[str, Tensor] = {}
     for one in records.declared:
         assert one.dtype is not None and one.dims is not None
-        dims = [rows if dim is None else dim for dim in one.dims]
-        tensors.append(translator.input(one.name, one.dtype, dims))
-    return Features(tensors)
+        names = [rows, f"{one.name}_width"]
+        dims = [names[axis] if dim is None else dim for axis, dim in enumerate(one.dims)]
+        inputs[one.name] = translator.input(one.name, one.dtype, dims)
+    sparse = [sparse_of(translator.op, inputs[one.name], inputs[lengths_of(one.name)]) for one in records.sparse]
+    parts = [part for kind in zip(*sparse, strict=True) for part in kind]
+    return Features([*parts, *(inputs[one.name] for one in records.features)])
 
 
 def _read(translator: Translator, value: Value, tensor: Any) -> Value:

@@ -12,6 +12,8 @@ import numpy as np
 from onward.backends.tensorflow.remarks import without_remarks
 from onward.errors import OnwardError
 from onward.formats import graph_def, saved_model
+from onward.formats.tensorflow_ops import reached
+from onward.formats.tensorflow_records import CALLS, HANDING_ON
 from onward.frontends.tensorflow.values import Table, Value, Variable
 
 TABLES = {"HashTableV2", "MutableHashTableV2", "MutableDenseHashTableV2"}
@@ -67,25 +69,43 @@ def _of_file(
 def held(function: Any) -> dict[str, Value]:
     """Variables and tables that TensorFlow 1 keeps in the graph itself, by the names of their tensors."""
     model: Any = getattr(function, "_onward_keeps", None)
-    kept = [op.outputs[0].name for op in function.graph.get_operations() if op.type in graph_def.VARIABLES | TABLES]
-    if not kept or not hasattr(model, "prune"):
+    if not hasattr(model, "prune"):
+        return {}
+    tables = _tables(function.graph)
+    operations = function.graph.get_operations()
+    kept = [op.outputs[0].name for op in operations if op.type in graph_def.VARIABLES or op.name in tables]
+    if not kept:
         return {}
     with model.graph.as_default(), without_remarks():
-        read = {name: _read(model.graph.get_tensor_by_name(name)) for name in kept}
+        read = {name: _read(model.graph.get_tensor_by_name(name), tables) for name in kept}
         values = model.prune([], read)
     trained = {variable.name for variable in model.graph.get_collection("trainable_variables")}
     found: dict[str, Value] = {}
     for name, value in values().items():
-        is_table = function.graph.get_tensor_by_name(name).op.type in TABLES
+        is_table = function.graph.get_tensor_by_name(name).op.name in tables
         found[name] = Table(value) if is_table else Variable(name.split(":")[0], value.numpy(), name in trained)
     return found
 
 
-def _read(tensor: Any) -> Any:
+def _tables(graph: Any) -> set[str]:
+    """The operations that give a table: those that make one, and calls of functions that do nothing else."""
+    library = {function.signature.name: function for function in graph.as_graph_def().library.function}
+    found = set()
+    for operation in graph.get_operations():
+        if operation.type in TABLES:
+            found.add(operation.name)
+        elif operation.type in CALLS and not operation.inputs and len(operation.outputs) == 1:
+            inside = {node.op for node in reached([operation.node_def], library)} - {*CALLS, *HANDING_ON, "NoOp"}
+            if inside and inside <= TABLES:
+                found.add(operation.name)
+    return found
+
+
+def _read(tensor: Any, tables: Container[str]) -> Any:
     """The handle of a table, what a variable holds."""
     import tensorflow as tf
 
-    if tensor.op.type in TABLES:
+    if tensor.op.name in tables:
         return tensor
     if tensor.dtype == tf.resource:
         return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=tensor.op.get_attr("dtype"))

@@ -18,7 +18,8 @@ from onward.advice.extras import require
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.runtime_kernels import keep_pads
 from onward.frontends.torch.decompositions import prepared
-from onward.frontends.torch.names import Dynamic, called, name_dims, name_outputs, open_dims
+from onward.frontends.torch.loops import as_scans
+from onward.frontends.torch.names import Dynamic, always, called, name_dims, name_outputs, open_dims
 from onward.frontends.torch.rules import expand, own_translations
 from onward.frontends.torch.torchlib import read_once
 from onward.gate import trusting
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 LACKS = re.compile(r"<OpOverload\(op='(?P<op>[^']+)', overload='(?P<overload>[^']+)'\)>")
 """How PyTorch names an op that it has no way to write."""
+FIXED = re.compile(r"inferred a static shape of (?P<size>\d+) for dimension inputs(?P<path>.*)\.shape\[(?P<axis>\d+)\]")
+"""How PyTorch says that a dimension is not open after all."""
 UNTRACED = "UnsupportedOperatorException"
 """Of an op that cannot be traced, whose name is all that it says."""
 _ONE = RLock()
@@ -90,7 +93,7 @@ def exported(
     elif args or kwargs:
         raise OnwardError("an exported program has its inputs already; `dynamic` gives names to open dimensions")
     table = own_translations() | dict(translations or {})
-    with _ONE, _quietly(module), explained(), prepared(table), read_once():
+    with _ONE, _quietly(module), explained(), prepared(table), read_once(), as_scans(module):
         program = torch.onnx.export(
             module,
             **how,
@@ -146,6 +149,9 @@ def explained() -> Iterator[None]:
                 raise UnsupportedError(
                     f"there is no translation of {name} to ONNX; `translations` takes one of your own"
                 ) from error
+            if fixed := FIXED.search(str(cause)):
+                name = "_".join(re.findall(r"\w+", fixed["path"]))
+                raise OnwardError(always(name, int(fixed["axis"]), fixed["size"])) from error
             if type(cause).__name__ == UNTRACED:
                 raise UnsupportedError(f"PyTorch cannot trace {cause}, so it cannot be converted") from error
         lines = f"{type(causes[-1]).__name__}: {causes[-1]}".strip().splitlines()

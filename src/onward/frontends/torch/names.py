@@ -123,16 +123,21 @@ def name_dims(model: ir.Model, wanted: Dynamic) -> None:
         assert shape is not None
         for axis, dim in dims.items():
             if isinstance(shape[axis], int):
-                raise OnwardError(
-                    f"axis {axis} of {name!r}, {dim!r}, is always {shape[axis]}, as in the example: the module allows "
-                    "no other size, so leave it out of `dynamic`, or turn off dynamic_batch"
-                )
+                raise OnwardError(always(name, axis, shape[axis]))
             symbols.setdefault(str(shape[axis]), dim)
     for value in inputs.values():
         for axis, size in enumerate(value.shape or ()):
             if re.fullmatch(r"s\d+", str(size)):
                 symbols.setdefault(str(size), f"{value.name}_{axis}")
     _rename(model, symbols)
+
+
+def always(name: str, axis: int, size: object) -> str:
+    """Why a dimension cannot be open, and what to do."""
+    return (
+        f"axis {axis} of {name!r} is always {size}, as in the example: the module allows no other size, or walks "
+        "through it in a loop in Python; leave it out of `dynamic`, turn off dynamic_batch, or give its size in --input"
+    )
 
 
 def _rename(model: ir.Model, symbols: Mapping[str, str]) -> None:

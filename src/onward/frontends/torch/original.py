@@ -10,6 +10,7 @@ from typing import Any
 from onward.backends.torch.values import to_framework, to_numpy
 from onward.formats import open_object
 from onward.formats.pt2 import outputs_of
+from onward.formats.torch_order import settled
 from onward.frontends.torch.names import called
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
@@ -51,5 +52,5 @@ class Original:
 
         filled = pytree.tree_map_only(torch.Tensor, fed, dict(bound.arguments))
         call = inspect.BoundArguments(bound.signature, filled)
-        with evaluated(self.module):
+        with evaluated(self.module), settled():
             return outputs_of(self.module(*call.args, **call.kwargs))

@@ -225,6 +225,7 @@ def _slice_end(clues: Clues, use: Use) -> None:
 def _scales(clues: Clues, use: Use) -> None:
     """Batch and channels stay as they are."""
     rank = use.rank()
+    clues.is_scale = not use.direct
     _set(
         clues, use, lambda shape: np.array([1.0 if shape[0] == rank and axis < 2 else 2.0 for axis in range(shape[0])])
     )

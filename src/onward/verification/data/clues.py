@@ -46,6 +46,8 @@ class Clues:
     """How many places of a cache hold something."""
     is_positive: bool = False
     is_pixels: bool = False
+    is_scale: bool = False
+    """Whether it is a part of what says how much larger or smaller an image becomes."""
     thresholds: dict[int, list[float]] = field(default_factory=dict)
     """Of decision trees, by feature."""
     affine: tuple[Array, Array] | None = None
@@ -68,7 +70,7 @@ class Clues:
     def is_structural(self) -> bool:
         """Whether the model may not run on other values: they are shapes, counts, or lengths."""
         chosen = bool(self.choices) and self.low is None
-        return self.exact is not None or self.is_length or chosen or (self.low or 0) > 0
+        return self.exact is not None or self.is_length or self.is_scale or chosen or (self.low or 0) > 0
 
 
 @dataclass(frozen=True)

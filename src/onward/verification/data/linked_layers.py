@@ -39,7 +39,12 @@ LAYER_NORMS = (
 
 
 def _elementwise(v: View) -> Shapes:
-    return [v.fit.broadcast(v.dims(i) for i in range(len(v.node.inputs)))]
+    shapes = [v.dims(i) for i in range(len(v.node.inputs))]
+    for index, dims in enumerate(shapes[1:], 1):
+        if dims != shapes[0]:
+            for axis in range(-min(len(dims or ()), len(shapes[0] or ())), 0):
+                v.meet((0, axis), (index, axis))
+    return [v.fit.broadcast(shapes)]
 
 
 def conv(v: View, x: int = 0, w: int = 1, bias: int = 2) -> Shapes:

@@ -41,6 +41,8 @@ class Fit:
     """By the id of an `ir.Value`."""
     vectors: dict[int, Dims] = field(default_factory=dict)
     """The contents of vectors that hold sizes, by the id of an `ir.Value`."""
+    meetings: list[tuple[str, ir.Value, int]] = field(default_factory=list)
+    """A dimension of an input, and a value that has its size on an axis of which nothing is known before it is run."""
     loose: bool = False
     """Whether dimensions of different names are left apart."""
 
@@ -226,6 +228,20 @@ class View:
     def equal(self, a: tuple[int, int], b: tuple[int, int] | int | None) -> None:
         """(input, axis) equals another, or a number."""
         self.fit.equal(self.axis(*a), self.axis(*b) if isinstance(b, tuple) else b)
+        if isinstance(b, tuple):
+            self.meet(a, b)
+
+    def meet(self, a: tuple[int, int], b: tuple[int, int]) -> None:
+        """Note where the size of one (input, axis) is known only once the other is computed."""
+        for one, other in ((a, b), (b, a)):
+            name, value = self.axis(*one), self.value(other[0])
+            if (
+                isinstance(name, str)
+                and value is not None
+                and self.axis(*other) is None
+                and self.fit.size(name) is None
+            ):
+                self.fit.meetings.append((name, value, other[1]))
 
     def fix(self, index: int, *sizes: int | None) -> None:
         """The sizes of the axes of an input, as far as they are given, if it has that many."""

@@ -146,6 +146,8 @@ def _integers(field: Field, rng: np.random.Generator, unclued: int | None) -> Ar
         return np.where(np.arange(lengths.size).reshape(shape) == 0, longest, lengths)
     if unclued is not None:
         return np.full(shape, unclued)
+    if clues.is_scale:
+        return np.asarray(rng.integers(1, 3, shape))
     if clues.is_positive:
         return np.asarray(rng.integers(1, 4, shape))
     if dtype.bitwidth <= 8:
@@ -165,6 +167,8 @@ def _floats(field: Field, rng: np.random.Generator) -> Array:
         return np.asarray(rng.uniform(clues.low, clues.high, shape))
     if clues.is_pixels:
         return np.asarray(rng.uniform(0, 255, shape)).round()
+    if clues.is_scale:
+        return np.asarray(rng.uniform(0.4, 0.9, shape))
     if clues.is_positive:
         return np.asarray(rng.uniform(0.5, 1.5, shape))
     if keys := [choice for choice in clues.choices if isinstance(choice, float | np.floating)]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from onward.verification.data.clue_rules import CLUES
 from onward.verification.data.clues import clues_of
 from onward.verification.data.given import DataSet
 from onward.verification.data.linked_sizes import Fit
+from onward.verification.data.measured_sizes import Measure
 from onward.verification.data.regimes import EDGE_REGIMES, EMPTY, RANDOM, REGIMES, UNCLUED, Field
 from onward.verification.data.sizes import BATCH, candidates, choices, fit
 from onward.verification.data.windows import room_for_windows
@@ -36,6 +38,8 @@ __all__ = ["EDGE_REGIMES", "DataSet", "Inputs", "Outputs", "accepts", "data_sets
 Runs = Callable[[Inputs], bool]
 MORE_TRIES = 8
 """How many further sizes are tried once the first are found."""
+MEASURED = 8
+"""On how many sizes it is measured which others fit them."""
 OTHER_INTEGERS = 8
 """On how many sizes other integers are tried."""
 
@@ -135,6 +139,16 @@ def _is_empty(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.size == 0
 
 
+@dataclass(frozen=True)
+class Option:
+    """Sizes that may do, and the inputs to try them on."""
+
+    sizes: dict[str, int]
+    feeds: Callable[[], Inputs]
+    unclued: int | None = None
+    """What integers are of which nothing is known; None for what they are at first."""
+
+
 @dataclass
 class Maker:
     """Makes up inputs."""
@@ -143,6 +157,7 @@ class Maker:
     graph: ir.Graph
     fit: Fit
     """What the graph says about sizes."""
+    model: Model | None = None
 
     @classmethod
     def of(cls, model: Model | Sequence[Slot]) -> Maker:
@@ -155,7 +170,7 @@ class Maker:
             whole = whole.clone()
             inline(whole)
         inputs = slots(whole)
-        return cls(inputs, whole.graph, fit(whole.graph, inputs))
+        return cls(inputs, whole.graph, fit(whole.graph, inputs), Model(whole))
 
     @property
     def dynamic(self) -> list[str]:
@@ -186,32 +201,35 @@ class Maker:
     def feasible(
         self, referees: Sequence[Runs], seed: int, dims: Mapping[str, int] | None, sizes: int
     ) -> Iterator[tuple[dict[str, int], Inputs]]:
-        """Sizes and inputs that the first referee lets pass, or else the next one."""
+        """Sizes and inputs that the first referee lets pass, or else the next one; the last resort is to measure."""
         found = False
-        for runs in referees:
-            for made in self._feasible(runs, seed, dims, sizes):
-                found = True
-                yield made
-            if found:
-                return
-        tried = list(self._options(dims))
+        can_measure = self.model is not None and self.fit.meetings and self._free(dims)
+        for options in (self._options, self._measured) if can_measure else (self._options,):
+            for runs in referees:
+                for made in self._feasible(runs, options(dims, seed), dims, sizes):
+                    found = True
+                    yield made
+                if found:
+                    return
+        tried = list(self._options(dims, seed))
         if self._free(dims):
             raise self._none_found(dims, len(tried))
-        yield tried[0][0], self.fill(tried[0][0], seed)
+        yield tried[0].sizes, self.fill(tried[0].sizes, seed)
 
     def _feasible(
-        self, runs: Runs, seed: int, dims: Mapping[str, int] | None, sizes: int
+        self, runs: Runs, options: Iterator[Option], dims: Mapping[str, int] | None, sizes: int
     ) -> Iterator[tuple[dict[str, int], Inputs]]:
         """Goes on as long as a dimension gets a new one of `sizes` sizes, and it does not take too long."""
         seen: dict[str, list[int]] = {name: [] for name in self._free(dims)}
         left: int | None = None
-        for number, (chosen, unclued) in enumerate(self._options(dims)):
+        for one in options:
+            chosen = one.sizes
             if left is not None:
-                if left == 0 or unclued is not None:
+                if left == 0 or one.unclued is not None:
                     return
                 if not any(len(s) < sizes and chosen[n] not in s for n, s in seen.items()):
                     continue
-            feeds = self.fill(chosen, seed + number, unclued)
+            feeds = one.feeds()
             if runs(feeds):
                 left = MORE_TRIES if left is None or sizes > 2 else left
                 for name, known in seen.items():
@@ -222,21 +240,34 @@ class Maker:
             elif left is not None:
                 left -= 1
 
-    def _options(self, dims: Mapping[str, int] | None) -> Iterator[tuple[dict[str, int], int | None]]:
-        """Sizes, and what integers are of which nothing is known.
+    def _options(self, dims: Mapping[str, int] | None, seed: int) -> Iterator[Option]:
+        """Sizes and inputs that may do.
 
         After all that the graph says about sizes comes a part of it: axes that seem to be equal may be broadcast.
         """
         tried: list[dict[str, int]] = []
+        count = itertools.count()
+
+        def made(chosen: dict[str, int], unclued: int | None = None) -> Option:
+            return Option(chosen, partial(self.fill, chosen, seed + next(count), unclued), unclued)
+
         for loose in (False, True) if self._free(dims) else (False,):
             fitted = fit(self.graph, self.slots, loose=True) if loose else self.fit
             for chosen in candidates(self.slots, dims, fitted):
                 if chosen not in tried:
                     tried.append(chosen)
-                    yield chosen, None
+                    yield made(chosen)
         for unclued in UNCLUED[1:]:
             for chosen in tried[:OTHER_INTEGERS]:
-                yield chosen, unclued
+                yield made(chosen, unclued)
+
+    def _measured(self, dims: Mapping[str, int] | None, seed: int) -> Iterator[Option]:
+        """The same, where some sizes fit what the model makes of the others."""
+        assert self.model is not None
+        measure = Measure(self.model, self.fit)
+        for one in itertools.islice(self._options(dims, seed), MEASURED):
+            chosen, feeds = measure.fitted(one.sizes, dims or {}, partial(self.fill, seed=seed))
+            yield Option(chosen, partial(dict, feeds))
 
     def _free(self, dims: Mapping[str, int] | None) -> list[str]:
         return sorted(set(self.dynamic) - set(dims or {}))

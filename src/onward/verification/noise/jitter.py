@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,54 +19,98 @@ EXACT = {
 }
 # fmt: on
 """Ops that do not round; their results are left as they are."""
+PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum", "DFT", "STFT", "LSTM", "GRU", "RNN"}
+"""Ops that add up products, each of which is rounded: where they cancel, a sum is off by far more than its last bit."""
 SUMS = {"ReduceSum", "ReduceMean", "GlobalAveragePool"}
+OTHER_NUMBERS = 1_000_003
+"""By which the seeds for what is multiplied are apart from those for results."""
 IN_ORDER = 15
 """The first opset that has all that takes sums in order."""
+UNDRAWN = 22
+"""The first opset at which ONNX Runtime has no kernels that draw random numbers, but for Dropout."""
+SIZES = (0.5, 0.3)
+"""Of what is added there in place of numbers from -1 to 1, which are as large overall."""
+Draws = Callable[[str, str, int], Iterator[onnx.NodeProto]]
+"""What draws a number for each element of a value, given the names of the value and of the result, and a seed."""
 
 
 def jittered(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
     """The same model, each element of each float result multiplied by a number from 1 - eps to 1 + eps.
 
     The numbers are drawn anew in each run. Left alone are scalars and vectors, as sizes are computed from them, and
-    what does not depend on the inputs. Sums and means add one number after the other, as some runtimes do: where all
-    are alike, roundings do not cancel.
+    what does not depend on the inputs. What is multiplied and added up is moved as well, as products are rounded, too:
+    inputs of the model that no op has rounded before. Sums and means add one number after the other, as some runtimes
+    do: where all are alike, roundings do not cancel.
     """
     dtypes, ranks = _float_results(model)
+    moved: set[str] = set()
     made = onnx.ModelProto()
     made.CopyFrom(model)
     del made.graph.node[:]
-    modern = any(used.domain in ("", "ai.onnx") and used.version >= IN_ORDER for used in model.opset_import)
+    opset = max((used.version for used in model.opset_import if used.domain in ("", "ai.onnx")), default=0)
+    draws = _signs if opset >= UNDRAWN else _uniform
     known = {tensor.name: tensor for tensor in model.graph.initializer}
     for number, node in enumerate(model.graph.node):
+        inputs = list(node.input)
+        for place, name in enumerate(inputs if node.op_type in PRODUCTS else ()):
+            if name in dtypes and name not in moved:
+                inputs[place] = f"{name}/term/{number}/{place}"
+                drawn = 1009 * seed + number + OTHER_NUMBERS * (1 + place)
+                made.graph.node.extend(_move(name, inputs[place], dtypes[name], draws, drawn))
         rounded = [name for name in node.output if name in dtypes and node.op_type not in EXACT]
         outputs = [f"{name}/exact" if name in rounded else name for name in node.output]
-        rank = ranks.get(node.input[0], 0) if node.op_type in SUMS and modern else 0
+        rank = ranks.get(node.input[0], 0) if node.op_type in SUMS and opset >= IN_ORDER else 0
         if ordered := _in_order(node, rank, known, outputs[0]) if rank else []:
             made.graph.node.extend(ordered)
         else:
             made.graph.node.add().CopyFrom(node)
+            made.graph.node[-1].input[:] = inputs
             made.graph.node[-1].output[:] = outputs
         for name in rounded:
-            made.graph.node.extend(_move(name, dtypes[name], 1009 * seed + number))
+            made.graph.node.extend(_move(f"{name}/exact", name, dtypes[name], draws, 1009 * seed + number))
+        moved.update(node.output if node.op_type in EXACT and not moved.isdisjoint(node.input) else rounded)
     return made
 
 
-def _move(name: str, dtype: np.dtype[Any], seed: int) -> Iterator[onnx.NodeProto]:
+def _move(exact: str, name: str, dtype: np.dtype[Any], draws: Draws, seed: int) -> Iterator[onnx.NodeProto]:
     """Draws in single precision, which is what ONNX Runtime does and what attributes hold."""
-    exact, drawn, scaled, factor = (f"{name}/{part}" for part in ("exact", "drawn", "scaled", "factor"))
+    drawn, scaled, factor = (f"{name}/{part}" for part in ("drawn", "scaled", "factor"))
     kind = helper.np_dtype_to_tensor_dtype(dtype)
-    for part, value in (("eps", np.finfo(dtype).eps), ("one", 1)):
-        yield helper.make_node(
-            "Constant", [], [f"{name}/{part}"], value=numpy_helper.from_array(np.asarray(value, dtype))
-        )
-    draw = helper.make_node("RandomUniformLike", [exact], [drawn], dtype=TensorProto.FLOAT, low=-1.0, high=1.0)
-    draw.attribute.append(helper.make_attribute("seed", float(seed)))
-    yield draw
+    yield _constant(f"{name}/eps", np.asarray(np.finfo(dtype).eps, dtype))
+    yield _constant(f"{name}/one", np.asarray(1, dtype))
+    yield from draws(exact, drawn, seed)
     if kind != TensorProto.FLOAT:
         yield helper.make_node("Cast", [drawn], [drawn := f"{name}/cast"], to=kind)
     yield helper.make_node("Mul", [drawn, f"{name}/eps"], [scaled])
     yield helper.make_node("Add", [scaled, f"{name}/one"], [factor])
     yield helper.make_node("Mul", [exact, factor], [name])
+
+
+def _uniform(like: str, drawn: str, seed: int) -> Iterator[onnx.NodeProto]:
+    """Numbers from -1 to 1."""
+    node = helper.make_node("RandomUniformLike", [like], [drawn], dtype=TensorProto.FLOAT, low=-1.0, high=1.0)
+    node.attribute.append(helper.make_attribute("seed", float(seed)))
+    yield node
+
+
+def _signs(like: str, drawn: str, seed: int) -> Iterator[onnx.NodeProto]:
+    """Sums of a few sizes, each of either sign, spread much as such numbers: Dropout leaves nothing or doubles."""
+    yield _constant(f"{drawn}/share", np.asarray(0.5, np.float32))
+    yield _constant(f"{drawn}/trains", np.asarray(True))
+    yield helper.make_node("Shape", [like], [f"{drawn}/shape"])
+    for place, size in enumerate(SIZES):
+        alike, kept = f"{drawn}/alike/{place}", f"{drawn}/kept/{place}"
+        value = numpy_helper.from_array(np.asarray([size], np.float32))
+        yield helper.make_node("ConstantOfShape", [f"{drawn}/shape"], [alike], value=value)
+        again = seed + OTHER_NUMBERS * len(SIZES) * (1 + place)
+        yield helper.make_node("Dropout", [alike, f"{drawn}/share", f"{drawn}/trains"], [kept], seed=again)
+    yield _constant(f"{drawn}/middle", np.asarray(sum(SIZES), np.float32))
+    yield helper.make_node("Sum", [f"{drawn}/kept/{place}" for place in range(len(SIZES))], [f"{drawn}/sum"])
+    yield helper.make_node("Sub", [f"{drawn}/sum", f"{drawn}/middle"], [drawn])
+
+
+def _constant(name: str, value: np.ndarray[Any, Any]) -> onnx.NodeProto:
+    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value))
 
 
 def _in_order(node: onnx.NodeProto, rank: int, known: Mapping[str, TensorProto], result: str) -> list[onnx.NodeProto]:
@@ -86,8 +130,7 @@ def _in_order(node: onnx.NodeProto, rank: int, known: Mapping[str, TensorProto],
         return f"{result}/{part}"
 
     def constant(part: str, value: Any) -> onnx.NodeProto:
-        tensor = numpy_helper.from_array(np.asarray(value, np.int64))
-        return helper.make_node("Constant", [], [name(part)], value=tensor)
+        return _constant(name(part), np.asarray(value, np.int64))
 
     total = name("total") if node.op_type != "ReduceSum" else name("sum")
     nodes = [
@@ -114,7 +157,8 @@ def _in_order(node: onnx.NodeProto, rank: int, known: Mapping[str, TensorProto],
 def _float_results(model: onnx.ModelProto) -> tuple[dict[str, np.dtype[Any]], dict[str, int]]:
     """The dtypes of what is moved, and the ranks of all floats of single and double precision."""
     graph = onnx.shape_inference.infer_shapes(model).graph
-    depends = set(_depending_on_inputs(graph))
+    given = {value.name for value in graph.input} - {tensor.name for tensor in graph.initializer}
+    depends = given | set(_depending_on_inputs(graph, given))
     found, ranks = {}, {}
     for value in [*graph.input, *graph.value_info, *graph.output]:
         tensor = value.type.tensor_type
@@ -126,9 +170,9 @@ def _float_results(model: onnx.ModelProto) -> tuple[dict[str, np.dtype[Any]], di
     return found, ranks
 
 
-def _depending_on_inputs(graph: onnx.GraphProto) -> Iterator[str]:
+def _depending_on_inputs(graph: onnx.GraphProto, given: Collection[str]) -> Iterator[str]:
     """Values that change with the contents of an input, not only with its shape."""
-    known = {value.name for value in graph.input} - {tensor.name for tensor in graph.initializer}
+    known = set(given)
     for node in graph.node:
         if node.op_type not in ("Shape", "Size") and not known.isdisjoint(node.input):
             known.update(node.output)

@@ -9,8 +9,9 @@ the last place. Only runs of one engine are held against each other: a defect of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,8 @@ JITTER = "results moved by a unit in the last place"
 Sets = Sequence[tuple[Inputs, Outputs]]
 Found = dict[str, Error]
 Prepare = Callable[[str, Model], Run]
+Until = Callable[[], bool]
+"""Whether what is known of noise is enough."""
 
 
 @dataclass
@@ -70,23 +73,41 @@ class Noise(Mapping[str, Error]):
     """What else came to light."""
     quantized: frozenset[str] = frozenset()
     """Outputs that are steps of a quantised scale; their noise is in steps."""
-    _further: list[Callable[[Noise], None]] = field(default_factory=list, repr=False)
+    by_set: list[tuple[Inputs, Found]] = field(default_factory=list, repr=False)
+    """The same for each set of inputs alone."""
+    _further: list[Callable[[Noise, Until], bool]] = field(default_factory=list, repr=False)
+    """What measures more; each says whether it could go on."""
+    _measurements: int = 0
 
-    def widen(self) -> bool:
-        """Measure more thoroughly; False if there is no more to be learnt. Only worth it where a difference shows."""
-        before = self.how
-        further, self._further = self._further, []
-        for step in further:
-            step(self)
-        return self.how != before
+    def widen(self, until: Until = lambda: False) -> bool:
+        """Measure more thoroughly, no further than `until` is true; False if there is no more to be learnt.
 
-    def add(self, how: str, found: Found) -> None:
-        """Take another measurement into account; what could not be compared says nothing."""
-        usable = {name: error for name, error in found.items() if np.isfinite(error.worst) and error.samples}
-        for name, error in usable.items():
-            self.errors[anywhere(name)] = self.errors.get(anywhere(name), Error()) | replace(error, how=how)
-        if usable and how not in self.how:
-            self.how = f"{self.how}; {how}" if self.how else how
+        It takes many runs, so it is only worth it where a difference shows.
+        """
+        before = self._measurements
+        self._further = [step for step in self._further if step(self, until)]
+        return self._measurements > before
+
+    def add(self, how: str, found: Sequence[Found]) -> None:
+        """Take another measurement, set by set, into account; what could not be compared says nothing."""
+        for place, errors in enumerate(found):
+            usable = {name: error for name, error in errors.items() if np.isfinite(error.worst) and error.samples}
+            for name, error in usable.items():
+                for pool in (self.errors, self.by_set[place][1]):
+                    pool[anywhere(name)] = pool.get(anywhere(name), Error()) | replace(error, how=how)
+            self._measurements += bool(usable)
+            if usable and how not in self.how:
+                self.how = f"{self.how}; {how}" if self.how else how
+
+    def on(self, inputs: Inputs) -> Noise | None:
+        """What was measured on one set of inputs alone; None where nothing was."""
+        errors = next((errors for measured, errors in self.by_set if measured is inputs), None)
+        return None if errors is None else Noise(errors, self.how, quantized=self.quantized)
+
+    def without(self, left_out: Sequence[Inputs]) -> Noise:
+        """What was measured on the other sets."""
+        kept = [item for item in self.by_set if not any(item[0] is inputs for inputs in left_out)]
+        return Noise(_pooled(errors for _, errors in kept), self.how, self.remark, self.quantized, kept)
 
     def __getitem__(self, name: str) -> Error:
         return self.errors[name]
@@ -111,8 +132,9 @@ def measure_noise(
     Where the same model is `judged` on the very runners that its noise would be measured by, other ways have to do.
     `prepare` makes the runs, for those that are to take place in processes of their own.
     """
-    noise = usual_sizes(model, sets)
-    engine = _OnnxRuntime(model, _ordinary(sets), source, noise, prepare)
+    noise, ordinary = usual_sizes(model, sets), _ordinary(sets)
+    noise.by_set = [(inputs, dict(noise.errors)) for inputs, _ in ordinary]
+    engine = _OnnxRuntime(model, ordinary, source, noise, prepare)
     if not {OPTIMIZED, PLAIN} <= {source, *judged}:
         noise.add(OPTIMISATIONS, engine.plausible(engine.optimisations()))
     noise.add(DOUBLE, engine.double())
@@ -137,6 +159,9 @@ class _OnnxRuntime:
     prepare: Prepare
     _runs: dict[str, list[Outputs]] = field(default_factory=dict)
     _is_widened: bool = False
+    _rounds: int = 0
+    """How often each set was run on a copy that rounds differently."""
+    _seconds: float = 0.0
 
     def outputs(self, runner: str) -> list[Outputs]:
         """Of the model itself, in single precision; none where it does not run."""
@@ -147,16 +172,17 @@ class _OnnxRuntime:
             self._runs[runner] = list(self._each(run))
         return self._runs[runner]
 
-    def optimisations(self) -> Found:
+    def optimisations(self) -> list[Found]:
         return self._apart(self.outputs(OPTIMIZED), self.outputs(PLAIN))
 
-    def plausible(self, optimisations: Found) -> Found:
+    def plausible(self, by_set: list[Found]) -> list[Found]:
         """Without what is far beyond rounding: there, optimisations have changed what the model computes."""
+        optimisations = _pooled(by_set)
         large = {n for n, error in optimisations.items() if error.worst > LARGE and n not in self.noise.quantized}
         quantizing = any(node.op_type.startswith(QUANTIZING) for node in self.model.ir.graph)
         if not large or quantizing:
-            return optimisations
-        self.widen(self.noise)
+            return by_set
+        self.widen(self.noise, lambda: False)
         limits = {name: BEYOND * self.noise.errors[name].worst for name in large if name in self.noise.errors}
         kept = {n: e for n, e in optimisations.items() if n not in large or e.worst <= limits.get(n, np.inf)}
         changed = sorted(optimisations.keys() - kept.keys())
@@ -165,38 +191,48 @@ class _OnnxRuntime:
             self.noise.remark = (
                 f"ONNX Runtime's optimisations change {', '.join(changed)} by {worst:.1e}, beyond rounding"
             )
-        return kept
+        return [{name: error for name, error in found.items() if name in kept} for found in by_set]
 
-    def double(self) -> Found:
+    def double(self) -> list[Found]:
         """In double precision, for which ONNX Runtime has no kernels of many ops."""
         if any(node.domain not in ("", "ai.onnx") or node.op_type in SINGLE_ONLY for node in self.model.ir.graph):
-            return {}
+            return []
         return self._apart(
             self.outputs(PLAIN), list(self._each(_attempt(lambda: _in_double(self.prepare, PLAIN, self.model))))
         )
 
-    def widen(self, noise: Noise) -> None:
+    def widen(self, noise: Noise, until: Until) -> bool:
         """On copies that round differently; in double precision on PyTorch if ONNX Runtime does not run the model.
 
-        Once: what may have been asked for before takes many runs, and a second time says no more.
+        To its end only once: a second time says no more. It stops where `until` is true, as long as it says enough of
+        every output by then. Whether it could go on.
         """
         if self._is_widened:
-            return
-        self._is_widened = True
+            return False
         if not (plain := self.outputs(PLAIN)):
+            self._is_widened = True
             wide = list(self._each(_attempt(lambda: _in_double(self.prepare, "torch", self.model))))
             noise.add(DOUBLE, self._apart(self.outputs("torch"), wide))
-            return
-        run = _attempt(lambda: self.prepare(PLAIN, load(jittered(self.model.to_proto()))))
-        began = time.perf_counter()
-        for count in range(MOST_JITTERS):
+            return False
+        began = time.perf_counter() - self._seconds
+        while self._rounds < MOST_JITTERS:
             enough = all(error.samples >= ENOUGH for error in noise.errors.values() if error.samples)
-            if count >= JITTERS and (enough or time.perf_counter() - began > SECONDS):
+            if self._rounds >= JITTERS and (enough or self._seconds > SECONDS):
                 break
-            found = self._apart(plain, list(self._each(run)))
-            if not found:
+            if self._rounds and enough and until():
+                return True
+            if not any(found := self._apart(plain, list(self._each(self._moved)))):
                 break
             noise.add(JITTER, found)
+            self._rounds, self._seconds = self._rounds + 1, time.perf_counter() - began
+        self._is_widened = True
+        return False
+
+    @cached_property
+    def _moved(self) -> Run | None:
+        """A copy that rounds differently."""
+        run: Run | None = _attempt(lambda: self.prepare(PLAIN, load(jittered(self.model.to_proto()))))
+        return run
 
     def _each(self, run: Run | None) -> Iterator[Outputs]:
         """The outputs for each set, up to the first that fails."""
@@ -206,14 +242,23 @@ class _OnnxRuntime:
                 return
             yield outputs
 
-    def _apart(self, one: list[Outputs], other: list[Outputs]) -> Found:
-        """The errors of all sets together."""
-        pooled: Found = {}
+    def _apart(self, one: list[Outputs], other: list[Outputs]) -> list[Found]:
+        """The errors of each set."""
+        by_set: list[Found] = []
         for expected, actual in zip(one, other, strict=False):
-            for name, error in measure(expected, actual, self.noise.errors, self.noise.quantized).items():
-                if np.isfinite(error.worst):
-                    pooled[anywhere(name)] = pooled.get(anywhere(name), Error()) | replace(error, scale=0.0)
-        return pooled
+            found = measure(expected, actual, self.noise.errors, self.noise.quantized)
+            finite = [{anywhere(n): replace(e, scale=0.0)} for n, e in found.items() if np.isfinite(e.worst)]
+            by_set.append(_pooled(finite))
+        return by_set
+
+
+def _pooled(several: Iterable[Found]) -> Found:
+    """The largest of each output."""
+    pooled: Found = {}
+    for found in several:
+        for name, error in found.items():
+            pooled[name] = pooled.get(name, Error()) | error
+    return pooled
 
 
 def quantized_outputs(model: Model) -> frozenset[str]:

@@ -349,8 +349,44 @@ def houses() -> Columns:
     }
 
 
+def odds() -> Columns:
+    """Columns of unusual names and dtypes."""
+    d = Drawn(8)
+    return {
+        "count": ("int64", d.ints(0, 5), [0, 1, 2, 3, 4, 0, 0, -1, 7, 2, 2, 10**10]),
+        "size": ("float64", d.floats(-9, 9, 1, 0.1), [NAN, 0.5, 1.5, 2.5, -0.5, -1.5, -0.0, 0, INF, -INF, NAN, 1e300]),
+        "index": ("int64", d.ints(-5, 5), [5, 4, 3, 3, 3, 2, 1, 0, -1, -2, 0, 9]),
+        "name": ("str", d.of(["ann", "bob", "cy"], 0.1), ["ann", None, "", "Bob", "bob", "cy"] * 2),
+        "values": ("float64", d.floats(0, 100), [1, 2, 2, 3, NAN, NAN, 0, -1, INF, 5, 5, 5]),
+        "kind": ("str", d.of(["x", "y"]), ["x", "y", "z", None, "", "x"] * 2),
+        "rows": ("int64", d.ints(1, 4), [1, 2, 3] * 4),
+        "first name": ("str", d.of(["Ann", "Bob"]), ["Ann", None, "", " Bob", "é", "X"] * 2),
+        "a.b": ("float64", d.floats(-1, 1), [0, -0.0, NAN, 1, -1, 0.5, INF, -INF, 2, 3, 4, 5]),
+        "i8": ("int8", d.ints(-128, 128), [-128, 127, 0, 1, -1, 100, 64, -64, 2, 3, 4, 5]),
+        "u8": ("uint8", d.ints(0, 256), [0, 255, 1, 128, 127, 200, 2, 3, 4, 5, 6, 7]),
+        "i16": ("int16", d.ints(-300, 300), [-32768, 32767, 0, 1, -1, 5, 6, 7, 8, 9, 10, 11]),
+        "u32": ("uint32", d.ints(0, 10**6), [0, 2**32 - 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+        "big": (
+            "int64",
+            [2**53 + i for i in d.ints(0, 9)],
+            [2**53 + 1, 2**62, -(2**62), INT64.max, INT64.min, 0, 1, -1, 2**53, 2**53 + 1, 3, 4],
+        ),
+        "f32": ("float32", d.floats(-3, 3, 3, 0.1), [0.1, 0.2, NAN, INF, -INF, 1e38, 1e-40, 16777217, -0.0, 0, 0.5, 3]),
+        "gone": ("float64", [NAN] * ROWS, [NAN] * EDGES),
+        "flag": ("bool", d.bools(), [True, False, False] * 4),
+        "maybe": ("boolean", d.bools(0.2), [None, True, False] * 4),
+        "whole": ("Int64", d.of([1, 2, 3], 0.2), [None, 1, 2, 3, -1, None, 0, 5, 7, 2**53 + 1, 1, 1]),
+        "part": ("Float64", d.of([0.5, 1.5, -2.25], 0.2), [None, 0.5, 1.5, 2.5, -1, None, 0, 5, INF, 1e300, 1, 1]),
+        "word": ("string", d.of(["up", "down", "Up"], 0.2), TEXTS),
+        "sec": ("datetime64[s]", d.times("1950-01-01", "2050-01-01", 0.1), OLD_TIMES),
+        "nano": ("datetime64[ns]", d.times("1950-01-01", "2050-01-01", 0.1), OLD_TIMES),
+        "level": ("low<mid<high", d.of(["low", "mid", "high"], 0.1), ["low", None, "mid", "high"] * 3),
+        "shade": ("red|green|blue", d.of(["red", "green"], 0.1), ["red", None, "blue", "green"] * 3),
+    }
+
+
 FRAMES: dict[str, Callable[[], Columns]] = {
-    make.__name__: make for make in (loans, customers, orders, sensors, logs, titanic, houses)
+    make.__name__: make for make in (loans, customers, orders, sensors, logs, titanic, houses, odds)
 }
 
 

@@ -66,8 +66,16 @@ def _home(root: TreeNode, statement: Statement, makers: list[Scope]) -> Scope:
     modules = [path[:-1] for path in weights if _is_module(root, path)]
     if statement.scope is None:
         owners = modules or [_existing(root, path[:-1]) for path in weights]
-        return _common(owners) if owners else _existing(root, makers[0] if makers else ())
+        return _common(owners) if owners else _existing(root, _maker(makers))
     return _common([_existing(root, statement.scope), *modules])
+
+
+def _maker(makers: list[Scope]) -> Scope:
+    """The module that made what a statement reads, the newest first; a mask of the whole model says nothing."""
+    others = [scope for scope in makers if scope]
+    if makers and not makers[0] and len(others) > 1 and len(set(others)) == 1:
+        return others[0]
+    return makers[0] if makers else ()
 
 
 def _existing(root: TreeNode, scope: Scope) -> Scope:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onward.backends.emit.expr import Binary, Call, Expr, Literal, Ref, Var, Weight, children, forced, render, walk
+from onward.backends.emit.expr import Expr, Ref, Var, Weight, walk
+from onward.backends.emit.modules.outline import class_of, outline
 from onward.backends.emit.statements import Assign, Scope, Statement, assigned, expressions, read
 from onward.backends.emit.weights import Weights
 
@@ -71,22 +72,12 @@ class _Finder:
         """What a statement does, whatever it does it to: equal for statements that could be the same line of code."""
         if not isinstance(statement, Assign):
             return f"statement {id(statement)}"
-        return f"{len(statement.targets)} {self._outline(statement.value)}"
+        outlined = outline(statement.value, self._weight, lambda ref: f"var {ref._var.kind}")
+        return f"{len(statement.targets)} {outlined}"
 
-    def _outline(self, expr: Expr) -> str:
-        expr = forced(expr)
-        if isinstance(expr, Weight):
-            module = self.weights.modules.get(expr._path)
-            return "tensor" if module is None else _class_of(module.constructor)
-        if isinstance(expr, Ref):
-            return f"var {expr._var.kind}"
-        if isinstance(expr, Literal):
-            return repr(expr._value)
-        extra = expr._op if isinstance(expr, Binary) else ""
-        name = getattr(expr, "_name", getattr(expr, "_text", ""))
-        keys = list(expr._kwargs) if isinstance(expr, Call) else ""
-        parts = ",".join(self._outline(child) for child in children(expr))
-        return f"{type(expr).__name__}{extra}{name}{keys}({parts})"
+    def _weight(self, weight: Weight) -> str:
+        module = self.weights.modules.get(weight._path)
+        return "tensor" if module is None else class_of(module.constructor)
 
     def best(self) -> Run | None:
         """The run of blocks that covers most statements, of those whose flow of values is that of a chain."""
@@ -116,7 +107,7 @@ class _Finder:
     def _starts_well(self, run: Run) -> bool:
         """Whether a block begins with a layer rather than with the normalisation or activation of the one before."""
         modules = [self.weights.modules[p] for p in self.paths[run.start] if p in self.weights.modules]
-        return any(_class_of(m.constructor).startswith(("nn.Conv", "nn.Linear")) for m in modules)
+        return any(class_of(m.constructor).startswith(("nn.Conv", "nn.Linear", "Dynamic", "Int8")) for m in modules)
 
     def _is_chain(self, run: Run) -> bool:
         """Whether each block gives one value to the next, in the same place, and else reads what all of them read."""
@@ -197,11 +188,3 @@ class _Finder:
 
 def _weights_of(statement: Statement) -> list[Scope]:
     return [leaf._path for expr in expressions(statement) for leaf in walk(expr) if isinstance(leaf, Weight)]
-
-
-def _class_of(constructor: Expr) -> str:
-    """`nn.Conv2d(3, kernel_size)` for a constructor: its class and the names of its arguments, not their values."""
-    if not isinstance(constructor, Call):
-        return "module"
-    name = render(constructor._fn, lambda leaf: ("?", 14))
-    return f"{name}{len(constructor._args)}{sorted(constructor._kwargs)}"

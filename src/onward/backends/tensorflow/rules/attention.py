@@ -12,7 +12,7 @@ from onward.backends.emit.expr import Expr
 from onward.backends.shared import attention as shared
 from onward.backends.tensorflow.dtypes import FLOATS, dtype_of
 from onward.backends.tensorflow.target import TARGET, dtype, ops, rule, tf
-from onward.spec.attention import SDPA, Attention, CausalConvWithState, FlexAttention, SwiGLU
+from onward.spec.attention import SDPA, Attention, CausalConvWithState, FlexAttention, Repeat, SwiGLU
 
 _D = ir.DataType
 
@@ -21,7 +21,18 @@ TARGET.rules.take(shared.RULES)
 
 @rule("onward::SDPA")
 def sdpa(e: Emitter, q: Expr, k: Expr, v: Expr, mask: Expr | None = None, *, p: SDPA) -> Expr:
-    return ops.dot_attention(q, k, v, *leading(mask), **options(scale=p.scale, causal=bool(p.is_causal)))
+    flags = options(scale=p.scale, causal=bool(p.is_causal), hides=bool(p.hides))
+    return ops.dot_attention(q, k, v, *leading(mask), **flags)
+
+
+@rule("onward::Repeat")
+def repeat(e: Emitter, x: Expr, p: Repeat) -> Expr:
+    return tf.repeat(x, p.repeats, axis=p.axis)
+
+
+@rule("onward::RotateHalf")
+def rotate_half(e: Emitter, x: Expr) -> Expr:
+    return ops.rotate_half(x)
 
 
 @rule("Attention")

@@ -9,7 +9,7 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Binary, Expr
 from onward.backends.shared import elementwise as shared
-from onward.backends.shared.elementwise import functions, is_float, limit, literal, operands, tensor_first
+from onward.backends.shared.elementwise import functions, is_float, limit, literal, operands, settable, tensor_first
 from onward.backends.tensorflow.dtypes import UNSIGNED, cast, dtype_of
 from onward.backends.tensorflow.target import TARGET, dtype, ops, rule, tf
 from onward.spec.elementwise import BitShift, IsInf, Mod
@@ -26,7 +26,7 @@ TARGET.rules.take(shared.RULES)
 def _operator(op: str, symbol: str) -> None:
     @rule(op)
     def apply(e: Emitter, a: Expr, b: Expr) -> Expr:
-        return Binary(symbol, *operands(e, a, b))
+        return Binary(symbol, *settable(e, op, a, b))
 
 
 for _op, _symbol in (shared.WRAPPING | shared.COMPARISONS).items():
@@ -36,7 +36,7 @@ for _op, _symbol in (shared.WRAPPING | shared.COMPARISONS).items():
 @rule("Div")
 def divide(e: Emitter, a: Expr, b: Expr) -> Expr:
     if is_float(e, a):
-        return Binary("/", *operands(e, a, b))
+        return Binary("/", *settable(e, "Div", a, b))
     return Binary("//", *operands(e, a, b)) if e.dtype(a) in UNSIGNED else tf.truncatediv(*tensor_first(e, a, b))
 
 

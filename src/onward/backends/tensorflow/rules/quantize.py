@@ -10,6 +10,7 @@ from onward.backends.emit.arguments import changed
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import is_zero
+from onward.backends.emit.settings import plus
 from onward.backends.shared import quantize as shared
 from onward.backends.shared.conv import lists
 from onward.backends.tensorflow.rules.cast import small_float
@@ -25,31 +26,33 @@ TARGET.rules.take(shared.RULES)
 
 @rule("QuantizeLinear")
 def quantize(e: Emitter, x: Expr, scale: Expr, zero_point: Expr | None = None, *, p: Quantize) -> Expr:
-    ratio, offset = shared.divided(e, x, scale, spread(e, x, scale, p), p), _zero_points(e, x, zero_point, p)
+    divisor = spread(e, x, scale, p, "scale", p.precision if e.dtype(scale) == p.precision else None)
+    ratio, offset = shared.divided(e, x, scale, divisor, p), _zero_points(e, x, zero_point, p)
     if p.dtype in SMALL_FLOATS:
-        return small_float(shared.plus(ratio, offset), p.dtype, p.saturate)
+        return small_float(plus(ratio, offset), p.dtype, p.saturate)
     whole = tf.round(ratio)
     if p.precision not in (_D.FLOAT, _D.DOUBLE):
         whole = tf.cast(whole, tf.float32)
-    return tf.cast(tf.clip_by_value(shared.plus(whole, offset), *INTEGER_RANGES[p.dtype]), dtype(p.dtype))
+    return tf.cast(tf.clip_by_value(plus(whole, offset), *INTEGER_RANGES[p.dtype]), dtype(p.dtype))
 
 
 @rule("DequantizeLinear")
 def dequantize(e: Emitter, x: Expr, scale: Expr, zero_point: Expr | None = None, *, p: Dequantize) -> Expr:
-    return shared.multiplied(e, x, scale, spread(e, x, scale, p), _zero_points(e, x, zero_point, p), p)
+    factor = spread(e, x, scale, p, "scale", _D.FLOAT)
+    return shared.multiplied(e, x, scale, factor, _zero_points(e, x, zero_point, p), p)
 
 
 def _zero_points(e: Emitter, x: Expr, zero_point: Expr | None, p: Steps) -> Any:
     """What is added to or taken from float32 numbers; None for nothing."""
-    if zero_point is None or is_zero(e, zero_point):
+    points = None if zero_point is None else spread(e, x, zero_point, p, "zero_point", _D.FLOAT)
+    if shared.is_tensor(points) and is_zero(e, zero_point):
         return None
-    points = spread(e, x, zero_point, p)
-    return tf.cast(points, tf.float32) if isinstance(points, Expr) else points
+    return tf.cast(points, tf.float32) if shared.is_tensor(points) else points
 
 
-def spread(e: Emitter, x: Expr, parameter: Expr, p: Steps) -> Any:
-    """A scale or zero point, so that it broadcasts with `x`."""
-    alone = shared.per_tensor(e, x, parameter)
+def spread(e: Emitter, x: Expr, parameter: Expr, p: Steps, role: str, dtype: ir.DataType | None) -> Any:
+    """A scale or zero point, so that it broadcasts with `x`; `dtype` is that of a tensor which may hold a number."""
+    alone = shared.per_tensor(e, x, parameter, role, dtype)
     if alone is not None:
         return alone
     rank, shape = e.rank(x), e.shape(parameter)

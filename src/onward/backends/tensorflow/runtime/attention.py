@@ -32,17 +32,29 @@ def sees_earlier(q: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
 
 
 def dot_attention(
-    q: tf.Tensor, k: tf.Tensor, v: tf.Tensor, mask: tf.Tensor | None = None, scale: Any = None, causal: bool = False
+    q: tf.Tensor,
+    k: tf.Tensor,
+    v: tf.Tensor,
+    mask: tf.Tensor | None = None,
+    scale: Any = None,
+    causal: bool = False,
+    hides: bool = False,
 ) -> tf.Tensor:
-    """softmax(q · kᵀ · scale + mask) · v; by default, the scale is one divided by the root of the width."""
+    """softmax(q · kᵀ · scale + mask) · v; by default, the scale is one divided by the root of the width.
+
+    A mask of booleans is true for keys that are seen. Where it `hides` all keys from a query, that one gets zeros.
+    """
     wide = single(q)
     scale = inverse_root(size(q, -1), wide.dtype) if scale is None else scale
     scores = tf.matmul(wide * scale, single(k), transpose_b=True)
     if mask is not None:
-        scores = scores + single(mask)
+        scores = scores + single(mask) if mask.dtype != tf.bool else tf.where(mask, scores, -float("inf"))
     if causal:
         scores = tf.where(sees_earlier(q, k), scores, -float("inf"))
-    return tf.cast(tf.matmul(tf.nn.softmax(scores), single(v)), q.dtype)
+    weights = tf.nn.softmax(scores)
+    if hides:
+        weights = tf.where(tf.reduce_all(tf.math.is_inf(scores), axis=-1, keepdims=True), 0.0, weights)
+    return tf.cast(tf.matmul(weights, single(v)), q.dtype)
 
 
 def attention_mask(
@@ -120,6 +132,12 @@ def attention(
     probabilities = tf.cast(probabilities, q.dtype)
     inner = {"raw": raw, "capped": capped, "masked": masked, "probabilities": probabilities}
     return tf.cast(tf.matmul(probabilities, v), dtype), tf.cast(inner[scores], dtype)
+
+
+def rotate_half(x: tf.Tensor) -> tf.Tensor:
+    """The second half of the features, negated, before the first one."""
+    first, second = tf.split(x, 2, axis=-1)
+    return tf.concat((-second, first), axis=-1)
 
 
 def rotary_embedding(

@@ -11,7 +11,7 @@ from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.shared import attention as shared
 from onward.backends.torch.target import TARGET, F, dtype, ops, rule, torch
-from onward.spec.attention import SDPA, Attention, CausalConvWithState, FlexAttention, SwiGLU
+from onward.spec.attention import SDPA, Attention, CausalConvWithState, FlexAttention, Repeat, SwiGLU
 
 _D = ir.DataType
 
@@ -24,6 +24,16 @@ def sdpa(e: Emitter, q: Expr, k: Expr, v: Expr, mask: Expr | None = None, *, p: 
         return ops.widened_attention(q, k, v, mask, **options(scale=p.scale))
     keywords = options(attn_mask=mask, is_causal=bool(p.is_causal), scale=p.scale)
     return F.scaled_dot_product_attention(q, k, v, **keywords)
+
+
+@rule("onward::Repeat")
+def repeat(e: Emitter, x: Expr, p: Repeat) -> Expr:
+    return x.repeat_interleave(p.repeats, dim=p.axis)
+
+
+@rule("onward::RotateHalf")
+def rotate_half(e: Emitter, x: Expr) -> Expr:
+    return ops.rotate_half(x)
 
 
 def _symbol(x: Expr | None, axis: int) -> Any:

@@ -11,7 +11,7 @@ from onward.backends.emit.arguments import given
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Binary, Expr
 from onward.backends.shared import elementwise as shared
-from onward.backends.shared.elementwise import functions, is_float, limit, operands, tensor_first
+from onward.backends.shared.elementwise import functions, is_float, limit, operands, settable, tensor_first
 from onward.backends.torch.dtypes import FLOAT8, UNSIGNED, bits, from_bits, from_ordered, ordered
 from onward.backends.torch.target import TARGET, F, dtype, ops, rule, torch
 from onward.spec.elementwise import BitShift, IsInf, Mod
@@ -29,7 +29,7 @@ def _wrapping(op: str, symbol: str) -> None:
     def apply(e: Emitter, a: Expr, b: Expr) -> Expr:
         if e.dtype(a) in UNSIGNED:
             return from_bits(e, a, Binary(symbol, bits(e, a), bits(e, b)))
-        return Binary(symbol, *operands(e, a, b))
+        return Binary(symbol, *settable(e, op, a, b))
 
 
 for _op, _symbol in shared.WRAPPING.items():
@@ -39,10 +39,10 @@ for _op, _symbol in shared.WRAPPING.items():
 @rule("Div")
 def divide(e: Emitter, a: Expr, b: Expr) -> Expr:
     if is_float(e, a):
-        x, y = operands(e, a, b)
+        x, _ = operands(e, a, b)
         # PyTorch divides a number by a tensor in two steps, as number · (1 / tensor): exact for 1 only.
         exact = x is a or (isinstance(x, float) and x == 1)
-        return Binary("/", x, y) if exact else Binary("/", a, b)
+        return Binary("/", *settable(e, "Div", a, b)) if exact else Binary("/", a, b)
     if e.dtype(a) == _D.UINT64:
         return ops.uint64_divide(a, b)
     if e.dtype(a) in UNSIGNED:

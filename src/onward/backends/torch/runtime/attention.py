@@ -115,6 +115,12 @@ def attention(
     return probabilities @ v, inner[scores]
 
 
+def rotate_half(x: Tensor) -> Tensor:
+    """The second half of the features, negated, before the first one."""
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((-second, first), dim=-1)
+
+
 def rotary_embedding(
     x: Tensor, cos: Tensor, sin: Tensor, *, width: int | None = None, interleaved: bool = False
 ) -> Tensor:

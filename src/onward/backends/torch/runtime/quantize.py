@@ -75,6 +75,157 @@ def accumulator(dtype: torch.dtype, x: Tensor) -> torch.dtype:
     return dtype if x.device.type == "cpu" else torch.float64
 
 
+def fake_quantize(
+    x: Tensor, scale: Tensor | float, zero_point: Tensor | int = 0, low: int = 0, high: int = 255
+) -> Tensor:
+    """`x` rounded to steps of `scale`, as integers from `low` to `high` hold it."""
+    codes = torch.clamp(torch.round(x / scale) + zero_point, low, high)
+    return (codes - zero_point) * scale
+
+
+class FakeQuantize(nn.Module):
+    """Rounds numbers as integers from `low` to `high` hold them."""
+
+    scale: Tensor
+    zero_point: Tensor
+
+    def __init__(self, low: int = 0, high: int = 255) -> None:
+        super().__init__()
+        self.low, self.high = low, high
+        self.register_buffer("scale", torch.ones(()))
+        self.register_buffer("zero_point", torch.zeros((), dtype=torch.int32))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return fake_quantize(x, self.scale, self.zero_point, self.low, self.high)
+
+
+class Int8Linear(nn.Module):
+    """A linear layer whose weight is kept in 8 bits, with one scale, or one for each output.
+
+    Those without a sign have a zero point, or one for each output, unless something else is said.
+    """
+
+    weight: Tensor
+    scale: Tensor
+    zero_point: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = True,
+        per_channel: bool = False,
+        zero_point: bool | None = None,
+        dtype: torch.dtype = torch.int8,
+    ) -> None:
+        super().__init__()
+        each = out_features if per_channel else ()
+        self.register_buffer("weight", torch.zeros(out_features, in_features, dtype=dtype))
+        self.register_buffer("scale", torch.ones(each))
+        has_offset = dtype == torch.uint8 if zero_point is None else zero_point
+        self.register_buffer("zero_point", torch.zeros(each, dtype=dtype) if has_offset else None)
+        self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, decoded(self.weight, self.scale, self.zero_point), self.bias)
+
+
+class DynamicLinear(Int8Linear):
+    """A linear layer of 8-bit weights whose input is rounded to 8 bits over the range of its values.
+
+    `sums` is a float type in which all sums are exact.
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, *, sums: torch.dtype = torch.float32, **options: Any
+    ) -> None:
+        super().__init__(in_features, out_features, **options)
+        self.sums = sums
+
+    def forward(self, x: Tensor) -> Tensor:
+        codes, scale, offset = dynamic_quantize(x)
+        own = 0 if self.zero_point is None else self.zero_point
+        y = quantized_matmul(codes, self.weight.T, offset, own, self.sums).to(torch.float32) * (scale * self.scale)
+        return y if self.bias is None else y + self.bias
+
+
+class Int8Conv(nn.Module):
+    """A convolution whose weight is kept in 8 bits, with one scale, or one for each channel that it makes.
+
+    Those without a sign have a zero point, or one for each channel, unless something else is said.
+    """
+
+    weight: Tensor
+    scale: Tensor
+    zero_point: Tensor | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        *,
+        bias: bool = True,
+        per_channel: bool = False,
+        zero_point: bool | None = None,
+        dtype: torch.dtype = torch.int8,
+    ) -> None:
+        super().__init__()
+        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+        each = out_channels if per_channel else ()
+        self.register_buffer("weight", torch.zeros(out_channels, in_channels // groups, *kernel_size, dtype=dtype))
+        self.register_buffer("scale", torch.ones(each))
+        has_offset = dtype == torch.uint8 if zero_point is None else zero_point
+        self.register_buffer("zero_point", torch.zeros(each, dtype=dtype) if has_offset else None)
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+
+    def convolve(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        conv = (F.conv1d, F.conv2d, F.conv3d)[weight.ndim - 3]
+        return conv(x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.convolve(x, decoded(self.weight, self.scale, self.zero_point), self.bias)
+
+
+class DynamicConv(Int8Conv):
+    """A convolution of 8-bit weights whose input is rounded to 8 bits over the range of its values.
+
+    `sums` is a float type in which all sums are exact; with `whole_bias`, the bias is rounded as these are.
+    """
+
+    def __init__(
+        self, *sizes: Any, sums: torch.dtype = torch.float32, whole_bias: bool = False, **options: Any
+    ) -> None:
+        super().__init__(*sizes, **options)
+        self.sums, self.whole_bias = sums, whole_bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        codes, scale, offset = dynamic_quantize(x)
+        sums, step = accumulator(self.sums, x), scale * self.scale
+        weight = self.weight.to(sums) - (0 if self.zero_point is None else self.zero_point)
+        y = self.convolve(codes.to(sums) - offset, weight).to(torch.int32)
+        if self.bias is None:
+            return y.to(torch.float32) * step
+        bias = self.bias.reshape(-1, *[1] * (y.ndim - 2))
+        if self.whole_bias:
+            return (y + torch.floor(bias / step).to(torch.int32)).to(torch.float32) * step
+        return y.to(torch.float32) * step + bias
+
+
+def decoded(weight: Tensor, scale: Tensor, zero_point: Tensor | None) -> Tensor:
+    """What 8-bit weights stand for; scales and zero points are of the whole, or of each slice of the first axis."""
+    after = [1] * (weight.ndim - 1)
+    codes = weight.to(torch.float32)
+    if zero_point is not None:
+        codes = codes - zero_point.reshape(-1, *after)
+    return codes * scale.reshape(-1, *after)
+
+
 class QuantizedLinear(nn.Module):
     """A linear layer whose weight is of numbers of a few bits: each block of a row has its scale and zero point.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -153,8 +155,10 @@ def _text_method(x: Element, name: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if name == "replace":
             kwargs["regex"] = False
+        if name == "count" and len(args) == 1:
+            args = (re.escape(args[0]),)
         if name in ("split", "rsplit"):
-            return Parts(x, method(*args, **kwargs))
+            return Parts(x, method(*args[:1], **_split_options(name, *args, **kwargs)))
         return element(method(*args, **kwargs))
 
     return run
@@ -182,6 +186,13 @@ def _time_part(x: Element, name: str) -> Any:
         method = getattr(x.dt, name)
         return lambda *args, **kwargs: element(method(*args, **kwargs))
     return element(getattr(x.dt, name))
+
+
+def _split_options(name: str, sep: Any = None, maxsplit: int = -1) -> dict[str, Any]:
+    """What pandas calls the arguments of Python's split, where a separator is never a pattern."""
+    if maxsplit == 0:
+        raise UnsupportedError(f"{name} with maxsplit=0 does not split: leave it out")
+    return {"n": maxsplit} if name == "rsplit" else {"n": maxsplit, "regex": False}
 
 
 class Parts:
@@ -252,6 +263,8 @@ def _len(value: Any) -> Any:
     if isinstance(value, Element):
         value._must_be_there()
         return element(value.str.len().astype("int64"))
+    if isinstance(value, Parts):
+        return element(value.parts.str.len().astype("int64"))
     return len(value)
 
 
@@ -286,15 +299,15 @@ def python_type(type: ColumnType) -> builtins.type:
     if type.is_text:
         return str
     if type.is_time:
-        return pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
-    numbers: builtins.type = bool if type.is_bool else int if type.is_int else float
-    return numbers
+        found: builtins.type = pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
+        return found
+    return bool if type.is_bool else int if type.is_int else float
 
 
 class _Math(ModuleType):
     """The module math, on values that are followed."""
 
-    _NAMES = {
+    _NAMES: ClassVar = {
         "fabs": "absolute",
         "pow": "power",
         "atan": "arctan",
@@ -325,9 +338,19 @@ class _Math(ModuleType):
 _BUILTINS: dict[str, Any] = {"int": _int, "float": _float, "str": _str, "len": _len, "isinstance": _isinstance}
 
 
+def _refuse_identity(function: Any) -> None:
+    """`t is pd.NaT` is false for every stand-in, and would take the wrong branch."""
+    code = getattr(function, "__code__", None)
+    if code is None or not {"NaT", "NA"} & set(code.co_names):
+        return
+    if any(step.opname == "IS_OP" for step in dis.get_instructions(code)):
+        raise UnsupportedError("a value is compared with NaT or NA by `is`: use pd.isna")
+
+
 @contextmanager
 def python_functions(function: Any) -> Iterator[None]:
     """While it lasts, what Python has built in takes values that are followed, in the names that a function sees."""
+    _refuse_identity(function)
     names = getattr(function, "__globals__", None)
     if not isinstance(names, dict):
         yield

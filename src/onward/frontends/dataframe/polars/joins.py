@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.columns.column import Column, Rows, full, guarded, null_of, ordered, taken
+from onward.frontends.dataframe.columns.column import Column, Rows, guarded, looked_up, ordered, taken
 from onward.frontends.dataframe.polars.casts import INT64
 from onward.frontends.dataframe.polars.parts import sort_key
 from onward.frontends.dataframe.polars.plan import Node
@@ -136,18 +136,7 @@ class Join:
     def _from_right(self, column: Column) -> Column:
         there = self._there
         assert there is not None
-        padded = _with_one_more(explicit(column).expanded())
-        return taken(padded, there, self.rows, outside=self._outside)
-
-
-def _with_one_more(column: Column) -> Column:
-    """A row of nulls is added, so that there is always one to take."""
-    op, extra = column.op, null_of(column.op, column.type)
-    value = full(op.Concat(column.value, extra.value, axis=0), column.rows)
-    if column.null is None:
-        return replace(column, value=value)
-    null = op.Concat(column.null, op.constant(np.asarray([[True]])), axis=0)
-    return replace(column, value=value, null=full(null, column.rows))
+        return looked_up(explicit(column), there, self.rows, self._outside)
 
 
 def _text(item: object) -> str:

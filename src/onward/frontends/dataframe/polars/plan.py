@@ -127,6 +127,12 @@ def _other_version() -> UnsupportedError:
     )
 
 
+def _from_elsewhere() -> UnsupportedError:
+    return UnsupportedError(
+        "a frame that is read from elsewhere has no form in a graph: collect it before the function"
+    )
+
+
 def _not_shown(error: BaseException) -> UnsupportedError:
     text = str(error)
     if "anonymous" in text or "opaque python" in text:
@@ -154,6 +160,8 @@ class _Walk:
         except NotImplementedError as error:
             raise _not_shown(error) from error
         kind = type(shown).__name__
+        if kind == "Scan":
+            raise _from_elsewhere()
         options = _NODES.get(kind, lambda _: None)(shown)
         if options is None:
             raise UnsupportedError(f"the step {kind} of a plan of Polars has no form in a graph")
@@ -190,7 +198,7 @@ class _Walk:
     def _scan(self, shown: Any, schema: Mapping[str, pl.DataType]) -> Node:
         function = getattr(shown.options[0], "io_source", None)
         if function is not self.reader.source:
-            raise UnsupportedError("a frame that is read from elsewhere has no form in a graph: collect it before")
+            raise _from_elsewhere()
         made: Node = self.reader.same(("scan", repr(schema)), lambda: Node("scan", (), schema))
         return made
 

@@ -242,6 +242,14 @@ def _split(scope: Scope, expr: Expr) -> tuple[Column, str]:
     return _full(_text(scope, expr)), word
 
 
+@rule("str.Split", "str.SplitRegex", "str.ExtractAll", "implode", "agg.implode")
+def lists(scope: Scope, expr: Expr) -> Column:
+    raise UnsupportedError(
+        f"`{spoken(expr.kind)}` gives lists, which have no form in a graph: take one part, as "
+        "`str.split(…).list.get(n)`, or an aggregate, as `.sum()`"
+    )
+
+
 @rule("list.Get", "list.Length")
 def of_split(scope: Scope, expr: Expr) -> Column:
     """Lists have no form in a graph, but one part of a text that is split has."""

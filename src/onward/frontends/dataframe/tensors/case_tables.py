@@ -16,7 +16,7 @@ from onward.frontends.dataframe.tensors.pattern_sets import (
     overlap,
 )
 
-Change = Literal["upper", "lower", "title", "casefold"]
+Change = Literal["upper", "lower", "title", "casefold", "swapcase"]
 CASES: tuple[Change, ...] = ("upper", "lower")
 PYTHON: Dialect = "python"
 
@@ -38,7 +38,7 @@ BETWEEN = "\x01"
 
 
 BLOCK = 256
-"""Characters that are asked about as one text: where a whole block stays as it is, none of it is looked at by itself."""
+"""Characters that are asked about as one text: where all of it stays as it is, none is looked at by itself."""
 
 
 def _made(change: Change, dialect: Dialect, texts: list[str]) -> list[str]:

@@ -16,7 +16,7 @@ FEW = 3
 
 
 def text_positions(x: Tensor, keys: Sequence[str | None]) -> tuple[Tensor, Tensor]:
-    """The position of each text among the keys, 0 where it is none, and whether it is one. A key of None is never met."""
+    """The position of each text among the keys, 0 for others, and whether it is one. A key of None is never met."""
     known = _first_places(keys)
     if len(known) <= FEW:
         return _by_comparison(x, {key: x.op.strings(np.asarray([[key]], object)) for key in known}, known)

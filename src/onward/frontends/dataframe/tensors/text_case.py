@@ -18,6 +18,7 @@ from onward.frontends.dataframe.tensors.pattern_sets import Dialect, complement,
 from onward.frontends.dataframe.tensors.text import (
     STRING,
     any_true,
+    characters,
     distinct,
     either,
     full_match,
@@ -74,8 +75,21 @@ def _title(x: Tensor, dialect: Dialect) -> Tensor:
     return join(op.Reshape(made, op.Shape(words), allowzero=1))
 
 
-def swapcase(x: Tensor) -> Tensor:
-    raise UnsupportedError("str.swapcase cannot be said in ONNX: use str.upper or str.lower")
+def swapcase(x: Tensor, dialect: Dialect = "python") -> Tensor:
+    """Upper case for lower, and lower for upper: character by character, for distinct texts only."""
+    return distinct(x, lambda values: [_swapped(values, dialect)])[0]
+
+
+def _swapped(x: Tensor, dialect: Dialect) -> Tensor:
+    op = x.op
+    if dialect == "rust":
+        raise UnsupportedError("Polars does not swap cases: use upper or lower case")
+    parts, table = characters(x), changed("swapcase", dialect)
+    special = label(parts, list(table), list(table.values()), "")
+    made = op.Where(op.Equal(special, text(op, "")), parts, special)
+    if sigma_sets(dialect) is not None:
+        made = op.Where(op.Equal(parts, text(op, "Σ")), characters(_sigma_fixed(x, dialect)), made)
+    return join(made)
 
 
 def _capitalized(x: Tensor, dialect: Dialect) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import onnx_ir as ir
@@ -80,8 +79,11 @@ def less_or_equal(a: Tensor, b: Tensor | str) -> Tensor:
     return first <= second
 
 
-def beside_text(x: Tensor, value: str, how: Literal["lt", "le", "gt", "ge"]) -> Tensor:
-    """How texts stand to one that is known, in the order of code points. One or two nodes: nothing is sorted."""
+def beside_text(x: Tensor, value: str, how: str) -> Tensor:
+    """Whether texts are before ("lt", "le") or after ("gt", "ge") one that is known, by code points.
+
+    One or two nodes: nothing is sorted.
+    """
     before = [quoted(value[:size]) for size in range(len(value))]
     for place, letter in enumerate(value):
         smaller = tuple((low, min(high, ord(letter) - 1)) for low, high in EVERY if low < ord(letter))

@@ -107,7 +107,7 @@ def to_int(x: Tensor, dtype: ir.DataType = ir.DataType.INT64, reader: Reader = "
     digits, space = _grammar(reader)
     y = _plain(x, reader)
     spaces = ASCII_SPACE if space else ""
-    negative = f"|-(?:{_at_most(-int(bounds.min))})" if bounds.min else ""
+    negative = f"|-(?:{_at_most(-int(bounds.min))})" if bounds.min else "|-0+" if reader == "python" else ""
     ok = full_match(y, rf"{spaces}(?:\+?(?:{_at_most(int(bounds.max))}){negative}){spaces}")
     if reader == "python":
         ok = op.And(ok, full_match(x, rf"{space}[+\-]?{digits}{space}"))

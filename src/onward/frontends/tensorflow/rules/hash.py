@@ -17,12 +17,16 @@ DIGITS, LONGEST = 19, 20
 
 @rule("StringToHashBucketFast")
 def hash_bucket(op: Writer, x: Tensor, *, num_buckets: int) -> Tensor:
+    if num_buckets == 1:
+        return op.Expand(op.index(0), op.Shape(x))
     op.need(18, "a hash")
     made = x.value.producer()
     number = made.inputs[0] if made is not None and made.op_type == "Cast" else None
     if number is None or number.dtype is None or number.dtype.numpy().kind != "i":
         raise UnsupportedError(
-            "a hash of strings is not supported, as ONNX has no op for their bytes; hash whole numbers instead"
+            f"it hashes strings into {num_buckets} buckets, and ONNX has no op for the bytes of a string: convert a "
+            "model that takes the numbers of the buckets, and hash before it; a single bucket, and whole numbers that "
+            "are written as strings, can be converted"
         )
     hashed = _Hash(op, op.int64(op.tensor(number))).value().cast(ir.DataType.UINT64)
     return op.Mod(hashed, op.like(num_buckets, hashed)).cast(ir.DataType.INT64)

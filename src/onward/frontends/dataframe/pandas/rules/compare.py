@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onward.formats.dataframe.types import BOOL, ColumnType
-from onward.frontends.dataframe.columns.column import Column, elementwise
+from onward.frontends.dataframe.columns.column import Column, either, elementwise
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.rules.arithmetic import operands
 from onward.frontends.dataframe.pandas.values import beside, column_of, common_type, to_type
@@ -37,6 +37,9 @@ def compare(call: Call, name: str, a: Any, b: Any) -> Column:
         return replace(never, null=None)
     type = common_type(call, x, y)
     if type.is_text and name not in ("eq", "ne"):
+        if call.trace.paths is not None:
+            # A single value that is missing is no text, and has no order beside one.
+            call.trace.paths.fail_where(either(x.missing(), y.missing()))
         return missing_compares(call, name, x, y, lambda p, q: call.part("part: order of text", name, p, q))
     return compared(call, name, to_type(call, x, type), to_type(call, y, type))
 

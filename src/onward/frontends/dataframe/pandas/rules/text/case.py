@@ -16,6 +16,7 @@ _CASES = {
     "lower": text_case.lower,
     "capitalize": text_case.capitalize,
     "title": text_case.title,
+    "swapcase": text_case.swapcase,
 }
 
 
@@ -34,11 +35,6 @@ _declare_cases()
 @rule("Series.str.casefold")
 def casefold(call: Call, x: Any) -> Column:
     return changed(call, x, text_case.casefold)
-
-
-@rule("Series.str.swapcase")
-def swapcase(call: Call, x: Any) -> Column:
-    raise call.refuse("ONNX cannot say it: use str.upper or str.lower")
 
 
 @rule("Series.str.normalize")
@@ -73,6 +69,10 @@ def removesuffix(call: Call, x: Any, suffix: Any) -> Column:
 
 @rule("Series.str.pad")
 def pad(call: Call, x: Any, width: Any, side: Any = "left", fillchar: str = " ") -> Column:
+    return _padded(call, x, width, side, fillchar)
+
+
+def _padded(call: Call, x: Any, width: Any, side: Any, fillchar: str) -> Column:
     if side not in ("left", "right", "both"):
         raise call.refuse(f"there is no side {side!r}")
     size, fill = whole_number(call, width, "the width"), plain_text(call, fillchar, "fillchar")
@@ -81,17 +81,17 @@ def pad(call: Call, x: Any, width: Any, side: Any = "left", fillchar: str = " ")
 
 @rule("Series.str.center")
 def center(call: Call, x: Any, width: Any, fillchar: str = " ") -> Column:
-    return pad(call, x, width, "both", fillchar)
+    return _padded(call, x, width, "both", fillchar)
 
 
 @rule("Series.str.ljust")
 def ljust(call: Call, x: Any, width: Any, fillchar: str = " ") -> Column:
-    return pad(call, x, width, "right", fillchar)
+    return _padded(call, x, width, "right", fillchar)
 
 
 @rule("Series.str.rjust")
 def rjust(call: Call, x: Any, width: Any, fillchar: str = " ") -> Column:
-    return pad(call, x, width, "left", fillchar)
+    return _padded(call, x, width, "left", fillchar)
 
 
 @rule("Series.str.zfill")

@@ -13,6 +13,8 @@ from onward.frontends.dataframe.pandas.rules.text.common import changed, is_arro
 from onward.frontends.dataframe.pandas.rules.text.search import check_arrow, is_plain, pattern_of
 from onward.frontends.dataframe.pandas.values import is_missing
 from onward.frontends.dataframe.tensors import text_parts, text_search, text_split, text_tokens
+from onward.frontends.dataframe.tensors.patterns import parse, search
+from onward.frontends.dataframe.tensors.text import text
 from onward.frontends.dataframe.tensors.text_pad import concat
 from onward.graph.build import Tensor
 
@@ -72,10 +74,9 @@ def _replacement(call: Call, x: Any, pat: Any, new: str, most: int, case: Any, f
         if not flags:
             return lambda p: text_split.replace_text(p, pattern, new, most)
         pattern = re.escape(pattern)
-    if "\\" in new:
-        raise call.refuse(f"what is put in, {new!r}, refers to groups or escapes: put in a plain text")
+    template = _template(call, pattern, new, flags)
     most = -1 if most == 0 and (flags or not is_arrow(call, x)) else most
-    if is_plain(pattern) and not flags:
+    if is_plain(pattern) and not flags and "\\" not in new:
         return lambda p: text_split.replace_text(p, pattern, new, most)
     if is_arrow(call, x) and not flags:
         check_arrow(call, pattern)
@@ -83,12 +84,32 @@ def _replacement(call: Call, x: Any, pat: Any, new: str, most: int, case: Any, f
             raise call.refuse("a pattern is replaced a number of times: replace all, or a text")
         if "(?" in pattern:
             _check_case(call, pattern)
+    if any(isinstance(piece, int) for piece in template):
+        if most > 0:
+            raise call.refuse("a pattern is replaced by its groups everywhere: leave out n")
+        return lambda p: text_tokens.replace_by_groups(p, pattern, template, flags)
+    new = "".join(map(str, template))
     return lambda p: text_tokens.replace_pattern(p, pattern, new, flags, most=most)
 
 
-def _check_case(call: Call, pattern: str) -> None:
-    from onward.frontends.dataframe.tensors.patterns import parse, search
+def _template(call: Call, pattern: str, new: str, flags: int) -> list[str | int]:
+    """Texts and numbers of groups: what `\\1`, `\\g<name>` and `\\\\` stand for, in Python and PyArrow alike."""
+    groups = re.compile(pattern, flags)
+    pieces: list[str | int] = []
+    for piece in re.split(r"(\\g<\w+>|\\[1-9](?!\d)|\\\\)", new):
+        if piece == "\\\\":
+            pieces.append("\\")
+        elif piece.startswith("\\"):
+            name = piece[3:-1] if piece.startswith("\\g") else piece[1:]
+            pieces.append(int(name) if name.isdigit() else groups.groupindex[name])
+        elif "\\" in piece:
+            raise call.refuse(f"what is put in, {new!r}, has an escape: put in the character itself")
+        elif piece:
+            pieces.append(piece)
+    return pieces
 
+
+def _check_case(call: Call, pattern: str) -> None:
     if search(parse(pattern, 0, "arrow"), "contains") != search(parse(pattern), "contains"):
         raise call.refuse("which letters are the same in both cases depends on the data: name both cases in a class")
 
@@ -106,11 +127,7 @@ def slice_replace(call: Call, x: Any, start: Any = None, stop: Any = None, repl:
         parts: list[Tensor | str] = [text_parts.slice_text(p, 0, first)] if first else []
         parts += [new] if new else []
         parts += [] if last is None else [text_parts.slice_text(p, last)]
-        return (
-            concat(parts)
-            if any(isinstance(part, Tensor) for part in parts)
-            else p.op.Expand(p.op.strings([[new]]), p.shape)
-        )
+        return concat(parts) if last is not None or first else p.op.Expand(text(p.op, new), p.shape)
 
     return changed(call, x, put_in)
 
@@ -142,15 +159,15 @@ def _replaced(call: Call, original: Column, column: Column, key: Any, new: Any, 
     op = column.op
     if is_missing(new):
         return column.with_null(text_search.contains(original.value, pattern, flags))
-    text = plain_text(call, new, "what is put in")
-    if "\\" in text:
-        raise call.refuse(f"what is put in, {text!r}, refers to groups or escapes: put in a plain text")
+    word = plain_text(call, new, "what is put in")
+    if "\\" in word:
+        raise call.refuse(f"what is put in, {word!r}, refers to groups or escapes: put in a plain text")
 
     def put_in(p: Tensor, q: Tensor) -> Tensor:
         if is_plain(pattern) and not flags:
-            made = text_split.replace_text(p, pattern, text)
+            made = text_split.replace_text(p, pattern, word)
         else:
-            made = text_tokens.replace_pattern(p, pattern, text, flags)
+            made = text_tokens.replace_pattern(p, pattern, word, flags)
         return made if only else op.Where(text_search.contains(q, pattern, flags), made, p)
 
     return elementwise(put_in, column.type, column, original)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from onward.frontends.dataframe.columns.column import Column, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
+from onward.frontends.dataframe.pandas.proxies import joined
 from onward.frontends.dataframe.pandas.rules.text.common import (
     NOT_GIVEN,
     changed,
@@ -60,9 +61,9 @@ def _found(call: Call, x: Any, pat: Any, case: bool, flags: int, na: Any, how: H
     pattern, flags = pattern_of(call, pat, flags)
     if is_arrow(call, x):
         check_arrow(call, pattern)
-        if how == "fullmatch" and pattern.startswith("^") and pattern.endswith("$"):
-            if isinstance(parse(pattern, flags).tree, Alt):
-                raise call.refuse("pandas does not match all of the text by '^…|…$': leave out '^' and '$'")
+        is_whole = how == "fullmatch" and pattern.startswith("^") and pattern.endswith("$")
+        if is_whole and isinstance(parse(pattern, flags).tree, Alt):
+            raise call.refuse("pandas does not match all of the text by '^…|…$': leave out '^' and '$'")
     ignored = re.IGNORECASE if not case else 0
     given = flags if how != "match" else flags & ~re.IGNORECASE
     by_python = not is_arrow(call, x) or (isinstance(pat, str) and given) or flags & ~re.IGNORECASE
@@ -213,13 +214,16 @@ _declare_places()
 
 
 @rule("Series.str.get")
-def get(call: Call, x: Any, i: Any) -> Column:
+def get(call: Call, x: Any, i: Any) -> Any:
     return character(call, x, i)
 
 
-def character(call: Call, x: Any, place: Any) -> Column:
+def character(call: Call, x: Any, place: Any) -> Any:
+    """Of objects that are all missing pandas makes floats: here they stay objects."""
     number = whole_number(call, place, "the place of a character")
-    return parted(call, x, lambda p: text_parts.character(p, number))
+    made = parted(call, x, lambda p: text_parts.character(p, number))
+    is_lost = getattr(call.real.dtype, "kind", "") == "f"
+    return joined(call.trace, made, call.real.astype(object)) if is_lost else made
 
 
 @rule("Series.str.slice")
@@ -229,5 +233,5 @@ def sliced(call: Call, x: Any, start: Any = None, stop: Any = None, step: Any = 
 
 
 @rule("Series.str.__getitem__")
-def item(call: Call, x: Any, key: Any) -> Column:
+def item(call: Call, x: Any, key: Any) -> Any:
     return sliced(call, x, key.start, key.stop, key.step) if isinstance(key, slice) else character(call, x, key)

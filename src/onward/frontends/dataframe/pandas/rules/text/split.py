@@ -13,7 +13,7 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, INT64
 from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, Trace, rule
-from onward.frontends.dataframe.pandas.proxies import Traced, asked, wrapped
+from onward.frontends.dataframe.pandas.proxies import Traced, asked, joined, wrapped
 from onward.frontends.dataframe.pandas.rules.text.common import plain_text, texts, whole_number
 from onward.frontends.dataframe.pandas.rules.text.search import is_plain
 from onward.frontends.dataframe.tensors import text_split, text_tokens
@@ -55,10 +55,7 @@ class Split:
 
     def count(self, p: Tensor) -> Tensor:
         """How many parts each text has."""
-        if self.separator is None:
-            found = text_split.word_count(p)
-        else:
-            found = text_split.part_count(p, self.separator)
+        found = text_split.word_count(p) if self.separator is None else text_split.part_count(p, self.separator)
         return found if self.most is None else p.op.Min(found, p.op.ints([self.most + 1]))
 
 
@@ -81,7 +78,7 @@ def _most(call: Call, n: Any) -> int | None:
     return most if most > 0 else None
 
 
-class Lists(Traced):
+class ListColumn(Traced):
     """What `str.split` gives: lists, of which ONNX has no columns. A part of each, or their lengths, are columns."""
 
     __slots__ = ("made_of", "split")
@@ -95,7 +92,7 @@ class Lists(Traced):
     def str(self) -> ListParts:
         return ListParts(self)
 
-    def __getattr__(self, name: str) -> NoReturn:  # type: ignore[valid-type]
+    def __getattr__(self, name: Any) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         self._refuse("ONNX has no columns of lists: take a part of each with .str[0], or split with expand=True")
@@ -107,7 +104,7 @@ class ListParts(Traced):
     __slots__ = ("lists",)
     kind = "Series.str.split.str"
 
-    def __init__(self, lists: Lists) -> None:
+    def __init__(self, lists: ListColumn) -> None:
         super().__init__(lists.trace, lists.real.str)
         self.lists = lists
 
@@ -120,7 +117,8 @@ class ListParts(Traced):
 
 
 @rule("Series.str.split.str.__getitem__", "Series.str.split.str.get")
-def part(call: Call, lists: Lists, i: Any) -> Column:
+def part(call: Call, lists: ListColumn, i: Any) -> Any:
+    """As objects: of parts that are all missing pandas makes floats."""
     if isinstance(i, slice):
         raise call.refuse("ONNX has no columns of lists: take one part, with .str[0]")
     place = whole_number(call, i, "the number of a part")
@@ -132,17 +130,17 @@ def part(call: Call, lists: Lists, i: Any) -> Column:
         return value
 
     made = elementwise(piece, replace(lists.made_of.type, masked=False), lists.made_of)
-    return made.with_null(made.op.Not(found[0]))
+    return joined(call.trace, made.with_null(made.op.Not(found[0])), call.real.astype(object))
 
 
 @rule("Series.str.split.str.len")
-def part_count(call: Call, lists: Lists) -> Column:
+def part_count(call: Call, lists: ListColumn) -> Column:
     return elementwise(lists.split.count, INT64, lists.made_of)
 
 
 def _made(call: Call, x: Any, split: Split, expand: bool, column: Column) -> Any:
     if not expand:
-        return Lists(call.trace, call.real, column, split)
+        return ListColumn(call.trace, call.real, column, split)
     width = call.real.shape[1]
     if split.most is None or split.most + 1 > width:
         bad = elementwise(lambda p: split.count(p) > width, BOOL, column)

@@ -9,14 +9,18 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import onnx_ir as ir
 
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.tensors.time_parse import PATTERNS, Field, Parsed, fields
 from onward.graph.build import Tensor
 
-_LOOSE = {"%Y": r"\s*[+-]?[0-9]{4,}", "%y": "[0-9]{2}", "%j": r"\s*[0-9]{1,3}", "%b": "[a-z]+", "%B": "[a-z]+", "%p": "[a-z.]+",
-          "%S.%f": r"\s*[0-9]{1,2}(?:\.[0-9]*)?"}  # fmt: skip
+_LOOSE = {
+    "%Y": r"\s*[+-]?[0-9]{4,}", "%y": "[0-9]{2}", "%j": r"\s*[0-9]{1,3}", "%b": "[a-z]+", "%B": "[a-z]+",
+    "%p": "[a-z.]+", "%S.%f": r"\s*[0-9]{1,2}(?:\.[0-9]*)?",
+}  # fmt: skip
 _PLAIN = {"%Y": "[0-9]{4}", "%y": "[0-9]{2}", "%j": "[0-9]{3}", "%S": "[0-5][0-9]", "%S.%f": r"[0-5][0-9]\.[0-9]{1,9}"}
+MONTHS = "(?is:.*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*)"
 _PRESENT = "(?i:now|today)"
 _OTHER_SCRIPTS = r"(?s:.*[^\x00-\x7F].*\p{Nd}.*|.*\p{Nd}.*[^\x00-\x7F].*)"
 """Digits, and something that is not ASCII."""
@@ -57,11 +61,8 @@ def unclear_if_guessed(column: Column, parsed: Parsed, format: str, valid: Tenso
     strict = op.And(valid, op.RegexFullMatch(text, pattern=_pattern(found, after, PATTERNS, "")))
     end = op.constant(np.asarray([True]))
     present = op.Concat(op.Reshape(op.Not(missing), op.ints([-1])), end, axis=0)
-    first = op.ArgMax(op.Cast(present, to=6), axis=0, keepdims=1)
+    first = op.ArgMax(op.Cast(present, to=int(ir.DataType.INT32)), axis=0, keepdims=1)
     is_plain = op.Gather(op.Concat(op.Reshape(strict, op.ints([-1])), end, axis=0), first)
     words = op.And(op.RegexFullMatch(text, pattern=MONTHS), op.Not(valid))
     by_row = op.And(op.Or(parsed.unclear, words), op.Not(is_plain))
     return op.Or(unclear(text, format, valid), by_row)
-
-
-MONTHS = "(?is:.*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*)"

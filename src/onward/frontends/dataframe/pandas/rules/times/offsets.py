@@ -69,7 +69,7 @@ def _days(call: Call, clock: Clock, offset: Any) -> Tensor:
         case "BusinessDay" if not offset.offset:
             return time_offset.add_business_days(date, steps)
         case "Week" if offset.weekday is None:
-            return date.days + 7 * steps
+            return date.days + int(7 * steps)
     raise call.refuse(
         f"{offset!r} cannot be converted: use DateOffset, MonthEnd, MonthBegin, QuarterEnd, YearEnd or BusinessDay"
     )

@@ -49,7 +49,7 @@ def to_datetime(
     cache: bool = True,
 ) -> Any:
     if utc:
-        raise call.refuse("utc=True gives times with a zone, which ONNX does not have: leave it out")
+        raise call.refuse("utc=True gives times with a time zone, which ONNX does not have: leave it out")
     if origin != "unix" or yearfirst or not exact:
         raise call.refuse("origin, yearfirst and exact cannot be converted: give the format, or add the origin")
     if isinstance(arg, Frame | Mapping):
