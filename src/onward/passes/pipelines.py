@@ -25,14 +25,14 @@ from onward.passes.arrange_weights import arrange_weights
 from onward.passes.fold_constants import fold_constants
 from onward.passes.fuse_activation import fuse_activation
 from onward.passes.fuse_attention import fuse_attention
-from onward.passes.fuse_codes import fuse_codes
 from onward.passes.fuse_dense import fuse_dense
-from onward.passes.fuse_dynamic import fuse_dynamic
 from onward.passes.fuse_layernorm import fuse_layernorm
 from onward.passes.fuse_linear import fuse_linear
 from onward.passes.fuse_repeat import fuse_repeat
 from onward.passes.fuse_rnn import fuse_rnn
 from onward.passes.gradients import enclose_gradients
+from onward.passes.quantized.fuse_codes import fuse_codes
+from onward.passes.quantized.fuse_dynamic import fuse_dynamic
 from onward.passes.simplify import simplify
 from onward.passes.tie_weights import tie_weights
 

@@ -6,7 +6,7 @@ import pytest
 
 pl = pytest.importorskip("polars")
 
-from polars_frames import same  # noqa: E402
+from polars_frames import INF, NAN, same  # noqa: E402
 
 from onward.errors import UnsupportedError  # noqa: E402
 
@@ -259,3 +259,24 @@ def test_windows_in_an_order(name: str) -> None:
 @pytest.mark.parametrize("name", FRAMES)
 def test_a_step_on_frames(name: str) -> None:
     same(FRAMES[name], in_order=name not in IN_ANY_ORDER)
+
+
+@pytest.mark.parametrize(
+    "values", [[-INF, -INF], [-INF, 1.0], [1.0, INF], [INF, NAN], [1.0, 2.0, NAN], [-INF, 1.0, 2.0]]
+)
+def test_quantiles_between_infinities_and_nan(values: list[float]) -> None:
+    frame = pl.DataFrame({"f": values, "k": [1] * len(values)})
+    for how in ("linear", "midpoint", "lower", "higher", "nearest"):
+        same(lambda lf: lf.select(pl.col("f").quantile(0.25, how)), frame)  # noqa: B023
+        same(lambda lf: lf.select(pl.col("f").quantile(0.75, how).over("k")), frame)  # noqa: B023
+    same(lambda lf: lf.select(pl.col("f").median(), m=pl.col("f").median().over("k")), frame)
+
+
+@pytest.mark.parametrize("how", ["linear", "midpoint", "lower", "higher", "nearest"])
+@pytest.mark.parametrize("count", range(1, 8))
+def test_quantiles_of_few_rows(how: str, count: int) -> None:
+    """Of two that are equally near, the nearest is the upper one."""
+    frame = pl.DataFrame({"i": list(range(count)), "k": [1] * count})
+    for share in (0.0, 0.1, 0.25, 0.5, 0.75, 1.0):
+        same(lambda lf: lf.select(a=pl.col("i").quantile(share, how)), frame, on=[frame])  # noqa: B023
+        same(lambda lf: lf.select(a=pl.col("i").quantile(share, how).over("k")), frame, on=[frame])  # noqa: B023

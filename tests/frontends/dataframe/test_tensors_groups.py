@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tensor_functions import Compiled
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import groups as aggregates
-from onward.frontends.dataframe.tensors.keys import group_rows, spread
-from onward.frontends.dataframe.tensors.sorting import SortKey
+from onward.frontends.dataframe.tensors.rows import groups as aggregates
+from onward.frontends.dataframe.tensors.rows.keys import group_rows, spread
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey
 
 FLOATS = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([float("nan"), float("inf"), 0.0, 1.0, -1.0]))
 INTS = st.one_of(st.integers(-5, 5), st.sampled_from([2**62, -(2**63), 2**63 - 1]))

@@ -9,10 +9,10 @@ import pytest
 from tensor_functions import Compiled
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.groups import sums
-from onward.frontends.dataframe.tensors.join import JoinKey, TableKey, find_all_rows, find_computed_rows, find_rows
-from onward.frontends.dataframe.tensors.keys import group_rows
-from onward.frontends.dataframe.tensors.sorting import SortKey, take
+from onward.frontends.dataframe.tensors.rows.groups import sums
+from onward.frontends.dataframe.tensors.rows.join import JoinKey, TableKey, find_all_rows, find_computed_rows, find_rows
+from onward.frontends.dataframe.tensors.rows.keys import group_rows
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey, take
 
 NAN = float("nan")
 KEYS: dict[str, tuple[list[Any], list[Any]]] = {

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensor_functions import Compiled
 
-from onward.frontends.dataframe.tensors.keys import group_numbers, group_rows, spread
-from onward.frontends.dataframe.tensors.sorting import SortKey
+from onward.frontends.dataframe.tensors.rows.keys import group_numbers, group_rows, spread
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey
 
 VALUES: dict[str, list[Any]] = {
     "bool": [True, False],

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensor_functions import Compiled
 
-from onward.frontends.dataframe.tensors.keys import group_rows
-from onward.frontends.dataframe.tensors.order import (
+from onward.frontends.dataframe.tensors.rows.keys import group_rows
+from onward.frontends.dataframe.tensors.rows.order import (
     all_distinct,
     distinct_rows,
     duplicated,
@@ -20,7 +20,7 @@ from onward.frontends.dataframe.tensors.order import (
     rank,
     value_counts,
 )
-from onward.frontends.dataframe.tensors.sorting import SortKey, reversed_rows, sort_order, take
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey, reversed_rows, sort_order, take
 
 NAN = float("nan")
 FLOATS = st.sampled_from([NAN, float("inf"), float("-inf"), 0.0, -0.0, 1.0, -2.5, 1e-300])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tensor_functions import Compiled
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import running
-from onward.frontends.dataframe.tensors.keys import Groups, group_rows
-from onward.frontends.dataframe.tensors.sorting import SortKey
+from onward.frontends.dataframe.tensors.rows import running
+from onward.frontends.dataframe.tensors.rows.keys import Groups, group_rows
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey
 
 NAN = float("nan")
 FLOATS = st.one_of(st.sampled_from([NAN, np.inf, -np.inf, 0.0, 1.0, -2.5, 1e16]), st.floats(-100, 100))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensor_functions import Compiled
 
-from onward.frontends.dataframe.tensors import stats
+from onward.frontends.dataframe.tensors.rows import stats
 
 NAN = float("nan")
 FLOATS = st.one_of(st.integers(-1000, 1000).map(lambda i: i / 4), st.sampled_from([NAN, np.inf, -np.inf]))

@@ -15,8 +15,8 @@ from onnx import TensorProto, helper
 from text_columns import TEXTS, TextModel
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import case_tables, text_case
-from onward.frontends.dataframe.tensors.pattern_sets import all_characters
+from onward.frontends.dataframe.tensors.text import case_tables, text_case
+from onward.frontends.dataframe.tensors.text.pattern_sets import all_characters
 
 DIALECTS: dict[str, Callable[[list[str], str], list[str]]] = {
     "python": lambda values, name: [getattr(value, name)() for value in values],

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from text_columns import TEXTS, TextModel, agrees, maybe, texts
 
-from onward.frontends.dataframe.tensors import text, text_compare, text_parts
+from onward.frontends.dataframe.tensors.text import text, text_compare, text_parts
 
 few = settings(max_examples=40, deadline=None)
 TABLE = {"a": "1", "": "empty", "héß": "", "ΑΣ": "x", "日本語": "日"}

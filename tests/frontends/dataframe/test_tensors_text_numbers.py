@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from text_columns import TextModel
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import text_numbers
+from onward.frontends.dataframe.tensors.text import text_numbers
 
 NUMBERS = [
     "1", "+1", "-1", " 1", "1 ", "\t1\n", "1_000", "1__0", "_1", "1_", "1.", "1.5", ".5", ".", "", "-", "+", "1e3",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from text_columns import TEXTS, TextModel, agrees, maybe, texts
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import pattern_sets, text_pad, text_parts, text_split
+from onward.frontends.dataframe.tensors.text import pattern_sets, text_pad, text_parts, text_split
 
 few = settings(max_examples=30, deadline=None)
 SLICES = [(0, 3), (1, None), (-3, None), (None, -2), (1, 3), (2, -1), (-3, -1), (3, 3), (-1, -3), (0, 0), (None, None)]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from text_columns import TEXTS, TextModel, agrees, alphabet, texts
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import pattern_sets, text_search
-from onward.frontends.dataframe.tensors.patterns import parse, search
+from onward.frontends.dataframe.tensors.text import pattern_sets, text_search
+from onward.frontends.dataframe.tensors.text.patterns import parse, search
 
 PATTERNS = [
     r"", r"a", r"a.c", r"a$", r"^a", r"^$", r"\.0$", r"^\s*$", r"\d+", r"\w+@\w+\.\w+", r"\bHello\b", r"\bb\b|^x",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from text_columns import TEXTS, TextModel, agrees
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import text_tokens
+from onward.frontends.dataframe.tensors.text import text_tokens
 
 PATTERNS = [
     r"\d+", r"[a-c]+", r"\s+", r"[^a-z]", r"^a", r"\.0$", r"\s+$", r"^\s+", r"a,b|c", r"\d+(?:\.\d+)?", r"(?i)h",

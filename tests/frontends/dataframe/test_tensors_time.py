@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import clock
-from onward.frontends.dataframe.tensors.calendar import Civil, days_from_date, start_of_month
-from onward.frontends.dataframe.tensors.clock import Clock
+from onward.frontends.dataframe.tensors.time import clock
+from onward.frontends.dataframe.tensors.time.calendar import Civil, days_from_date, start_of_month
+from onward.frontends.dataframe.tensors.time.clock import Clock
 
 LOW, HIGH = -(2**63), 2**63 - 1
 UNITS = ["s", "ms", "us", "ns"]

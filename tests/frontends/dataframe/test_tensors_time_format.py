@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from test_tensors_time import DAYS, HIGH, LOW, UNITS, any_ticks, columns, pandas_times, ticks
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import time_format
-from onward.frontends.dataframe.tensors.calendar import Civil
-from onward.frontends.dataframe.tensors.clock import Clock
+from onward.frontends.dataframe.tensors.time import time_format
+from onward.frontends.dataframe.tensors.time.calendar import Civil
+from onward.frontends.dataframe.tensors.time.clock import Clock
 
 FORMATS = [
     "%Y-%m-%d", "%d/%m/%Y", "%Y%m%d", "%Y-%m-%d %H:%M:%S", "%H:%M", "%I:%M %p", "%j", "%y", "%B %d, %Y", "%b %a %A",

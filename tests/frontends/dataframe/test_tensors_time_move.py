@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from test_tensors_time import DAYS, HIGH, LOW, UNITS, any_ticks, columns, pandas_times, ticks
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import clock, time_offset, time_round
-from onward.frontends.dataframe.tensors.calendar import Civil
-from onward.frontends.dataframe.tensors.clock import Clock
+from onward.frontends.dataframe.tensors.time import clock, time_offset, time_round
+from onward.frontends.dataframe.tensors.time.calendar import Civil
+from onward.frontends.dataframe.tensors.time.clock import Clock
 
 FREQUENCIES = {"D": "D", "2D": "2D", "h": "h", "3h": "3h", "min": "min", "15min": "15min", "7s": "7s", "s": "s"}
 FITS = {"floor": "fits_floor", "ceil": "fits_ceil", "round_half_even": "fits_round"}

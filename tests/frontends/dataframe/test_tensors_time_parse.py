@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_tensors_time import columns
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors import time_parse
+from onward.frontends.dataframe.tensors.time import time_parse
 
 FORMATS = {
     "%Y-%m-%d": ["2024-01-05", "2024-1-5", "2024-02-29", "2023-02-29", "1900-02-29", "0001-01-01", "9999-12-31"],

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tensor_functions import Compiled
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.keys import Groups, group_rows
-from onward.frontends.dataframe.tensors.sorting import SortKey
-from onward.frontends.dataframe.tensors.window import expanding, exponential_mean, rolling
+from onward.frontends.dataframe.tensors.rows.keys import Groups, group_rows
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey
+from onward.frontends.dataframe.tensors.rows.window import expanding, exponential_mean, rolling
 
 NAN = float("nan")
 VALUES = st.lists(st.one_of(st.just(NAN), st.integers(-1000, 1000).map(lambda i: i / 4)), max_size=40)

@@ -26,7 +26,7 @@ from onward.formats.dataframe.types import BOOL, FLOAT64, TEXT, ColumnType, numb
 from onward.frontends.dataframe.columns.column import Column, Rows
 from onward.frontends.dataframe.columns.table import Table
 from onward.frontends.dataframe.pandas.paths import Paths
-from onward.frontends.dataframe.tensors.keys import Groups
+from onward.frontends.dataframe.tensors.rows.keys import Groups
 from onward.graph.build import Builder
 from onward.registry import Registry
 

@@ -16,9 +16,9 @@ from onward.frontends.dataframe.polars.compare import BOOLEAN
 from onward.frontends.dataframe.polars.parts import part_of, solid
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, explicit, literal_value, rule, spoken
-from onward.frontends.dataframe.tensors import groups as grouped
-from onward.frontends.dataframe.tensors import stats
-from onward.frontends.dataframe.tensors.quantile import between
+from onward.frontends.dataframe.tensors.rows import groups as grouped
+from onward.frontends.dataframe.tensors.rows import stats
+from onward.frontends.dataframe.tensors.rows.quantile import between
 from onward.graph.build import Tensor
 
 
@@ -144,18 +144,26 @@ def _quantile(scope: Scope, expr: Expr, share: float, how: Any) -> Column:
     if type.meaning:
         raise UnsupportedError("a quantile of times has no form in a graph: take that of `dt.timestamp()`")
     part = part_of(scope, column)
-    options: dict[str, Any] = {"share": share, "how": how}
-    if not column.type.is_float:
-        value = part.apply(_whole_quantile, grouped.quantiles, part.known, **options)
-        return part.result(value, type, part.none(part.known))
-    nan = op.IsNaN(part.value)
-    raised = part.with_value(op.Where(nan, op.like(float("inf"), part.value), part.value))
-    value = raised.apply(_whole_quantile, grouped.quantiles, part.known, **options)
-    number, plain = part.count(part.known), part.count(both(part.known, op.Not(nan)))
+    nan = op.IsNaN(part.value) if column.type.is_float else None
+    raised = part if nan is None else part.with_value(op.Where(nan, op.like(float("inf"), part.value), part.value))
+    below, above = (
+        raised.apply(_whole_quantile, grouped.quantiles, part.known, share=share, how=side)
+        for side in ("lower", "higher")
+    )
+    number = part.count(part.known)
     at = op.Sub(number, op.like(1, number)).cast(ir.DataType.DOUBLE) * share
-    low, high, weight = between(at, how)
-    reached = op.Where(weight > 0, high, low)
-    value = op.where(op.GreaterOrEqual(reached, plain), float("nan"), value)
+    low, high, weight = between(at, "linear")
+    up = {"lower": weight > 1.0, "nearest": weight >= 0.5}.get(how, weight > 0.0)
+    if how in ("lower", "higher", "nearest"):
+        value = op.Where(up, above, below)
+    else:
+        # On the line from the lower one: from -inf to a number it is NaN, from a number to inf it is inf.
+        middle = op.Mul(op.Add(below, above), op.like(0.5, below))
+        between_both = middle if how == "midpoint" else below + weight * (above - below)
+        value = op.Where(op.Equal(below, above), below, between_both)
+    if nan is not None:
+        plain = part.count(both(part.known, op.Not(nan)))
+        value = op.where(op.GreaterOrEqual(op.Where(up, high, low), plain), float("nan"), value)
     return part.result(value, type, op.Equal(number, op.like(0, number)))
 
 

@@ -14,8 +14,10 @@ from onward.frontends.dataframe.columns.column import Column, elementwise, guard
 from onward.frontends.dataframe.polars.arithmetic import in_ticks, in_unit, limited, ticks_per_day, to_days, whole
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, constant_of, is_constant, rule
-from onward.frontends.dataframe.tensors import integers, text_compare, text_numbers, time_format
-from onward.frontends.dataframe.tensors.calendar import Civil
+from onward.frontends.dataframe.tensors import integers
+from onward.frontends.dataframe.tensors.text import text_compare, text_numbers
+from onward.frontends.dataframe.tensors.time import time_format
+from onward.frontends.dataframe.tensors.time.calendar import Civil
 from onward.graph.build import Tensor
 
 STRICT, WRAPPING = 0, 2

@@ -19,7 +19,7 @@ from onward.frontends.dataframe.polars.leaves import listed, physical
 from onward.frontends.dataframe.polars.masks import known_truth, marked, picked, truth, which
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, is_constant, rule
-from onward.frontends.dataframe.tensors import text_compare
+from onward.frontends.dataframe.tensors.text import text_compare
 from onward.graph.build import Tensor
 
 

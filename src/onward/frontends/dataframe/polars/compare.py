@@ -15,7 +15,7 @@ from onward.frontends.dataframe.polars.arithmetic import in_ticks
 from onward.frontends.dataframe.polars.masks import marked
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, constant_of, is_constant, rule
-from onward.frontends.dataframe.tensors import text_compare
+from onward.frontends.dataframe.tensors.text import text_compare
 from onward.graph.build import Tensor
 
 BOOLEAN = ColumnType(ir.DataType.BOOL, masked=True)

@@ -28,8 +28,8 @@ from onward.frontends.dataframe.polars.parts import solid, sort_key
 from onward.frontends.dataframe.polars.plan import Expr, Node
 from onward.frontends.dataframe.polars.scope import Grouping, Scope, explicit, of_rows
 from onward.frontends.dataframe.polars.texts import StructColumn
-from onward.frontends.dataframe.tensors import keys, order
-from onward.frontends.dataframe.tensors.sorting import sort_order
+from onward.frontends.dataframe.tensors.rows import keys, order
+from onward.frontends.dataframe.tensors.rows.sorting import sort_order
 from onward.graph.build import Builder, Tensor
 from onward.hub.wording import quote
 

@@ -13,8 +13,8 @@ from onward.frontends.dataframe.polars.casts import INT64
 from onward.frontends.dataframe.polars.parts import sort_key
 from onward.frontends.dataframe.polars.plan import Node
 from onward.frontends.dataframe.polars.scope import explicit
-from onward.frontends.dataframe.tensors import join, keys
-from onward.frontends.dataframe.tensors.join import JoinKey, TableKey
+from onward.frontends.dataframe.tensors.rows import join, keys
+from onward.frontends.dataframe.tensors.rows.join import JoinKey, TableKey
 from onward.graph.build import Builder, Tensor
 
 KINDS = ("Left", "Inner", "Semi", "Anti")

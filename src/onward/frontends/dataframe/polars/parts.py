@@ -11,10 +11,10 @@ from onward.formats.dataframe.types import ColumnType
 from onward.frontends.dataframe.columns.column import ONE, Column, Rows, both, filtered
 from onward.frontends.dataframe.polars.compare import category_numbers
 from onward.frontends.dataframe.polars.scope import Scope, explicit
-from onward.frontends.dataframe.tensors import groups as grouped
-from onward.frontends.dataframe.tensors import stats
-from onward.frontends.dataframe.tensors.keys import Groups
-from onward.frontends.dataframe.tensors.sorting import SortKey
+from onward.frontends.dataframe.tensors.rows import groups as grouped
+from onward.frontends.dataframe.tensors.rows import stats
+from onward.frontends.dataframe.tensors.rows.keys import Groups
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey
 from onward.graph.build import Tensor
 
 

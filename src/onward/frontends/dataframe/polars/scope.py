@@ -13,7 +13,7 @@ from onward.formats.dataframe.polars import column_type
 from onward.formats.dataframe.types import ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows, common_rows, null_of, taken
 from onward.frontends.dataframe.polars.plan import Expr, Node
-from onward.frontends.dataframe.tensors.pattern_sets import Dialect
+from onward.frontends.dataframe.tensors.text.pattern_sets import Dialect
 from onward.graph.build import Builder, Tensor
 
 Rule = Callable[["Scope", Expr], Column]

@@ -11,9 +11,9 @@ from onward.frontends.dataframe.polars.frames import grouping_by, sliced
 from onward.frontends.dataframe.polars.parts import MaskedRows, masked_rows, solid, sort_key, within
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Grouping, Scope, explicit, literal_value, of_rows, rule, spoken
-from onward.frontends.dataframe.tensors import order, running
-from onward.frontends.dataframe.tensors.rows import scattered
-from onward.frontends.dataframe.tensors.sorting import SortKey, sort_order, sorted_rows
+from onward.frontends.dataframe.tensors.rows import order, running
+from onward.frontends.dataframe.tensors.rows.rows import scattered
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey, sort_order, sorted_rows
 from onward.graph.build import Tensor
 
 

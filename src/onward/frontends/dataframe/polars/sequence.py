@@ -18,7 +18,7 @@ from onward.frontends.dataframe.polars.masks import picked
 from onward.frontends.dataframe.polars.parts import solid, sort_key, within
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, explicit, literal_value, rule, spoken
-from onward.frontends.dataframe.tensors import order, running, window
+from onward.frontends.dataframe.tensors.rows import order, running, window
 from onward.graph.build import Tensor
 
 

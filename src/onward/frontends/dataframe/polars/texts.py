@@ -15,7 +15,7 @@ from onward.frontends.dataframe.polars.compare import BOOLEAN
 from onward.frontends.dataframe.polars.leaves import listed
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, literal_value, rule, spoken
-from onward.frontends.dataframe.tensors import (
+from onward.frontends.dataframe.tensors.text import (
     text_case,
     text_numbers,
     text_pad,
@@ -24,7 +24,7 @@ from onward.frontends.dataframe.tensors import (
     text_split,
     text_tokens,
 )
-from onward.frontends.dataframe.tensors.pattern_sets import UNICODE_SPACE, Dialect
+from onward.frontends.dataframe.tensors.text.pattern_sets import UNICODE_SPACE, Dialect
 from onward.graph.build import Tensor
 
 

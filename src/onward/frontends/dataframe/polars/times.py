@@ -17,10 +17,11 @@ from onward.frontends.dataframe.polars.arithmetic import in_ticks, in_unit, tick
 from onward.frontends.dataframe.polars.casts import INT64, cast_column
 from onward.frontends.dataframe.polars.plan import Expr
 from onward.frontends.dataframe.polars.scope import Scope, literal_value, rule, spoken
-from onward.frontends.dataframe.tensors import clock as clocks
-from onward.frontends.dataframe.tensors import integers, time_format, time_offset, time_parse, time_round
-from onward.frontends.dataframe.tensors.calendar import Civil, days_from_date
-from onward.frontends.dataframe.tensors.clock import Clock
+from onward.frontends.dataframe.tensors import integers
+from onward.frontends.dataframe.tensors.time import clock as clocks
+from onward.frontends.dataframe.tensors.time import time_format, time_offset, time_parse, time_round
+from onward.frontends.dataframe.tensors.time.calendar import Civil, days_from_date
+from onward.frontends.dataframe.tensors.time.clock import Clock
 from onward.graph.build import Tensor
 
 

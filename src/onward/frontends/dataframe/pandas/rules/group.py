@@ -14,11 +14,11 @@ from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Series, T
 from onward.frontends.dataframe.pandas.rules import running, window
 from onward.frontends.dataframe.pandas.rules.order import sort_key
 from onward.frontends.dataframe.pandas.values import beside, widened
-from onward.frontends.dataframe.tensors import groups as grouped
-from onward.frontends.dataframe.tensors import order
-from onward.frontends.dataframe.tensors.join import find_computed_rows
-from onward.frontends.dataframe.tensors.keys import Groups, group_numbers, group_rows, spread
-from onward.frontends.dataframe.tensors.running import running_count
+from onward.frontends.dataframe.tensors.rows import groups as grouped
+from onward.frontends.dataframe.tensors.rows import order
+from onward.frontends.dataframe.tensors.rows.join import find_computed_rows
+from onward.frontends.dataframe.tensors.rows.keys import Groups, group_numbers, group_rows, spread
+from onward.frontends.dataframe.tensors.rows.running import running_count
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
 

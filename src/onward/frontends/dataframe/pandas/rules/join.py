@@ -15,7 +15,7 @@ from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Series
 from onward.frontends.dataframe.pandas.rules.frame import keep_labels
 from onward.frontends.dataframe.pandas.rules.order import sort_key
 from onward.frontends.dataframe.pandas.values import is_missing, widened
-from onward.frontends.dataframe.tensors.join import JoinKey, TableKey, find_all_rows, find_computed_rows, find_rows
+from onward.frontends.dataframe.tensors.rows.join import JoinKey, TableKey, find_all_rows, find_computed_rows, find_rows
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
 

@@ -10,8 +10,8 @@ from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series, joined
 from onward.frontends.dataframe.pandas.rules.category import codes_of
 from onward.frontends.dataframe.pandas.rules.frame import at_rows, keep_labels
-from onward.frontends.dataframe.tensors import order
-from onward.frontends.dataframe.tensors.sorting import SortKey, reversed_rows, sort_order
+from onward.frontends.dataframe.tensors.rows import order
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey, reversed_rows, sort_order
 from onward.graph.build import Tensor
 
 

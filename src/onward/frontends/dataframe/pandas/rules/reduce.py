@@ -15,7 +15,8 @@ from onward.frontends.dataframe.columns.column import ONE, Column, Rows, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, joined
 from onward.frontends.dataframe.pandas.values import is_missing
-from onward.frontends.dataframe.tensors import across_columns, numbers, stats
+from onward.frontends.dataframe.tensors import across_columns, numbers
+from onward.frontends.dataframe.tensors.rows import stats
 from onward.graph.build import Builder, Tensor
 
 AGGREGATES = [

@@ -9,8 +9,8 @@ from onward.frontends.dataframe.columns.column import Column, chosen
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
 from onward.frontends.dataframe.pandas.values import column_of, is_missing, widened
-from onward.frontends.dataframe.tensors import running
-from onward.frontends.dataframe.tensors.keys import Groups
+from onward.frontends.dataframe.tensors.rows import running
+from onward.frontends.dataframe.tensors.rows.keys import Groups
 from onward.graph.build import Tensor
 
 

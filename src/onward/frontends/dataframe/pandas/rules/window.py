@@ -10,8 +10,8 @@ from onward.formats.dataframe.types import FLOAT64
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Call, Trace, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series, Traced, asked, framed, wrapped
-from onward.frontends.dataframe.tensors import window
-from onward.frontends.dataframe.tensors.keys import Groups
+from onward.frontends.dataframe.tensors.rows import window
+from onward.frontends.dataframe.tensors.rows.keys import Groups
 
 STATISTICS = ("sum", "mean", "min", "max", "std", "var", "median", "count")
 

@@ -8,7 +8,7 @@ from typing import Any
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.rules.text.common import changed, dialect_of, plain_text, whole_number
-from onward.frontends.dataframe.tensors import text_case, text_pad, text_parts
+from onward.frontends.dataframe.tensors.text import text_case, text_pad, text_parts
 from onward.graph.build import Tensor
 
 _CASES = {

@@ -12,7 +12,7 @@ from onward.formats.dataframe.types import BOOL, INT64
 from onward.frontends.dataframe.columns.column import Column, elementwise
 from onward.frontends.dataframe.pandas.dispatch import Call
 from onward.frontends.dataframe.pandas.values import is_missing
-from onward.frontends.dataframe.tensors.pattern_sets import Dialect
+from onward.frontends.dataframe.tensors.text.pattern_sets import Dialect
 from onward.graph.build import Tensor
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "not given"})()

@@ -12,7 +12,7 @@ from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
 from onward.frontends.dataframe.pandas.rules.text.common import plain_text, texts
 from onward.frontends.dataframe.pandas.values import beside
-from onward.frontends.dataframe.tensors import text_compare, text_pad
+from onward.frontends.dataframe.tensors.text import text_compare, text_pad
 from onward.graph.build import Tensor
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from onward.formats.dataframe.types import BOOL, FLOAT64, ColumnType
 from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
-from onward.frontends.dataframe.tensors import text_numbers
-from onward.frontends.dataframe.tensors.text import any_true, full_match
+from onward.frontends.dataframe.tensors.text import text_numbers
+from onward.frontends.dataframe.tensors.text.text import any_true, full_match
 from onward.graph.build import Tensor
 
 _BLANK = r"[\t-\r ]*"

@@ -12,10 +12,10 @@ from onward.frontends.dataframe.pandas.proxies import Series
 from onward.frontends.dataframe.pandas.rules.text.common import changed, is_arrow, plain_text, texts, whole_number
 from onward.frontends.dataframe.pandas.rules.text.search import check_arrow, is_plain, pattern_of
 from onward.frontends.dataframe.pandas.values import is_missing
-from onward.frontends.dataframe.tensors import text_parts, text_search, text_split, text_tokens
-from onward.frontends.dataframe.tensors.patterns import parse, search
-from onward.frontends.dataframe.tensors.text import text
-from onward.frontends.dataframe.tensors.text_pad import concat
+from onward.frontends.dataframe.tensors.text import text_parts, text_search, text_split, text_tokens
+from onward.frontends.dataframe.tensors.text.patterns import parse, search
+from onward.frontends.dataframe.tensors.text.text import text
+from onward.frontends.dataframe.tensors.text.text_pad import concat
 from onward.graph.build import Tensor
 
 

@@ -20,9 +20,9 @@ from onward.frontends.dataframe.pandas.rules.text.common import (
     told,
     whole_number,
 )
-from onward.frontends.dataframe.tensors import text_case, text_parts, text_search, text_split, text_tokens
-from onward.frontends.dataframe.tensors.patterns import Alt, At, parse, search, walk
-from onward.frontends.dataframe.tensors.text import any_true, full_match
+from onward.frontends.dataframe.tensors.text import text_case, text_parts, text_search, text_split, text_tokens
+from onward.frontends.dataframe.tensors.text.patterns import Alt, At, parse, search, walk
+from onward.frontends.dataframe.tensors.text.text import any_true, full_match
 from onward.graph.build import Tensor
 
 How = Literal["contains", "match", "fullmatch"]

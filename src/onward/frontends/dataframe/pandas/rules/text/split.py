@@ -16,8 +16,8 @@ from onward.frontends.dataframe.pandas.dispatch import Call, Trace, rule
 from onward.frontends.dataframe.pandas.proxies import Traced, asked, joined, wrapped
 from onward.frontends.dataframe.pandas.rules.text.common import plain_text, texts, whole_number
 from onward.frontends.dataframe.pandas.rules.text.search import is_plain
-from onward.frontends.dataframe.tensors import text_split, text_tokens
-from onward.frontends.dataframe.tensors.text_split import Part
+from onward.frontends.dataframe.tensors.text import text_split, text_tokens
+from onward.frontends.dataframe.tensors.text.text_split import Part
 from onward.graph.build import Tensor
 
 _SEPARATORS = ",;|/ \t\n-_.:&+=0aA"

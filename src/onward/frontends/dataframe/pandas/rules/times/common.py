@@ -12,7 +12,7 @@ from onward.formats.dataframe.types import BOOL, FLOAT64, TICKS, ColumnType
 from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.values import column_of
-from onward.frontends.dataframe.tensors.clock import Clock, convert
+from onward.frontends.dataframe.tensors.time.clock import Clock, convert
 from onward.graph.build import Tensor
 
 OUT_OF_RANGE = "a time or duration is out of the range of its unit"

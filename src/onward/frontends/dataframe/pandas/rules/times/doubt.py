@@ -12,7 +12,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.frontends.dataframe.columns.column import Column
-from onward.frontends.dataframe.tensors.time_parse import PATTERNS, Field, Parsed, fields
+from onward.frontends.dataframe.tensors.time.time_parse import PATTERNS, Field, Parsed, fields
 from onward.graph.build import Tensor
 
 _LOOSE = {

@@ -11,8 +11,9 @@ from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.rules.times.common import fitting
 from onward.frontends.dataframe.pandas.values import column_of
-from onward.frontends.dataframe.tensors import clock, integers
+from onward.frontends.dataframe.tensors import integers
 from onward.frontends.dataframe.tensors import numbers as floats
+from onward.frontends.dataframe.tensors.time import clock
 from onward.graph.build import Tensor
 
 DIGITS = {"W": 14, "D": 13, "h": 12, "m": 10, "s": 9, "ms": 6, "us": 3}

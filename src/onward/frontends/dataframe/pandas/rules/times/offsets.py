@@ -9,8 +9,8 @@ from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.rules.times.arithmetic import added
 from onward.frontends.dataframe.pandas.rules.times.common import moved, ticks_of, to_unit
 from onward.frontends.dataframe.pandas.values import column_of
-from onward.frontends.dataframe.tensors import time_offset
-from onward.frontends.dataframe.tensors.clock import Clock, same_time
+from onward.frontends.dataframe.tensors.time import time_offset
+from onward.frontends.dataframe.tensors.time.clock import Clock, same_time
 from onward.graph.build import Tensor
 
 _FIXED = ("weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds")

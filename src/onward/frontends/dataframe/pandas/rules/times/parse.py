@@ -17,9 +17,10 @@ from onward.frontends.dataframe.pandas.rules.times.common import fitting
 from onward.frontends.dataframe.pandas.rules.times.doubt import unclear, unclear_if_guessed
 from onward.frontends.dataframe.pandas.rules.times.numbers import from_numbers, whole_numbers
 from onward.frontends.dataframe.pandas.values import column_of
-from onward.frontends.dataframe.tensors import integers, time_parse
-from onward.frontends.dataframe.tensors.calendar import days_from_date
-from onward.frontends.dataframe.tensors.clock import at
+from onward.frontends.dataframe.tensors import integers
+from onward.frontends.dataframe.tensors.time import time_parse
+from onward.frontends.dataframe.tensors.time.calendar import days_from_date
+from onward.frontends.dataframe.tensors.time.clock import at
 from onward.graph.build import Tensor
 
 NOT_READ = "a text is not a date in the format that pd.to_datetime reads"

@@ -11,8 +11,8 @@ from onward.formats.dataframe.types import FLOAT64, ColumnType
 from onward.frontends.dataframe.columns.column import Column, elementwise
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.rules.times.common import flag_part, number_part, ticks_of
-from onward.frontends.dataframe.tensors import clock as clocks
-from onward.frontends.dataframe.tensors.clock import Clock
+from onward.frontends.dataframe.tensors.time import clock as clocks
+from onward.frontends.dataframe.tensors.time.clock import Clock
 from onward.graph.build import Tensor
 
 DATETIME_NUMBERS: dict[str, Callable[[Clock], Tensor]] = {

@@ -10,10 +10,10 @@ from onward.frontends.dataframe.pandas.dispatch import Call, Trace, rule
 from onward.frontends.dataframe.pandas.proxies import Traced, asked, wrapped
 from onward.frontends.dataframe.pandas.rules.times.common import moved, ticks_of, to_unit
 from onward.frontends.dataframe.pandas.rules.times.rounding import text_of
-from onward.frontends.dataframe.tensors import time_round
-from onward.frontends.dataframe.tensors.calendar import Civil, look_up
-from onward.frontends.dataframe.tensors.clock import Clock, at, per_second
-from onward.frontends.dataframe.tensors.time_offset import end_of_period
+from onward.frontends.dataframe.tensors.time import time_round
+from onward.frontends.dataframe.tensors.time.calendar import Civil, look_up
+from onward.frontends.dataframe.tensors.time.clock import Clock, at, per_second
+from onward.frontends.dataframe.tensors.time.time_offset import end_of_period
 
 
 class Periods(Traced):

@@ -8,8 +8,8 @@ from onward.formats.dataframe.types import TEXT
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.rules.times.common import fitting, moved, ticks_of, to_unit
-from onward.frontends.dataframe.tensors import time_format, time_round
-from onward.frontends.dataframe.tensors.clock import Clock, per_second
+from onward.frontends.dataframe.tensors.time import time_format, time_round
+from onward.frontends.dataframe.tensors.time.clock import Clock, per_second
 
 
 def length_of(call: Call, freq: Any, unit: str) -> int:

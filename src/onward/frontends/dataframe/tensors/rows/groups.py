@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.keys import Groups, spread
-from onward.frontends.dataframe.tensors.quantile import Interpolation, between, mixed
-from onward.frontends.dataframe.tensors.rows import (
+from onward.frontends.dataframe.tensors.rows.keys import Groups, spread
+from onward.frontends.dataframe.tensors.rows.quantile import Interpolation, between, mixed
+from onward.frontends.dataframe.tensors.rows.rows import (
     BOOL,
     FLOAT64,
     FLOATS,
@@ -37,7 +37,7 @@ from onward.frontends.dataframe.tensors.rows import (
     summable,
     zero,
 )
-from onward.frontends.dataframe.tensors.sorting import Prepared, argsort, sorted_rows
+from onward.frontends.dataframe.tensors.rows.sorting import Prepared, argsort, sorted_rows
 from onward.graph.build import Tensor
 
 

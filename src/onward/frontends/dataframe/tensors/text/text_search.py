@@ -9,9 +9,16 @@ from typing import Any, Literal
 import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_sets import Dialect, Ranges, all_characters, all_codes, of_mask, written
-from onward.frontends.dataframe.tensors.patterns import Pattern, literal, parse, re2, search
-from onward.frontends.dataframe.tensors.text import full_match
+from onward.frontends.dataframe.tensors.text.pattern_sets import (
+    Dialect,
+    Ranges,
+    all_characters,
+    all_codes,
+    of_mask,
+    written,
+)
+from onward.frontends.dataframe.tensors.text.patterns import Pattern, literal, parse, re2, search
+from onward.frontends.dataframe.tensors.text.text import full_match
 from onward.graph.build import Tensor
 
 Class = Literal["alpha", "alnum", "decimal", "digit", "numeric", "space", "ascii"]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from onward.frontends.dataframe.tensors.keys import group_rows
-from onward.frontends.dataframe.tensors.quantile import Interpolation, between, mixed
-from onward.frontends.dataframe.tensors.rows import (
+from onward.frontends.dataframe.tensors.rows.keys import group_rows
+from onward.frontends.dataframe.tensors.rows.quantile import Interpolation, between, mixed
+from onward.frontends.dataframe.tensors.rows.rows import (
     BOOL,
     FLOAT64,
     FLOATS,
@@ -35,7 +35,7 @@ from onward.frontends.dataframe.tensors.rows import (
     whole,
     zero,
 )
-from onward.frontends.dataframe.tensors.sorting import SortKey
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey
 from onward.graph.build import Tensor
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.calendar import Civil
 from onward.frontends.dataframe.tensors.integers import floor_by, multiply_by, remainder_by, truncate_by
+from onward.frontends.dataframe.tensors.time.calendar import Civil
 from onward.graph.build import Tensor
 
 UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.calendar import Civil, look_up, start_of_month
 from onward.frontends.dataframe.tensors.integers import floor_by, remainder_by
+from onward.frontends.dataframe.tensors.time.calendar import Civil, look_up, start_of_month
 from onward.graph.build import Tensor
 
 EPOCH_MONTH = 1970 * 12

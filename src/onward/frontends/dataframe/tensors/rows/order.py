@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from onward.frontends.dataframe.tensors.groups import reduced, sizes
-from onward.frontends.dataframe.tensors.keys import Groups, group_rows, spread
-from onward.frontends.dataframe.tensors.rows import (
+from onward.frontends.dataframe.tensors.rows.groups import reduced, sizes
+from onward.frontends.dataframe.tensors.rows.keys import Groups, group_rows, spread
+from onward.frontends.dataframe.tensors.rows.rows import (
     END,
     FLOAT64,
     changes,
@@ -24,7 +24,7 @@ from onward.frontends.dataframe.tensors.rows import (
     shown,
     sortable,
 )
-from onward.frontends.dataframe.tensors.sorting import SortKey, sorted_rows
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey, sorted_rows
 from onward.graph.build import Tensor
 
 RankMethod = Literal["average", "min", "max", "first", "dense"]

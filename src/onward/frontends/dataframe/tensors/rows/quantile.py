@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from onward.frontends.dataframe.tensors.rows import INT64
+from onward.frontends.dataframe.tensors.rows.rows import INT64
 from onward.graph.build import Tensor
 
 Interpolation = Literal["linear", "lower", "higher", "midpoint", "nearest", "median"]

@@ -12,10 +12,10 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_sets import UNICODE_SPACE, matched, of_characters, written
-from onward.frontends.dataframe.tensors.text import STRING, any_true, either, full_match, join, label, text, tokens
-from onward.frontends.dataframe.tensors.text_parts import strip
-from onward.frontends.dataframe.tensors.text_split import replace_text
+from onward.frontends.dataframe.tensors.text.pattern_sets import UNICODE_SPACE, matched, of_characters, written
+from onward.frontends.dataframe.tensors.text.text import STRING, any_true, either, full_match, join, label, text, tokens
+from onward.frontends.dataframe.tensors.text.text_parts import strip
+from onward.frontends.dataframe.tensors.text.text_split import replace_text
 from onward.graph.build import Tensor
 
 Reader = Literal["python", "to_numeric", "polars"]

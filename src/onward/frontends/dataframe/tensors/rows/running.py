@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.keys import Groups
-from onward.frontends.dataframe.tensors.rows import (
+from onward.frontends.dataframe.tensors.rows.keys import Groups
+from onward.frontends.dataframe.tensors.rows.rows import (
     BOOL,
     END,
     FLOAT64,
@@ -30,7 +30,7 @@ from onward.frontends.dataframe.tensors.rows import (
     sum_dtype,
     summable,
 )
-from onward.frontends.dataframe.tensors.sorting import sorted_rows
+from onward.frontends.dataframe.tensors.rows.sorting import sorted_rows
 from onward.graph.build import Tensor
 
 BLOCK, TAPS = 512, 8

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_sets import PYTHON_SPACE, complement, of_characters, written
-from onward.frontends.dataframe.tensors.text import (
+from onward.frontends.dataframe.tensors.text.pattern_sets import PYTHON_SPACE, complement, of_characters, written
+from onward.frontends.dataframe.tensors.text.text import (
     MOST_REPEATS,
     characters,
     count_present,
@@ -17,7 +17,7 @@ from onward.frontends.dataframe.tensors.text import (
     join,
     text,
 )
-from onward.frontends.dataframe.tensors.text_search import quoted
+from onward.frontends.dataframe.tensors.text.text_search import quoted
 from onward.graph.build import Tensor
 
 Sides = Literal["both", "left", "right"]

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx_ir as ir
 
-from onward.frontends.dataframe.tensors.pattern_sets import EVERY, written
-from onward.frontends.dataframe.tensors.text import STRING, full_match, label, of_type, text
-from onward.frontends.dataframe.tensors.text_search import quoted
+from onward.frontends.dataframe.tensors.text.pattern_sets import EVERY, written
+from onward.frontends.dataframe.tensors.text.text import STRING, full_match, label, of_type, text
+from onward.frontends.dataframe.tensors.text.text_search import quoted
 from onward.graph.build import Tensor
 
 

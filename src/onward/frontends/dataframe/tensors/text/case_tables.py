@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from onward.frontends.dataframe.tensors.pattern_sets import (
+from onward.frontends.dataframe.tensors.text.pattern_sets import (
     Dialect,
     Ranges,
     all_codes,

@@ -11,8 +11,8 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, Literal
 
-from onward.frontends.dataframe.tensors.case_tables import with_case
-from onward.frontends.dataframe.tensors.pattern_sets import (
+from onward.frontends.dataframe.tensors.text.case_tables import with_case
+from onward.frontends.dataframe.tensors.text.pattern_sets import (
     EVERY,
     Dialect,
     Ranges,

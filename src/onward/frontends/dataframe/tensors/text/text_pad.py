@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.text import STRING, first_token, of_type, text
-from onward.frontends.dataframe.tensors.text_parts import length
+from onward.frontends.dataframe.tensors.text.text import STRING, first_token, of_type, text
+from onward.frontends.dataframe.tensors.text.text_parts import length
 from onward.graph.build import Tensor
 
 WIDEST = 1000

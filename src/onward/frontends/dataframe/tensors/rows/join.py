@@ -11,8 +11,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.keys import group_rows
-from onward.frontends.dataframe.tensors.rows import (
+from onward.frontends.dataframe.tensors.rows.keys import group_rows
+from onward.frontends.dataframe.tensors.rows.rows import (
     FLOATS,
     INT64,
     STRING,
@@ -27,7 +27,7 @@ from onward.frontends.dataframe.tensors.rows import (
     scattered,
     shown,
 )
-from onward.frontends.dataframe.tensors.sorting import SortKey
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey
 from onward.graph.build import Tensor
 
 

@@ -15,9 +15,9 @@ from typing import Literal
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.groups import firsts
-from onward.frontends.dataframe.tensors.keys import Groups, spread
-from onward.frontends.dataframe.tensors.rows import (
+from onward.frontends.dataframe.tensors.rows.groups import firsts
+from onward.frontends.dataframe.tensors.rows.keys import Groups, spread
+from onward.frontends.dataframe.tensors.rows.rows import (
     END,
     FLOAT64,
     INT64,
@@ -33,7 +33,7 @@ from onward.frontends.dataframe.tensors.rows import (
     scattered,
     shown,
 )
-from onward.frontends.dataframe.tensors.running import place_in_group, running_extreme, running_sum
+from onward.frontends.dataframe.tensors.rows.running import place_in_group, running_extreme, running_sum
 from onward.graph.build import Tensor
 
 Statistic = Literal["sum", "mean", "min", "max", "var", "std", "median", "count"]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_paths import check_one_way, example
-from onward.frontends.dataframe.tensors.pattern_sets import Dialect, complement, contains, refuse, written
-from onward.frontends.dataframe.tensors.patterns import (
+from onward.frontends.dataframe.tensors.text.pattern_paths import check_one_way, example
+from onward.frontends.dataframe.tensors.text.pattern_sets import Dialect, complement, contains, refuse, written
+from onward.frontends.dataframe.tensors.text.patterns import (
     At,
     Chars,
     Group,
@@ -29,8 +29,16 @@ from onward.frontends.dataframe.tensors.patterns import (
     search,
     walk,
 )
-from onward.frontends.dataframe.tensors.text import count_present, first_token, full_match, join, places, text, tokens
-from onward.frontends.dataframe.tensors.text_pad import concat
+from onward.frontends.dataframe.tensors.text.text import (
+    count_present,
+    first_token,
+    full_match,
+    join,
+    places,
+    text,
+    tokens,
+)
+from onward.frontends.dataframe.tensors.text.text_pad import concat
 from onward.graph.build import Tensor
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.calendar import MONTH_NAMES, days_from_date
-from onward.frontends.dataframe.tensors.clock import at, per_second
 from onward.frontends.dataframe.tensors.integers import remainder_by
-from onward.frontends.dataframe.tensors.time_format import directives
+from onward.frontends.dataframe.tensors.time.calendar import MONTH_NAMES, days_from_date
+from onward.frontends.dataframe.tensors.time.clock import at, per_second
+from onward.frontends.dataframe.tensors.time.time_format import directives
 from onward.graph.build import Tensor
 
 

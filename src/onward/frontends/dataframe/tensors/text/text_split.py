@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.pattern_sets import PYTHON_SPACE, complement, of_characters, written
-from onward.frontends.dataframe.tensors.text import (
+from onward.frontends.dataframe.tensors.text.pattern_sets import PYTHON_SPACE, complement, of_characters, written
+from onward.frontends.dataframe.tensors.text.text import (
     MOST_REPEATS,
     STRING,
     count_present,
@@ -19,7 +19,7 @@ from onward.frontends.dataframe.tensors.text import (
     tokens,
     with_row,
 )
-from onward.frontends.dataframe.tensors.text_parts import length
+from onward.frontends.dataframe.tensors.text.text_parts import length
 from onward.graph.build import Tensor
 
 Part = tuple[Tensor, Tensor]

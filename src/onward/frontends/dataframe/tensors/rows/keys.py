@@ -8,7 +8,7 @@ from typing import Literal
 
 import onnx_ir as ir
 
-from onward.frontends.dataframe.tensors.rows import (
+from onward.frontends.dataframe.tensors.rows.rows import (
     END,
     FLOATS,
     INT64,
@@ -23,7 +23,7 @@ from onward.frontends.dataframe.tensors.rows import (
     scattered,
     whole,
 )
-from onward.frontends.dataframe.tensors.sorting import Prepared, SortKey, prepared, sort_prepared, sorted_rows
+from onward.frontends.dataframe.tensors.rows.sorting import Prepared, SortKey, prepared, sort_prepared, sorted_rows
 from onward.graph.build import Tensor
 
 

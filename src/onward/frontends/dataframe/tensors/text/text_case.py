@@ -13,9 +13,9 @@ from typing import Literal
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.case_tables import changed, sigma_sets, steady, word_inside
-from onward.frontends.dataframe.tensors.pattern_sets import Dialect, complement, written
-from onward.frontends.dataframe.tensors.text import (
+from onward.frontends.dataframe.tensors.text.case_tables import changed, sigma_sets, steady, word_inside
+from onward.frontends.dataframe.tensors.text.pattern_sets import Dialect, complement, written
+from onward.frontends.dataframe.tensors.text.text import (
     STRING,
     any_true,
     characters,
@@ -30,7 +30,7 @@ from onward.frontends.dataframe.tensors.text import (
     tokens,
     with_row,
 )
-from onward.frontends.dataframe.tensors.text_parts import slice_text
+from onward.frontends.dataframe.tensors.text.text_parts import slice_text
 from onward.graph.build import Tensor
 
 Case = Literal["upper", "lower", "casefold"]

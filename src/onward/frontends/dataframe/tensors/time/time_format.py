@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.calendar import (
+from onward.frontends.dataframe.tensors.integers import floor_by, remainder_by
+from onward.frontends.dataframe.tensors.time.calendar import (
     DATES,
     DAY_NAMES,
     MONTH_NAMES,
@@ -19,8 +20,7 @@ from onward.frontends.dataframe.tensors.calendar import (
     day_of_year,
     look_up,
 )
-from onward.frontends.dataframe.tensors.clock import Clock
-from onward.frontends.dataframe.tensors.integers import floor_by, remainder_by
+from onward.frontends.dataframe.tensors.time.clock import Clock
 from onward.graph.build import Tensor
 
 FIRST_NS, LAST_NS = 1677, 2262

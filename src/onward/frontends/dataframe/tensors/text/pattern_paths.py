@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from onward.frontends.dataframe.tensors.pattern_sets import Ranges, contains, overlap, refuse
-from onward.frontends.dataframe.tensors.patterns import Alt, At, Chars, Group, Node, Pattern, Repeat, Seq, nullable
+from onward.frontends.dataframe.tensors.text.pattern_sets import Ranges, contains, overlap, refuse
+from onward.frontends.dataframe.tensors.text.patterns import Alt, At, Chars, Group, Node, Pattern, Repeat, Seq, nullable
 
 MOST = 1500
 """So many characters may a pattern have with its repeats written out."""

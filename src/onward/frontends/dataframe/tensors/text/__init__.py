@@ -1,0 +1,1 @@
+"""Texts: found, cut, joined, read and written."""
