@@ -183,11 +183,15 @@ def _joined(op: Builder, schema: TableSchema, model: ir.Model) -> dict[str, ir.V
     given = [value for value in model.graph.inputs if value.name not in model.graph.initializers]
     graph.outputs.clear()
     made: dict[str, ir.Value] = {}
-    named = [value for value in given if value.name in columns]
-    if not named and len(given) == 1:
+    if len(given) == 1 and (given[0].name not in columns or not _is_column(given[0])):
         made[given[0].name or ""] = _side_by_side(op, schema, values, given[0])
         return made
     for value in given:
+        if value.name in columns and not _is_column(value):
+            raise OnwardError(
+                f"the model takes {quote(value.name or '')} of shape {value.shape}, where the data processing gives a"
+                " column of shape (rows, 1)"
+            )
         if value.name not in columns:
             raise OnwardError(
                 f"the model takes {quote(value.name or '')}, which the data processing does not give; "
@@ -195,6 +199,11 @@ def _joined(op: Builder, schema: TableSchema, model: ir.Model) -> dict[str, ir.V
             )
         made[value.name or ""] = _fed(op, columns[value.name], values, value.dtype)
     return made
+
+
+def _is_column(value: ir.Value) -> bool:
+    """Whether an input can be a single column: (rows, 1)."""
+    return value.shape is not None and value.shape.rank() == 2 and value.shape[1] == 1
 
 
 def _fed(op: Builder, column: ColumnSchema, values: Mapping[str | None, ir.Value], dtype: Any) -> ir.Value:
