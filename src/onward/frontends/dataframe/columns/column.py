@@ -355,9 +355,9 @@ def guarded(column: Column, bad: Tensor, problem: str) -> Column:
     A graph cannot raise an error by itself, so an element is taken that is not there.
     """
     op = column.op
-    count = op.ReduceSum(op.Cast(op.Reshape(bad, op.ints([-1])), to=int(ir.DataType.INT32)), keepdims=1)
+    count = op.ReduceSum(op.Cast(bad, to=int(ir.DataType.INT32)), keepdims=1)
     scope, op.scope = op.scope, f"{op.scope}{problem}: "
-    fine = op.Gather(op.constant(np.asarray([[True]])), count)
+    fine = op.Gather(op.constant(np.asarray([True])), count)
     op.scope = scope
     zero = null_of(op, column.type).value
     return replace(column, value=op.Where(fine, column.value, zero))

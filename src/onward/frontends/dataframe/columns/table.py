@@ -13,6 +13,7 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, write_schema
 from onward.formats.dataframe.types import NAT, ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows
+from onward.frontends.dataframe.columns.peephole import peephole
 from onward.frontends.dataframe.tensors.builder import ColumnBuilder
 from onward.frontends.runtime_kernels import make_runnable
 from onward.graph.build import Tensor
@@ -87,6 +88,7 @@ class Table:
         made = [self._output(name, column, own) for name, column, own in outputs]
         graph = self.op.graph
         passes.CommonSubexpressionEliminationPass()(self.op.model)
+        peephole(self.op.model)
         _name_results(graph)
         remove_unused(self.op.model)
         make_runnable(self.op.model)

@@ -46,8 +46,7 @@ def fitting(column: Column, fits: Tensor | None, problem: str = OUT_OF_RANGE) ->
     if fits is None:
         return column
     op = column.op
-    bad = op.Not(fits)
-    return guarded(column, bad if column.null is None else op.And(bad, op.Not(column.null)), problem)
+    return guarded(column, op.Not(fits if column.null is None else op.Or(fits, column.null)), problem)
 
 
 def moved(column: Column, made: tuple[Tensor, Tensor | None], type: ColumnType | None = None) -> Column:
