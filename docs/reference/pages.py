@@ -1,6 +1,7 @@
 """Writes the pages of this folder that say what the package says of itself: `python docs/reference/pages.py`.
 
-`cli.md` comes from the parsers of the command line, `python.md` from the signatures and docstrings of the public names.
+`cli.md` comes from the parsers of the command line, `python.md` from the signatures and docstrings of the public names,
+`dataframes.md` from the rules for functions on data frames.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import onward
 from onward import cli, errors
+from onward.report import dataframes
 
 FOLDER = Path(__file__).parent
 WIDEST = 100
@@ -163,7 +165,11 @@ def python_page() -> str:
     return PYTHON + "\n".join(lines + table(errors, raised)) + "\n"
 
 
-PAGES = {FOLDER / "cli.md": cli_page, FOLDER / "python.md": python_page}
+PAGES = {
+    FOLDER / "cli.md": cli_page,
+    FOLDER / "dataframes.md": dataframes.page,
+    FOLDER / "python.md": python_page,
+}
 
 if __name__ == "__main__":
     for path, made in PAGES.items():

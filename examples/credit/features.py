@@ -16,5 +16,5 @@ def features(df: pd.DataFrame) -> pd.DataFrame:
     """What the model is given: a missing age is the median of the batch, regions bring their figures along."""
     df = df.assign(age=df.age.fillna(df.age.median()), debt=df.loan / df.income.clip(lower=1))
     df["segment"] = pd.cut(df.age, [0, 25, 40, 65, 120], labels=["young", "mid", "late", "old"])
-    df["weekend"] = df.applied.dt.dayofweek >= 5
+    df["weekend"] = df.applied.dt.day_of_week >= 5
     return df.merge(regions, on="region", how="left").drop(columns="applied")

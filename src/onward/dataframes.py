@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -140,19 +140,29 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     _continued(op, second.ir, boundary)
     remove_unused(first.ir)
     graph = first.ir.graph
-    for value in list(graph.inputs):
-        if not value.uses() and value.name not in _needed(schema):
-            graph.inputs.remove(value)
+    inputs = _without_unread(graph, schema.inputs)
     known = {value.name for node in graph for value in node.outputs} | {value.name for value in graph.inputs}
-    outputs = [column for column in schema.outputs if column.tensor in known]
+    outputs = [
+        replace(column, null=column.null if column.null in known else "")
+        for column in schema.outputs
+        if column.tensor in known
+    ]
     names = {tensor.name or "": name for name, tensor in boundary.items()}
-    inputs = [column for column in schema.inputs if column.tensor in known]
     write_schema(first.ir, TableSchema(schema.library, inputs, outputs, names))
     return Model(first.ir)
 
 
-def _needed(schema: TableSchema) -> set[str]:
-    return {schema.inputs[0].tensor} if schema.inputs else set()
+def _without_unread(graph: ir.Graph, columns: Sequence[ColumnSchema]) -> list[ColumnSchema]:
+    """The columns that are left where those are left out of which nothing is read; one stays, to count the rows by."""
+    outputs = set(graph.outputs)
+    read = {value.name for value in graph.inputs if value.uses() or value in outputs}
+    kept = [column for column in columns if column.tensor in read or column.null in read] or list(columns[:1])
+    wanted = read | {column.tensor for column in kept}
+    for value in list(graph.inputs):
+        if value.name not in wanted:
+            graph.inputs.remove(value)
+            graph.initializers.pop(value.name or "", None)
+    return kept
 
 
 def _same_opset(first: ir.Model, second: ir.Model) -> None:
@@ -173,11 +183,15 @@ def _joined(op: Builder, schema: TableSchema, model: ir.Model) -> dict[str, ir.V
     given = [value for value in model.graph.inputs if value.name not in model.graph.initializers]
     graph.outputs.clear()
     made: dict[str, ir.Value] = {}
-    named = [value for value in given if value.name in columns]
-    if not named and len(given) == 1:
+    if len(given) == 1 and (given[0].name not in columns or not _is_column(given[0])):
         made[given[0].name or ""] = _side_by_side(op, schema, values, given[0])
         return made
     for value in given:
+        if value.name in columns and not _is_column(value):
+            raise OnwardError(
+                f"the model takes {quote(value.name or '')} of shape {value.shape}, where the data processing gives a"
+                " column of shape (rows, 1)"
+            )
         if value.name not in columns:
             raise OnwardError(
                 f"the model takes {quote(value.name or '')}, which the data processing does not give; "
@@ -185,6 +199,11 @@ def _joined(op: Builder, schema: TableSchema, model: ir.Model) -> dict[str, ir.V
             )
         made[value.name or ""] = _fed(op, columns[value.name], values, value.dtype)
     return made
+
+
+def _is_column(value: ir.Value) -> bool:
+    """Whether an input can be a single column: (rows, 1)."""
+    return value.shape is not None and value.shape.rank() == 2 and value.shape[1] == 1
 
 
 def _fed(op: Builder, column: ColumnSchema, values: Mapping[str | None, ir.Value], dtype: Any) -> ir.Value:
@@ -244,8 +263,7 @@ def split(both: Model | str | os.PathLike[str]) -> tuple[Model, Model]:
     data, model = load(source.to_proto()), load(source.to_proto())
     made = _end_at(data.ir, [tensor for column in schema.outputs for tensor in (column.tensor, column.null) if tensor])
     outputs = [replace(column, tensor=made[column.tensor], null=made.get(column.null, "")) for column in schema.outputs]
-    kept = {value.name for value in data.ir.graph.inputs}
-    inputs = [column for column in schema.inputs if column.tensor in kept]
+    inputs = _without_unread(data.ir.graph, schema.inputs)
     write_schema(data.ir, TableSchema(schema.library, inputs, outputs))
     _begin_at(model.ir, schema.boundary)
     model.ir.metadata_props.pop("onward.data_processing", None)
@@ -277,7 +295,7 @@ def _end_at(model: ir.Model, tensors: list[str]) -> dict[str, str]:
             value.name = op.names.value(f"{name}.out")
         made[name] = value.name or ""
         model.graph.outputs.append(value)
-    _cleaned(model, keep=set())
+    _cleaned(model)
     return made
 
 

@@ -48,6 +48,13 @@ def test_python_runs(folder: Path) -> None:
     assert [name for name, p in made["head"].named_parameters() if p.requires_grad] == ["head.weight", "head.bias"]
 
 
+def test_data_processing_runs(folder: Path) -> None:
+    pytest.importorskip("pandas")
+    (shown,) = (block for block in BLOCKS if block.startswith("import pandas"))
+    exec(compile(shown, "README", "exec"), {})
+    assert (folder / "build/features.onnx").exists()
+
+
 def test_every_count_is_on_the_page_that_it_links() -> None:
     rows = re.findall(r"^\| \[.*?\]\((docs/measured/[\w-]+\.md)\) \| \*\*(\d+)\*\* \| (.*?) \|", TEXT, re.MULTILINE)
     assert len(rows) == 5

@@ -51,7 +51,7 @@ def converted_function(function: Callable[..., Any], request: Request) -> tuple[
 
 
 def _check_request(request: Request) -> None:
-    for name in ("signature", "allow_custom_ops", "input", "outputs", "checkpoint"):
+    for name in ("signature", "allow_custom_ops", "input", "outputs", "checkpoint", "cache"):
         if request.is_given(name):
             raise OnwardError(f"{request.name}: {option(name)} does not apply to a {KIND}: leave it out")
 

@@ -97,7 +97,10 @@ BAD = {
     "without its columns": (["pipeline.skops", "--sample", "narrow.npz"], "does not take the sample"),
     "without such a file": (["forest.skops", "--sample", "rows.csv"], "rows.csv: this file or folder does not exist"),
     "wrong width": (["forest.skops", "--sample", "narrow.npz"], "X has 3 features, but RandomForestClassifier"),
-    "unknown rows": (["forest.skops", "--sample", "own.skops"], "rows are read from .csv, .parquet, .npy and .npz"),
+    "unknown rows": (
+        ["forest.skops", "--sample", "own.skops"],
+        "rows are read from .csv, .feather, .parquet, .npy and .npz",
+    ),
 }
 
 

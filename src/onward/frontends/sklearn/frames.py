@@ -7,6 +7,7 @@ functions is the model, which begins at the boundary that the metadata name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 
@@ -92,7 +93,8 @@ class FrameInputs:
         unique = Unique()
         for column in [*self._op.processed, *inputs]:
             if column.tensor in read or (column.null and column.null in read):
-                yield column, unique.name(column.name)
+                null = column.null if column.null in read else ""
+                yield replace(column, null=null), unique.name(column.name)
 
 
 def _named(column: ColumnSchema, name: str) -> Iterator[tuple[str, str]]:

@@ -262,4 +262,6 @@ def _is_library(path: str) -> bool:
     """Whether code is of Onward, of Python itself, or of a package that is installed, and not the user's own."""
     if path.startswith(("<frozen ", "<__array_function__")) or Path(path).is_relative_to(OWN):
         return True
-    return path.startswith(STANDARD) or any(f"/{name}/" in path for name in ("site-packages", "dist-packages"))
+    if path.startswith(STANDARD) or path.endswith((".pyx", ".pxi")):
+        return True
+    return any(f"/{name}/" in path for name in ("site-packages", "dist-packages"))
