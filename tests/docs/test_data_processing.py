@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("sklearn")
 pytest.importorskip("xgboost")
 
-from onward.cli import main  # noqa: E402
+from onward.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs/guide/data-processing.md", ROOT / "docs/reference/columns.md"]

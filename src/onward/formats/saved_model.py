@@ -19,6 +19,7 @@ from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.formats import Kind, Opened, named, register
 from onward.formats.matching import Declared
 from onward.formats.saved_model_dangers import dangers, parsed
+from onward.formats.tensorflow_order import settled
 from onward.formats.tensorflow_records import Records, records_in
 from onward.gate import opens
 from onward.runners.calls import Inputs, Outputs
@@ -73,13 +74,17 @@ def open_function(function: Any, declared: Sequence[Declared] = ()) -> Opened:
     by_keyword = bool(function.structured_input_signature[1])
     by_name = dict(zip(input_names(function), function.graph.inputs, strict=False))
     records = {name: one for name, one in records_of(function).items() if not one.refused}
+    in_order = settled(function)
     results = function.structured_outputs
     outputs = sorted(results, key=_by_number) if isinstance(results, dict) else None
 
     def run(inputs: Inputs) -> Outputs:
         given = {name: records[name].written(inputs) if name in records else inputs[name] for name in by_name}
         fed = {name: tensorflow.constant(given[name], tensor.dtype) for name, tensor in by_name.items()}
-        found = function(**fed) if by_keyword else function(*fed.values())
+        if in_order is not None:
+            found = in_order(list(fed.values()))
+        else:
+            found = function(**fed) if by_keyword else function(*fed.values())
         if outputs is None:
             return named([to_array(tensor.numpy()) for tensor in tensorflow.nest.flatten(found)])
         return {name: to_array(found[name].numpy()) for name in outputs}

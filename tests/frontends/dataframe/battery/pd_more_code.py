@@ -733,3 +733,68 @@ def code_head_alignment(df):
     df["h"] = df["loan"].head(3)
     df["t"] = df["loan"].tail(2)
     return df[["h", "t"]]
+
+
+@case("loans")
+def code_where_of_sorted(df):
+    s = df.sort_values("rate", kind="stable")
+    s["flag"] = np.where(s["late"] > 0, "late", "fine")
+    s["n"] = s["term"].values * 2 + np.where(s["late"] > 1, 1, 0)
+    return s[["id", "flag", "n"]]
+
+
+@case("loans")
+def code_where_of_filtered(df):
+    s = df[df["late"] > 0].copy()
+    s["k"] = np.select([s["late"] > 2, s["late"] > 1], [2, 1], 0) + s["term"]
+    s = s[(np.where(s["k"] > 30, 1, 0)) == 1]
+    s.loc[s["rate"].to_numpy() > 10, "k"] = 0
+    return s[["id", "k"]]
+
+
+@case("loans")
+def code_values_renumbered(df):
+    s = df[df["late"] > 0].reset_index(drop=True)
+    s["v"] = s["rate"].values + s["late"]
+    t = s[["late"]].reset_index(drop=True)
+    t["w"] = s["v"].values
+    return t
+
+
+@case("loans")
+def code_values_as_mask(df):
+    return df[df["employed"].values & (df["late"] > 0).to_numpy()][["id"]]
+
+
+@case("loans")
+def code_sorted_twice_and_back(df):
+    s = df.sort_values("rate", kind="stable").sort_values("late", kind="stable")
+    s["n"] = np.arange(len(s)) if False else s["late"].cumsum()
+    return s.sort_index()[["id", "n"]]
+
+
+@case("loans")
+def code_filtered_sorted_back(df):
+    s = df[df["late"] > 0].sort_values("rate", kind="stable")
+    return s.sort_index(ascending=False)[["id"]]
+
+
+tax = pd.DataFrame({"grade": list("ABC"), "tax": [1.0, 2.0, 3.0]})
+
+
+@case("loans")
+def code_merge_numbers_rows_anew(df):
+    m = df[df["employed"]].merge(tax, on="grade", how="left")
+    m["i"] = m.index
+    return m[["id", "tax", "i"]]
+
+
+@case("loans")
+def code_merge_drops_the_index(df):
+    return df[["id", "grade"]].set_index("id").merge(tax, on="grade", how="left")
+
+
+@case("loans")
+def code_array_in_group(df):
+    df["d"] = df.groupby("term")["rate"].transform(lambda s: s - s.values.max() if False else s - s.to_numpy() * 0)
+    return df[["d"]]

@@ -17,11 +17,20 @@ from onward.graph.build import Builder, Tensor
 class Rows:
     """The rows that some columns have in common. Columns of other rows do not stand beside them.
 
-    Rows chosen from other rows know these, and their positions in them, one after the other.
+    Rows chosen from other rows know these, and their positions in them, one after the other. Rows that were numbered
+    anew know the rows that they were; those of an array have no labels, and stand beside all that are so many, one for
+    one, because they are the same.
     """
 
     def __init__(
-        self, name: str, count: Callable[[], Tensor], parent: Rows | None = None, positions: Tensor | None = None
+        self,
+        name: str,
+        count: Callable[[], Tensor],
+        parent: Rows | None = None,
+        positions: Tensor | None = None,
+        *,
+        same: Rows | None = None,
+        is_array: bool = False,
     ) -> None:
         self.name = name
         """What the dimension is called in the shapes of tensors that are known to have an element in every row."""
@@ -29,6 +38,17 @@ class Rows:
         self._count: Tensor | None = None
         self.parent = parent
         self.positions = positions
+        self.sequence: Rows = self if same is None else same.sequence
+        """The rows that these were before they lost their labels or were given others."""
+        self.is_array = is_array
+
+    def unlabelled(self) -> Rows:
+        """The same rows as those of an array."""
+        return Rows(self.name, lambda: self.count, same=self, is_array=True)
+
+    def takes(self, other: Rows) -> bool:
+        """Whether a column of other rows stands beside those of these as it is."""
+        return other is self or other is ONE or (other.is_array and other.sequence is self.sequence)
 
     @property
     def count(self) -> Tensor:
@@ -185,7 +205,8 @@ def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 def common_rows(*columns: Column) -> Rows:
     """The rows of columns that are to stand beside one another."""
     found = [column.rows for column in columns if not column.is_scalar]
-    if any(rows is not found[0] for rows in found):
+    found.sort(key=lambda rows: rows.is_array)
+    if any(not found[0].takes(rows) for rows in found):
         raise UnsupportedError(
             "columns of different rows stand side by side: one of them was filtered, sorted, grouped or joined before. "
             "Compute both before or both after that step"
@@ -317,8 +338,10 @@ def aligned(column: Column, rows: Rows) -> Column | None:
     """A column of rows that were chosen from `rows`, back at their places, null elsewhere; None if they were not."""
     if column.rows is rows or column.is_scalar:
         return column
+    if rows.takes(column.rows):
+        return replace(column, rows=rows)
     step = column.rows
-    if step.parent is None or step.positions is None:
+    if step.parent is None or step.positions is None or step.parent.is_array:
         return None
     column, op = column.expanded(), column.op
     size = op.Concat(step.parent.count, op.ints([1]), axis=0)

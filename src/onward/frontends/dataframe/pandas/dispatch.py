@@ -60,7 +60,7 @@ class Trace:
 
     def groups_of(self, column: Column) -> Groups | None:
         """The groups within which a column is computed; None outside of functions of groups."""
-        return self.within[0] if self.within is not None and column.rows is self.within[1] else None
+        return self.within[0] if self.within is not None and self.within[1].takes(column.rows) else None
 
     @property
     def op(self) -> Builder:
@@ -88,6 +88,10 @@ class Call:
         self._run = run
         self._real: Any = None
         self._has_run = False
+        self.is_array = False
+        """Whether pandas gives values without labels."""
+        self.index: Any = None
+        """The labels of the rows that it is called with."""
 
     @property
     def op(self) -> Builder:
@@ -96,7 +100,11 @@ class Call:
     @property
     def real(self) -> Any:
         if not self._has_run:
-            self._real, self._has_run = as_series(self._run()), True
+            found = self._run()
+            self._real, self._has_run = as_series(found), True
+            self.is_array = self._real is not found
+            if self.is_array and self.index is not None and len(self.index) == len(self._real):
+                self._real.index = self.index
         return self._real
 
     @property

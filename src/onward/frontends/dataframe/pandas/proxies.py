@@ -123,6 +123,7 @@ def run_method(real: Any, name: str, args: Any, kwargs: Any) -> Any:
 
 def asked(trace: Trace, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> tuple[Call, Any]:
     call = Call(trace, full, run)
+    call.index = getattr(getattr(first_proxy(args), "real", None), "index", None)
     return call, ask(call, *args, **kwargs)
 
 
@@ -136,10 +137,17 @@ def wrapped(call: Call, result: Any) -> Any:
     """What a rule made, together with what pandas made."""
     with placed(call.name):
         if isinstance(result, Column):
-            return joined(call.trace, result, call.real)
+            real = call.real
+            return joined(call.trace, unlabelled(result) if call.is_array else result, real)
         if isinstance(result, dict):
             return framed(call.trace, result, call.real)
     return result
+
+
+def unlabelled(column: Column) -> Column:
+    """The same values as those of an array: it stands beside the rows that it was made of, and no others."""
+    is_labelled = not (column.is_scalar or column.rows.is_array)
+    return replace(column, rows=column.rows.unlabelled()) if is_labelled else column
 
 
 def joined(trace: Trace, column: Column, real: Any) -> Series | Scalar:
@@ -463,5 +471,5 @@ _operators()
 
 __all__ = [
     "Accessor", "Deferred", "Frame", "Index", "Indexer", "Scalar", "Series", "asked", "called", "first_proxy", "framed",
-    "joined", "type_of", "wrapped",
+    "joined", "type_of", "unlabelled", "wrapped",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from onward.graph.build import Tensor
 
 
 def statistic(name: str, x: Tensor, valid: Tensor | None, ddof: int = 1, min_count: int = 0) -> Tensor:
-    """`sum`, `mean` and so on of each row, over what counts: (N, 1). Of nothing a sum is 0, a product 1, the rest NaN."""
+    """`sum`, `mean` and so on of each row, over what counts: (N, 1). Of nothing a sum is 0, and a mean NaN."""
     op = x.op
     axis = op.ints([1])
     if name in ("sum", "prod", "product"):

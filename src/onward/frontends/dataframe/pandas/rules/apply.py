@@ -84,7 +84,7 @@ def _joined(call: Call, tree: Any, like: Column, failing: Tensor | None) -> Colu
     column = column_of(call, made)
     if column.is_scalar:
         column = Column(column.value, column.type, like.rows, column.null).expanded()
-    if column.rows is not like.rows:
+    if not like.rows.takes(column.rows):
         raise call.refuse("the function gives a value for each value it is given")
     return column if failing is None else guarded(column, failing, "the function fails for a row")
 

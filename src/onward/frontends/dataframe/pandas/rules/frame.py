@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from onward.formats.dataframe.types import BOOL, INT64
@@ -20,7 +21,7 @@ from onward.frontends.dataframe.columns.column import (
     truth,
 )
 from onward.frontends.dataframe.pandas.dispatch import Call, rule, unwrapped
-from onward.frontends.dataframe.pandas.proxies import BLANK, Deferred, Frame, Index, Scalar, Series, joined
+from onward.frontends.dataframe.pandas.proxies import BLANK, Deferred, Frame, Index, Scalar, Series, joined, unlabelled
 from onward.frontends.dataframe.pandas.values import beside, column_of, is_missing
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
@@ -53,7 +54,9 @@ def selected(frame: Frame, names: list[Any]) -> Frame:
 
 def kept(call: Call, frame: Frame, condition: Series) -> Frame:
     """The rows where a condition holds."""
-    (test,) = beside(call, condition.column)
+    test = condition.column
+    if frame.rows.takes(test.rows):
+        test = replace(test, rows=frame.rows)
     if test.rows is not frame.rows:
         raise call.refuse("the condition has other rows than the frame")
     positions, rows = chosen_rows(test)
@@ -304,9 +307,12 @@ def aligned_part(call: Call, frame: Frame, value: Series) -> Series | Scalar:
             raise call.refuse(
                 "the column has other rows than the frame: it was filtered, sorted, grouped or joined differently"
             )
-    real = value.real if value.real.index is frame.real.index else value.real.reindex(frame.real.index)
-    if len(value.real) == len(frame.real) and not value.real.index.equals(frame.real.index) and value.name is None:
+    if value.real.index is frame.real.index:
+        real = value.real
+    elif value.column.rows.is_array and len(value.real) == len(frame.real):
         real = value.real.set_axis(frame.real.index)
+    else:
+        real = value.real.reindex(frame.real.index)
     return joined(frame.trace, column, real)
 
 
@@ -520,7 +526,7 @@ def reset_index(
         raise call.refuse("levels of an index cannot be converted")
     rows = x.rows if isinstance(x, Frame) else x.column.rows
     labels = call.trace.labels.get(rows)
-    fresh = Rows(rows.name, lambda: rows.count)
+    fresh = Rows(rows.name, lambda: rows.count, same=rows)
 
     def moved(column: Column) -> Column:
         return Column(column.value, column.type, fresh, column.null)
@@ -559,7 +565,7 @@ def row_labels_part(call: Call, index: Index) -> Series:
 @rule("DataFrame.set_index")
 def set_index(call: Call, frame: Frame, keys: Any, *, drop: bool = True) -> Frame:
     names = [keys] if isinstance(keys, str) else list(keys)
-    rows = Rows(frame.rows.name, lambda: frame.rows.count)
+    rows = Rows(frame.rows.name, lambda: frame.rows.count, same=frame.rows)
 
     def moved(column: Column) -> Column:
         return Column(column.value, column.type, rows, column.null)
@@ -582,7 +588,7 @@ def values(call: Call, x: Any, dtype: Any = None, **options: Any) -> Any:
     """The same without labels: it stands beside columns of the same rows, and is computed with as they are."""
     if isinstance(x, Frame):
         raise call.refuse("a frame as one array has one dtype: compute with its columns")
-    made = Series(x.trace, x.real.rename(None), x.column)
+    made = Series(x.trace, x.real.rename(None), unlabelled(x.column))
     return made if dtype is None else made.astype(dtype)
 
 

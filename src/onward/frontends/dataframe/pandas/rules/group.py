@@ -296,7 +296,7 @@ def _column(call: Call, found: Any, rows: Rows) -> Column:
     from onward.frontends.dataframe.pandas.values import column_of
 
     column = column_of(call, found)
-    if column.rows is not rows:
+    if not rows.takes(column.rows):
         raise call.refuse("a function of groups gives a number for each group, computed from its columns")
     return column
 

@@ -12,7 +12,6 @@ from onward.formats.dataframe.types import FLOAT64, TEXT, ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows, constant, looked_up, taken
 from onward.frontends.dataframe.pandas.dispatch import Call, has_proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Series
-from onward.frontends.dataframe.pandas.rules.frame import keep_labels
 from onward.frontends.dataframe.pandas.rules.order import sort_key
 from onward.frontends.dataframe.pandas.values import is_missing, widened
 from onward.frontends.dataframe.tensors.rows.join import JoinKey, TableKey, find_all_rows, find_computed_rows, find_rows
@@ -104,16 +103,15 @@ def _with_constant(
         parts = {name: _at(column, positions, left.rows, found) for name, column in brought.items()}
         if mark:
             parts[mark] = Deferred(lambda: _indicator(call, found, left.rows))
-        return _merged(call, left, dict(left.columns_by_name), parts, left.rows, other, suffixes)
+        return _merged(call, *_numbered(call, left, parts), other, suffixes)
     rows_left, rows_right, found = find_all_rows(keys, table_keys, how == "left")
     rows = Rows(op.names.value("rows"), lambda: op.Shape(rows_left))
     columns = {name: d.then(lambda c: taken(c, rows_left, rows)) for name, d in left.columns_by_name.items()}
-    keep_labels(call.trace, left.rows, rows_left, rows)
     outside = found if how == "left" else None
     if mark:
         raise call.refuse("an indicator is converted where each key stands once in the table")
     parts = {name: _at(column, rows_right, rows, outside) for name, column in brought.items()}
-    return _merged(call, left, columns, parts, rows, other, suffixes)
+    return _merged(call, columns, parts, rows, other, suffixes)
 
 
 def _indicator(call: Call, found: Tensor, rows: Rows) -> Column:
@@ -129,9 +127,24 @@ def _at(column: Column, positions: Tensor, rows: Rows, found: Tensor | None) -> 
     return Deferred(lambda: widened(looked_up(column, positions, rows, column.op.Not(found))))
 
 
+Parts = dict[Any, Deferred]
+
+
+def _numbered(call: Call, left: Frame, parts: Parts) -> tuple[Parts, Parts, Rows]:
+    """The columns of both sides where the rows stay those of the left one: numbered anew, as pandas does."""
+    own, rows = dict(left.columns_by_name), left.rows
+    if rows.parent is None and rows not in call.trace.labels:
+        return own, parts, rows
+    fresh = Rows(rows.name, lambda: rows.count, same=rows)
+
+    def moved(columns: Parts) -> Parts:
+        return {name: deferred.then(lambda column: replace(column, rows=fresh)) for name, deferred in columns.items()}
+
+    return moved(own), moved(parts), fresh
+
+
 def _merged(
     call: Call,
-    left: Frame,
     columns: dict[Any, Deferred],
     parts: dict[Any, Deferred],
     rows: Rows,
@@ -223,7 +236,7 @@ def _with_computed(
         for name in right
         if name not in names or name not in own
     }
-    return _merged(call, left, dict(left.columns_by_name), parts, left.rows, other, suffixes)
+    return _merged(call, *_numbered(call, left, parts), other, suffixes)
 
 
 __all__ = ["FLOAT64", "merge"]

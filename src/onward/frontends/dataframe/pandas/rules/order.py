@@ -68,13 +68,11 @@ def sort_index(call: Call, x: Any, ascending: bool = True) -> Any:
     labels = call.trace.labels.get(rows)
     if labels is not None:
         keys = [sort_key(column, ascending=ascending) for _, column in labels]
-    elif rows.parent is None:
-        if ascending:
-            return x
-        raise call.refuse("the numbers of rows are not followed")
+    elif rows.parent is None and ascending:
+        return x
     else:
-        assert rows.positions is not None
-        keys = [SortKey(call.op.unsqueeze(rows.positions, [1]), None, not ascending)]
+        numbers = call.part("part: row labels", x.index).column
+        keys = [SortKey(numbers.value, None, not ascending)]
     positions = sort_order(keys)
     real = x.real.sort_index(ascending=ascending)
     if isinstance(x, Frame):
