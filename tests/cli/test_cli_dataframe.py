@@ -226,3 +226,24 @@ def test_inspect_shows_columns(run: Run, tmp_path: Path) -> None:
     assert (found["library"], found["model_nodes"], found["boundary"]) == ("pandas", 0, {})
     assert [column["name"] for column in found["inputs"]] == ["age", "loan", "income", "city"]
     assert found["inputs"][0]["null"] == "NaN"
+
+
+def test_verify_a_pipeline_on_a_sample(run: Run, tmp_path: Path) -> None:
+    joblib = pytest.importorskip("joblib")
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    rows = pd.read_parquet("train.parquet").fillna({"age": 0.0})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["city"]), remainder="passthrough")
+    for name, factor in (("one", 1.0), ("two", 2.0)):
+        model = make_pipeline(columns, LinearRegression()).fit(rows, rows.loan * factor)
+        joblib.dump(model, tmp_path / f"{name}.joblib")
+    sample = ("--sample", tmp_path / "rows.parquet", "--trust")
+    code, _, said = run("convert", tmp_path / "one.joblib", *sample, "--to", "onnx", "--out", tmp_path / "one.onnx")
+    assert code == 0, said
+    assert run("verify", tmp_path / "one.joblib", tmp_path / "one.onnx", *sample)[0] == 0
+    code, said, _ = run("verify", tmp_path / "two.joblib", tmp_path / "one.onnx", *sample)
+    assert (code, "predict" in said) == (1, True)

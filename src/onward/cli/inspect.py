@@ -14,7 +14,6 @@ from rich.text import Text
 from onward.cli.source import add_source, source_options
 from onward.cli.streams import output
 from onward.cli.trust import add_trust
-from onward.formats.dataframe.schema import KEY as COLUMNS
 from onward.report.wording import printable
 
 MOST_CATEGORIES = 6
@@ -99,6 +98,8 @@ def _categories(categories: list[Any] | None) -> str:
 
 
 def _facts(found: dict[str, Any]) -> Table:
+    from onward.formats.dataframe.schema import KEY as COLUMNS
+
     on_disk, external = found["size"]["file"], found["size"]["external"]
     nodes = sum(op["count"] for op in found["ops"])
     facts = {

@@ -57,8 +57,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     data.add_argument(
         "--sample",
         metavar="DATA",
-        help="compare a function on data frames, features.py:features, with its ONNX model on these rows, in a .csv, "
-        ".feather or .parquet file",
+        help="compare a function on data frames, features.py:features, or a file of scikit-learn with its ONNX model "
+        "on these rows, in a .csv, .feather or .parquet file",
     )
     add_library(data)
     data.add_argument(

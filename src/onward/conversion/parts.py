@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from onward.advice.options import option
 from onward.conversion.request import Request
 from onward.errors import OnwardError
-from onward.formats.dataframe.schema import schema_of
-from onward.model import load
 
 if TYPE_CHECKING:
     from onward.conversion.sources import Original
+    from onward.formats.dataframe.schema import TableSchema
     from onward.model import Model
 
 PARTS = ("all", "model", "data")
@@ -21,6 +20,12 @@ STEP = re.compile(r"^step \d of \d: [a-z ]+: ")
 """Which step it was, at the beginning of a message."""
 LONGEST = 200
 """Characters of why a backend does not take the data processing."""
+
+
+def _schema(model: Model) -> TableSchema | None:
+    from onward.formats.dataframe.schema import schema_of
+
+    return schema_of(model.ir)
 
 
 def check_part(part: str | None) -> None:
@@ -33,7 +38,7 @@ def chosen(original: Original, request: Request) -> Original:
     part = request.part
     if part in (None, "all"):
         return original
-    schema = schema_of(original.model.ir)
+    schema = _schema(original.model)
     if schema is not None and not schema.boundary and part == "data":
         return original
     if schema is None or not schema.boundary:
@@ -47,7 +52,7 @@ def chosen(original: Original, request: Request) -> Original:
 
 def model_alone(original: Original, request: Request, error: OnwardError) -> Original | None:
     """The model without its data processing, which a backend does not take; None where all of it is asked for."""
-    schema = schema_of(original.model.ir)
+    schema = _schema(original.model)
     if schema is None or not schema.boundary or request.part == "all":
         return None
     data, model = _halves(original.model)
@@ -63,7 +68,7 @@ def model_alone(original: Original, request: Request, error: OnwardError) -> Ori
 
 def is_data_alone(model: Model) -> bool:
     """Whether a model is data processing and nothing else, so that there is nothing to train."""
-    schema = schema_of(model.ir)
+    schema = _schema(model)
     return schema is not None and not schema.boundary
 
 
@@ -72,10 +77,12 @@ def with_masks(original: Original) -> Original:
 
     Left to their defaults they would be constants, and whatever is missing would be taken for empty.
     """
-    schema = schema_of(original.model.ir)
+    schema = _schema(original.model)
     nulls = {column.null: column.tensor for column in schema.inputs if column.null} if schema is not None else {}
     if not nulls:
         return original
+    from onward.model import load
+
     model = load(original.model.to_proto())
     graph = model.ir.graph
     shapes = {value.name: value.shape for value in graph.inputs}
@@ -102,7 +109,7 @@ def _processed(whole: Model, data: Model, inputs: Any) -> dict[str, Any]:
     """What the data processing makes of inputs, by the names of the model's own."""
     from onward.runners.onnxruntime import prepare
 
-    schema, own = schema_of(whole.ir), schema_of(data.ir)
+    schema, own = _schema(whole), _schema(data)
     assert schema is not None and own is not None
     pairs = zip(schema.outputs, own.outputs, strict=True)
     called = {old: new for a, b in pairs for old, new in ((a.tensor, b.tensor), (a.null, b.null))}

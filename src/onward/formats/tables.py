@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from onward.advice.extras import require
+from onward.advice.extras import is_installed, require
 from onward.advice.options import option
 from onward.errors import InvalidDataError, UnsupportedError
 from onward.gate.arrays import read_npy, read_npz
@@ -180,9 +180,10 @@ def read_table(path: Path, library: str = "pandas") -> Any:
     if suffix == ".npz" and len(arrays := read_npz(path)) == 1:
         return next(iter(arrays.values()))
     require(library, what=str(path))
-    if suffix in (".feather", ".parquet") and library == "pandas":
-        require("pyarrow", what=str(path))
-        _check_claims(path, suffix)
+    if suffix in (".feather", ".parquet"):
+        require(*(["pyarrow"] if library == "pandas" else []), what=str(path))
+        if is_installed("pyarrow"):
+            _check_claims(path, suffix)
     module = importlib.import_module(library)
     try:
         if suffix == ".npz":

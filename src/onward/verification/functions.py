@@ -11,7 +11,7 @@ from typing import Any
 
 from onward.advice.options import option
 from onward.errors import InvalidDataError, InvalidModelError, OnwardError
-from onward.formats.dataframe.functions import frame_for, is_function_name, read_function, takes_frame
+from onward.formats.dataframe.functions import frame_for, is_function_source, read_function
 from onward.formats.dataframe.schema import TableSchema, schema_of
 from onward.frontends.dataframe.capture import library_of
 from onward.frontends.dataframe.pandas.dispatch import failed_line
@@ -22,6 +22,7 @@ from onward.runners.onnxruntime import prepare
 from onward.verification.environment import environment
 from onward.verification.frames import check_sizes, column_results
 from onward.verification.results import Metrics, OutputResult, Report, SideResult, Tolerance, Trial
+from onward.verification.sampled import is_estimator_source, verified_estimator
 from onward.verification.sides import label
 
 
@@ -78,17 +79,15 @@ def _schema(model: Model) -> TableSchema:
     return schema
 
 
-def is_function_source(model: Any) -> bool:
-    """Whether it is a function on data frames, or names one in a file."""
-    if isinstance(model, str | os.PathLike):
-        return is_function_name(os.fspath(model))
-    return takes_frame(model) and hasattr(model, "__name__")
-
-
 def verified_functions(source: Any, against: Iterable[Any], sample: Any, library: str | None) -> Report:
-    """A function on data frames and ONNX models of it, on a sample."""
+    """A function on data frames, or an estimator of scikit-learn, and ONNX models of it, on a sample."""
+    if sample is not None and library is None and is_estimator_source(source):
+        return verified_estimator(source, [(label(other), _model(other)) for other in against], sample)
     if not is_function_source(source):
-        raise OnwardError(f"{option('sample')} is for functions on data frames, such as features.py:features")
+        raise OnwardError(
+            f"{option('sample')} is for functions on data frames, such as features.py:features, and estimators of"
+            " scikit-learn"
+        )
     if sample is None:
         raise OnwardError(f"a function is compared on rows of data: give {option('sample', 'rows.parquet')}")
     is_name = isinstance(source, str | os.PathLike)

@@ -13,6 +13,7 @@ import onnx
 from onward import runners
 from onward.advice.nearest import meant
 from onward.errors import MissingPackageError, OnwardError, RunFailure, UnsupportedError, UntrustedError
+from onward.formats.dataframe.functions import is_function_source
 from onward.gate import trusting
 from onward.model import Model
 from onward.runners import RUNNERS, full_precision, unsaturated
@@ -21,7 +22,6 @@ from onward.runners.full_precision import may_round
 from onward.runners.onnxruntime import ONE_THREAD, depends_on_threads
 from onward.verification.doubts import blank, random_ops
 from onward.verification.environment import environment
-from onward.verification.functions import is_function_source, verified_functions
 from onward.verification.results import Report, SideResult
 from onward.verification.sides import Options, Side, Source, label, open_side, read
 from onward.verification.truth import Truth
@@ -74,6 +74,7 @@ def verify(
     With a `sample`, a data frame or a file of one, `model` is a function on data frames, in memory or as
     "features.py:features", and each of `against` the ONNX model of one. Function and models are given the sample, its
     first row and none of its rows, and compared column by column. `library` reads a file, as for `onward.convert`.
+    Estimators of scikit-learn, in memory or in files, are compared on the rows of the sample.
 
     `isolate` gives each runner a process of its own, which `timeout`, in seconds, and `memory`, in bytes, may limit. A
     runner that is not installed is left out, with a note, if there is another one to compare with.
@@ -85,6 +86,8 @@ def verify(
     how = Options(dims, seed, tuple(regimes), hard, atol, rtol, isolate, timeout, memory, quick, arbitrate)
     with trusting(trust):
         if sample is not None or library is not None or is_function_source(model):
+            from onward.verification.functions import verified_functions
+
             return verified_functions(model, _several(against), sample, library)
         return _verified(model, _several(against), source, inputs, bisect, all_nodes, reduce_to, progress, how)
 

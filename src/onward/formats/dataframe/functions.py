@@ -6,6 +6,7 @@ A file of Python is code: nothing of it is executed unless it is trusted.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,13 @@ ALSO = "onward_file_"
 def is_function_name(text: str) -> bool:
     """Whether it names a function in a file of Python; a file of this very name would come first."""
     return FORM.fullmatch(text) is not None and not Path(text).exists()
+
+
+def is_function_source(model: Any) -> bool:
+    """Whether it is a function on data frames, or names one in a file."""
+    if isinstance(model, str | os.PathLike):
+        return is_function_name(os.fspath(model))
+    return takes_frame(model) and hasattr(model, "__name__")
 
 
 def read_function(text: str) -> Callable[..., Any]:
