@@ -96,11 +96,11 @@ def finished(trace: Trace, result: Any) -> Model:
     return trace.table.finish(_named(parts, {str(name): _own(result.real[name]) for name in result.columns_by_name}))
 
 
-def _named(parts: list[tuple[str, Column]], owns: dict[str, str]) -> list[tuple[str, Column, str]]:
+def _named(parts: list[tuple[Any, Column]], owns: dict[str, str]) -> list[tuple[str, Column, str]]:
     rows = next((column.rows for _, column in parts if column.rows is not ONE), None)
     if rows is None:
         raise UnsupportedError("the result has no rows that come from the frame")
-    return [(name, widened(column), owns.get(name, "")) for name, column in parts]
+    return [(str(name), widened(column), owns.get(str(name), "")) for name, column in parts]
 
 
 def _article(result: Any) -> str:

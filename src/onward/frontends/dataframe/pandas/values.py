@@ -24,6 +24,12 @@ def is_missing(value: Any) -> bool:
     return value is None or (pandas.api.types.is_scalar(value) and bool(pandas.isna(value)))
 
 
+def as_names(key: Any) -> list[Any]:
+    """The names of columns that were given as one name or several."""
+    is_several = isinstance(key, list | tuple | set) or hasattr(key, "tolist")
+    return list(key) if is_several and not isinstance(key, np.generic) else [key]
+
+
 def column_of(call: Call, value: Any, like: ColumnType | None = None) -> Column:
     """A value as a column: of a number, of the type that stands beside it where that can hold it."""
     import pandas
@@ -155,5 +161,5 @@ def null_mask(*columns: Column) -> Any:
 
 
 __all__ = [
-    "ONE", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal", "null_mask", "to_type", "widened",
+    "ONE", "as_names", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal", "null_mask", "to_type", "widened",
 ]  # fmt: skip

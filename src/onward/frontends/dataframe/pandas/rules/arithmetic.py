@@ -73,6 +73,8 @@ def number_arithmetic(call: Call, name: str, x: Column, y: Column, divisor: Any 
 
 
 def _divided(call: Call, name: str, x: Column, y: Column, type: ColumnType, divisor: Any) -> Column:
+    if x.type.is_int and y.type.is_int and x.rows.is_array and y.rows.is_array:
+        raise call.refuse("arrays of integers give 0 where a divisor is 0: divide the columns, without .values")
     known = divisor if isinstance(divisor, int | np.integer) and not isinstance(divisor, bool) else None
     if type.is_int or (not type.is_float and known is None):
         if known:

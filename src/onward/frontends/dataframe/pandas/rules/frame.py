@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, INT64
 from onward.frontends.dataframe.columns.column import (
@@ -23,13 +25,9 @@ from onward.frontends.dataframe.columns.column import (
 )
 from onward.frontends.dataframe.pandas.dispatch import Call, UnknownColumnError, rule, unwrapped
 from onward.frontends.dataframe.pandas.proxies import BLANK, Deferred, Frame, Index, Scalar, Series, joined, unlabelled
-from onward.frontends.dataframe.pandas.values import beside, column_of, is_missing
+from onward.frontends.dataframe.pandas.values import as_names, beside, column_of, is_missing
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
-
-
-def is_names(key: Any) -> bool:
-    return isinstance(key, list | tuple) or type(key).__name__ in ("Index", "ndarray") or hasattr(key, "str")
 
 
 @rule("DataFrame.__getitem__")
@@ -43,8 +41,12 @@ def getitem(call: Call, frame: Frame, key: Any) -> Any:
         return selected(frame, names)
     if isinstance(key, slice):
         return sliced(call, frame, key)
+    if isinstance(key, Frame):
+        return frame.where(key)
     if isinstance(key, str):
         raise UnknownColumnError(f"{call.name}: the frame has no column {quote(key)}")
+    if isinstance(key, int | float):
+        raise UnknownColumnError(f"{call.name}: the frame has no column {key}")
     raise call.refuse(f"{type(key).__name__} as a key cannot be converted")
 
 
@@ -161,7 +163,8 @@ def iloc(call: Call, owner: Any, key: Any) -> Any:
     if isinstance(key, tuple) and len(key) == 2 and isinstance(owner, Frame):
         rows, columns = key
         names = owner.columns[columns]
-        part = owner[names] if isinstance(names, str) else selected(owner, list(names))
+        is_one = isinstance(columns, int | np.integer)
+        part = owner.series(names) if is_one else selected(owner, list(names))
         return part if rows == slice(None) else iloc(call, part, rows)
     if isinstance(key, slice):
         return sliced(call, owner, key)
@@ -184,7 +187,9 @@ def loc(call: Call, frame: Frame, key: Any) -> Any:
         if columns == slice(None):
             return part
         return selected(part, list(part.real.loc[:, columns].columns))
-    return part[columns] if isinstance(columns, str) else selected(part, list(columns))
+    if isinstance(columns, list | tuple) or hasattr(columns, "tolist"):
+        return selected(part, as_names(columns))
+    return part[columns]
 
 
 @rule("Series.loc.__getitem__")
@@ -399,8 +404,6 @@ def drop(
 
 def _without(call: Call, frame: Frame, gone: Index) -> Frame:
     """The frame without rows that were chosen from it."""
-    import numpy as np
-
     chosen = Column(call.op.constant(np.asarray([[True]])), BOOL, gone.rows).expanded()
     back = aligned(chosen, frame.rows)
     if back is None or back.null is None:
@@ -569,13 +572,13 @@ def row_labels_part(call: Call, index: Index) -> Series:
 
 @rule("DataFrame.set_index")
 def set_index(call: Call, frame: Frame, keys: Any, *, drop: bool = True) -> Frame:
-    names = [keys] if isinstance(keys, str) else list(keys)
+    names = as_names(keys)
     rows = Rows(frame.rows.name, lambda: frame.rows.count, same=frame.rows)
 
     def moved(column: Column) -> Column:
         return Column(column.value, column.type, rows, column.null)
 
-    call.trace.labels[rows] = [(str(name), moved(frame.column(name))) for name in names]
+    call.trace.labels[rows] = [(name, moved(frame.column(name))) for name in names]
     kept_names = [name for name in frame if not (drop and name in names)]
     columns = {name: frame.columns_by_name[name].then(moved) for name in kept_names}
     return Frame(frame.trace, frame.real.set_index(names if len(names) > 1 else names[0], drop=drop), columns, rows)

@@ -54,7 +54,7 @@ class Grouped(Traced):
         self.selection: Any = None
         op = trace.op
         self.rows = Rows(op.names.value("groups"), lambda: groups.count)
-        trace.labels[self.rows] = [(str(name), self.at_first(column)) for name, column in keys]
+        trace.labels[self.rows] = [(name, self.at_first(column)) for name, column in keys]
 
     def at_first(self, column: Column) -> Column:
         """The value in the first row of each group."""
@@ -232,7 +232,7 @@ def result(call: Call, x: Grouped, made: dict[Any, Column], real: Any = None) ->
     if x.as_index:
         return framed(call.trace, made, real)
     rows = Rows(x.rows.name, lambda: x.rows.count)
-    call.trace.unique[rows] = [str(name) for name, _ in x.keys]
+    call.trace.unique[rows] = [name for name, _ in x.keys]
     columns = dict(call.trace.labels[x.rows]) | made
     moved = {name: Column(c.value, c.type, rows, c.null) for name, c in columns.items()}
     return framed(call.trace, {name: moved[name] for name in real.columns}, real)

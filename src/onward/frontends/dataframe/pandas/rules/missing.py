@@ -13,7 +13,7 @@ from onward.frontends.dataframe.columns.column import Column, chosen, either
 from onward.frontends.dataframe.pandas.dispatch import Call, Proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
 from onward.frontends.dataframe.pandas.rules.choose import one_type
-from onward.frontends.dataframe.pandas.values import beside, column_of
+from onward.frontends.dataframe.pandas.values import as_names, beside, column_of
 from onward.graph.build import Tensor
 
 
@@ -144,7 +144,7 @@ def frame_dropna(
 ) -> Any:
     if axis not in (0, "index"):
         raise call.refuse("which columns are dropped would depend on the data: drop them by name")
-    names = [subset] if isinstance(subset, str) else list(subset or frame)
+    names = list(frame) if subset is None else as_names(subset)
     kept: Any = None
     if thresh is not None:
         kept, names = frame[names].count(axis=1) >= thresh, []

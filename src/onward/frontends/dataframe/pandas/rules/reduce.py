@@ -91,7 +91,7 @@ def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> C
     if column.type.is_text and name not in ("nunique", "min", "max"):
         raise call.refuse("it is not converted for text")
     if name == "quantile":
-        made = stats.quantile(value, options["q"], options["interpolation"], valid)
+        made = stats.quantile(value.cast(ir.DataType.DOUBLE), options["q"], options["interpolation"], valid)
     else:
         made = _STATISTICS[name](value, valid, **options)
     if column.type.is_int and type.is_float and name in ("min", "max"):
@@ -150,7 +150,7 @@ def result_type(call: Call, name: str, column: Column) -> ColumnType:
         return FLOAT64 if type.is_int and not is_all else type
     if type.is_time:
         raise call.refuse(f"it is not converted for {type}")
-    return type if type.is_float else FLOAT64
+    return type if type.is_float and name != "quantile" else FLOAT64
 
 
 def is_array(x: Series) -> bool:
@@ -309,8 +309,10 @@ def _declare_frames() -> None:
             continue
 
         def of_frame(call: Call, frame: Frame, *args: Any, axis: Any = 0, name: str = name, **options: Any) -> Any:
-            if args:
+            if args and name != "quantile":
                 axis, args = args[0], args[1:]
+            if axis not in (0, "index", 1, "columns"):
+                raise call.refuse(f"axis={axis!r} is not known")
             if axis in (1, "columns"):
                 return across(call, name, frame, **options)
             return call.part("part: numbers by column", name, frame, args, options)

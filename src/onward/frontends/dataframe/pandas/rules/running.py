@@ -56,7 +56,8 @@ def difference(call: Call, column: Column, periods: int, within: Groups | None =
 def change(call: Call, column: Column, periods: int, within: Groups | None = None) -> Column:
     column = column.expanded()
     value, found = running.relative_change(column.value, periods, within)
-    return Column(value, FLOAT64, column.rows).with_null(column.op.Not(found))
+    type = column.type if column.type.is_float and within is None else FLOAT64
+    return Column(value.cast(type.dtype), type, column.rows).with_null(column.op.Not(found))
 
 
 def accumulated(call: Call, name: str, column: Column, within: Groups | None = None) -> Column:
