@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
@@ -327,6 +326,3 @@ def _cleaned(model: ir.Model, keep: set[int] | None = None) -> None:
         if keep is not None and id(value) not in keep and not value.uses() and id(value) not in outputs:
             model.graph.inputs.remove(value)
             model.graph.initializers.pop(value.name or "", None)
-
-
-__all__ = ["np", "pipeline", "run", "split"]

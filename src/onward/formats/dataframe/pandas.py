@@ -68,15 +68,23 @@ def may_be_null(column: Any) -> bool:
 def feeds(frame: Any, schema: TableSchema) -> dict[str, Array]:
     """The columns of a frame as a model takes them."""
     made: dict[str, Array] = {}
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(frame.columns):
+        places.setdefault(str(name), []).append(place)
     for column in schema.inputs:
-        if column.name not in frame.columns:
+        found = places.get(column.name, [])
+        if not found:
             raise InvalidDataError(f"the frame has no column {quote(column.name)}, which the model takes")
-        made |= column_feeds(frame[column.name], column)
+        if len(found) > 1:
+            raise InvalidDataError(f"the frame has {len(found)} columns {quote(column.name)}: which is meant is open")
+        made |= column_feeds(frame.iloc[:, found[0]], column)
     return made
 
 
 def column_feeds(series: Any, column: ColumnSchema) -> dict[str, Array]:
     missing = series.isna().to_numpy(dtype=bool)
+    if column.type.categories is not None:  # As pandas makes a column of these categories: other labels are none.
+        missing = missing | ~series.isin(list(column.type.categories)).to_numpy(dtype=bool)
     made = {column.tensor: _values(series, column, missing).reshape(-1, 1)}
     if column.null:
         made[column.null] = missing.reshape(-1, 1)
@@ -90,13 +98,11 @@ def _values(series: Any, column: ColumnSchema, missing: Array) -> Array:
     dtype = type.dtype.numpy() if not type.is_text else np.dtype(object)
     try:
         if type.is_time:
-            kind = f"{'datetime' if type.meaning == 'datetime' else 'timedelta'}64[{type.unit}]"
-            return np.asarray(series.to_numpy(dtype=kind)).view(np.int64)
+            return _ticks(series, type)
         if type.is_text:
             return _texts(series, column, missing)
         if type.is_float:
-            values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-            return np.asarray(values, dtype=dtype)
+            return _floats(series, np.dtype(dtype))
         values = series.to_numpy(dtype=object) if missing.any() else series.to_numpy()
         if missing.any():
             values = np.where(missing, 0, values)
@@ -106,6 +112,40 @@ def _values(series: Any, column: ColumnSchema, missing: Array) -> Array:
         return made
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidDataError(f"column {quote(column.name)} is of {series.dtype}, not of {type}: {error}") from error
+
+
+def _ticks(series: Any, type: ColumnType) -> Array:
+    """Times as ticks of a unit, if they are whole and within its range."""
+    kind = "M" if type.meaning == "datetime" else "m"
+    missing = series.isna().to_numpy(dtype=bool)
+    if getattr(series.dtype, "tz", None) is not None:
+        raise ValueError("it has a time zone: drop it, .dt.tz_convert('UTC').dt.tz_localize(None)")
+    if series.dtype.kind != kind:
+        if series.dtype.kind not in "OV" and not missing.all():
+            raise ValueError("these are no times")
+        if any(isinstance(item, str | int | float) for item in series[~missing]):
+            raise ValueError("these are no times: use pd.to_datetime or pd.to_timedelta")
+    given = np.asarray(series.to_numpy() if series.dtype.kind == kind else series.to_numpy(dtype=f"{kind}8[us]"))
+    made = given.astype(f"{kind}8[{type.unit}]")
+    if not (made.astype(given.dtype) == given)[~missing].all():
+        raise ValueError(f"times that ticks of {type.unit} do not hold")
+    return made.view(np.int64)
+
+
+def _floats(series: Any, dtype: np.dtype[Any]) -> Array:
+    """Numbers as floats; integers only if they stay what they are."""
+    if series.dtype.kind not in "biuf" and any(isinstance(item, str) for item in series):
+        raise ValueError("these are texts: use pd.to_numeric")
+    values = np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    with np.errstate(over="ignore"):
+        made = values.astype(dtype)
+    if (np.isinf(made) & ~np.isinf(values)).any():
+        raise ValueError(f"numbers that {dtype} does not hold")
+    if series.dtype.kind in "iu" and series.dtype.itemsize == 8:
+        whole = series[series.notna()]
+        if (whole.abs() > 2**53).any() and not (whole.astype("float64").astype(object) == whole.astype(object)).all():
+            raise ValueError("integers that are not exact as floats")
+    return made
 
 
 def _texts(series: Any, column: ColumnSchema, missing: Array) -> Array:

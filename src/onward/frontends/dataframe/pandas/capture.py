@@ -11,7 +11,7 @@ from onward.formats.dataframe.pandas import may_be_null, type_of
 from onward.frontends.dataframe.columns.column import ONE, Column
 from onward.frontends.dataframe.columns.table import Field, Table
 from onward.frontends.dataframe.fitted import fitting
-from onward.frontends.dataframe.pandas.dispatch import Trace, TracedError, failed_line, is_own
+from onward.frontends.dataframe.pandas.dispatch import Trace, failed_line, is_own
 from onward.frontends.dataframe.pandas.patch import patched
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Scalar, Series
 from onward.frontends.dataframe.pandas.values import widened
@@ -96,15 +96,12 @@ def finished(trace: Trace, result: Any) -> Model:
     return trace.table.finish(_named(parts, {str(name): _own(result.real[name]) for name in result.columns_by_name}))
 
 
-def _named(parts: list[tuple[str, Column]], owns: dict[str, str]) -> list[tuple[str, Column, str]]:
+def _named(parts: list[tuple[Any, Column]], owns: dict[str, str]) -> list[tuple[str, Column, str]]:
     rows = next((column.rows for _, column in parts if column.rows is not ONE), None)
     if rows is None:
         raise UnsupportedError("the result has no rows that come from the frame")
-    return [(name, widened(column), owns.get(name, "")) for name, column in parts]
+    return [(str(name), widened(column), owns.get(str(name), "")) for name, column in parts]
 
 
 def _article(result: Any) -> str:
     return "nothing" if result is None else f"a {type(result).__name__}"
-
-
-__all__ = ["TracedError", "captured", "finished", "started"]

@@ -46,9 +46,9 @@ class Trace:
 
     table: Table
     freeze: frozenset[str] = frozenset()
-    labels: dict[Rows, list[tuple[str, Column]]] = field(default_factory=dict)
+    labels: dict[Rows, list[tuple[Any, Column]]] = field(default_factory=dict)
     """Of rows that are groups, or that were given an index: the columns that name them."""
-    unique: dict[Rows, list[str]] = field(default_factory=dict)
+    unique: dict[Rows, list[Any]] = field(default_factory=dict)
     """Of rows that were groups: the columns that name each of them once."""
     steps: list[tuple[str, Column, Any]] = field(default_factory=list)
     """Every step: where it stands, what it gives, and what pandas gives for the sample."""

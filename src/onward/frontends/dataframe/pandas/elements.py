@@ -6,9 +6,10 @@ import builtins
 import dis
 import math
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, ColumnType
 from onward.frontends.dataframe.columns.column import Column
-from onward.frontends.dataframe.pandas.dispatch import Trace, placed
+from onward.frontends.dataframe.pandas.dispatch import Proxy, Trace, placed
 from onward.frontends.dataframe.pandas.paths import NO_KEY
 from onward.frontends.dataframe.pandas.proxies import ELEMENT, Scalar, Series
 
@@ -91,10 +92,13 @@ class Element(Series):
         value = self.column.value.value
         if value not in paths.assumed:
             paths.assumed[value] = NO_KEY
-            for key in paths.keys:
-                if isinstance(key, str) != self.column.type.is_text:
-                    continue
-                if paths.decide((Series(self.trace, self.real, self.column) == key).column):
+            keys = list(dict.fromkeys([*paths.keys, *keys_in_sight(sys._getframe(1))]))
+            suitable = [key for key in keys if isinstance(key, str) == self.column.type.is_text]
+            if len(suitable) > MOST_KEYS:
+                self._refuse(f"it is looked up among more than {MOST_KEYS} keys: use Series.map with the table")
+            for key in [True, False] if self.column.type.is_bool else suitable:
+                same: Any = Series(self.trace, self.real, self.column) == key
+                if paths.decide(same.column):
                     paths.assumed[value] = key
                     break
         assumed = paths.assumed[value]
@@ -125,15 +129,41 @@ def known_keys(function: Any) -> list[Any]:
     names = getattr(function, "__globals__", {})
     seen = [names.get(name) for name in code.co_names]
     seen += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    found: list[Any] = []
-    for constant in code.co_consts:
-        found += constant if isinstance(constant, tuple) else [constant]
-    for value in seen:
-        found += list(value) if isinstance(value, dict | set | frozenset) else []
-    plain = [key for key in found if isinstance(key, str | int | float) and not isinstance(key, bool)]
-    return list(dict.fromkeys(plain))[:MOST_KEYS]
+    found = [key for constant in code.co_consts for key in _keys_of(constant, ())]
+    return list(dict.fromkeys([*found, *_keys_of(seen, ())]))
 
 
+def keys_in_sight(frame: FrameType) -> list[Any]:
+    """The same of the code that is running: what its names stand for, and what is in there."""
+    code = frame.f_code
+    names = code.co_names
+    seen = [*frame.f_locals.values(), *(frame.f_globals[name] for name in names if name in frame.f_globals)]
+    return [key for value in (*code.co_consts, *seen) for key in _keys_of(value, names)]
+
+
+def _keys_of(value: Any, names: tuple[str, ...], depth: int = 4) -> Iterator[Any]:
+    """Texts and numbers in containers, and in what objects and modules have under some names."""
+    if isinstance(value, bool | Proxy) or depth == 0:
+        return
+    if isinstance(value, str | int | float):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in (*value, *(item for item in value.values() if isinstance(item, _CONTAINERS))):
+            yield from _keys_of(part, names, depth - 1)
+    elif isinstance(value, _CONTAINERS):
+        for part in value:
+            yield from _keys_of(part, names, depth - 1)
+    elif isinstance(value, FunctionType):
+        yield from _keys_of([*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()], names, depth - 1)
+    else:
+        for name in names:
+            if name in getattr(value, "__dict__", ()) or name in vars(type(value)):
+                held = getattr(value, name, None)
+                if isinstance(held, _CONTAINERS):
+                    yield from _keys_of(held, names, depth - 1)
+
+
+_CONTAINERS = (Mapping, list, tuple, set, frozenset)
 MOST_KEYS = 100
 
 

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from onward.errors import UnsupportedError
-from onward.formats.dataframe.pandas import type_of
 from onward.formats.dataframe.types import FLOAT64, ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows
 from onward.frontends.dataframe.pandas.dispatch import (
@@ -125,7 +124,7 @@ def run_method(real: Any, name: str, args: Any, kwargs: Any) -> Any:
 def asked(trace: Trace, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> tuple[Call, Any]:
     call = Call(trace, full, run)
     first = first_proxy(args)
-    call.index = first.real.index if isinstance(first, Frame | Series) and first.real is not None else None
+    call.index = getattr(first.real, "index", None) if isinstance(first, Frame | Series) else None
     return call, ask(call, *args, **kwargs)
 
 
@@ -188,7 +187,7 @@ def settled(column: Column, real: Any) -> tuple[Column, Any]:
         dtype = column.type.dtype.numpy()
         return column, real.astype(dtype) if hasattr(real, "astype") else dtype.type(real)
     if _is_all_missing(real):
-        return column, real
+        return column, _empty_as(column.type, real)
     raise UnsupportedError(f"the result is a column of {column.type} here, and of {found} in pandas")
 
 
@@ -196,6 +195,16 @@ def _is_all_missing(real: Any) -> bool:
     import pandas
 
     return bool(np.all(pandas.isna(real)))
+
+
+def _empty_as(type: ColumnType, real: Any) -> Any:
+    """What holds nothing, in the dtype that it has where it does."""
+    if not hasattr(real, "astype") or type.categories is not None or type.masked:
+        return real
+    kind = {"datetime": f"datetime64[{type.unit}]", "duration": f"timedelta64[{type.unit}]"}.get(type.meaning)
+    if type.is_bool or type.is_int:
+        return real if len(real) else real.astype(type.dtype.numpy())
+    return real.astype("str" if type.is_text else kind or type.dtype.numpy())
 
 
 def _same_type(a: ColumnType, b: ColumnType) -> bool:
@@ -508,8 +517,3 @@ def _kind(*values: Any) -> str:
 
 
 _operators()
-
-__all__ = [
-    "Accessor", "Deferred", "Frame", "Index", "Indexer", "Scalar", "Series", "asked", "called", "first_proxy", "framed",
-    "joined", "type_of", "unlabelled", "wrapped",
-]  # fmt: skip

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, TEXT, TICKS, ColumnType, number_type
-from onward.frontends.dataframe.columns.column import ONE, Column, aligned, either, null_of, scalar
+from onward.frontends.dataframe.columns.column import Column, aligned, either, null_of, scalar
 from onward.frontends.dataframe.pandas.dispatch import Call, Proxy
 from onward.frontends.dataframe.pandas.proxies import Frame, Index, Scalar, Series
 
@@ -22,6 +22,12 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, Proxy):
         return False
     return value is None or (pandas.api.types.is_scalar(value) and bool(pandas.isna(value)))
+
+
+def as_names(key: Any) -> list[Any]:
+    """The names of columns that were given as one name or several."""
+    is_several = isinstance(key, list | tuple | set) or hasattr(key, "tolist")
+    return list(key) if is_several and not isinstance(key, np.generic) else [key]
 
 
 def column_of(call: Call, value: Any, like: ColumnType | None = None) -> Column:
@@ -152,8 +158,3 @@ def null_mask(*columns: Column) -> Any:
     for column in columns:
         found = either(found, column.missing())
     return found
-
-
-__all__ = [
-    "ONE", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal", "null_mask", "to_type", "widened",
-]  # fmt: skip

@@ -13,7 +13,7 @@ from onward.frontends.dataframe.columns.column import Column, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.elements import Row, element, known_keys, python_functions
 from onward.frontends.dataframe.pandas.paths import Fork, Paths, Raised, explored, following
-from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, framed, joined
+from onward.frontends.dataframe.pandas.proxies import Frame, Series, framed, joined
 from onward.frontends.dataframe.pandas.rules.choose import choice
 from onward.frontends.dataframe.pandas.values import column_of, is_missing
 from onward.graph.build import Tensor
@@ -180,6 +180,3 @@ def transform(call: Call, x: Series, func: Any) -> Any:
 @rule("DataFrame.transform")
 def frame_transform(call: Call, frame: Frame, func: Any, axis: Any = 0) -> Any:
     return frame.apply(func)
-
-
-__all__ = ["Scalar", "of_elements"]

@@ -10,10 +10,10 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
-from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
+from onward.frontends.dataframe.columns.column import Column, elementwise
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Series
-from onward.frontends.dataframe.pandas.values import beside, column_of, is_missing, literal, to_type
+from onward.frontends.dataframe.pandas.values import beside, column_of, to_type
 from onward.frontends.dataframe.tensors import numbers
 from onward.graph.build import Tensor
 
@@ -73,6 +73,8 @@ def number_arithmetic(call: Call, name: str, x: Column, y: Column, divisor: Any 
 
 
 def _divided(call: Call, name: str, x: Column, y: Column, type: ColumnType, divisor: Any) -> Column:
+    if x.type.is_int and y.type.is_int and x.rows.is_array and y.rows.is_array:
+        raise call.refuse("arrays of integers give 0 where a divisor is 0: divide the columns, without .values")
     known = divisor if isinstance(divisor, int | np.integer) and not isinstance(divisor, bool) else None
     if type.is_int or (not type.is_float and known is None):
         if known:
@@ -146,7 +148,7 @@ def filled_for(call: Call, a: Any, b: Any, value: Any) -> tuple[Any, Any]:
     if value is None:
         return a, b
     if not (isinstance(a, Series) and isinstance(b, Series)):
-        return tuple(side.fillna(value) if isinstance(side, Series) else side for side in (a, b))  # type: ignore[return-value]
+        return tuple(side.fillna(value) if isinstance(side, Series) else side for side in (a, b))
     neither = a.isna() & b.isna()
     return a.fillna(value).mask(neither), b.fillna(value).mask(neither)
 
@@ -342,6 +344,3 @@ def is_special(call: Call, x: Any) -> Column:
     if name == "isfinite":
         found = op.Not(op.Or(op.IsNaN(p), op.IsInf(p)))
     return replace(column, value=found, type=call.type, null=None)
-
-
-__all__ = ["binary", "guarded", "is_missing", "literal", "operands", "unary"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onward.frontends.dataframe.columns.column import ONE
 from onward.frontends.dataframe.pandas.dispatch import Call, first_proxy, rule
-from onward.frontends.dataframe.pandas.proxies import Frame, Index, Scalar, Series
-from onward.frontends.dataframe.pandas.rules.frame import selected
+from onward.frontends.dataframe.pandas.proxies import Frame, Index, Series
+from onward.frontends.dataframe.pandas.rules.selection import selected
 from onward.hub.wording import quote
 
 
@@ -105,6 +104,3 @@ def join(
 @rule("numpy.column_stack", "numpy.stack", "numpy.hstack", "numpy.vstack", "numpy.concatenate")
 def stack(call: Call, *args: Any, **options: Any) -> Any:
     raise call.refuse("columns are put side by side by name: pd.concat([…], axis=1), or pd.DataFrame({…})")
-
-
-__all__ = ["ONE", "Scalar"]

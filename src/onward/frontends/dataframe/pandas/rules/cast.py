@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, NAT, TEXT, ColumnType, number_type
-from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
+from onward.formats.dataframe.types import FLOAT64, INT64, NAT, TEXT, ColumnType
+from onward.frontends.dataframe.columns.column import Column, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
-from onward.frontends.dataframe.pandas.values import in_unit
 from onward.frontends.dataframe.tensors import numbers
 from onward.graph.build import Tensor
 
@@ -168,6 +167,3 @@ def floats(call: Call, column: Column) -> Column:
 
 def whole(p: Tensor) -> Tensor:
     return numbers.truncated(p)
-
-
-__all__ = ["BOOL", "astype", "cast", "elementwise", "floats", "in_unit", "number_type", "type_of_dtype"]

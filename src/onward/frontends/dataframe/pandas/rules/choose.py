@@ -10,7 +10,7 @@ import numpy as np
 from onward.formats.dataframe.types import FLOAT64, NAT, ColumnType
 from onward.frontends.dataframe.columns.column import ONE, Column, Rows, chosen, truth
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
-from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
+from onward.frontends.dataframe.pandas.proxies import Series
 from onward.frontends.dataframe.pandas.values import (
     beside,
     column_of,
@@ -153,6 +153,3 @@ def _bounded(a: Column, b: Column, is_lower: bool, type: ColumnType) -> Column:
     if type.is_time:
         beyond = op.And(beyond, op.Not(op.Equal(b.value, op.like(NAT, b.value))))
     return Column(op.Where(beyond, b.value, a.value), type, b.rows if a.is_scalar else a.rows, a.null)
-
-
-__all__ = ["Frame", "Scalar", "cases", "choice", "one_type"]

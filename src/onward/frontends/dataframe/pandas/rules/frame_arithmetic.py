@@ -10,7 +10,7 @@ import numpy as np
 
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Call, Proxy, rule
-from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, framed
+from onward.frontends.dataframe.pandas.proxies import Frame, Series, framed
 from onward.frontends.dataframe.pandas.rules.arithmetic import OPERATORS
 from onward.frontends.dataframe.pandas.rules.compare import COMPARISONS
 from onward.hub.wording import quote
@@ -232,6 +232,3 @@ def idxmax(call: Call, frame: Frame, axis: Any = 0, skipna: bool = True, numeric
     best = frame.max(axis=1) if largest else frame.min(axis=1)
     conditions = [frame.series(name) == best for name in names]
     return cases(call, conditions, names, None)
-
-
-__all__ = ["Scalar"]

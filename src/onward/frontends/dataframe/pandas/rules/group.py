@@ -11,7 +11,7 @@ from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows, looked_up, taken
 from onward.frontends.dataframe.pandas.dispatch import Call, Trace, rule
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Series, Traced, framed, joined
-from onward.frontends.dataframe.pandas.rules import running, window
+from onward.frontends.dataframe.pandas.rules import running
 from onward.frontends.dataframe.pandas.rules.order import sort_key
 from onward.frontends.dataframe.pandas.values import beside, widened
 from onward.frontends.dataframe.tensors.rows import groups as grouped
@@ -54,7 +54,7 @@ class Grouped(Traced):
         self.selection: Any = None
         op = trace.op
         self.rows = Rows(op.names.value("groups"), lambda: groups.count)
-        trace.labels[self.rows] = [(str(name), self.at_first(column)) for name, column in keys]
+        trace.labels[self.rows] = [(name, self.at_first(column)) for name, column in keys]
 
     def at_first(self, column: Column) -> Column:
         """The value in the first row of each group."""
@@ -232,7 +232,7 @@ def result(call: Call, x: Grouped, made: dict[Any, Column], real: Any = None) ->
     if x.as_index:
         return framed(call.trace, made, real)
     rows = Rows(x.rows.name, lambda: x.rows.count)
-    call.trace.unique[rows] = [str(name) for name, _ in x.keys]
+    call.trace.unique[rows] = [name for name, _ in x.keys]
     columns = dict(call.trace.labels[x.rows]) | made
     moved = {name: Column(c.value, c.type, rows, c.null) for name, c in columns.items()}
     return framed(call.trace, {name: moved[name] for name in real.columns}, real)
@@ -360,7 +360,7 @@ def filter_groups(call: Call, x: Grouped, func: Any, dropna: bool = True) -> Any
         column = Column(
             call.op.And(column.value, call.op.Not(call.op.unsqueeze(x.groups.dropped, [1]))), column.type, column.rows
         )
-    from onward.frontends.dataframe.pandas.rules.frame import at_rows, chosen_rows
+    from onward.frontends.dataframe.pandas.rules.selection import at_rows, chosen_rows
 
     positions, rows = chosen_rows(column)
     return at_rows(x.frame, positions, rows, call.real)
@@ -489,6 +489,3 @@ def mapped_by_group(call: Call, x: Series, table: Series) -> Any:
 def aggregate_of_groups(call: Call, name: str, column: Column, groups: Groups, options: dict[str, Any]) -> Column:
     """Of a column of a function of groups: the value of its group for each row."""
     return of_rows(call, name, column, groups, **options)
-
-
-__all__ = ["Grouped", "UnsupportedError", "aggregated", "mapped_by_group", "of_rows", "window"]

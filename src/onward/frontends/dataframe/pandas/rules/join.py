@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from onward.formats.dataframe.pandas import type_of
-from onward.formats.dataframe.types import FLOAT64, TEXT, ColumnType
+from onward.formats.dataframe.types import TEXT, ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows, constant, looked_up, taken
 from onward.frontends.dataframe.pandas.dispatch import Call, has_proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Series
 from onward.frontends.dataframe.pandas.rules.order import sort_key
-from onward.frontends.dataframe.pandas.values import is_missing, widened
+from onward.frontends.dataframe.pandas.values import as_names, is_missing, widened
 from onward.frontends.dataframe.tensors.rows.join import JoinKey, TableKey, find_all_rows, find_computed_rows, find_rows
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
@@ -59,13 +59,13 @@ def _keys(
     call: Call, left: Frame, right: Any, on: Any, left_on: Any, right_on: Any, by_index: bool
 ) -> tuple[list[Any], list[Any]]:
     if on is not None:
-        names = [on] if isinstance(on, str) else list(on)
+        names = as_names(on)
         return names, names
     if left_on is not None and (right_on is not None or by_index):
-        own = [left_on] if isinstance(left_on, str) else list(left_on)
+        own = as_names(left_on)
         if by_index:
             return own, []
-        return own, [right_on] if isinstance(right_on, str) else list(right_on)
+        return own, as_names(right_on)
     names = [name for name in left if name in list(right.columns)]
     if not names or by_index:
         raise call.refuse("name the columns to merge by: on=…")
@@ -237,6 +237,3 @@ def _with_computed(
         if name not in names or name not in own
     }
     return _merged(call, *_numbered(call, left, parts), other, suffixes)
-
-
-__all__ = ["FLOAT64", "merge"]

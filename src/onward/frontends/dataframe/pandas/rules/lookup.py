@@ -12,10 +12,9 @@ import onnx_ir as ir
 
 from onward.formats.dataframe.pandas import type_of
 from onward.formats.dataframe.types import BOOL, FLOAT64, ColumnType
-from onward.frontends.dataframe.columns.column import Column, chosen, elementwise, from_table
+from onward.frontends.dataframe.columns.column import Column, chosen, from_table
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
-from onward.frontends.dataframe.pandas.rules.missing import missing_mask
 from onward.frontends.dataframe.pandas.values import is_missing, literal, widened
 from onward.frontends.dataframe.tensors import lookup
 from onward.graph.build import Tensor
@@ -206,7 +205,7 @@ def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for
 
 
 def _all_exact(call: Call, values: list[Any]) -> None:
-    if any(abs(value) > 2**53 for value in values if isinstance(value, int | np.integer)):
+    if any(abs(int(value)) > 2**53 for value in values if isinstance(value, int | np.integer)):
         raise call.refuse("integers beyond 2**53 are not exact as floats, which they are where one may be missing")
 
 
@@ -217,9 +216,7 @@ def _cell(value: Any, type: ColumnType) -> Any:
 
 
 @rule("Series.replace")
-def replace_values(
-    call: Call, x: Series, to_replace: Any = None, value: Any = None, *, regex: Any = False
-) -> Any:
+def replace_values(call: Call, x: Series, to_replace: Any = None, value: Any = None, *, regex: Any = False) -> Any:
     if regex is not False:
         return call.part("part: replace patterns", x, to_replace, value, regex)
     table = _replacements(call, to_replace, value)
@@ -280,9 +277,7 @@ def _suits(key: Any, type: ColumnType) -> bool:
 
 
 @rule("DataFrame.replace")
-def frame_replace(
-    call: Call, frame: Frame, to_replace: Any = None, value: Any = None, *, regex: Any = False
-) -> Any:
+def frame_replace(call: Call, frame: Frame, to_replace: Any = None, value: Any = None, *, regex: Any = False) -> Any:
     made = frame.copied()
     nested = isinstance(to_replace, Mapping) and any(isinstance(part, Mapping) for part in to_replace.values())
     by_column = isinstance(to_replace, Mapping) and value is not None
@@ -305,6 +300,3 @@ def frame_replace(
 def frame_isin(call: Call, frame: Frame, values: Any) -> Any:
     by_column = isinstance(values, Mapping)
     return {name: frame.series(name).isin(values.get(name, []) if by_column else values).column for name in frame}
-
-
-__all__ = ["elementwise", "mapped", "missing_mask", "positions"]

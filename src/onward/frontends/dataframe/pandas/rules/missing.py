@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from onward.formats.dataframe.types import BOOL
-from onward.frontends.dataframe.columns.column import Column, chosen, either
+from onward.frontends.dataframe.columns.column import Column, chosen
 from onward.frontends.dataframe.pandas.dispatch import Call, Proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
 from onward.frontends.dataframe.pandas.rules.choose import one_type
-from onward.frontends.dataframe.pandas.values import beside, column_of
+from onward.frontends.dataframe.pandas.values import as_names, beside, column_of
 from onward.graph.build import Tensor
 
 
@@ -144,7 +144,7 @@ def frame_dropna(
 ) -> Any:
     if axis not in (0, "index"):
         raise call.refuse("which columns are dropped would depend on the data: drop them by name")
-    names = [subset] if isinstance(subset, str) else list(subset or frame)
+    names = list(frame) if subset is None else as_names(subset)
     kept: Any = None
     if thresh is not None:
         kept, names = frame[names].count(axis=1) >= thresh, []
@@ -153,6 +153,3 @@ def frame_dropna(
         kept = present if kept is None else (kept & present if how == "any" else kept | present)
     result = frame if kept is None else frame[kept]
     return result.reset_index(drop=True) if ignore_index else result
-
-
-__all__ = ["either", "filled", "missing_mask"]

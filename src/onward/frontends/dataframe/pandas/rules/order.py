@@ -9,7 +9,8 @@ from onward.frontends.dataframe.columns.column import ONE, Column, Rows, taken
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series, joined
 from onward.frontends.dataframe.pandas.rules.category import codes_of
-from onward.frontends.dataframe.pandas.rules.frame import at_rows, keep_labels
+from onward.frontends.dataframe.pandas.rules.selection import at_rows, keep_labels
+from onward.frontends.dataframe.pandas.values import as_names
 from onward.frontends.dataframe.tensors.rows import order
 from onward.frontends.dataframe.tensors.rows.sorting import SortKey, reversed_rows, sort_order
 from onward.graph.build import Tensor
@@ -121,7 +122,7 @@ def rank(
 def frame_extremes(call: Call, frame: Frame, n: int, columns: Any, keep: str = "first") -> Any:
     if keep != "first":
         raise call.refuse("keep is 'first' only")
-    names = [columns] if isinstance(columns, str) else list(columns)
+    names = as_names(columns)
     largest = call.name.endswith("nlargest")
     return frame.sort_values(names, ascending=not largest).head(n)
 
@@ -135,7 +136,7 @@ def series_extremes(call: Call, x: Series, n: int = 5, keep: str = "first") -> A
 
 
 def _keys(call: Call, frame: Frame, subset: Any) -> list[SortKey]:
-    names = [subset] if isinstance(subset, str) else list(subset) if subset is not None else list(frame)
+    names = list(frame) if subset is None else as_names(subset)
     return [sort_key(frame.column(name)) for name in names]
 
 

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
 from onward.frontends.dataframe.columns.column import ONE, Column, Rows, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
-from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series, joined
+from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
 from onward.frontends.dataframe.pandas.values import is_missing
 from onward.frontends.dataframe.tensors import across_columns, numbers
 from onward.frontends.dataframe.tensors.rows import stats
@@ -92,7 +92,7 @@ def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> C
     if column.type.is_text and name not in ("nunique", "min", "max"):
         raise call.refuse("it is not converted for text")
     if name == "quantile":
-        made = stats.quantile(value, options["q"], options["interpolation"], valid)
+        made = stats.quantile(value.cast(ir.DataType.DOUBLE), options["q"], options["interpolation"], valid)
     else:
         made = _STATISTICS[name](value, valid, **options)
     if column.type.is_int and type.is_float and name in ("min", "max"):
@@ -151,7 +151,7 @@ def result_type(call: Call, name: str, column: Column) -> ColumnType:
         return FLOAT64 if type.is_int and not is_all else type
     if type.is_time:
         raise call.refuse(f"it is not converted for {type}")
-    return type if type.is_float else FLOAT64
+    return type if type.is_float and name != "quantile" else FLOAT64
 
 
 def is_array(x: Series) -> bool:
@@ -310,8 +310,10 @@ def _declare_frames() -> None:
             continue
 
         def of_frame(call: Call, frame: Frame, *args: Any, axis: Any = 0, name: str = name, **options: Any) -> Any:
-            if args:
+            if args and name != "quantile":
                 axis, args = args[0], args[1:]
+            if axis not in (0, "index", 1, "columns"):
+                raise call.refuse(f"axis={axis!r} is not known")
             if axis in (1, "columns"):
                 return across(call, name, frame, **options)
             return call.part("part: numbers by column", name, frame, args, options)
@@ -388,6 +390,3 @@ def _row_logic(call: Call, name: str, columns: list[Column]) -> Column:
     op_type = "Or" if name == "any" else "And"
     value = fold(lambda a, b: getattr(a.op, op_type)(a, b), [column.value for column in columns])
     return Column(value, columns[0].type, columns[0].rows)
-
-
-__all__ = ["aggregate", "count_of_rows", "joined", "reduced", "replace"]

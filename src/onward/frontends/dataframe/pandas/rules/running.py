@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
+from onward.formats.dataframe.types import FLOAT64, ColumnType
 from onward.frontends.dataframe.columns.column import Column, chosen
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
@@ -56,7 +56,8 @@ def difference(call: Call, column: Column, periods: int, within: Groups | None =
 def change(call: Call, column: Column, periods: int, within: Groups | None = None) -> Column:
     column = column.expanded()
     value, found = running.relative_change(column.value, periods, within)
-    return Column(value, FLOAT64, column.rows).with_null(column.op.Not(found))
+    type = column.type if column.type.is_float and within is None else FLOAT64
+    return Column(value.cast(type.dtype), type, column.rows).with_null(column.op.Not(found))
 
 
 def accumulated(call: Call, name: str, column: Column, within: Groups | None = None) -> Column:
@@ -168,6 +169,3 @@ def interpolate(call: Call, x: Series, method: str = "linear", **options: Any) -
     assert valid is not None
     value, found = running.interpolate(column.value, valid)
     return Column(value, column.type, column.rows).with_null(column.op.Not(found))
-
-
-__all__ = ["INT64", "accumulated", "change", "difference", "filled", "present", "shifted"]

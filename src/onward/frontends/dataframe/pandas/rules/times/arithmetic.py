@@ -155,6 +155,3 @@ def _truncated(made: Column, type: ColumnType, *, infinite_is_null: bool) -> Col
     safe = op.Where(op.Or(is_null, large), op.like(0.0, value), value)
     column = Column(safe.cast(ir.DataType.INT64), type, made.rows, is_null)
     return guarded(column, large, OUT_OF_RANGE)
-
-
-__all__ = ["added", "arithmetic"]

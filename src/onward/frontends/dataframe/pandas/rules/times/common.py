@@ -65,5 +65,3 @@ def to_unit(call: Call, column: Column, unit: str) -> Column:
 
 
 rule("part: to unit")(to_unit)
-
-__all__ = ["OUT_OF_RANGE", "fitting", "flag_part", "moved", "number_part", "ticks_of", "to_unit"]

@@ -86,6 +86,3 @@ def _of_fractions(column: Column, period: str, meaning: str, errors: str) -> Col
     fits = op.And(op.And(fits, also), op.Not(outside))
     made = Column(total, ColumnType(ir.DataType.INT64, meaning, "ns"), column.rows, missing)
     return fitting(made, fits) if errors == "raise" else made.with_null(op.Not(fits))
-
-
-__all__ = ["from_numbers", "to_timedelta", "whole_numbers"]
