@@ -65,7 +65,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         frame.to_feather(made / f"{name}.feather")
     (made / "features.py").write_text(FEATURES)
     (made / "polar.py").write_text(
-        "import polars as pl\n\n\ndef features(df: pl.DataFrame):\n    return df.select(pl.col('age').fill_null(0) * 2)\n"
+        "import polars as pl\n\n\ndef features(df: pl.DataFrame):\n"
+        "    return df.select(pl.col('age').fill_null(0) * 2)\n"
     )
     (made / "broken.py").write_text("def features(df)\n    return df\n")
     (made / "needs.py").write_text("import no_such_module\n")
