@@ -3,8 +3,6 @@
 REFUSED: dict[str, str] = {
     "aggregate_category_all": "a group for each category, also of those that no row has, is not written yet",
     "cut_intervals_as_text": "pandas writes whole borders with a fraction as soon as one row is in no interval",
-    "replace_groups": "RE2's replacement with groups is in no op of ONNX Runtime",
     "row_numbers": "numpy.arange takes a number of Python, which the number of rows is not",
     "running_product": "a product of an unknown number of rows has no form with a bounded number of nodes",
-    "title_and_capitalize": "swapcase has no form in ONNX",
 }

@@ -172,7 +172,7 @@ def unwrapped(value: Any) -> Any:
         return tuple(unwrapped(item) for item in value)
     if isinstance(value, slice):
         return slice(unwrapped(value.start), unwrapped(value.stop), unwrapped(value.step))
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and has_proxy(value):
         return {key: unwrapped(item) for key, item in value.items()}
     return value
 
@@ -210,12 +210,24 @@ def ask(call: Call, /, *args: Any, **kwargs: Any) -> Any:
         return found(call, *args, **kwargs)
 
 
+class UnknownColumnError(UnsupportedError, KeyError):
+    """A column is asked for that the frame does not have."""
+
+    __str__ = UnsupportedError.__str__
+
+
 class TracedError(UnsupportedError):
     """A refusal that says where in the function it is."""
 
 
 class NoLengthError(TracedError, TypeError):
     """The same where Python asks for a length by the way, as `list` does, and goes on without one."""
+
+
+class NoColumnError(TracedError, KeyError):
+    """The same where pandas raises a KeyError, which the function may expect."""
+
+    __str__ = TracedError.__str__
 
 
 @contextmanager
@@ -228,7 +240,13 @@ def placed(name: str) -> Iterator[None]:
     except UnsupportedError as error:
         where = user_line()
         told = str(error) if name in str(error) else f"{name}: {error}"
-        raise TracedError(f"{where}: {told}" if where else told) from error
+        kind = NoColumnError if isinstance(error, KeyError) else TracedError
+        raise kind(f"{where}: {told}" if where else told) from error
+
+
+def is_asked_by_user() -> bool:
+    """Whether the code that asks, two calls up, is the user's own."""
+    return not _is_library(sys._getframe(2).f_code.co_filename)
 
 
 def user_line() -> str:

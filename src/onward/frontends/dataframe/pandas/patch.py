@@ -20,6 +20,8 @@ _LOCK = threading.RLock()
 def _replacement(trace: Trace, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def replaced(*args: Any, **kwargs: Any) -> Any:
+        if name == "concat" and args and isinstance(args[0], Iterator):
+            args = (list(args[0]), *args[1:])
         if not has_proxy(args) and not has_proxy(kwargs):
             if name == "to_datetime" and args and isinstance(args[0], str) and args[0].lower() in WORDS:
                 refuse(f"pd.to_datetime({args[0]!r})")

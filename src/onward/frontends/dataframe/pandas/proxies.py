@@ -26,6 +26,7 @@ from onward.frontends.dataframe.pandas.dispatch import (
     TracedError,
     ask,
     first_proxy,
+    is_asked_by_user,
     placed,
     type_of_value,
     unwrapped,
@@ -123,7 +124,8 @@ def run_method(real: Any, name: str, args: Any, kwargs: Any) -> Any:
 
 def asked(trace: Trace, full: str, run: Callable[[], Any], /, *args: Any, **kwargs: Any) -> tuple[Call, Any]:
     call = Call(trace, full, run)
-    call.index = getattr(getattr(first_proxy(args), "real", None), "index", None)
+    first = first_proxy(args)
+    call.index = first.real.index if isinstance(first, Frame | Series) and first.real is not None else None
     return call, ask(call, *args, **kwargs)
 
 
@@ -139,7 +141,7 @@ def wrapped(call: Call, result: Any) -> Any:
         if isinstance(result, Column):
             real = call.real
             return joined(call.trace, unlabelled(result) if call.is_array else result, real)
-        if isinstance(result, dict):
+        if isinstance(result, dict) and call.trace.paths is None:
             return framed(call.trace, result, call.real)
     return result
 
@@ -206,6 +208,10 @@ ELEMENT: list[Callable[[Any], Any]] = [lambda series: series]
 """What makes a single value of a column, while functions of single values are followed."""
 
 
+RETURNING = frozenset(["bfill", "clip", "ffill", "fillna", "interpolate", "mask", "replace", "where"])
+"""Methods that give the object itself when they change it in place; others give nothing."""
+
+
 class Series(Traced):
     """A column."""
 
@@ -215,6 +221,15 @@ class Series(Traced):
     def __init__(self, trace: Trace, real: Any, column: Column) -> None:
         super().__init__(trace, real)
         self.column = column
+
+    def _call(self, full: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs.pop("inplace", False):
+            return super()._call(full, name, *args, **kwargs)
+        made = super()._call(full, name, *args, **kwargs)
+        if not isinstance(made, Series):
+            raise TypeError(f"{full} has no inplace")
+        self.column, self.real = made.column, made.real
+        return self if name in RETURNING else None
 
     @property
     def name(self) -> Any:
@@ -251,6 +266,12 @@ class Series(Traced):
     @property
     def iloc(self) -> Indexer:
         return Indexer(self, "iloc")
+
+    def __round__(self, decimals: int = 0) -> Any:
+        return self.round(decimals)
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
 
     def __getitem__(self, key: Any) -> Any:
         return self._ask("Series.__getitem__", lambda: self.real[unwrapped(key)], key)
@@ -344,6 +365,12 @@ BLANK = Rows("0", lambda: None)  # type: ignore[arg-type, return-value]
 """The rows of a frame that has no columns yet: it has those of its first column."""
 
 
+OWN_NAMES = frozenset(["column", "copied", "kind", "put", "real", "rows", "series", "trace"])
+"""What a frame has here and not in pandas: in the user's code, the columns that are called so come first."""
+IN_PLACE_ITSELF = frozenset(["query", "eval"])
+"""Methods whose rules look at the names of the code that calls them, and deal with inplace themselves."""
+
+
 class Frame(Traced):
     """A data frame. It changes where the function changes it."""
 
@@ -351,9 +378,21 @@ class Frame(Traced):
     kind = "DataFrame"
 
     def __init__(self, trace: Trace, real: Any, columns: dict[Any, Deferred], rows: Rows) -> None:
-        super().__init__(trace, real)
         self.columns_by_name = columns
+        super().__init__(trace, real)
         self.rows = rows
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OWN_NAMES and name in self.columns_by_name and is_asked_by_user():
+            return self.series(name)
+        return super().__getattribute__(name)
+
+    def _call(self, full: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        if name in IN_PLACE_ITSELF or not kwargs.pop("inplace", False):
+            return super()._call(full, name, *args, **kwargs)
+        made = super()._call(full, name, *args, **kwargs)
+        self.real, self.columns_by_name, self.rows = made.real, made.columns_by_name, made.rows
+        return self if name in RETURNING else None
 
     def column(self, name: Any) -> Column:
         try:
@@ -400,7 +439,8 @@ class Frame(Traced):
         return super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("real", "trace", "columns_by_name", "rows"):
+        is_own = name in ("real", "trace", "columns_by_name", "rows")
+        if name == "columns_by_name" or (is_own and not (name in self.columns_by_name and is_asked_by_user())):
             object.__setattr__(self, name, value)
         elif name in self.columns_by_name:
             self[name] = value

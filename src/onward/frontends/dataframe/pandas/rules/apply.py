@@ -51,6 +51,20 @@ def of_elements(call: Call, x: Series, func: Any, *args: Any, **kwargs: Any) -> 
     return result(call, x.column, run)
 
 
+@rule("part: function of elements that are there")
+def of_present(call: Call, x: Series, func: Any) -> Any:
+    """The same where what is missing is left out, and stays missing."""
+    import pandas
+
+    if x.column.missing() is None or func in _TYPES or not hasattr(func, "__code__"):
+        return of_elements(call, x, func)
+
+    def run(paths: Paths) -> Any:
+        return followed(call, func, paths, lambda: None if pandas.isna(element(x)) else func(element(x)))
+
+    return result(call, x.column, run)
+
+
 def followed(call: Call, func: Any, paths: Paths, run: Any) -> Any:
     """What a function gives on one way; where it raises an error, so does the model."""
     inner = getattr(func, "func", func)
@@ -72,6 +86,8 @@ def result(call: Call, like: Column, run: Any) -> Any:
     real = call.real
     names = _names(tree)
     if names is not None:
+        if not hasattr(real, "columns"):
+            raise call.refuse("the function gives several values for a row: use result_type='expand', or pd.Series")
         columns = {name: _joined(call, _named(tree, name), like, failing) for name in names}
         return framed(call.trace, columns, real)
     return joined(call.trace, _joined(call, tree, like, failing), real)
@@ -135,7 +151,9 @@ def frame_apply(
         anchor = frame.column(next(iter(frame)))
 
         def run(paths: Paths) -> Any:
-            return followed(call, func, paths, lambda: func(Row(frame), *args, **kwargs))
+            found = followed(call, func, paths, lambda: func(Row(frame), *args, **kwargs))
+            is_several = isinstance(found, list | tuple) and result_type == "expand"
+            return dict(enumerate(found)) if is_several else found
 
         return result(call, anchor, run)
     if isinstance(func, str):
@@ -150,7 +168,7 @@ def frame_apply(
 def frame_map(call: Call, frame: Frame, func: Any, na_action: Any = None) -> Any:
     made = frame.copied()
     for name in list(frame):
-        made.put(name, frame.series(name).map(func))
+        made.put(name, frame.series(name).map(func, na_action=na_action))
     return made
 
 

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
 from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
+from onward.frontends.dataframe.pandas.proxies import Series
 from onward.frontends.dataframe.pandas.values import beside, column_of, is_missing, literal, to_type
 from onward.frontends.dataframe.tensors import numbers
 from onward.graph.build import Tensor
@@ -119,9 +120,7 @@ def _declare_operators() -> None:
             return binary(call, name, a, b)
 
         def method(call: Call, a: Any, b: Any, fill_value: Any = None, name: str = name) -> Column:
-            if fill_value is None:
-                return binary(call, name, a, b)
-            return binary(call, name, filled_for(call, a, fill_value), filled_for(call, b, fill_value))
+            return binary(call, name, *filled_for(call, a, b, fill_value))
 
         def swapped(call: Call, a: Any, b: Any, fill_value: Any = None, name: str = name) -> Column:
             if fill_value is not None:
@@ -136,15 +135,20 @@ def _declare_operators() -> None:
         rule(f"Series.r{name}")(swapped)
     for alias, name in {"subtract": "sub", "multiply": "mul", "div": "truediv", "divide": "truediv"}.items():
 
-        def other(call: Call, a: Any, b: Any, name: str = name) -> Column:
-            return binary(call, name, a, b)
+        def other(call: Call, a: Any, b: Any, fill_value: Any = None, name: str = name) -> Column:
+            return binary(call, name, *filled_for(call, a, b, fill_value))
 
         rule(f"Series.{alias}")(other)
 
 
-def filled_for(call: Call, side: Any, value: Any) -> Any:
-    """A side of an operator with a number in place of what is missing."""
-    return side.fillna(value) if hasattr(side, "column") else side
+def filled_for(call: Call, a: Any, b: Any, value: Any) -> tuple[Any, Any]:
+    """The sides of an operator with a number in place of what is missing in one of them; not where both are."""
+    if value is None:
+        return a, b
+    if not (isinstance(a, Series) and isinstance(b, Series)):
+        return tuple(side.fillna(value) if isinstance(side, Series) else side for side in (a, b))  # type: ignore[return-value]
+    neither = a.isna() & b.isna()
+    return a.fillna(value).mask(neither), b.fillna(value).mask(neither)
 
 
 _declare_operators()

@@ -34,6 +34,8 @@ def cut(
     if isinstance(bins, int) or retbins:
         raise call.refuse("the borders of bins would depend on the data: name them, bins=[…]")
     edges = list(bins)
+    if duplicates == "drop":
+        edges = list(dict.fromkeys(edges))
     if any(isinstance(edge, Series | Scalar) for edge in edges):
         raise call.refuse("the borders of bins are data: take them from the sample, with onward.fitted")
     return _binned(call, x, edges, right, labels, include_lowest)
@@ -85,10 +87,10 @@ def _binned(call: Call, x: Series, edges: list[Any], right: bool, labels: Any, i
     if labels is False:
         table = np.asarray([np.nan, *range(len(edges) - 1), np.nan])
         return Column(op.Gather(op.constant(table), number), FLOAT64, column.rows)
-    return _labelled(call, column, number)
+    return _labelled(call, column, number, labels)
 
 
-def _labelled(call: Call, column: Column, number: Tensor) -> Column:
+def _labelled(call: Call, column: Column, number: Tensor, names: Any = None) -> Column:
     """The label of each bin, counted from 1; null for the numbers below the first and above the last."""
     import pandas
 
@@ -99,6 +101,8 @@ def _labelled(call: Call, column: Column, number: Tensor) -> Column:
     labels = [str(label) if inner.is_text else label for label in type.categories]
     if isinstance(call.real.dtype.categories, pandas.IntervalIndex):
         labels = [str(label) for label in call.real.dtype.categories]
+    elif names is not None:  # Of several bins one label may be the same.
+        labels = [str(name) if inner.is_text else name for name in names]
     return replace(from_table(op, [None, *labels, None], inner, number, column.rows), type=type)
 
 

@@ -64,7 +64,11 @@ def concat(
 ) -> Any:
     if isinstance(objs, Mapping):
         objs = [part.rename(name) if isinstance(part, Series) else part for name, part in objs.items()]
-    if axis not in (1, "columns") or keys is not None:
+    if keys is not None and axis in (1, "columns") and all(isinstance(part, Series) for part in objs):
+        objs = [part.rename(name) for part, name in zip(objs, keys, strict=True)]
+    elif keys is not None:
+        raise call.refuse("keys are names for columns that are put side by side (axis=1), and not for frames")
+    if axis not in (1, "columns"):
         raise call.refuse("frames are put side by side only (axis=1), not one below the other")
     parts = [part for part in objs if part is not None]
     if any(not isinstance(part, Series | Frame) for part in parts):

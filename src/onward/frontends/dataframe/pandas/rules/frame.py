@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, INT64
 from onward.frontends.dataframe.columns.column import (
     ONE,
@@ -20,7 +21,7 @@ from onward.frontends.dataframe.columns.column import (
     taken,
     truth,
 )
-from onward.frontends.dataframe.pandas.dispatch import Call, rule, unwrapped
+from onward.frontends.dataframe.pandas.dispatch import Call, UnknownColumnError, rule, unwrapped
 from onward.frontends.dataframe.pandas.proxies import BLANK, Deferred, Frame, Index, Scalar, Series, joined, unlabelled
 from onward.frontends.dataframe.pandas.values import beside, column_of, is_missing
 from onward.graph.build import Tensor
@@ -43,11 +44,21 @@ def getitem(call: Call, frame: Frame, key: Any) -> Any:
     if isinstance(key, slice):
         return sliced(call, frame, key)
     if isinstance(key, str):
-        raise call.refuse(f"the frame has no column {quote(key)}")
+        raise UnknownColumnError(f"{call.name}: the frame has no column {quote(key)}")
     raise call.refuse(f"{type(key).__name__} as a key cannot be converted")
 
 
+def told_apart(names: list[Any]) -> None:
+    """Refuse columns of one name: which of them is meant later on could not be said."""
+    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if twice is not None:
+        raise UnsupportedError(f"two columns are called {quote(str(twice))}: give them names of their own")
+
+
 def selected(frame: Frame, names: list[Any]) -> Frame:
+    told_apart(names)
+    if unknown := [name for name in names if name not in frame]:
+        raise UnknownColumnError(f"the frame has no column {quote(str(unknown[0]))}")
     real = frame.real[names]
     return Frame(frame.trace, real, {name: frame.columns_by_name[name] for name in names}, frame.rows)
 
@@ -372,23 +383,18 @@ def drop(
     axis: Any = 0,
     index: Any = None,
     columns: Any = None,
-    inplace: bool = False,
     errors: str = "raise",
 ) -> Any:
     names = columns if columns is not None else labels if axis in (1, "columns") else None
     rows = index if index is not None else labels if axis in (0, "index") else None
-    if isinstance(rows, Index) and names is None and not inplace:
+    if isinstance(rows, Index) and names is None:
         return _without(call, frame, rows)
     if names is None or index is not None:
         raise call.refuse("rows by their labels cannot be converted: choose them by a condition")
     gone = [names] if isinstance(names, str) or not hasattr(names, "__iter__") else list(names)
     if errors != "ignore" and (unknown := [name for name in gone if name not in frame]):
         raise call.refuse(f"the frame has no column {quote(str(unknown[0]))}")
-    left = [name for name in frame if name not in gone]
-    if inplace:
-        _reorder(frame, left)
-        return None
-    return selected(frame, left)
+    return selected(frame, [name for name in frame if name not in gone])
 
 
 def _without(call: Call, frame: Frame, gone: Index) -> Frame:
@@ -416,43 +422,44 @@ def rename(
     columns: Any = None,
     index: Any = None,
     axis: Any = None,
-    inplace: bool = False,
     errors: str = "ignore",
 ) -> Any:
     names = columns if columns is not None else mapper if axis in (1, "columns") else None
     if names is None or index is not None:
         raise call.refuse("labels of rows cannot be converted: rename columns")
     mapped = [names.get(name, name) if isinstance(names, Mapping) else names(name) for name in frame]
-    return _with_names(frame, mapped, inplace)
+    return _with_names(frame, mapped)
 
 
-def _with_names(frame: Frame, names: list[Any], inplace: bool) -> Frame | None:
-    target = frame if inplace else frame.copied()
+def _with_names(frame: Frame, names: list[Any]) -> Frame:
+    told_apart(names)
+    target = frame.copied()
     target.columns_by_name = dict(zip(names, frame.columns_by_name.values(), strict=True))
     target.real = frame.real.set_axis(names, axis=1)
-    return None if inplace else target
+    return target
 
 
 @rule("DataFrame.columns=")
 def set_columns(call: Call, frame: Frame, names: Any) -> None:
-    _with_names(frame, list(names), inplace=True)
+    made = _with_names(frame, list(names))
+    frame.columns_by_name, frame.real = made.columns_by_name, made.real
 
 
 @rule("DataFrame.set_axis")
 def set_axis(call: Call, frame: Frame, labels: Any, *, axis: Any = 0) -> Any:
     if axis not in (1, "columns"):
         raise call.refuse("labels of rows cannot be converted")
-    return _with_names(frame, list(labels), inplace=False)
+    return _with_names(frame, list(labels))
 
 
 @rule("DataFrame.add_prefix")
 def add_prefix(call: Call, frame: Frame, prefix: str) -> Any:
-    return _with_names(frame, [f"{prefix}{name}" for name in frame], inplace=False)
+    return _with_names(frame, [f"{prefix}{name}" for name in frame])
 
 
 @rule("DataFrame.add_suffix")
 def add_suffix(call: Call, frame: Frame, suffix: str) -> Any:
-    return _with_names(frame, [f"{name}{suffix}" for name in frame], inplace=False)
+    return _with_names(frame, [f"{name}{suffix}" for name in frame])
 
 
 @rule("Series.rename")
@@ -520,7 +527,7 @@ def pipe(call: Call, x: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @rule("DataFrame.reset_index", "Series.reset_index")
 def reset_index(
-    call: Call, x: Any, level: Any = None, *, drop: bool = False, inplace: bool = False, name: Any = None
+    call: Call, x: Any, level: Any = None, *, drop: bool = False, name: Any = None
 ) -> Any:
     if level is not None:
         raise call.refuse("levels of an index cannot be converted")
@@ -537,15 +544,13 @@ def reset_index(
         x = x.to_frame(name if name is not None else 0 if x.name is None else x.name)
     columns = {name: deferred.then(moved) for name, deferred in x.columns_by_name.items()}
     if labels is None and not drop:
-        columns = {"index": Deferred(moved(row_labels(call, x.rows)))} | columns
+        label = "level_0" if "index" in columns else "index"
+        columns = {label: Deferred(moved(row_labels(call, x.rows)))} | columns
     elif labels is not None and not drop:
+        told_apart([*(name for name, _ in labels), *columns])
         call.trace.unique[fresh] = [name for name, _ in labels]
         columns = {name: Deferred(moved(column)) for name, column in labels} | columns
-    made = Frame(x.trace, x.real.reset_index(drop=drop), columns, fresh)
-    if not inplace:
-        return made
-    x.real, x.columns_by_name, x.rows = made.real, made.columns_by_name, made.rows
-    return None
+    return Frame(x.trace, x.real.reset_index(drop=drop), columns, fresh)
 
 
 def row_labels(call: Call, rows: Rows) -> Column:

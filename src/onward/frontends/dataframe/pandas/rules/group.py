@@ -157,7 +157,10 @@ def aggregated(
     valid = None if missing is None else op.Not(missing)
     if name == "size":
         return grouped.sizes(groups), INT64, None
-    value = grouped.aggregate_named(name)(groups, column.value, valid, **options)
+    given = column.value
+    if name == "mean" and type.is_float and call.name.startswith("GroupBy."):
+        given, type = given.cast(FLOAT64.dtype), FLOAT64  # Also of float32; on columns by themselves it is not so.
+    value = grouped.aggregate_named(name)(groups, given, valid, **options)
     found = _result_type(name, type, value)
     value = value.cast(found.dtype)
     empty = None
@@ -429,7 +432,7 @@ def ngroup(call: Call, x: Grouped, ascending: bool = True) -> Column:
 
 
 def _counted(call: Call, x: Grouped, number: Tensor) -> Column:
-    if x.groups.dropped is not None and call.name.endswith("ngroup"):
+    if x.groups.dropped is not None:
         return Column(number, INT64, x.frame.rows).cast(FLOAT64).with_null(call.op.unsqueeze(x.groups.dropped, [1]))
     return Column(number, INT64, x.frame.rows)
 

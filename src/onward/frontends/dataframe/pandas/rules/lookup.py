@@ -38,9 +38,20 @@ def isin(call: Call, x: Series, values: Any) -> Column:
     missing = column.missing()
     if missing is not None:
         op = column.op
-        counts = len(present) < len(items)
+        counts = any(_stands_for_missing(item, column.type) for item in items if is_missing(item))
         found = op.Or(found, missing) if counts else op.And(found, op.Not(missing))
     return Column(found, replace(BOOL, masked=column.type.masked and call.type.masked), column.rows)
+
+
+def _stands_for_missing(item: Any, type: ColumnType) -> bool:
+    """Whether a missing value in a list is found where such a column has none."""
+    import pandas
+
+    if type.categories is not None or type.is_text:
+        return True
+    if type.masked:
+        return item is pandas.NA
+    return isinstance(item, float) if type.is_float else item is pandas.NaT
 
 
 def _nowhere(column: Column) -> Tensor:
@@ -104,12 +115,25 @@ def map_values(call: Call, x: Series, arg: Any, na_action: Any = None) -> Any:
         table = dict(zip(arg.index.tolist(), arg.tolist(), strict=True))
         return mapped(call, x.column, table, type_of(arg), known=getattr(arg, "dtype", None))
     if isinstance(arg, Mapping):
-        if isinstance(arg, defaultdict):
-            if arg.default_factory is None:
-                return mapped(call, x.column, dict(arg), None)
-            return mapped_or(call, x.column, dict(arg), arg.default_factory())
-        return mapped(call, x.column, dict(arg), None)
+        if isinstance(arg, defaultdict) and arg.default_factory is not None:
+            return mapped_or(call, x.column, dict(arg), arg.default_factory(), na_action)
+        if hasattr(arg, "__missing__") and not isinstance(arg, defaultdict):
+            return mapped_or(call, x.column, dict(arg), _one_default(call, arg), na_action)
+        table = dict(arg)
+        if na_action == "ignore":
+            table = {key: value for key, value in table.items() if not is_missing(key)}
+        return mapped(call, x.column, table, None)
+    if na_action == "ignore":
+        return call.part("part: function of elements that are there", x, arg)
     return call.part("part: function of elements", x, arg)
+
+
+def _one_default(call: Call, table: Any) -> Any:
+    """What a table gives for keys that it does not have, if that is one value."""
+    first, second = (table.__missing__(object()) for _ in range(2))
+    if not isinstance(first, str | int | float) or first != second:
+        raise call.refuse("what the table gives for other keys depends on them: use a function, or .fillna")
+    return first
 
 
 def mapped(call: Call, column: Column, table: dict[Any, Any], type: ColumnType | None, known: Any = None) -> Any:
@@ -123,10 +147,14 @@ def mapped(call: Call, column: Column, table: dict[Any, Any], type: ColumnType |
     return _looked_up(call, column, list(table), values, type, None, for_missing)
 
 
-def mapped_or(call: Call, column: Column, table: dict[Any, Any], default: Any) -> Column:
+def mapped_or(call: Call, column: Column, table: dict[Any, Any], default: Any, na_action: Any) -> Column:
+    for_missing = next((value for key, value in table.items() if is_missing(key)), default)
+    table = {key: value for key, value in table.items() if not is_missing(key)}
     values = list(table.values())
-    type = _type_of_values(call, [*values, default])
-    return _looked_up(call, column, list(table), values, type, default, default)
+    type = _type_of_values(call, [*values, default, for_missing])
+    ignored = na_action == "ignore"
+    made = _looked_up(call, column, list(table), values, type, default, None if ignored else for_missing)
+    return widened(made.with_null(column.missing())) if ignored else made
 
 
 def _type_of_values(call: Call, values: list[Any]) -> ColumnType:
@@ -146,6 +174,8 @@ def _looked_up(
     place, found = positions(call, column, keys)
     wide = FLOAT64 if type.is_int and not type.masked and is_missing(default) else type
     cells = [None if is_missing(value) else _cell(value, type) for value in values]
+    if wide != type:
+        _all_exact(call, cells)
     missing = column.missing()
     if missing is not None:
         found = op.And(found, op.Not(missing))
@@ -163,6 +193,7 @@ def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for
     """Floats of texts or integers: one node finds and gives them."""
     kept = [(k, v) for k, v in zip(keys, values, strict=True) if _suits(k, column.type) and not is_missing(v)]
     table = {(k if column.type.is_text else _whole(k)): float(v) for k, v in kept}
+    _all_exact(call, [v for _, v in kept])
     table.pop(None, None)
     value = column.value if column.type.is_text else column.value.cast(ir.DataType.INT64)
     made = Column(lookup.numbers(value, table), FLOAT64, column.rows)
@@ -174,6 +205,11 @@ def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for
     return chosen(missing, literal(call, float(for_missing)), made, FLOAT64, column.rows)
 
 
+def _all_exact(call: Call, values: list[Any]) -> None:
+    if any(abs(value) > 2**53 for value in values if isinstance(value, int | np.integer)):
+        raise call.refuse("integers beyond 2**53 are not exact as floats, which they are where one may be missing")
+
+
 def _cell(value: Any, type: ColumnType) -> Any:
     if type.is_time:
         return _as_time(value, type).as_unit(type.unit)._value
@@ -182,7 +218,7 @@ def _cell(value: Any, type: ColumnType) -> Any:
 
 @rule("Series.replace")
 def replace_values(
-    call: Call, x: Series, to_replace: Any = None, value: Any = None, *, inplace: bool = False, regex: Any = False
+    call: Call, x: Series, to_replace: Any = None, value: Any = None, *, regex: Any = False
 ) -> Any:
     if regex is not False:
         return call.part("part: replace patterns", x, to_replace, value, regex)
@@ -245,9 +281,9 @@ def _suits(key: Any, type: ColumnType) -> bool:
 
 @rule("DataFrame.replace")
 def frame_replace(
-    call: Call, frame: Frame, to_replace: Any = None, value: Any = None, *, inplace: bool = False, regex: Any = False
+    call: Call, frame: Frame, to_replace: Any = None, value: Any = None, *, regex: Any = False
 ) -> Any:
-    made = frame if inplace else frame.copied()
+    made = frame.copied()
     nested = isinstance(to_replace, Mapping) and any(isinstance(part, Mapping) for part in to_replace.values())
     by_column = isinstance(to_replace, Mapping) and value is not None
     for name in list(frame):
@@ -262,7 +298,7 @@ def frame_replace(
             made.put(name, series.replace(part, regex=regex))
         else:
             made.put(name, series.replace(part, other, regex=regex))
-    return None if inplace else made
+    return made
 
 
 @rule("DataFrame.isin")

@@ -45,19 +45,12 @@ def hasnans(call: Call, x: Series) -> Any:
 
 
 @rule("Series.fillna")
-def fillna(call: Call, x: Series, value: Any = None, *, inplace: bool = False, limit: Any = None) -> Any:
+def fillna(call: Call, x: Series, value: Any = None, *, limit: Any = None) -> Any:
     if limit is not None:
         raise call.refuse("limit cannot be converted")
     if value is None or (not isinstance(value, Proxy) and (hasattr(value, "iloc") or isinstance(value, dict))):
         raise call.refuse("it needs a value, or a column")
-    made = filled(call, x.column, value)
-    if not inplace:
-        return made
-    from onward.frontends.dataframe.pandas.proxies import joined
-
-    after = joined(call.trace, made, x.real.fillna(getattr(value, "real", value)))
-    x.column, x.real = after.column, after.real
-    return None
+    return filled(call, x.column, value)
 
 
 def filled(call: Call, column: Column, value: Any) -> Column:
@@ -89,7 +82,8 @@ def combine_first(call: Call, x: Series, other: Any) -> Column:
 
 @rule("Series.dropna")
 def dropna(call: Call, x: Series, *, ignore_index: bool = False) -> Any:
-    return x[x.notna()]
+    made = x[x.notna()]
+    return made.reset_index(drop=True) if ignore_index else made
 
 
 @rule("DataFrame.isna", "DataFrame.isnull")
@@ -107,10 +101,10 @@ def _expanded(column: Column) -> Column:
 
 
 @rule("DataFrame.fillna")
-def frame_fillna(call: Call, frame: Frame, value: Any = None, *, inplace: bool = False, limit: Any = None) -> Any:
+def frame_fillna(call: Call, frame: Frame, value: Any = None, *, limit: Any = None) -> Any:
     if value is None or limit is not None:
         raise call.refuse("it needs a value, or a value for each column, and no limit")
-    result = frame if inplace else frame.copied()
+    result = frame.copied()
     for name in list(frame):
         wanted = value
         if isinstance(value, Mapping) or hasattr(value, "by_name") or (hasattr(value, "iloc") and not _is_frame(value)):
@@ -125,7 +119,7 @@ def frame_fillna(call: Call, frame: Frame, value: Any = None, *, inplace: bool =
         if wanted is value and not _suits(frame.real[name], wanted):
             continue
         result.put(name, frame.series(name).fillna(wanted))
-    return None if inplace else result
+    return result
 
 
 def _is_frame(value: Any) -> bool:
@@ -139,12 +133,21 @@ def _suits(real: Any, value: Any) -> bool:
 
 @rule("DataFrame.dropna")
 def frame_dropna(
-    call: Call, frame: Frame, *, axis: Any = 0, how: str = "any", subset: Any = None, ignore_index: bool = False
+    call: Call,
+    frame: Frame,
+    *,
+    axis: Any = 0,
+    how: str = "any",
+    thresh: Any = None,
+    subset: Any = None,
+    ignore_index: bool = False,
 ) -> Any:
     if axis not in (0, "index"):
         raise call.refuse("which columns are dropped would depend on the data: drop them by name")
     names = [subset] if isinstance(subset, str) else list(subset or frame)
-    kept = None
+    kept: Any = None
+    if thresh is not None:
+        kept, names = frame[names].count(axis=1) >= thresh, []
     for name in names:
         present = frame.series(name).notna()
         kept = present if kept is None else (kept & present if how == "any" else kept | present)

@@ -32,7 +32,6 @@ def sort_values(
     *,
     axis: Any = 0,
     ascending: Any = True,
-    inplace: bool = False,
     kind: Any = None,
     na_position: str = "last",
     ignore_index: bool = False,
@@ -48,11 +47,7 @@ def sort_values(
     ]
     real = frame.real.sort_values(names, ascending=ups, na_position=na_position, kind="stable")
     made = in_order(frame, sort_order(keys), real)
-    made = made.reset_index(drop=True) if ignore_index else made
-    if not inplace:
-        return made
-    frame.real, frame.columns_by_name, frame.rows = made.real, made.columns_by_name, made.rows
-    return None
+    return made.reset_index(drop=True) if ignore_index else made
 
 
 def in_order(frame: Frame, positions: Tensor, real: Any) -> Frame:
@@ -128,13 +123,15 @@ def frame_extremes(call: Call, frame: Frame, n: int, columns: Any, keep: str = "
         raise call.refuse("keep is 'first' only")
     names = [columns] if isinstance(columns, str) else list(columns)
     largest = call.name.endswith("nlargest")
-    return frame.dropna(subset=names).sort_values(names, ascending=not largest).head(n)
+    return frame.sort_values(names, ascending=not largest).head(n)
 
 
 @rule("Series.nlargest", "Series.nsmallest")
 def series_extremes(call: Call, x: Series, n: int = 5, keep: str = "first") -> Any:
+    if keep != "first":
+        raise call.refuse("keep is 'first' only")
     largest = call.name.endswith("nlargest")
-    return x.dropna().sort_values(ascending=not largest).head(n)
+    return x.sort_values(ascending=not largest).head(n)
 
 
 def _keys(call: Call, frame: Frame, subset: Any) -> list[SortKey]:
@@ -163,15 +160,10 @@ def drop_duplicates(
     subset: Any = None,
     *,
     keep: Any = "first",
-    inplace: bool = False,
     ignore_index: bool = False,
 ) -> Any:
     made = frame[~frame.duplicated(subset, keep=keep)]
-    made = made.reset_index(drop=True) if ignore_index else made
-    if not inplace:
-        return made
-    frame.real, frame.columns_by_name, frame.rows = made.real, made.columns_by_name, made.rows
-    return None
+    return made.reset_index(drop=True) if ignore_index else made
 
 
 @rule("Series.drop_duplicates")

@@ -94,13 +94,26 @@ def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> C
     if name == "quantile":
         made = stats.quantile(value, options["q"], options["interpolation"], valid)
     else:
-        wide = name in ("min", "max") and type.is_float and not column.type.is_float
-        made = _STATISTICS[name](value.cast(type.dtype) if wide else value, valid, **options)
+        made = _STATISTICS[name](value, valid, **options)
+    if column.type.is_int and type.is_float and name in ("min", "max"):
+        return _whole_or_nothing(made, stats.count(value, valid))
     result = Column(made.cast(type.dtype), type, ONE)
     if name in ("min", "max") and (type.is_time or type.is_text):
         nothing = column.op.Equal(stats.count(value, valid), column.op.index(0))
         result = result.with_null(nothing)
     return result
+
+
+def _whole_or_nothing(value: Tensor, count: Tensor) -> Column:
+    """An integer that is there only if there are rows, and so a float in pandas; what that would round fails."""
+    op = value.op
+    made = Column(value.cast(ir.DataType.DOUBLE), FLOAT64, ONE).with_null(op.Equal(count, op.index(0)))
+    if value.dtype not in (ir.DataType.INT64, ir.DataType.UINT64):
+        return made
+    large = op.Greater(value, op.like(2**53, value))
+    if value.dtype == ir.DataType.INT64:
+        large = op.Or(large, op.Less(value, op.like(-(2**53), value)))
+    return guarded(made, large, "the largest or smallest of some rows is an integer beyond 2**53")
 
 
 def _of_times(call: Call, name: str, column: Column, valid: Tensor | None, options: dict[str, Any]) -> Column:
@@ -133,11 +146,30 @@ def result_type(call: Call, name: str, column: Column) -> ColumnType:
             return ColumnType(ir.DataType.UINT64) if unsigned else INT64
         return type
     if name in ("min", "max", "first", "last"):
-        # Of no rows there is none: NaN, which only floats have.
-        return FLOAT64 if type.is_int else type
+        # Of no rows there is none: NaN, which only floats have. Beside all rows there is nothing then to see it.
+        is_all = column.rows.sequence is call.trace.table.rows
+        return FLOAT64 if type.is_int and not is_all else type
     if type.is_time:
         raise call.refuse(f"it is not converted for {type}")
     return type if type.is_float else FLOAT64
+
+
+def is_array(x: Series) -> bool:
+    """Whether it is an array of numpy, to which NaN is a number as others are."""
+    return x.column.rows.is_array and not x.column.type.masked
+
+
+def of_array(call: Call, name: str, x: Series, options: dict[str, Any]) -> Any:
+    """As numpy has it: deviations of all rows; of arrays, and for what columns have no method, NaN if one is NaN."""
+    if name in ("std", "var"):
+        options = {"ddof": 0} | options
+    made = aggregate(call, name, x, **options)
+    is_method = name not in ("median", "quantile") and not is_array(x)
+    if is_method or not x.column.type.is_float or name in ("any", "all") or not isinstance(made, Column):
+        return made
+    missing = x.column.missing()
+    assert missing is not None
+    return made.with_null(stats.any_true(missing))
 
 
 def _declare() -> None:
@@ -146,20 +178,31 @@ def _declare() -> None:
             continue
 
         def of_column(
-            call: Call, x: Series, *, axis: Any = 0, skipna: bool = True, name: str = name, **options: Any
+            call: Call,
+            x: Series,
+            *,
+            axis: Any = 0,
+            skipna: bool = True,
+            dropna: bool = True,
+            name: str = name,
+            **options: Any,
         ) -> Any:
             if not skipna:
                 raise call.refuse("skipna=False cannot be converted: check with isna().any()")
             options = {key: value for key, value in options.items() if not _is_default(key, value)}
             if set(options) - {"ddof", "min_count"}:
                 raise call.refuse(f"{sorted(options)[0]} cannot be converted")
+            if name == "nunique" and not dropna:
+                return x.nunique() + x.isna().any().astype("int64")
+            if is_array(x) or call.name.startswith("numpy."):
+                return of_array(call, name, x, options)
             return aggregate(call, name, x, **options)
 
         rule(f"Series.{name}", *([f"numpy.{name}"] if name in _NUMPY else []))(of_column)
 
 
 _NUMPY = ("sum", "mean", "min", "max", "std", "var", "median", "any", "all", "prod")
-_DEFAULTS = {"numeric_only": (False, None), "min_count": (0, -1), "dropna": (True,), "bool_only": (False, None)}
+_DEFAULTS = {"numeric_only": (False, None), "min_count": (0, -1), "bool_only": (False, None)}
 
 
 def _is_default(key: str, value: Any) -> bool:
@@ -171,43 +214,49 @@ _declare()
 
 @rule("numpy.amax", "numpy.nanmax")
 def amax(call: Call, x: Series) -> Any:
-    return x.max()
+    return aggregate(call, "max", x) if call.name.endswith("nanmax") else of_array(call, "max", x, {})
 
 
 @rule("numpy.amin", "numpy.nanmin")
 def amin(call: Call, x: Series) -> Any:
-    return x.min()
+    return aggregate(call, "min", x) if call.name.endswith("nanmin") else of_array(call, "min", x, {})
 
 
 @rule("numpy.nanmean")
 def nanmean(call: Call, x: Series) -> Any:
-    return x.mean()
+    return aggregate(call, "mean", x)
 
 
 @rule("numpy.nanmedian")
 def nanmedian(call: Call, x: Series) -> Any:
-    return x.median()
+    return aggregate(call, "median", x)
 
 
 @rule("numpy.nansum")
 def nansum(call: Call, x: Series) -> Any:
-    return x.sum()
+    return aggregate(call, "sum", x)
 
 
 @rule("numpy.nanstd")
 def nanstd(call: Call, x: Series, ddof: int = 0) -> Any:
-    return x.std(ddof=ddof)
+    return aggregate(call, "std", x, ddof=ddof)
 
 
 @rule("Series.quantile", "numpy.percentile", "numpy.quantile", "numpy.nanpercentile", "numpy.nanquantile")
 def quantile(call: Call, x: Series, q: Any = 0.5, interpolation: str = "linear") -> Any:
     if hasattr(q, "__iter__"):
         shares = list(q)
+        if call.name.startswith("numpy."):
+            function = getattr(np, call.name.removeprefix("numpy."))
+            return [function(x, share) for share in shares]
         made = {share: x.quantile(share, interpolation) for share in shares}
         return call.part("part: numbers", made)
     if call.name.endswith("percentile"):
         q = q / 100
-    return aggregate(call, "quantile", x, q=float(q), interpolation=interpolation)
+    options = {"q": float(q), "interpolation": interpolation}
+    if call.name in ("numpy.percentile", "numpy.quantile"):
+        return of_array(call, "quantile", x, options)
+    return aggregate(call, "quantile", x, **options)
 
 
 @rule("Series.agg", "Series.aggregate")
@@ -293,8 +342,8 @@ def across(call: Call, name: str, frame: Frame, **options: Any) -> Any:
     kind = np.result_type(*(column.type.dtype.numpy() for column in columns))
     if name not in ("sum", "prod", "product", "min", "max", "count") and kind.kind != "f":
         kind = np.dtype(np.float64)
-    elif kind.kind == "b":
-        kind = np.dtype(np.int64)
+    elif kind.kind == "b" or (kind.kind in "iu" and name in ("sum", "prod", "product")):
+        kind = np.dtype(np.uint64 if kind.kind == "u" else np.int64)
     rows, type = columns[0].rows, ColumnType(ir.DataType.from_numpy(kind))
     if type.is_int and name in _WHOLE:
         values = [column.cast(type).value for column in columns]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
 from onward.frontends.dataframe.columns.column import Column, chosen
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
@@ -40,6 +42,13 @@ def difference(call: Call, column: Column, periods: int, within: Groups | None =
     if column.type.is_bool or column.type.is_text or column.type.masked:
         raise call.refuse(f"it is for numbers, not for {column.type}")
     wide = column.cast(FLOAT64) if column.type.is_int else column
+    if column.type.is_int and not column.type.dtype.is_signed() and within is None:
+        # Unsigned numbers are subtracted as such, modulo their size.
+        size = float(np.iinfo(column.type.dtype.numpy()).max) + 1
+        value, found = running.difference(wide.value, periods, within)
+        op = value.op
+        value = op.Where(value < 0.0, value + size, value)
+        return Column(value, FLOAT64, column.rows).with_null(op.Not(found))
     value, found = running.difference(wide.value, periods, within)
     return Column(value, wide.type, column.rows).with_null(column.op.Not(found))
 
@@ -114,6 +123,8 @@ def _declare() -> None:
     for name in ("cumsum", "cummax", "cummin", "cumprod"):
 
         def so_far(call: Call, x: Series, axis: Any = 0, skipna: bool = True, name: str = name) -> Column:
+            if x.column.type.is_float and (not skipna or x.column.rows.is_array):
+                raise call.refuse("what is missing would make all that follow missing: use the column, and skipna=True")
             return accumulated(call, name, x.column, call.trace.groups_of(x.column))
 
         rule(f"Series.{name}", *(["numpy.cumsum"] if name == "cumsum" else []))(so_far)
@@ -137,12 +148,12 @@ _declare()
 
 
 @rule("Series.ffill", "Series.pad")
-def ffill(call: Call, x: Series, *, limit: int | None = None) -> Column:
+def ffill(call: Call, x: Series, *, axis: Any = 0, limit: int | None = None) -> Column:
     return filled(call, x.column, False, limit, call.trace.groups_of(x.column))
 
 
 @rule("Series.bfill")
-def bfill(call: Call, x: Series, *, limit: int | None = None) -> Column:
+def bfill(call: Call, x: Series, *, axis: Any = 0, limit: int | None = None) -> Column:
     return filled(call, x.column, True, limit, call.trace.groups_of(x.column))
 
 

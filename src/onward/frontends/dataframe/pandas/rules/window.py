@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from onward.formats.dataframe.types import FLOAT64
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Call, Trace, rule
@@ -85,9 +87,13 @@ def roller(
         raise call.refuse("windows of a fixed number of rows with equal weights are converted, and no others")
 
     def column_rule(call: Call, column: Column, name: Any, ddof: int) -> Column:
-        least = min_periods if min_periods is not None else 0 if name == "count" else size
+        least = min_periods if min_periods is not None else size
         column, valid = counted(call, column)
-        value, enough = window.rolling(column.value, name, size, least, valid, center, within, ddof)
+        if name == "count":  # Whether there are enough is asked of all rows; infinite ones count.
+            column = present_or_not(column)
+            value, enough = window.rolling(column.value, "sum", size, least, None, center, within, ddof)
+        else:
+            value, enough = window.rolling(column.value, name, size, least, valid, center, within, ddof)
         return Column(value, FLOAT64, column.rows).with_null(column.op.Not(enough))
 
     return column_rule
@@ -104,6 +110,14 @@ def counted(call: Call, column: Column) -> tuple[Column, Any]:
     return column, op.Not(op.Or(op.IsNaN(column.value), op.IsInf(column.value)))
 
 
+def present_or_not(column: Column) -> Column:
+    """1 where it is there, else 0."""
+    missing = column.missing()
+    one = column.op.constant(np.asarray([[1.0]]))
+    value = one if missing is None else column.op.Not(missing).cast(FLOAT64.dtype)
+    return Column(value, FLOAT64, column.rows).expanded()
+
+
 @rule("Series.expanding", "DataFrame.expanding")
 def expanding(call: Call, x: Any, min_periods: int = 1, method: str = "single") -> Window:
     within = call.trace.groups_of(x.column) if isinstance(x, Series) else None
@@ -115,7 +129,11 @@ def expanding(call: Call, x: Any, min_periods: int = 1, method: str = "single") 
 def expander(min_periods: int, within: Groups | None) -> Callable[..., Column]:
     def column_rule(call: Call, column: Column, name: Any, ddof: int) -> Column:
         column, valid = counted(call, column)
-        value, enough = window.expanding(column.value, name, min_periods, valid, within, ddof)
+        if name == "count":
+            column = present_or_not(column)
+            value, enough = window.expanding(column.value, "sum", min_periods, None, within, ddof)
+        else:
+            value, enough = window.expanding(column.value, name, min_periods, valid, within, ddof)
         return Column(value, FLOAT64, column.rows).with_null(column.op.Not(enough))
 
     return column_rule
