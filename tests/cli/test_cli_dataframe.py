@@ -44,6 +44,10 @@ def makes_nothing():
 
 
 number = 3
+
+
+class Kind:
+    pass
 """
 
 
@@ -151,6 +155,7 @@ def test_nothing_runs_without_trust(run: Run, tmp_path: Path, folder: Path) -> N
         ("absent.py:features", "train.csv", "absent.py: this file or folder does not exist"),
         ("features.py:fetures", "train.csv", "features.py has no function 'fetures'; did you mean features?"),
         ("features.py:number", "train.csv", "it is of int, and no function"),
+        ("features.py:Kind", "train.csv", "it is a class, and no function"),
         ("features.py:makes_nothing", "train.csv", "it takes no argument"),
         (
             "features.py:misspelt",
