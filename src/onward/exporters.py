@@ -317,7 +317,9 @@ def from_sklearn(
 
     `sample` is an array or a data frame of some rows such as the estimator is to be given: the model takes an array as
     one input X, and of a data frame every column as an input, in the dtypes that they have in it. Missing strings are
-    given to the model as empty ones. It may be left out where all features are numbers.
+    given to the model as empty ones. It may be left out where all features are numbers. A FunctionTransformer with a
+    function on data frames is followed as by `onward.from_dataframe`, and the inputs are then columns as that has them:
+    those that are read, each with a mask for what is missing.
 
     The outputs are called as the `methods` whose results they are: `predict`, and `predict_proba` or
     `decision_function`, or else `transform`, unless others are asked for. They are computed in float64, as by

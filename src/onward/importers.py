@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onward.backends.backend import Options, backend, require
 from onward.conversion.convert import convert
+from onward.conversion.parts import with_masks
 from onward.model import load
 from onward.verification.check import prove, reordered
 
@@ -150,7 +151,7 @@ def _made(name: str, source: Any, options: Options, check: bool) -> Any:
     """A model in memory, as a backend makes it; called by what users call."""
     one = backend(name)
     require(one)
-    model = load(source)
+    model = with_masks(load(source))
     made = one.generate(model, options)
     for phrase in made.casts:
         logger.warning("%s", phrase)

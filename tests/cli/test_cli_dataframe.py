@@ -44,6 +44,10 @@ def makes_nothing():
 
 
 number = 3
+
+
+class Kind:
+    pass
 """
 
 
@@ -65,7 +69,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         frame.to_feather(made / f"{name}.feather")
     (made / "features.py").write_text(FEATURES)
     (made / "polar.py").write_text(
-        "import polars as pl\n\n\ndef features(df: pl.DataFrame):\n    return df.select(pl.col('age').fill_null(0) * 2)\n"
+        "import polars as pl\n\n\ndef features(df: pl.DataFrame):\n"
+        "    return df.select(pl.col('age').fill_null(0) * 2)\n"
     )
     (made / "broken.py").write_text("def features(df)\n    return df\n")
     (made / "needs.py").write_text("import no_such_module\n")
@@ -150,6 +155,7 @@ def test_nothing_runs_without_trust(run: Run, tmp_path: Path, folder: Path) -> N
         ("absent.py:features", "train.csv", "absent.py: this file or folder does not exist"),
         ("features.py:fetures", "train.csv", "features.py has no function 'fetures'; did you mean features?"),
         ("features.py:number", "train.csv", "it is of int, and no function"),
+        ("features.py:Kind", "train.csv", "it is a class, and no function"),
         ("features.py:makes_nothing", "train.csv", "it takes no argument"),
         (
             "features.py:misspelt",

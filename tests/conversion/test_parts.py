@@ -122,3 +122,13 @@ def test_a_function_in_memory(tmp_path: Path) -> None:
 def test_constants_of_data_processing_are_not_trained(whole: onward.Model, tmp_path: Path) -> None:
     done = onward.convert(whole, to="torch", out=tmp_path / "net")
     assert done.trainable[0].startswith("trainable: 3 of ") or done.trainable[0].startswith("trainable: 2 of ")
+
+
+def test_masks_have_to_be_given_to_frameworks(whole: onward.Model) -> None:
+    """Which have no inputs with a default: a mask that is left out would be a constant, and nothing ever missing."""
+    import torch
+
+    net = onward.to_torch(whole)
+    a, b = (torch.from_numpy(ROWS[name].to_numpy().reshape(-1, 1)) for name in ("a", "b"))
+    found = [net(a, b, None, torch.full((5, 1), missing)).detach().numpy() for missing in (False, True)]
+    assert not np.allclose(*found)

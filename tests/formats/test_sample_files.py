@@ -57,7 +57,7 @@ def test_more_rows_than_the_file_accounts_for(folder: Path, suffix: str, monkeyp
     big.to_parquet(path) if suffix == "parquet" else big.to_feather(path, compression="zstd")
     assert len(read_table(path)) == 200_000
     monkeypatch.setenv("ONWARD_MAX_UNPACKED", "1000")
-    with pytest.raises(InvalidDataError, match="claims 200,000 values.*ONWARD_MAX_UNPACKED"):
+    with pytest.raises(InvalidDataError, match=r"claims 200,000 values.*ONWARD_MAX_UNPACKED"):
         read_table(path)
 
 

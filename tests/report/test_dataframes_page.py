@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("pandas")
 pytest.importorskip("polars")
 
-from onward.errors import UnsupportedError  # noqa: E402
-from onward.report.dataframes import only_refuses, page  # noqa: E402
+from onward.errors import UnsupportedError
+from onward.report.dataframes import only_refuses, page
 
 
 def rows() -> dict[tuple[str, str], list[str]]:

@@ -347,7 +347,7 @@ def _written(
     verdicts: tuple[Verdict, ...],
 ) -> Conversion:
     """What a format asks for, of the whole model; without its data processing where the format does not take that."""
-    whole = with_masks(original)
+    whole = replace(original, model=with_masks(original.model))
     try:
         return _made(request, whole, one, form, progress, verdicts)
     except (UnsupportedError, VerificationError) as error:

@@ -72,18 +72,18 @@ def is_data_alone(model: Model) -> bool:
     return schema is not None and not schema.boundary
 
 
-def with_masks(original: Original) -> Original:
+def with_masks(model: Model) -> Model:
     """The same with masks of nulls that have to be given: frameworks have no inputs with a default.
 
     Left to their defaults they would be constants, and whatever is missing would be taken for empty.
     """
-    schema = _schema(original.model)
+    schema = _schema(model)
     nulls = {column.null: column.tensor for column in schema.inputs if column.null} if schema is not None else {}
     if not nulls:
-        return original
+        return model
     from onward.model import load
 
-    model = load(original.model.to_proto())
+    model = load(model.to_proto())
     graph = model.ir.graph
     shapes = {value.name: value.shape for value in graph.inputs}
     for value in graph.inputs:
@@ -91,7 +91,7 @@ def with_masks(original: Original) -> Original:
             graph.initializers.pop(value.name)
             value.const_value = None
             value.shape = shapes.get(nulls[value.name], value.shape)
-    return replace(original, model=model)
+    return model
 
 
 def _halves(model: Model) -> tuple[Model, Model]:

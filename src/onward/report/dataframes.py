@@ -12,9 +12,10 @@ from typing import Any
 TITLE = """\
 # What converts of pandas and Polars
 
-Written by `make coverage` from the rules themselves. What is not listed is refused by name, with the line of the function. A method
-may refuse some of its arguments, or values that ONNX has no form for; it says so. Functions of narwhals become calls of pandas or of
-Polars, whichever the frame is of. [Data processing](../guide/data-processing.md) is the guide.
+Written by `make coverage` from the rules themselves. What is not listed is refused by name, with the line of the
+function. A method may refuse some of its arguments, or values that ONNX has no form for; it says so. Functions of
+narwhals become calls of pandas or of Polars, whichever the frame is of.
+[Data processing](../guide/data-processing.md) is the guide.
 """
 SYMBOLS = {
     "add": "+",

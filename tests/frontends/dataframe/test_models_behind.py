@@ -56,7 +56,7 @@ def test_pytorch(prep: onward.Model) -> None:
     np.testing.assert_allclose(onward.run(both, ROWS).to_numpy(), expected, rtol=1e-5, atol=1e-5)
     data, model = onward.split(both)
     assert onward.run(data, ROWS).month.tolist() == ROWS["at"].dt.month.tolist()
-    assert [list(value.shape or ()) for value in model.ir.graph.inputs][0][1] == 4
+    assert list(model.ir.graph.inputs[0].shape or ())[1] == 4
 
 
 def test_a_column_is_not_taken_for_a_matrix_of_its_name() -> None:

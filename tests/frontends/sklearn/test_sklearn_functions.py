@@ -139,7 +139,7 @@ def test_a_function_that_gives_texts_to_count() -> None:
 
 
 def test_times_that_reach_an_estimator_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="joined.*a datetime.* is given to an estimator"):
+    with pytest.raises(UnsupportedError, match=r"joined.*a datetime.* is given to an estimator"):
         onward.from_sklearn(
             make_pipeline(FunctionTransformer(lambda df: df[["joined"]]), OrdinalEncoder()).fit(ROWS.dropna()),
             ROWS.dropna(),

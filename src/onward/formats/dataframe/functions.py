@@ -49,8 +49,9 @@ def read_function(text: str) -> Callable[..., Any]:
         if not hasattr(found, name):
             raise OnwardError(f"{path} has no function {quote(name)}{meant(name, known)}")
         found = getattr(found, name)
-    if not callable(found):
-        raise OnwardError(f"{text}: it is of {type(found).__name__}, and no function")
+    if not callable(found) or inspect.isclass(found):
+        what = "a class" if inspect.isclass(found) else f"of {type(found).__name__}"
+        raise OnwardError(f"{text}: it is {what}, and no function")
     if not takes_frame(found):
         raise OnwardError(f"{text}: it takes no argument, and a function on a data frame takes the frame")
     function: Callable[..., Any] = found
