@@ -28,6 +28,9 @@ COMMAND_LIMIT = 0.7
 OWN = {
     name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.")
     for name in ("torch", "tensorflow", "keras")
+} | {
+    "polars": ("onward.frontends.dataframe.polars.", "onward.formats.dataframe.polars"),
+    "narwhals": ("onward.frontends.dataframe.narwhals.",),
 }
 """The modules that run the code of a framework, or are code of it."""
 

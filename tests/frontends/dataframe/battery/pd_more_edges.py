@@ -216,7 +216,11 @@ def edges_groupby_small_ints(df):
 
 @case("odds")
 def edges_groupby_small_int_stats(df):
-    return df.groupby("rows").agg(a=("i8", "max"), b=("u8", "min"), c=("i8", "mean"), d=("f32", "sum"), e=("f32", "mean")).reset_index()
+    return (
+        df.groupby("rows")
+        .agg(a=("i8", "max"), b=("u8", "min"), c=("i8", "mean"), d=("f32", "sum"), e=("f32", "mean"))
+        .reset_index()
+    )
 
 
 @case("odds")
@@ -301,7 +305,13 @@ def edges_cut_duplicates(df):
 
 @case("odds")
 def edges_cut_float32(df):
-    return pd.DataFrame({"a": pd.cut(df["f32"], [-1, 0.1, 0.2, 3], labels=False), "b": pd.cut(df["u8"], [0, 100, 255], labels=["l", "h"]), "c": pd.cut(df["whole"].astype(float), [0, 1, 2], labels=False)})
+    return pd.DataFrame(
+        {
+            "a": pd.cut(df["f32"], [-1, 0.1, 0.2, 3], labels=False),
+            "b": pd.cut(df["u8"], [0, 100, 255], labels=["l", "h"]),
+            "c": pd.cut(df["whole"].astype(float), [0, 1, 2], labels=False),
+        }
+    )
 
 
 @case("odds")
@@ -321,7 +331,12 @@ def edges_cut_numpy_edges(df):
 
 @case("odds")
 def edges_cut_map(df):
-    return pd.cut(df["values"], [-np.inf, 10, 50, np.inf], labels=["a", "b", "c"]).map({"a": 1, "b": 2, "c": 3}).astype(float).to_frame("c")
+    return (
+        pd.cut(df["values"], [-np.inf, 10, 50, np.inf], labels=["a", "b", "c"])
+        .map({"a": 1, "b": 2, "c": 3})
+        .astype(float)
+        .to_frame("c")
+    )
 
 
 @case("odds")
@@ -370,12 +385,29 @@ def edges_np_where_of_times(df):
 
 @case("odds")
 def edges_clip_kinds(df):
-    return pd.DataFrame({"a": df["i8"].clip(-5, 5), "b": df["u8"].clip(upper=100), "c": df["count"].clip(0.5, 2.5), "d": df["whole"].clip(lower=1), "e": df["count"].clip(lower=df["index"]), "f": np.clip(df["f32"], 0, 1)})
+    return pd.DataFrame(
+        {
+            "a": df["i8"].clip(-5, 5),
+            "b": df["u8"].clip(upper=100),
+            "c": df["count"].clip(0.5, 2.5),
+            "d": df["whole"].clip(lower=1),
+            "e": df["count"].clip(lower=df["index"]),
+            "f": np.clip(df["f32"], 0, 1),
+        }
+    )
 
 
 @case("odds")
 def edges_round_kinds(df):
-    return pd.DataFrame({"a": df["f32"].round(1), "b": df["count"].round(-1), "c": df["size"].round(decimals=1), "d": np.round(df["a.b"], 2), "e": round(df["a.b"], 1)})
+    return pd.DataFrame(
+        {
+            "a": df["f32"].round(1),
+            "b": df["count"].round(-1),
+            "c": df["size"].round(decimals=1),
+            "d": np.round(df["a.b"], 2),
+            "e": round(df["a.b"], 1),
+        }
+    )
 
 
 @case("odds")
@@ -429,22 +461,55 @@ def edges_row_sum_kinds(df):
 
 @case("odds")
 def edges_compare_methods(df):
-    return pd.DataFrame({"a": df["size"].gt(0), "b": df["size"].ne(df["values"]), "c": df["count"].eq(df["index"], fill_value=0), "d": df["size"].le(0.5)})
+    return pd.DataFrame(
+        {
+            "a": df["size"].gt(0),
+            "b": df["size"].ne(df["values"]),
+            "c": df["count"].eq(df["index"], fill_value=0),
+            "d": df["size"].le(0.5),
+        }
+    )
 
 
 @case("odds")
 def edges_arithmetic_fill_value(df):
-    return pd.DataFrame({"a": df["size"].add(df["values"], fill_value=0), "b": df["size"].sub(1, fill_value=5), "c": df["values"].div(df["count"], fill_value=1), "d": df["count"].rsub(10), "e": df["count"].floordiv(2), "f": df["size"].pow(2)})
+    return pd.DataFrame(
+        {
+            "a": df["size"].add(df["values"], fill_value=0),
+            "b": df["size"].sub(1, fill_value=5),
+            "c": df["values"].div(df["count"], fill_value=1),
+            "d": df["count"].rsub(10),
+            "e": df["count"].floordiv(2),
+            "f": df["size"].pow(2),
+        }
+    )
 
 
 @case("odds")
 def edges_isin_small(df):
-    return pd.DataFrame({"a": df["u8"].isin([255, 300, -1]), "b": df["i8"].isin([1.5, 2]), "c": df["flag"].isin([True]), "d": df["whole"].isin([1, None]), "e": df["nano"].isin([pd.Timestamp("1970-01-01")]), "f": df["level"].isin(["low"])})
+    return pd.DataFrame(
+        {
+            "a": df["u8"].isin([255, 300, -1]),
+            "b": df["i8"].isin([1.5, 2]),
+            "c": df["flag"].isin([True]),
+            "d": df["whole"].isin([1, None]),
+            "e": df["nano"].isin([pd.Timestamp("1970-01-01")]),
+            "f": df["level"].isin(["low"]),
+        }
+    )
 
 
 @case("odds")
 def edges_replace_kinds(df):
-    return pd.DataFrame({"a": df["flag"].replace({True: 1, False: 0}) if False else df["flag"].map({True: 1, False: 0}), "b": df["i8"].replace(1, 2), "c": df["size"].replace({np.inf: 0, -np.inf: 0, np.nan: -1}), "d": df["name"].replace("ann", "anna"), "e": df["count"].replace(0, 0.5)})
+    return pd.DataFrame(
+        {
+            "a": df["flag"].replace({True: 1, False: 0}) if False else df["flag"].map({True: 1, False: 0}),
+            "b": df["i8"].replace(1, 2),
+            "c": df["size"].replace({np.inf: 0, -np.inf: 0, np.nan: -1}),
+            "d": df["name"].replace("ann", "anna"),
+            "e": df["count"].replace(0, 0.5),
+        }
+    )
 
 
 @case("odds")
@@ -455,12 +520,32 @@ def edges_mask_chain(df):
 
 @case("odds")
 def edges_cum_small(df):
-    return pd.DataFrame({"a": df["i8"].cumsum(), "b": df["u8"].cumsum(), "c": df["f32"].cumsum(), "d": df["flag"].cumsum(), "e": df["i8"].cummax(), "f": df["u8"].diff(), "g": df["i8"].shift(1)})
+    return pd.DataFrame(
+        {
+            "a": df["i8"].cumsum(),
+            "b": df["u8"].cumsum(),
+            "c": df["f32"].cumsum(),
+            "d": df["flag"].cumsum(),
+            "e": df["i8"].cummax(),
+            "f": df["u8"].diff(),
+            "g": df["i8"].shift(1),
+        }
+    )
 
 
 @case("odds")
 def edges_rank_kinds(df):
-    return pd.DataFrame({"a": df["i8"].rank(), "b": df["big"].rank(method="min"), "c": df["flag"].rank(), "d": df["level"].rank(), "e": df["nano"].rank(), "f": df["name"].rank(), "g": df["count"].rank(ascending=False, pct=True)})
+    return pd.DataFrame(
+        {
+            "a": df["i8"].rank(),
+            "b": df["big"].rank(method="min"),
+            "c": df["flag"].rank(),
+            "d": df["level"].rank(),
+            "e": df["nano"].rank(),
+            "f": df["name"].rank(),
+            "g": df["count"].rank(ascending=False, pct=True),
+        }
+    )
 
 
 @case("odds")
@@ -532,7 +617,11 @@ def edges_transform_sqrt(df):
 
 @case("odds")
 def edges_apply_row_sum(df):
-    return df[["count", "index"]].apply(sum, axis=1).to_frame("s") if False else df[["count", "index"]].apply(lambda r: r.sum(), axis=1).to_frame("s")
+    return (
+        df[["count", "index"]].apply(sum, axis=1).to_frame("s")
+        if False
+        else df[["count", "index"]].apply(lambda r: r.sum(), axis=1).to_frame("s")
+    )
 
 
 @case("odds")

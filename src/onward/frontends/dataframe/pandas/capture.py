@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import onward.frontends.dataframe.pandas.operators  # noqa: F401 - what comes next has operators
 from onward.errors import ConversionError, InvalidDataError, OnwardError, UnsupportedError
 from onward.formats.dataframe.pandas import may_be_null, type_of
 from onward.frontends.dataframe.columns.column import ONE, Column

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+import onward.frontends.dataframe.pandas.operators  # noqa: F401 - what comes next has operators
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, ColumnType
 from onward.frontends.dataframe.columns.column import Column
