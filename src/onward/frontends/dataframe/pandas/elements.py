@@ -277,7 +277,7 @@ def _str(*args: Any) -> Any:
     return element(args[0].astype("str")) if args and _is_element(args[0]) else str(*args)
 
 
-def _len(value: Any) -> Any:
+def length_of(value: Any) -> Any:
     if isinstance(value, Element):
         value._must_be_there()
         return element(value.str.len().astype("int64"))
@@ -286,9 +286,9 @@ def _len(value: Any) -> Any:
 
 def _isinstance(value: Any, kinds: Any) -> bool:
     """A text or time that may be missing is a float then, or NaT."""
+    classes = tuple(_CLASSES.get(kind, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
     if not isinstance(value, Element):
-        return isinstance(value, kinds)
-    classes = kinds if isinstance(kinds, tuple) else (kinds,)
+        return isinstance(value, classes)
     own = python_type(value.column.type)
     missing = value.column.missing()
     is_own = any(issubclass(own, kind) for kind in classes)
@@ -351,7 +351,27 @@ class _Math(ModuleType):
         return function
 
 
-_BUILTINS: dict[str, Any] = {"int": _int, "float": _float, "str": _str, "len": _len, "isinstance": _isinstance}
+def _type(value: Any, *rest: Any) -> Any:
+    """The type of a value, as the function that is followed knows it: text that is missing is a float."""
+    if rest:
+        return type(value, *rest)
+    if not _is_element(value):
+        return _STAND_INS.get(type(value), type(value))
+    own = python_type(value.column.type)
+    found = own if _isinstance(value, own) else type(_nat()) if value.column.type.is_time else float
+    return _STAND_INS.get(found, found)
+
+
+_STAND_INS: dict[Any, Any] = {int: _int, float: _float, str: _str}
+_CLASSES = {stand_in: original for original, stand_in in _STAND_INS.items()}
+_BUILTINS: dict[str, Any] = {
+    "int": _int,
+    "float": _float,
+    "str": _str,
+    "len": length_of,
+    "isinstance": _isinstance,
+    "type": _type,
+}
 
 
 @contextmanager

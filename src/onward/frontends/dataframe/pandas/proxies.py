@@ -200,8 +200,10 @@ def _is_all_missing(real: Any) -> bool:
 
 def _empty_as(type: ColumnType, real: Any) -> Any:
     """What holds nothing, in the dtype that it has where it does."""
-    if not hasattr(real, "astype") or type.categories is not None or type.masked:
+    if type.categories is not None or type.masked:
         return real
+    if not hasattr(real, "iloc"):
+        return type.dtype.numpy().type(0) if type.is_int else real
     kind = {"datetime": f"datetime64[{type.unit}]", "duration": f"timedelta64[{type.unit}]"}.get(type.meaning)
     if type.is_bool or type.is_int:
         return real if len(real) else real.astype(type.dtype.numpy())

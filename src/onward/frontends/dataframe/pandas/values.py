@@ -10,7 +10,16 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, TEXT, TICKS, ColumnType, number_type
-from onward.frontends.dataframe.columns.column import ONE, Column, aligned, either, null_of, scalar
+from onward.frontends.dataframe.columns.column import (
+    ONE,
+    Column,
+    Rows,
+    aligned,
+    brought_to,
+    either,
+    null_of,
+    scalar,
+)
 from onward.frontends.dataframe.pandas.dispatch import Call, Proxy
 from onward.frontends.dataframe.pandas.proxies import Frame, Index, Scalar, Series
 
@@ -108,6 +117,17 @@ def beside(call: Call, *columns: Column) -> list[Column]:
     )
 
 
+def at_labels(call: Call, column: Column, rows: Rows) -> Column:
+    """A column at the labels of rows, missing where it has none: so pandas sets what a column is filled or chosen by."""
+    found = brought_to(column, rows)
+    if found is None:
+        raise call.refuse(
+            "the column has other rows than what it stands beside: it was filtered, sorted, grouped or joined "
+            "differently"
+        )
+    return widened(found)
+
+
 def widened(column: Column) -> Column:
     """Integers that may be missing are floats in pandas."""
     if column.null is not None and column.type.is_int and not column.type.masked and column.type.categories is None:
@@ -161,5 +181,5 @@ def null_mask(*columns: Column) -> Any:
 
 
 __all__ = [
-    "ONE", "as_names", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal", "null_mask", "to_type", "widened",
+    "ONE", "as_names", "at_labels", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal", "null_mask", "to_type", "widened",
 ]  # fmt: skip
