@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,12 @@ class Element(Series):
         value = self.column.value.value
         if value not in paths.assumed:
             paths.assumed[value] = NO_KEY
-            keys = list(dict.fromkeys([*paths.keys, *keys_in_sight(sys._getframe(1))]))
+            frame = sys._getframe(1)
+            if _makes_tables(frame.f_code):
+                self._refuse(
+                    "it is looked up in a table that is made for each value: make it once, before the function"
+                )
+            keys = list(dict.fromkeys([*paths.keys, *keys_in_sight(frame)]))
             suitable = [key for key in keys if isinstance(key, str) == self.column.type.is_text]
             if len(suitable) > MOST_KEYS:
                 self._refuse(f"it is looked up among more than {MOST_KEYS} keys: use Series.map with the table")
@@ -128,6 +134,14 @@ def known_keys(function: Any) -> list[Any]:
     seen += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     found = [key for constant in code.co_consts for key in _keys_of(constant, ())]
     return list(dict.fromkeys([*found, *_keys_of(seen, ())]))
+
+
+def _makes_tables(code: CodeType) -> bool:
+    """Whether code has comprehensions of dictionaries or sets: their keys are not in sight while it runs."""
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    if any(part.co_name in ("<dictcomp>", "<setcomp>") for part in inner):
+        return True
+    return any(step.opname in ("MAP_ADD", "SET_ADD") for step in dis.get_instructions(code))
 
 
 def keys_in_sight(frame: FrameType) -> list[Any]:
@@ -286,7 +300,7 @@ def length_of(value: Any) -> Any:
 
 def _isinstance(value: Any, kinds: Any) -> bool:
     """A text or time that may be missing is a float then, or NaT."""
-    classes = tuple(_CLASSES.get(kind, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+    classes: Any = tuple(_CLASSES.get(kind, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
     if not isinstance(value, Element):
         return isinstance(value, classes)
     own = python_type(value.column.type)
@@ -363,7 +377,7 @@ def _type(value: Any, *rest: Any) -> Any:
 
 
 _STAND_INS: dict[Any, Any] = {int: _int, float: _float, str: _str}
-_CLASSES = {stand_in: original for original, stand_in in _STAND_INS.items()}
+_CLASSES: dict[Any, Any] = {stand_in: original for original, stand_in in _STAND_INS.items()}
 _BUILTINS: dict[str, Any] = {
     "int": _int,
     "float": _float,

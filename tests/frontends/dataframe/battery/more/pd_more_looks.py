@@ -64,17 +64,6 @@ def look_k_ns(df):
 
 
 @case("odds")
-def look_k_local(df):
-    d = dict(zip(["x", "y"], [1, 2]))  # noqa: B905
-
-    def f(k):
-        e = {kk: v * 2 for kk, v in d.items()}
-        return e.get(k, 0)
-
-    return df["kind"].map(f).to_frame()
-
-
-@case("odds")
 def look_k_runtime_set(df):
     words = ["x", "z"]
     return df["kind"].map(lambda k: k in set(words)).to_frame()

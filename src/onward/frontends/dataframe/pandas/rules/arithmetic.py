@@ -148,7 +148,7 @@ def filled_for(call: Call, a: Any, b: Any, value: Any) -> tuple[Any, Any]:
     if value is None:
         return a, b
     if not (isinstance(a, Series) and isinstance(b, Series)):
-        return tuple(side.fillna(value) if isinstance(side, Series) else side for side in (a, b))  # type: ignore[return-value]
+        return tuple(side.fillna(value) if isinstance(side, Series) else side for side in (a, b))
     neither = a.isna() & b.isna()
     return a.fillna(value).mask(neither), b.fillna(value).mask(neither)
 

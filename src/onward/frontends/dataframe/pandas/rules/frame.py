@@ -520,9 +520,7 @@ def pipe(call: Call, x: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @rule("DataFrame.reset_index", "Series.reset_index")
-def reset_index(
-    call: Call, x: Any, level: Any = None, *, drop: bool = False, name: Any = None
-) -> Any:
+def reset_index(call: Call, x: Any, level: Any = None, *, drop: bool = False, name: Any = None) -> Any:
     if level is not None:
         raise call.refuse("levels of an index cannot be converted")
     rows = x.rows if isinstance(x, Frame) else x.column.rows

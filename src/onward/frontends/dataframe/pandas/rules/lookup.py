@@ -206,7 +206,7 @@ def _numbers(call: Call, column: Column, keys: list[Any], values: list[Any], for
 
 
 def _all_exact(call: Call, values: list[Any]) -> None:
-    if any(abs(value) > 2**53 for value in values if isinstance(value, int | np.integer)):
+    if any(abs(int(value)) > 2**53 for value in values if isinstance(value, int | np.integer)):
         raise call.refuse("integers beyond 2**53 are not exact as floats, which they are where one may be missing")
 
 
@@ -217,9 +217,7 @@ def _cell(value: Any, type: ColumnType) -> Any:
 
 
 @rule("Series.replace")
-def replace_values(
-    call: Call, x: Series, to_replace: Any = None, value: Any = None, *, regex: Any = False
-) -> Any:
+def replace_values(call: Call, x: Series, to_replace: Any = None, value: Any = None, *, regex: Any = False) -> Any:
     if regex is not False:
         return call.part("part: replace patterns", x, to_replace, value, regex)
     table = _replacements(call, to_replace, value)
@@ -280,9 +278,7 @@ def _suits(key: Any, type: ColumnType) -> bool:
 
 
 @rule("DataFrame.replace")
-def frame_replace(
-    call: Call, frame: Frame, to_replace: Any = None, value: Any = None, *, regex: Any = False
-) -> Any:
+def frame_replace(call: Call, frame: Frame, to_replace: Any = None, value: Any = None, *, regex: Any = False) -> Any:
     made = frame.copied()
     nested = isinstance(to_replace, Mapping) and any(isinstance(part, Mapping) for part in to_replace.values())
     by_column = isinstance(to_replace, Mapping) and value is not None
