@@ -111,3 +111,14 @@ REFUSED = {
 def test_what_would_come_out_otherwise_is_refused(word: str) -> None:
     with pytest.raises(UnsupportedError, match=word):
         onward.from_dataframe(REFUSED[word], SAMPLE)
+
+
+def test_a_refusal_that_the_function_catches_still_is_one() -> None:
+    def careful(df: Any) -> Any:
+        try:
+            return df.assign(y=df.x.cumprod())
+        except Exception:
+            return df.assign(y=0.0)
+
+    with pytest.raises(UnsupportedError, match="cumprod"):
+        onward.from_dataframe(careful, SAMPLE, check=False)

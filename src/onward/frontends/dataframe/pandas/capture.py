@@ -27,8 +27,11 @@ def captured(function: Callable[[Any], Any], sample: Any, opset: int, freeze: Se
     trace, frame = started(real, opset, freeze)
     with patched(trace, function), fitting(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        TracedError.seen.clear()
         try:
             result = function(frame)
+            if TracedError.seen:  # The function caught what it cannot be followed in, and went on otherwise.
+                raise TracedError.seen[0]
         except OnwardError:
             raise
         except Exception as error:

@@ -53,7 +53,10 @@ class Element(Series):
             return lambda: element(np.floor(self) == self)
         if name in ("astype", "fillna", "isna", "notna", "clip", "round", "abs"):
             return super().__getattr__(name)
-        raise AttributeError(f"a value of {type} has no {name}")
+        if not hasattr(python_type(type), name):
+            raise AttributeError(f"a value of {type} has no {name}")
+        with placed("Series.apply"):
+            raise UnsupportedError(f"Series.apply: {name} of a value of {type} cannot be converted")
 
     def _must_be_there(self) -> None:
         """What is missing has no such method: pandas would raise an error."""
@@ -101,7 +104,8 @@ class Element(Series):
             if len(suitable) > MOST_KEYS:
                 self._refuse(f"it is looked up among more than {MOST_KEYS} keys: use Series.map with the table")
             for key in [True, False] if self.column.type.is_bool else suitable:
-                if paths.decide((Series(self.trace, self.real, self.column) == key).column):
+                equal: Any = Series(self.trace, self.real, self.column) == key
+                if paths.decide(equal.column):
                     paths.assumed[value] = key
                     break
         assumed = paths.assumed[value]

@@ -118,7 +118,7 @@ def beside(call: Call, *columns: Column) -> list[Column]:
 
 
 def at_labels(call: Call, column: Column, rows: Rows) -> Column:
-    """A column at the labels of rows, missing where it has none: so pandas sets what a column is filled or chosen by."""
+    """A column at the labels of rows, missing where it has none: so pandas sets what a column is filled by."""
     found = brought_to(column, rows)
     if found is None:
         raise call.refuse(
@@ -181,5 +181,6 @@ def null_mask(*columns: Column) -> Any:
 
 
 __all__ = [
-    "ONE", "as_names", "at_labels", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal", "null_mask", "to_type", "widened",
+    "ONE", "as_names", "at_labels", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal", "null_mask",
+    "to_type", "widened",
 ]  # fmt: skip

@@ -94,10 +94,10 @@ def concat(
 
 
 def _must_have_rows(call: Call, frame: Frame, value: Any) -> None:
-    """Refuse a column that has rows which the frame has not, or has them in another order: there would be more rows."""
+    """Refuse a column that has rows which the frame has not, or in another order: there would be more of them."""
     if isinstance(value, Series) and aligned(value.column, frame.rows) is None:
         raise call.refuse(
-            "columns of different rows are put side by side, and the first has not those of all: begin with one that has"
+            "columns of different rows are put side by side, and the first has not all of them: begin with one that has"
         )
 
 
