@@ -81,5 +81,5 @@ def name(function: Function) -> str:
 
 def place(function: Function) -> tuple[str, str]:
     """The library and the theme that the module of a function is named after."""
-    start, _, theme = function.__module__.partition("_")
+    start, _, theme = function.__module__.rpartition(".")[2].partition("_")
     return LIBRARIES[start], theme.replace("_", " ")

@@ -17,6 +17,21 @@ import pl_expressions
 import pl_frames
 import pl_refused
 from frame_cases import CASES, REFUSALS
+from more import (
+    pd_more_arrays,
+    pd_more_changes,
+    pd_more_code,
+    pd_more_groups,
+    pd_more_kinds,
+    pd_more_labels,
+    pd_more_looks,
+    pd_more_nullable,
+    pd_more_odd,
+    pd_more_order,
+    pd_more_rows,
+    pd_more_single,
+    pd_more_tables,
+)
 
 __all__ = ["CASES", "MODULES", "REFUSALS"]
 
@@ -32,6 +47,19 @@ MODULES = (
     pd_shapes,
     pd_text,
     pd_times,
+    pd_more_arrays,
+    pd_more_changes,
+    pd_more_code,
+    pd_more_groups,
+    pd_more_kinds,
+    pd_more_labels,
+    pd_more_looks,
+    pd_more_nullable,
+    pd_more_odd,
+    pd_more_order,
+    pd_more_rows,
+    pd_more_single,
+    pd_more_tables,
     pd_refused,
     pl_expressions,
     pl_frames,

@@ -184,7 +184,7 @@ def _rank(value: ir.Value) -> int | None:
 
 def full(tensor: Tensor, rows: Rows) -> Tensor:
     """The same, now known to have an element in every row."""
-    tensor.value.shape = ir.Shape([rows.name, 1])
+    tensor.value.shape = ir.Shape([1 if rows is ONE else rows.name, 1])
     return tensor
 
 
@@ -352,6 +352,17 @@ def aligned(column: Column, rows: Rows) -> Column | None:
     padded = _with_one_more(column)
     made = _gathered(padded, op.Max(back, op.index(0)), step.parent)
     return aligned(made.with_null(op.Not(found)), rows)
+
+
+def brought_to(column: Column, rows: Rows) -> Column | None:
+    """A column at the labels of `rows`: as it is, at the rows that they were chosen from, or back at their places."""
+    if column.is_scalar or rows.takes(column.rows):
+        return column if column.is_scalar else replace(column, rows=rows)
+    if rows.parent is not None and rows.positions is not None and not rows.parent.is_array:
+        above = brought_to(column, rows.parent)
+        if above is not None:
+            return taken(above, rows.positions, rows)
+    return aligned(column, rows)
 
 
 def _numbers(op: Builder, count: Tensor) -> Tensor:

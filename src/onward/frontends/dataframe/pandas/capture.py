@@ -12,7 +12,7 @@ from onward.formats.dataframe.pandas import may_be_null, type_of
 from onward.frontends.dataframe.columns.column import ONE, Column
 from onward.frontends.dataframe.columns.table import Field, Table
 from onward.frontends.dataframe.fitted import fitting
-from onward.frontends.dataframe.pandas.dispatch import Trace, failed_line, is_own
+from onward.frontends.dataframe.pandas.dispatch import Trace, TracedError, failed_line, is_own
 from onward.frontends.dataframe.pandas.patch import patched
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Scalar, Series
 from onward.frontends.dataframe.pandas.values import widened
@@ -28,8 +28,11 @@ def captured(function: Callable[[Any], Any], sample: Any, opset: int, freeze: Se
     trace, frame = started(real, opset, freeze)
     with patched(trace, function), fitting(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        TracedError.seen.clear()
         try:
             result = function(frame)
+            if TracedError.seen:  # The function caught what it cannot be followed in, and went on otherwise.
+                raise TracedError.seen[0]
         except OnwardError:
             raise
         except Exception as error:

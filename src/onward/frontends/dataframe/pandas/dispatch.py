@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import onnx_ir as ir
@@ -217,16 +217,27 @@ class UnknownColumnError(UnsupportedError, KeyError):
 
 
 class TracedError(UnsupportedError):
-    """A refusal that says where in the function it is."""
+    """A refusal that says where in the function it is. It counts also where the function catches it."""
+
+    seen: ClassVar[list[TracedError]] = []
+    is_expected = False
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        if not self.is_expected:
+            TracedError.seen.append(self)
 
 
 class NoLengthError(TracedError, TypeError):
     """The same where Python asks for a length by the way, as `list` does, and goes on without one."""
 
+    is_expected = True
+
 
 class NoColumnError(TracedError, KeyError):
     """The same where pandas raises a KeyError, which the function may expect."""
 
+    is_expected = True
     __str__ = TracedError.__str__
 
 

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -55,7 +55,10 @@ class Element(Series):
             return lambda: element(np.floor(self) == self)
         if name in ("astype", "fillna", "isna", "notna", "clip", "round", "abs"):
             return super().__getattr__(name)
-        raise AttributeError(f"a value of {type} has no {name}")
+        if not hasattr(python_type(type), name):
+            raise AttributeError(f"a value of {type} has no {name}")
+        with placed("Series.apply"):
+            raise UnsupportedError(f"Series.apply: {name} of a value of {type} cannot be converted")
 
     def _must_be_there(self) -> None:
         """What is missing has no such method: pandas would raise an error."""
@@ -93,13 +96,18 @@ class Element(Series):
         value = self.column.value.value
         if value not in paths.assumed:
             paths.assumed[value] = NO_KEY
-            keys = list(dict.fromkeys([*paths.keys, *keys_in_sight(sys._getframe(1))]))
+            frame = sys._getframe(1)
+            if _makes_tables(frame.f_code):
+                self._refuse(
+                    "it is looked up in a table that is made for each value: make it once, before the function"
+                )
+            keys = list(dict.fromkeys([*paths.keys, *keys_in_sight(frame)]))
             suitable = [key for key in keys if isinstance(key, str) == self.column.type.is_text]
             if len(suitable) > MOST_KEYS:
                 self._refuse(f"it is looked up among more than {MOST_KEYS} keys: use Series.map with the table")
             for key in [True, False] if self.column.type.is_bool else suitable:
-                same: Any = Series(self.trace, self.real, self.column) == key
-                if paths.decide(same.column):
+                equal: Any = Series(self.trace, self.real, self.column) == key
+                if paths.decide(equal.column):
                     paths.assumed[value] = key
                     break
         assumed = paths.assumed[value]
@@ -132,6 +140,14 @@ def known_keys(function: Any) -> list[Any]:
     seen += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     found = [key for constant in code.co_consts for key in _keys_of(constant, ())]
     return list(dict.fromkeys([*found, *_keys_of(seen, ())]))
+
+
+def _makes_tables(code: CodeType) -> bool:
+    """Whether code has comprehensions of dictionaries or sets: their keys are not in sight while it runs."""
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    if any(part.co_name in ("<dictcomp>", "<setcomp>") for part in inner):
+        return True
+    return any(step.opname in ("MAP_ADD", "SET_ADD") for step in dis.get_instructions(code))
 
 
 def keys_in_sight(frame: FrameType) -> list[Any]:
@@ -290,7 +306,7 @@ def _str(*args: Any) -> Any:
     return element(args[0].astype("str")) if args and _is_element(args[0]) else str(*args)
 
 
-def _len(value: Any) -> Any:
+def length_of(value: Any) -> Any:
     if isinstance(value, Element):
         value._must_be_there()
         return element(value.str.len().astype("int64"))
@@ -301,9 +317,9 @@ def _len(value: Any) -> Any:
 
 def _isinstance(value: Any, kinds: Any) -> bool:
     """A text or time that may be missing is a float then, or NaT."""
+    classes: Any = tuple(_CLASSES.get(kind, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
     if not isinstance(value, Element):
-        return isinstance(value, kinds)
-    classes = kinds if isinstance(kinds, tuple) else (kinds,)
+        return isinstance(value, classes)
     own = python_type(value.column.type)
     missing = value.column.missing()
     is_own = any(issubclass(own, kind) for kind in classes)
@@ -366,7 +382,27 @@ class _Math(ModuleType):
         return function
 
 
-_BUILTINS: dict[str, Any] = {"int": _int, "float": _float, "str": _str, "len": _len, "isinstance": _isinstance}
+def _type(value: Any, *rest: Any) -> Any:
+    """The type of a value, as the function that is followed knows it: text that is missing is a float."""
+    if rest:
+        return type(value, *rest)
+    if not _is_element(value):
+        return _STAND_INS.get(type(value), type(value))
+    own = python_type(value.column.type)
+    found = own if _isinstance(value, own) else type(_nat()) if value.column.type.is_time else float
+    return _STAND_INS.get(found, found)
+
+
+_STAND_INS: dict[Any, Any] = {int: _int, float: _float, str: _str}
+_CLASSES: dict[Any, Any] = {stand_in: original for original, stand_in in _STAND_INS.items()}
+_BUILTINS: dict[str, Any] = {
+    "int": _int,
+    "float": _float,
+    "str": _str,
+    "len": length_of,
+    "isinstance": _isinstance,
+    "type": _type,
+}
 
 
 def _refuse_identity(function: Any) -> None:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy
+from onward.frontends.dataframe.pandas.elements import Element, length_of
 from onward.frontends.dataframe.pandas.present import WORDS, refuse, replacements
 from onward.frontends.dataframe.pandas.proxies import BLANK, Frame, Series, called
 
@@ -40,8 +41,11 @@ def _class_replacement(trace: Trace, name: str, original: Any) -> Any:
         made = original(*args, **kwargs)
         return Frame(trace, made, {}, BLANK) if name == "DataFrame" and not args and not kwargs else made
 
+    stand_in = {"Series": Series, "DataFrame": Frame}.get(name)
     checks = {
-        "__instancecheck__": lambda cls, instance: original in type(instance).__mro__,
+        "__instancecheck__": lambda cls, instance: (
+            original in type(instance).__mro__ or (stand_in is not None and type(instance) is stand_in)
+        ),
         "__subclasscheck__": lambda cls, other: original in other.__mro__,
     }
     meta = type(f"{name}Made", (type(original),), checks)
@@ -125,6 +129,8 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
 
 def _length(value: Any) -> Any:
     """`len`, which Python wants to be a number: of a frame or column it is one that is computed."""
+    if isinstance(value, Element):
+        return length_of(value)
     return called(value.trace, "len", len, value) if isinstance(value, Frame | Series) else len(value)
 
 

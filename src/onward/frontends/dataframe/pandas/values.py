@@ -10,7 +10,15 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, FLOAT64, INT64, TEXT, TICKS, ColumnType, number_type
-from onward.frontends.dataframe.columns.column import Column, aligned, either, null_of, scalar
+from onward.frontends.dataframe.columns.column import (
+    Column,
+    Rows,
+    aligned,
+    brought_to,
+    either,
+    null_of,
+    scalar,
+)
 from onward.frontends.dataframe.pandas.dispatch import Call, Proxy
 from onward.frontends.dataframe.pandas.proxies import Frame, Index, Scalar, Series
 
@@ -106,6 +114,17 @@ def beside(call: Call, *columns: Column) -> list[Column]:
         "columns of different rows stand side by side: one of them was filtered, sorted, grouped or joined before. "
         "Compute both before or both after that step"
     )
+
+
+def at_labels(call: Call, column: Column, rows: Rows) -> Column:
+    """A column at the labels of rows, missing where it has none: so pandas sets what a column is filled by."""
+    found = brought_to(column, rows)
+    if found is None:
+        raise call.refuse(
+            "the column has other rows than what it stands beside: it was filtered, sorted, grouped or joined "
+            "differently"
+        )
+    return widened(found)
 
 
 def widened(column: Column) -> Column:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onward.frontends.dataframe.columns.column import Rows, aligned
 from onward.frontends.dataframe.pandas.dispatch import Call, first_proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Index, Series
 from onward.frontends.dataframe.pandas.rules.selection import selected
@@ -12,10 +13,15 @@ from onward.hub.wording import quote
 
 
 def _empty_like(value: Series | Frame | Index) -> Frame:
-    rows = value.rows if isinstance(value, Frame | Index) else value.column.rows
+    """A frame of the same rows; those of an array are numbered, as pandas does it."""
     import pandas
 
+    rows = value.rows if isinstance(value, Frame | Index) else value.column.rows
     index = value.real if isinstance(value, Index) else value.real.index
+    if rows.is_array:
+        whole = value.trace.table.rows
+        rows = whole if rows.sequence is whole else Rows(rows.name, lambda: rows.count, same=rows)
+        index = pandas.RangeIndex(len(index))
     return Frame(value.trace, pandas.DataFrame(index=index), {}, rows)
 
 
@@ -32,11 +38,15 @@ def dataframe(call: Call, data: Any = None, index: Any = None, columns: Any = No
         return _empty_like(index)
     if not isinstance(data, Mapping):
         raise call.refuse("give the columns by name, in a dict")
-    first = next((value for value in data.values() if isinstance(value, Series)), index)
+    if index is not None and not isinstance(index, Index):
+        raise call.refuse("an index that is not that of a frame cannot be converted")
+    first = next((value for value in data.values() if isinstance(value, Series)), None) if index is None else index
     if not isinstance(first, Series | Index):
         raise call.refuse("none of the columns has rows that come from the frame")
     frame = _empty_like(first)
     for name, value in data.items():
+        if index is None:
+            _must_have_rows(call, frame, value)
         frame[name] = value
     made = frame if columns is None else selected(frame, list(columns))
     return made if dtype is None else made.astype(dtype)
@@ -46,12 +56,12 @@ def dataframe(call: Call, data: Any = None, index: Any = None, columns: Any = No
 def series(call: Call, data: Any = None, index: Any = None, dtype: Any = None, name: Any = None) -> Any:
     if isinstance(data, Mapping) and call.trace.paths is not None:
         return dict(data)
-    if isinstance(data, Series):
-        made = data if name is None else data.rename(name)
-    elif isinstance(index, Index) and not isinstance(data, list | tuple | Mapping):
-        frame = _empty_like(index)
+    label = data.name if name is None and isinstance(data, Series) else name
+    like = index if index is not None else data
+    if isinstance(like, Index | Series) and not isinstance(data, list | tuple | Mapping):
+        frame = _empty_like(like)
         frame["value"] = data
-        made = frame["value"].rename(name)
+        made = frame["value"].rename(label)
     else:
         raise call.refuse("give a column of the frame, or a single value and the index of the frame")
     return made if dtype is None else made.astype(dtype)
@@ -78,8 +88,17 @@ def concat(
         for name, column in columns.items():
             if name in made:
                 raise call.refuse(f"two columns are called {quote(str(name))}: rename one")
+            _must_have_rows(call, made, column)
             made[name] = column
     return made
+
+
+def _must_have_rows(call: Call, frame: Frame, value: Any) -> None:
+    """Refuse a column that has rows which the frame has not, or in another order: there would be more of them."""
+    if isinstance(value, Series) and aligned(value.column, frame.rows) is None:
+        raise call.refuse(
+            "columns of different rows are put side by side, and the first has not all of them: begin with one that has"
+        )
 
 
 def _label(part: Series, number: int) -> Any:

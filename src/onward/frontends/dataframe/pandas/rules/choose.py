@@ -12,6 +12,7 @@ from onward.frontends.dataframe.columns.column import ONE, Column, Rows, chosen,
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Series
 from onward.frontends.dataframe.pandas.values import (
+    at_labels,
     beside,
     column_of,
     common_type,
@@ -74,6 +75,10 @@ def _kept(call: Call, x: Series, condition: Column, other: Any, keep: bool) -> C
         other = other(x)
     if x.column.type.categories is not None and isinstance(other, str):
         raise call.refuse("a text that may be none of the categories: convert with astype(str) first")
+    if not x.column.is_scalar:
+        condition = at_labels(call, condition, x.column.rows)
+        if isinstance(other, Series):
+            other = Series(call.trace, other.real, at_labels(call, other.column, x.column.rows))
     if condition.null is not None and not condition.type.masked and not keep:
         condition = replace(condition, value=condition.op.Or(condition.value, condition.null), null=None)
     return choice(call, condition, x if keep else other, other if keep else x, x.column)
@@ -136,7 +141,8 @@ def clip(call: Call, x: Any, lower: Any = None, upper: Any = None, **options: An
     for bound, is_lower in ((lower, True), (upper, False)):
         if bound is None or is_missing(bound):
             continue
-        a, b = beside(call, column, column_of(call, bound, column.type))
+        limit = column_of(call, bound, column.type)
+        a, b = (column, at_labels(call, limit, column.rows)) if not column.is_scalar else (column, limit)
         a, b, type = one_type(call, a, b)
         column = _bounded(a, b, is_lower, type)
     return widened(column)

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from onward.formats.dataframe.types import BOOL, INT64
+from onward.formats.dataframe.types import BOOL
 from onward.frontends.dataframe.columns.column import (
     Column,
     Rows,
     aligned,
-    positions_of,
-    taken,
 )
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import BLANK, Deferred, Frame, Index, Scalar, Series, joined, unlabelled
 from onward.frontends.dataframe.pandas.rules.selection import kept, selected, told_apart
-from onward.frontends.dataframe.pandas.values import as_names, beside, column_of, is_missing
+from onward.frontends.dataframe.pandas.values import at_labels, column_of, is_missing
 from onward.hub.wording import quote
 
 
@@ -49,7 +47,7 @@ def as_part(call: Call, frame: Frame, value: Any) -> Series | Scalar:
     import pandas
 
     if isinstance(value, Index):
-        value = row_labels_part(call, value)
+        value = call.part("part: row labels", value)
     if frame.rows is BLANK:
         if not isinstance(value, Series):
             raise call.refuse("a new frame begins with a column of the frame that the function is given")
@@ -88,14 +86,7 @@ def _of_rows(column: Column, rows: Rows) -> Column:
 
 
 def aligned_part(call: Call, frame: Frame, value: Series) -> Series | Scalar:
-    column = value.column
-    if column.rows is not frame.rows:
-        anchor = Column(call.op.constant(_FALSE), BOOL, frame.rows)
-        _, column = beside(call, anchor, column)
-        if column.rows is not frame.rows:
-            raise call.refuse(
-                "the column has other rows than the frame: it was filtered, sorted, grouped or joined differently"
-            )
+    column = at_labels(call, value.column, frame.rows)
     if value.real.index is frame.real.index:
         real = value.real
     elif value.column.rows.is_array and len(value.real) == len(frame.real):
@@ -103,15 +94,6 @@ def aligned_part(call: Call, frame: Frame, value: Series) -> Series | Scalar:
     else:
         real = value.real.reindex(frame.real.index)
     return joined(frame.trace, column, real)
-
-
-def _false() -> Any:
-    import numpy as np
-
-    return np.asarray([[False]])
-
-
-_FALSE = _false()
 
 
 @rule("DataFrame.assign")
@@ -299,60 +281,6 @@ def pipe(call: Call, x: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         function, name = func
         return function(*args, **{name: x}, **kwargs)
     return func(x, *args, **kwargs)
-
-
-@rule("DataFrame.reset_index", "Series.reset_index")
-def reset_index(call: Call, x: Any, level: Any = None, *, drop: bool = False, name: Any = None) -> Any:
-    if level is not None:
-        raise call.refuse("levels of an index cannot be converted")
-    rows = x.rows if isinstance(x, Frame) else x.column.rows
-    labels = call.trace.labels.get(rows)
-    fresh = Rows(rows.name, lambda: rows.count, same=rows)
-
-    def moved(column: Column) -> Column:
-        return Column(column.value, column.type, fresh, column.null)
-
-    if isinstance(x, Series) and drop:
-        return Series(x.trace, x.real.reset_index(drop=True), moved(x.column))
-    if isinstance(x, Series):
-        x = x.to_frame(name if name is not None else 0 if x.name is None else x.name)
-    columns = {name: deferred.then(moved) for name, deferred in x.columns_by_name.items()}
-    if labels is None and not drop:
-        label = "level_0" if "index" in columns else "index"
-        columns = {label: Deferred(moved(row_labels(call, x.rows)))} | columns
-    elif labels is not None and not drop:
-        told_apart([*(name for name, _ in labels), *columns])
-        call.trace.unique[fresh] = [name for name, _ in labels]
-        columns = {name: Deferred(moved(column)) for name, column in labels} | columns
-    return Frame(x.trace, x.real.reset_index(drop=drop), columns, fresh)
-
-
-def row_labels(call: Call, rows: Rows) -> Column:
-    """The number that each row has in the frame that the function is given, or since the last reset_index."""
-    if rows in call.trace.labels:
-        raise call.refuse("the index names groups: use reset_index")
-    if rows.parent is None or rows.positions is None:
-        return Column(positions_of(call.op, rows), INT64, rows)
-    return taken(row_labels(call, rows.parent), rows.positions, rows)
-
-
-@rule("part: row labels")
-def row_labels_part(call: Call, index: Index) -> Series:
-    return Series(index.trace, index.real.to_series().astype("int64"), row_labels(call, index.rows))
-
-
-@rule("DataFrame.set_index")
-def set_index(call: Call, frame: Frame, keys: Any, *, drop: bool = True) -> Frame:
-    names = as_names(keys)
-    rows = Rows(frame.rows.name, lambda: frame.rows.count, same=frame.rows)
-
-    def moved(column: Column) -> Column:
-        return Column(column.value, column.type, rows, column.null)
-
-    call.trace.labels[rows] = [(name, moved(frame.column(name))) for name in names]
-    kept_names = [name for name in frame if not (drop and name in names)]
-    columns = {name: frame.columns_by_name[name].then(moved) for name in kept_names}
-    return Frame(frame.trace, frame.real.set_index(names if len(names) > 1 else names[0], drop=drop), columns, rows)
 
 
 @rule("DataFrame.shape")

@@ -292,7 +292,7 @@ def _asked(call: Call, x: Grouped, label: Any, how: Any) -> Column:
     return x.at_first(_column(call, found, x.frame.rows))
 
 
-_NUMPY = {"mean": "mean", "sum": "sum", "median": "median", "min": "min", "max": "max", "std": "std", "var": "var"}
+_NUMPY = {"mean": "mean", "sum": "sum", "min": "min", "max": "max"}
 
 
 def _column(call: Call, found: Any, rows: Rows) -> Column:

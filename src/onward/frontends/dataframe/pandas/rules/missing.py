@@ -13,7 +13,7 @@ from onward.frontends.dataframe.columns.column import Column, chosen
 from onward.frontends.dataframe.pandas.dispatch import Call, Proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
 from onward.frontends.dataframe.pandas.rules.choose import one_type
-from onward.frontends.dataframe.pandas.values import as_names, beside, column_of
+from onward.frontends.dataframe.pandas.values import as_names, at_labels, beside, column_of
 from onward.graph.build import Tensor
 
 
@@ -58,7 +58,8 @@ def filled(call: Call, column: Column, value: Any) -> Column:
     missing = column.missing()
     if missing is None:
         return column
-    x, y = beside(call, column, column_of(call, value, column.type))
+    x, y = column, column_of(call, value, column.type)
+    x, y = beside(call, x, y) if x.is_scalar else (x, at_labels(call, y, x.rows))
     if x.type.categories is not None:
         known = value if isinstance(value, str) else None
         if known is not None and known not in x.type.categories:
@@ -77,6 +78,10 @@ def filled(call: Call, column: Column, value: Any) -> Column:
 
 @rule("Series.combine_first")
 def combine_first(call: Call, x: Series, other: Any) -> Column:
+    if isinstance(other, Series):
+        beside(call, x.column, other.column)
+        if not x.column.rows.takes(other.column.rows):
+            raise call.refuse("the columns have different rows: use fillna, which keeps those of the first")
     return filled(call, x.column, other)
 
 

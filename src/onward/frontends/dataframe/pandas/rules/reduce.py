@@ -163,13 +163,22 @@ def of_array(call: Call, name: str, x: Series, options: dict[str, Any]) -> Any:
     """As numpy has it: deviations of all rows; of arrays, and for what columns have no method, NaN if one is NaN."""
     if name in ("std", "var"):
         options = {"ddof": 0} | options
-    made = aggregate(call, name, x, **options)
     is_method = name not in ("median", "quantile") and not is_array(x)
+    if not is_method and x.column.type.is_float and call.trace.groups_of(x.column) is not None:
+        raise call.refuse("within a group numpy gives NaN if one is NaN: use the method of the column")
+    made = aggregate(call, name, x, **options)
     if is_method or not x.column.type.is_float or name in ("any", "all") or not isinstance(made, Column):
         return made
     missing = x.column.missing()
     assert missing is not None
     return made.with_null(stats.any_true(missing))
+
+
+def _numpy_of_frame(call: Call, name: str, frame: Frame, axis: Any, options: dict[str, Any]) -> Any:
+    if axis != 1 or name == "median":
+        raise call.refuse("it is converted for columns, and for frames with axis=1: use the method of the frame")
+    options = {key: value for key, value in options.items() if not _is_default(key, value)}
+    return across(call, name, frame, **({"ddof": 0} | options if name in ("std", "var") else options))
 
 
 def _declare() -> None:
@@ -187,6 +196,8 @@ def _declare() -> None:
             name: str = name,
             **options: Any,
         ) -> Any:
+            if isinstance(x, Frame):
+                return _numpy_of_frame(call, name, x, axis, options)
             if not skipna:
                 raise call.refuse("skipna=False cannot be converted: check with isna().any()")
             options = {key: value for key, value in options.items() if not _is_default(key, value)}

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from onward.errors import UnsupportedError
+from onward.formats.dataframe.types import BOOL
 from onward.frontends.dataframe.columns.column import (
     ONE,
     Column,
     Rows,
+    aligned,
     filtered,
     guarded,
     looked_up,
@@ -20,7 +22,7 @@ from onward.frontends.dataframe.columns.column import (
 )
 from onward.frontends.dataframe.pandas.dispatch import Call, UnknownColumnError, rule, unwrapped
 from onward.frontends.dataframe.pandas.proxies import Frame, Series, joined
-from onward.frontends.dataframe.pandas.values import as_names, beside, column_of, is_missing
+from onward.frontends.dataframe.pandas.values import as_names, at_labels, beside, column_of, is_missing
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
 
@@ -63,11 +65,11 @@ def selected(frame: Frame, names: list[Any]) -> Frame:
 def kept(call: Call, frame: Frame, condition: Series) -> Frame:
     """The rows where a condition holds."""
     test = condition.column
-    if frame.rows.takes(test.rows):
-        test = replace(test, rows=frame.rows)
-    if test.rows is not frame.rows:
-        raise call.refuse("the condition has other rows than the frame")
-    positions, rows = chosen_rows(test)
+    if not frame.rows.takes(test.rows):
+        if aligned(Column(call.op.constant(_FALSE), BOOL, frame.rows), test.rows) is None:
+            raise call.refuse("the condition has other rows than the frame")
+        condition = Series(call.trace, condition.real.reindex(frame.real.index), at_labels(call, test, frame.rows))
+    positions, rows = chosen_rows(replace(condition.column, rows=frame.rows))
     mask = condition.real.fillna(False).astype(bool)
     return at_rows(frame, positions, rows, frame.real[mask.to_numpy()])
 
@@ -214,9 +216,7 @@ def loc_assign(call: Call, frame: Frame, key: Any, value: Any) -> None:
 
 def _assign_where(call: Call, frame: Frame, name: Any, condition: Series, value: Any) -> None:
     if isinstance(value, Series):
-        first, column = beside(call, condition.column, value.column)
-        if first.rows is not condition.column.rows:
-            raise call.refuse("the value has other rows than the frame")
+        column = at_labels(call, value.column, condition.column.rows)
         value = Series(value.trace, value.real.reindex(condition.real.index), column)
     if name in frame:
         before = frame.series(name)
@@ -243,3 +243,12 @@ def series_assign(call: Call, x: Series, key: Any, value: Any) -> None:
         raise call.refuse("rows by their labels cannot be converted: choose them by a condition")
     after = x.mask(key, value)
     x.column, x.real = after.column, after.real
+
+
+def _false() -> Any:
+    import numpy as np
+
+    return np.asarray([[False]])
+
+
+_FALSE = _false()

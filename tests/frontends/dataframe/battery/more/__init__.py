@@ -1,0 +1,1 @@
+"""More functions of pandas for the battery, in other styles."""
