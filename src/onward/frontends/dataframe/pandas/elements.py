@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -333,7 +333,8 @@ def python_type(type: ColumnType) -> builtins.type:
     if type.is_text:
         return str
     if type.is_time:
-        return pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
+        times: builtins.type = pandas.Timestamp if type.meaning == "datetime" else pandas.Timedelta
+        return times
     numbers: builtins.type = bool if type.is_bool else int if type.is_int else float
     return numbers
 
@@ -341,7 +342,7 @@ def python_type(type: ColumnType) -> builtins.type:
 class _Math(ModuleType):
     """The module math, on values that are followed."""
 
-    _NAMES = {
+    _NAMES: ClassVar = {
         "fabs": "absolute",
         "pow": "power",
         "atan": "arctan",

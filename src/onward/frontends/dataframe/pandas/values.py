@@ -181,6 +181,6 @@ def null_mask(*columns: Column) -> Any:
 
 
 __all__ = [
-    "ONE", "as_names", "at_labels", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal", "null_mask",
-    "to_type", "widened",
+    "ONE", "as_names", "at_labels", "beside", "column_of", "common_type", "in_unit", "is_missing", "literal",
+    "null_mask", "to_type", "widened",
 ]  # fmt: skip
