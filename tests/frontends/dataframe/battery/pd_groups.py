@@ -317,3 +317,9 @@ def aggregate_any_all(df):
 @case("orders")
 def value_counts_frame(df):
     return df["customer_id"].value_counts().sort_index().reset_index()
+
+
+@case("orders")
+def merge_that_repeats_rows(df):
+    table = pd.DataFrame({"product": ["lamp", "lamp", "desk"], "colour": ["red", "blue", "red"]})
+    return df.merge(table, on="product")[["order_id", "colour"]]

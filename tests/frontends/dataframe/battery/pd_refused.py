@@ -195,12 +195,6 @@ def parsed_as_utc(df):
 
 
 @refused("orders", "many-to-many")
-def many_to_many(df):
-    table = pd.DataFrame({"product": ["lamp", "lamp", "desk"], "colour": ["red", "blue", "red"]})
-    return df.merge(table, on="product")[["order_id", "colour"]]
-
-
-@refused("orders", "many-to-many")
 def merge_with_itself(df):
     return df[["product", "qty"]].merge(df[["product", "price"]], on="product")
 

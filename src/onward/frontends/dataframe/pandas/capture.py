@@ -22,9 +22,23 @@ from onward.registry import import_files
 
 
 def captured(function: Callable[[Any], Any], sample: Any, opset: int, freeze: Sequence[str] = ()) -> Model:
-    """The model of a function. `sample` is a frame whose columns and dtypes the function is made for."""
+    """The model of a function. `sample` is a frame whose columns and dtypes the function is made for.
+
+    The function is followed twice: what is not the same both times would be frozen without a word.
+    """
     import_files("onward.frontends.dataframe.pandas.rules")
     real = sample.reset_index(drop=True)
+    model = _followed(function, real, opset, freeze)
+    again = _followed(function, real, opset, freeze)
+    if model.to_proto().SerializeToString(deterministic=True) != again.to_proto().SerializeToString(deterministic=True):
+        raise UnsupportedError(
+            "the function is not the same each time: it draws random numbers, asks for the time, or changes what it "
+            "uses. Do that outside, and pass the result as a column"
+        )
+    return model
+
+
+def _followed(function: Callable[[Any], Any], real: Any, opset: int, freeze: Sequence[str]) -> Model:
     trace, frame = started(real, opset, freeze)
     with patched(trace, function), fitting(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -65,17 +79,12 @@ def started(real: Any, opset: int, freeze: Sequence[str] = ()) -> tuple[Trace, F
         def read() -> Column:
             if name in problems:
                 raise problems[name]
-            return _within_categories(table.column(name))
+            return table.column(name)
 
         return read
 
     columns = {own: Deferred(reader(name)) for name, own in zip(names, real.columns, strict=True)}
     return trace, Frame(trace, real, columns, table.rows)
-
-
-def _within_categories(column: Column) -> Column:
-    """A label that is none of the categories is null, as where pandas makes the column of them."""
-    return column
 
 
 def _own(series: Any) -> str:

@@ -18,7 +18,7 @@ import onward.frontends.dataframe.pandas.operators  # noqa: F401 - what comes ne
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, ColumnType
 from onward.frontends.dataframe.columns.column import Column
-from onward.frontends.dataframe.pandas.dispatch import Proxy, Trace, placed
+from onward.frontends.dataframe.pandas.dispatch import Proxy, placed
 from onward.frontends.dataframe.pandas.paths import NO_KEY
 from onward.frontends.dataframe.pandas.proxies import ELEMENT, Scalar, Series
 
@@ -393,6 +393,13 @@ def _type(value: Any, *rest: Any) -> Any:
     return _STAND_INS.get(found, found)
 
 
+def _hash(value: Any) -> Any:
+    """A number that Python makes anew in each process."""
+    if _is_element(value):
+        value._refuse("a hash is another number in each process: use map with a dictionary")
+    return hash(value)
+
+
 _STAND_INS: dict[Any, Any] = {int: _int, float: _float, str: _str}
 _CLASSES: dict[Any, Any] = {stand_in: original for original, stand_in in _STAND_INS.items()}
 _BUILTINS: dict[str, Any] = {
@@ -402,7 +409,18 @@ _BUILTINS: dict[str, Any] = {
     "len": length_of,
     "isinstance": _isinstance,
     "type": _type,
+    "hash": _hash,
 }
+
+
+def _refuse_catching(function: Any) -> None:
+    """Where an error is caught, what the function gives hangs on an error that a graph does not raise."""
+    code = getattr(function, "__code__", None)
+    steps = {step.opname for step in dis.get_instructions(code)} if code is not None else set()
+    if "PUSH_EXC_INFO" in steps and "WITH_EXCEPT_START" not in steps:
+        raise UnsupportedError(
+            "the function is opaque: it catches exceptions. Test the value instead, as by str.isdigit"
+        )
 
 
 def _refuse_identity(function: Any) -> None:
@@ -418,6 +436,7 @@ def _refuse_identity(function: Any) -> None:
 def python_functions(function: Any) -> Iterator[None]:
     """While it lasts, what Python has built in takes values that are followed, in the names that a function sees."""
     _refuse_identity(function)
+    _refuse_catching(function)
     names = getattr(function, "__globals__", None)
     if not isinstance(names, dict):
         yield
@@ -432,7 +451,3 @@ def python_functions(function: Any) -> Iterator[None]:
         for name in added:
             del names[name]
         names.update(modules)
-
-
-def numbers_of(trace: Trace) -> Any:
-    return trace.op

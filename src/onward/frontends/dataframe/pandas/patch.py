@@ -10,7 +10,8 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy
+from onward.errors import UnsupportedError
+from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy, placed
 from onward.frontends.dataframe.pandas.elements import Element, length_of
 from onward.frontends.dataframe.pandas.present import WORDS, refuse, replacements
 from onward.frontends.dataframe.pandas.proxies import BLANK, Frame, Series, called
@@ -82,6 +83,16 @@ CLASSES = ("Series", "DataFrame", "Categorical", "Index", "DatetimeIndex")
 """Pandas itself asks what these are, so they are replaced only in what the user's own code sees."""
 
 
+def _reader(name: str) -> Callable[..., Any]:
+    """What a file holds would be frozen without a word."""
+
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        with placed(f"pandas.{name}"):
+            raise UnsupportedError(f"pandas.{name}: it reads a file while the function runs: read it before, outside")
+
+    return refused
+
+
 class _Facade(ModuleType):
     """The module pandas, but for some names."""
 
@@ -106,10 +117,12 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
         functions = {name: _replacement(trace, name, getattr(pandas, name)) for name in FUNCTIONS}
         classes = {name: _class_replacement(trace, name, getattr(pandas, name)) for name in CLASSES}
         made = {id(getattr(pandas, name)): new for name, new in (functions | classes).items()}
+        readers = {name: _reader(name) for name in dir(pandas) if name.startswith("read_")}
+        functions_of_user = functions | readers
         present, names = replacements()
         made |= present
         made[id(len)] = _length
-        made[id(pandas)] = _Facade(pandas, functions | classes | names)
+        made[id(pandas)] = _Facade(pandas, functions_of_user | classes | names)
         changed = [(vars(pandas), name, getattr(pandas, name)) for name in FUNCTIONS]
         for space in _spaces(function):
             changed += [(space, key, value) for key, value in space.items() if id(value) in made]

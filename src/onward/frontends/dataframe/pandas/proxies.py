@@ -69,7 +69,7 @@ class Traced(Proxy):
         self._refuse("its values are asked for as an array: use functions that numpy calls on the column itself")
 
     def __iter__(self) -> Iterator[Any]:
-        self._refuse("a loop goes over its values: say it for the whole column, without a loop")
+        self._refuse("a loop iterates over its values: say it for the whole column, without a loop")
 
     def __bool__(self) -> bool:
         self._refuse("a branch depends on data: use where, mask, numpy.where or numpy.select")

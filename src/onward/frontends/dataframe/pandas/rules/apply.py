@@ -37,6 +37,8 @@ def of_elements(call: Call, x: Series, func: Any, *args: Any, **kwargs: Any) -> 
         return x.astype(_TYPES[func])
     if func is len:
         return x.str.len()
+    if func is hash:
+        raise call.refuse("a hash is another number in each process: use map with a dictionary")
     if isinstance(func, MethodDescriptorType):
         name = func.__name__
         return getattr(x.str, name)(*args)
@@ -78,7 +80,7 @@ def followed(call: Call, func: Any, paths: Paths, run: Any) -> Any:
             paths.fail_where(call.op.constant(np.asarray([[True]])))
             return Raised()
         except (AttributeError, TypeError) as error:
-            raise call.refuse(f"the function cannot be followed: {error}") from error
+            raise call.refuse(f"the function is opaque, it cannot be followed: {error}") from error
 
 
 def result(call: Call, like: Column, run: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from onward.frontends.dataframe.columns.column import (
 )
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import BLANK, Deferred, Frame, Index, Scalar, Series, joined, unlabelled
-from onward.frontends.dataframe.pandas.rules.selection import kept, selected, told_apart
+from onward.frontends.dataframe.pandas.rules.selection import kept, selected
 from onward.frontends.dataframe.pandas.values import at_labels, column_of, is_missing
 from onward.hub.wording import quote
 
@@ -171,55 +170,6 @@ def _without(call: Call, frame: Frame, gone: Index) -> Frame:
     return kept(call, frame, left)
 
 
-@rule("DataFrame.rename")
-def rename(
-    call: Call,
-    frame: Frame,
-    mapper: Any = None,
-    *,
-    columns: Any = None,
-    index: Any = None,
-    axis: Any = None,
-    errors: str = "ignore",
-) -> Any:
-    names = columns if columns is not None else mapper if axis in (1, "columns") else None
-    if names is None or index is not None:
-        raise call.refuse("labels of rows cannot be converted: rename columns")
-    mapped = [names.get(name, name) if isinstance(names, Mapping) else names(name) for name in frame]
-    return _with_names(frame, mapped)
-
-
-def _with_names(frame: Frame, names: list[Any]) -> Frame:
-    told_apart(names)
-    target = frame.copied()
-    target.columns_by_name = dict(zip(names, frame.columns_by_name.values(), strict=True))
-    target.real = frame.real.set_axis(names, axis=1)
-    return target
-
-
-@rule("DataFrame.columns=")
-def set_columns(call: Call, frame: Frame, names: Any) -> None:
-    made = _with_names(frame, list(names))
-    frame.columns_by_name, frame.real = made.columns_by_name, made.real
-
-
-@rule("DataFrame.set_axis")
-def set_axis(call: Call, frame: Frame, labels: Any, *, axis: Any = 0) -> Any:
-    if axis not in (1, "columns"):
-        raise call.refuse("labels of rows cannot be converted")
-    return _with_names(frame, list(labels))
-
-
-@rule("DataFrame.add_prefix")
-def add_prefix(call: Call, frame: Frame, prefix: str) -> Any:
-    return _with_names(frame, [f"{prefix}{name}" for name in frame])
-
-
-@rule("DataFrame.add_suffix")
-def add_suffix(call: Call, frame: Frame, suffix: str) -> Any:
-    return _with_names(frame, [f"{name}{suffix}" for name in frame])
-
-
 @rule("Series.rename")
 def series_rename(call: Call, x: Series, index: Any = None) -> Series:
     if callable(index) or isinstance(index, Mapping):
@@ -238,41 +188,6 @@ def squeeze(call: Call, frame: Frame, axis: Any = None) -> Any:
     if len(frame.columns) != 1 or axis not in (1, "columns"):
         raise call.refuse("whether one row is left depends on the data: choose the column by name")
     return frame.series(frame.columns[0])
-
-
-@rule("DataFrame.filter")
-def filter_names(
-    call: Call, frame: Frame, items: Any = None, like: Any = None, regex: Any = None, axis: Any = 1
-) -> Any:
-    if axis not in (None, 1, "columns"):
-        raise call.refuse("labels of rows cannot be converted")
-    if items is not None:
-        return selected(frame, [name for name in items if name in frame])
-    test = (lambda name: like in str(name)) if like is not None else re.compile(regex).search
-    return selected(frame, [name for name in frame if test(str(name))])
-
-
-@rule("DataFrame.select_dtypes")
-def select_dtypes(call: Call, frame: Frame, include: Any = None, exclude: Any = None) -> Any:
-    return selected(frame, list(frame.real.select_dtypes(include, exclude).columns))
-
-
-@rule("DataFrame.reindex")
-def reindex(call: Call, frame: Frame, *, columns: Any = None, fill_value: Any = None, axis: Any = None) -> Any:
-    if columns is None:
-        raise call.refuse("labels of rows cannot be converted: reindex columns")
-    result = frame.copied()
-    for name in columns:
-        if name not in frame:
-            result[name] = first_number(call, frame) * float("nan") if fill_value is None else fill_value
-    return selected(result, list(columns))
-
-
-def first_number(call: Call, frame: Frame) -> Any:
-    for name in frame:
-        if frame.real[name].dtype.kind in "biuf":
-            return frame.series(name)
-    raise call.refuse("a column that is missing throughout has no type: give a fill_value")
 
 
 @rule("DataFrame.pipe", "Series.pipe")
@@ -316,7 +231,7 @@ def keys(call: Call, frame: Frame) -> Any:
 
 @rule("DataFrame.empty", "Series.empty")
 def empty(call: Call, x: Any) -> Any:
-    raise call.refuse("whether there are rows is not known before the model runs")
+    raise call.refuse("a branch depends on whether there are rows, which is not known before the model runs")
 
 
 @rule("DataFrame.infer_objects", "Series.infer_objects", "DataFrame.convert_dtypes")
@@ -324,3 +239,20 @@ def infer_objects(call: Call, x: Any, copy: Any = None) -> Any:
     if call.name.endswith("convert_dtypes"):
         raise call.refuse("the types would depend on the data: use astype")
     return x
+
+
+@rule("DataFrame.T", "DataFrame.transpose")
+def transpose(call: Call, frame: Frame, *args: Any) -> Any:
+    raise call.refuse("a transpose makes columns of rows, and how many there are is not known before the model runs")
+
+
+def _declare_writers() -> None:
+    for name in ("csv", "parquet", "feather", "json", "pickle", "excel", "hdf", "sql", "html", "string", "dict"):
+
+        def writer(call: Call, x: Any, *args: Any, **options: Any) -> Any:
+            raise call.refuse("it writes what the data holds: return the frame, and write what the model gives")
+
+        rule(f"DataFrame.to_{name}", f"Series.to_{name}")(writer)
+
+
+_declare_writers()

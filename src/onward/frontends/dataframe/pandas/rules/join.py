@@ -225,7 +225,8 @@ def _with_computed(
         or set(names) != set(unique or [n for n, _ in labels or ()])
     ):
         raise call.refuse(
-            "a frame is merged with a table of the function's own, or with the result of a groupby (how='left')"
+            "a many-to-many merge of rows with rows has no bounded size: merge with a table of the function's own, or "
+            "with the result of a groupby (how='left')"
         )
     by_label = dict(labels or ())
     keys = [sort_key(left.column(name)) for name in own]
