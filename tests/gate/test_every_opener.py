@@ -312,6 +312,7 @@ ALLOWED = {
     "formats/keras/dangers.py:_dangers_of_hdf5": "links, before anything is opened",
     "formats/keras/__init__.py:_loaded": "called by `loaded` and `loaded_compiled`",
     "formats/keras/keras_2.py:opened": "called by `loaded`, and looks for dangers itself",
+    "formats/tensorflow_order.py:built": "the graph of a function that is open already",
     "formats/tflite.py:_interpreter": "called by `open_tflite`",
     "frontends/tflite/flex.py:written": "a node that `check_content` has let through, for its shapes",
     "formats/torch_module.py:dangers": "PyTorch's reader of tensors alone",

@@ -12,7 +12,7 @@ from typing import Any
 
 from onward.errors import UnsupportedError
 from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy, placed
-from onward.frontends.dataframe.pandas.elements import Element, length_of
+from onward.frontends.dataframe.pandas.elements import Element, Parts, length_of
 from onward.frontends.dataframe.pandas.present import WORDS, refuse, replacements
 from onward.frontends.dataframe.pandas.proxies import BLANK, Frame, Series, called
 
@@ -142,7 +142,7 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
 
 def _length(value: Any) -> Any:
     """`len`, which Python wants to be a number: of a frame or column it is one that is computed."""
-    if isinstance(value, Element):
+    if isinstance(value, Element | Parts):
         return length_of(value)
     return called(value.trace, "len", len, value) if isinstance(value, Frame | Series) else len(value)
 

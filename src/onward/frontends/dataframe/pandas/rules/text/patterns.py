@@ -99,7 +99,7 @@ def _template(call: Call, pattern: str, new: str, flags: int) -> list[str | int]
     for piece in re.split(r"(\\g<\w+>|\\[1-9](?!\d)|\\\\)", new):
         if piece == "\\\\":
             pieces.append("\\")
-        elif piece.startswith("\\"):
+        elif re.fullmatch(r"\\g<\w+>|\\[1-9]", piece):
             name = piece[3:-1] if piece.startswith("\\g") else piece[1:]
             pieces.append(int(name) if name.isdigit() else groups.groupindex[name])
         elif "\\" in piece:
