@@ -117,7 +117,7 @@ def wrapped(call: Call, result: Any) -> Any:
         if isinstance(result, Column):
             real = call.real
             return joined(call.trace, unlabelled(result) if call.is_array else result, real)
-        if isinstance(result, dict) and call.trace.paths is None:
+        if isinstance(result, dict) and all(isinstance(part, Column) for part in result.values()):
             return framed(call.trace, result, call.real)
     return result
 
