@@ -29,8 +29,6 @@ from onward.frontends.dataframe.pandas.dispatch import (
 from onward.frontends.dataframe.pandas.settle import settled
 from onward.hub.wording import quote
 
-ACCESSORS = ("str", "dt", "cat")
-
 
 class Traced(Proxy):
     """Looks up the rule of whatever it is asked for."""

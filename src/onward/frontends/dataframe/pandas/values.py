@@ -15,7 +15,6 @@ from onward.frontends.dataframe.columns.column import (
     Rows,
     aligned,
     brought_to,
-    either,
     null_of,
     scalar,
 )
@@ -170,10 +169,3 @@ def common_type(call: Call, a: Column, b: Column) -> ColumnType:
         raise call.refuse(f"{first} and {second} do not go together")
     dtype = np.result_type(first.dtype.numpy(), second.dtype.numpy())
     return number_type(dtype, masked=first.masked or second.masked)
-
-
-def null_mask(*columns: Column) -> Any:
-    found = None
-    for column in columns:
-        found = either(found, column.missing())
-    return found

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.formats.dataframe.types import FLOAT64, INT64, NAT, TEXT, ColumnType
+from onward.formats.dataframe.types import INT64, NAT, TEXT, ColumnType
 from onward.frontends.dataframe.columns.column import Column, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Series
-from onward.frontends.dataframe.tensors import numbers
-from onward.graph.build import Tensor
 
 
 @rule("Series.astype")
@@ -158,12 +156,3 @@ def to_numeric(call: Call, arg: Any, errors: str = "raise", downcast: Any = None
 @rule("Series.convert_dtypes")
 def convert_dtypes(call: Call, x: Series) -> Any:
     raise call.refuse("the type would depend on the data: use astype")
-
-
-def floats(call: Call, column: Column) -> Column:
-    """As float64, whatever numbers they are."""
-    return column if column.type.is_float else column.cast(FLOAT64)
-
-
-def whole(p: Tensor) -> Tensor:
-    return numbers.truncated(p)

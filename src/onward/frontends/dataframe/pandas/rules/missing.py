@@ -93,16 +93,12 @@ def dropna(call: Call, x: Series, *, ignore_index: bool = False) -> Any:
 
 @rule("DataFrame.isna", "DataFrame.isnull")
 def frame_isna(call: Call, frame: Frame) -> Any:
-    return {name: _expanded(frame.series(name).isna().column) for name in frame}
+    return {name: frame.series(name).isna().column for name in frame}
 
 
 @rule("DataFrame.notna", "DataFrame.notnull")
 def frame_notna(call: Call, frame: Frame) -> Any:
-    return {name: _expanded(frame.series(name).notna().column) for name in frame}
-
-
-def _expanded(column: Column) -> Column:
-    return column
+    return {name: frame.series(name).notna().column for name in frame}
 
 
 @rule("DataFrame.fillna")

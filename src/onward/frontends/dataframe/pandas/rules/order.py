@@ -12,7 +12,7 @@ from onward.frontends.dataframe.pandas.rules.category import codes_of
 from onward.frontends.dataframe.pandas.rules.selection import at_rows, keep_labels
 from onward.frontends.dataframe.pandas.values import as_names
 from onward.frontends.dataframe.tensors.rows import order
-from onward.frontends.dataframe.tensors.rows.sorting import SortKey, reversed_rows, sort_order
+from onward.frontends.dataframe.tensors.rows.sorting import SortKey, sort_order
 from onward.graph.build import Tensor
 
 
@@ -204,8 +204,3 @@ def mode(call: Call, x: Series, dropna: bool = True) -> Any:
     op = call.op
     rows = Rows(op.names.value("rows"), lambda: op.Shape(positions))
     return joined(call.trace, taken(x.column, positions, rows), call.real)
-
-
-@rule("DataFrame.iloc.reversed")
-def reversed_frame(call: Call, frame: Frame) -> Any:
-    return in_order(frame, reversed_rows(frame.column(next(iter(frame))).expanded().value), frame.real.iloc[::-1])

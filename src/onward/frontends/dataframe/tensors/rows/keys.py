@@ -168,15 +168,6 @@ def by_appearance(groups: Groups) -> Groups:
     return Groups(op.Gather(numbers, groups.codes), groups.count, first, groups.order, groups.starts, groups.dropped)
 
 
-def one_group(x: Tensor) -> Groups:
-    """All rows as one group, which is there even if no row is."""
-    op = x.op
-    n = length(x)
-    codes = op.Expand(op.index(0), n)
-    order = op.Range(op.index(0), op.squeeze(n, [0]), op.index(1))
-    return Groups(codes, op.ints([1]), op.ints([0]), order, op.Less(order, op.index(1)), None)
-
-
 def spread(groups: Groups, result: Tensor) -> Tensor:
     """The result of its group, (G, 1), for each row: (N, 1). Rows in no group get NaN, 0, False or ""."""
     op = result.op
