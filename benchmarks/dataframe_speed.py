@@ -49,14 +49,17 @@ WORDS = """# Speed of data processing
 
 25 features of a credit model, 18 of which take no strings, as a function of pandas, the same in Polars, an ONNX graph
 written by hand, and the function of pandas converted. Processor time on one thread, the median of runs in turn in one
-process; all compute the same. Frames are given to pandas and Polars, arrays to ONNX Runtime. Made by
-`benchmarks/dataframe_speed.py`."""
+process; all compute the same. Frames are given to pandas and Polars, arrays to ONNX Runtime, which takes the masks of
+the columns that have nulls, and gets the names of its outputs. Made by `benchmarks/dataframe_speed.py`."""
+FLOOR, FRESH = "nothing computed", "memory not used again"
+"""Measured at one row, and told below the table."""
 
 
-def session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+def session(model: onnx.ModelProto, *, is_fresh: bool = False) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    options.enable_mem_reuse = not is_fresh
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
@@ -81,6 +84,32 @@ def converted(function: Callable[..., Any], sample: pd.DataFrame) -> tuple[Any, 
     begin = time.process_time()
     model = onward.from_dataframe(function, sample, check=False)
     return model, time.process_time() - begin
+
+
+def idle(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model with the same inputs and outputs that computes nothing: what a call costs by itself."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    graph, double = made.graph, onnx.TensorProto.DOUBLE
+    fed = [value for value in graph.input if not value.name.endswith(".null")]
+    of = {value.type.tensor_type.elem_type: value.name for value in fed}
+    del graph.node[:]
+    for output in graph.output:
+        source = of.get(output.type.tensor_type.elem_type)
+        given = onnx.helper.make_node("Identity" if source else "IsNaN", [source or of[double]], [output.name])
+        graph.node.append(given)
+    return made
+
+
+def calls(own: onnxruntime.InferenceSession, fed: dict[str, Any], frame: pd.DataFrame) -> Callable[[], Any]:
+    """A run on the columns that the session takes; masks are fed of columns that have nulls."""
+    names = {one.name for one in own.get_inputs()} | {one.name for one in own.get_overridable_initializers()}
+    given = {name: array for name, array in fed.items() if name in names and not name.endswith(".null")}
+    for name in frame:
+        null = frame[name].isna().to_numpy().reshape(-1, 1)
+        if f"{name}.null" in names and null.any():
+            given[f"{name}.null"] = null
+    return partial(own.run, [one.name for one in own.get_outputs()], given)
 
 
 def as_frame(outputs: list[str], arrays: list[Any]) -> pd.DataFrame:
@@ -112,25 +141,34 @@ def measured(title: str, rows: int) -> tuple[dict[str, float], list[str]]:
     contestants: dict[str, Callable[[], Any]] = {
         "pandas": partial(function, frame),
         "Polars": partial(polars_function, other),
-        "by hand": partial(hand.run, None, fed),
+        "by hand": calls(hand, fed, frame),
     }
     notes = [f"{len(credit_graph.hand_written(with_strings).graph.node)} nodes by hand"]
     made = converted(function, table.head(100))
     if made is not None:
         model, seconds = made
-        own = session(model.to_proto())
+        proto = model.to_proto()
         check("the converted function", wanted, onward.run(model, frame))
-        names = {one.name for one in own.get_inputs()} | {one.name for one in own.get_overridable_initializers()}
-        given = {name: array for name, array in fed.items() if name in names}
-        given |= {
-            f"{name}.null": frame[name].isna().to_numpy().reshape(-1, 1) for name in frame if f"{name}.null" in names
-        }
-        contestants["converted"] = partial(own.run, None, given)
+        contestants["converted"] = calls(session(proto), fed, frame)
         contestants["converted, from a frame"] = partial(onward.run, model, frame)
-        notes.append(f"{len(model.to_proto().graph.node)} nodes converted, in {seconds:.2f} s")
+        notes.append(f"{len(proto.graph.node)} nodes converted, in {seconds:.2f} s")
+        if rows == 1:
+            contestants[FLOOR] = calls(session(idle(proto)), fed, frame)
+            contestants[FRESH] = calls(session(proto, is_fresh=True), fed, frame)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return in_turns(contestants, rows), notes
+        times = in_turns(contestants, rows)
+    floor, fresh = times.pop(FLOOR, None), times.pop(FRESH, None)
+    if floor and fresh:
+        notes.append(
+            f"at one row, a session of the same inputs and outputs that computes nothing takes {spoken(floor)}"
+            f" (Polars ÷ it: {times['Polars'] / floor:.1f})"
+        )
+        notes.append(
+            f"at one row, with `enable_mem_reuse = False`, the converted function takes {spoken(fresh)}"
+            f" (pandas ÷ it: {times['pandas'] / fresh:.1f}, Polars ÷ it: {times['Polars'] / fresh:.1f})"
+        )
+    return times, notes
 
 
 def spoken(seconds: float) -> str:

@@ -6,7 +6,7 @@ import math
 import os
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -23,7 +23,19 @@ from onward.hub.wording import quote
 from onward.model import Model, load
 
 Array = npt.NDArray[Any]
-_SESSIONS: weakref.WeakKeyDictionary[Model, Any] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """What a model needs to run, made once."""
+
+    session: Any
+    schema: TableSchema | None
+    inputs: frozenset[str]
+    outputs: Sequence[str]
+
+
+_READY: weakref.WeakKeyDictionary[Model, _Ready] = weakref.WeakKeyDictionary()
 
 
 def run(model: Model | str | os.PathLike[str], frame: Any) -> Any:
@@ -60,10 +72,10 @@ def _run(model: Model, frame: Any) -> Any:
         from onward.formats.dataframe import polars as library
     else:
         from onward.formats.dataframe import pandas as library
-    schema = schema_of(model.ir)
+    ready = _ready(model)
+    schema = ready.schema
     given = plain_feeds(frame) if schema is None else library.feeds(frame, schema)
-    taken = {value.name for value in model.ir.graph.inputs}
-    outputs = _session_run(model, {name: array for name, array in given.items() if name in taken})
+    outputs = _outputs(ready, {name: array for name, array in given.items() if name in ready.inputs})
     if schema is not None and not schema.boundary:
         return library.frame_of(outputs, schema)
     columns = _as_columns(outputs)
@@ -87,20 +99,26 @@ def _as_columns(outputs: Mapping[str, Array]) -> dict[str, Array]:
     return made
 
 
-def _session_run(model: Model, given: Mapping[str, Array]) -> dict[str, Array]:
-    session = _SESSIONS.get(model)
-    if session is None:
+def _ready(model: Model) -> _Ready:
+    ready = _READY.get(model)
+    if ready is None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         session = onnxruntime.InferenceSession(model.to_proto().SerializeToString(), options)
-        _SESSIONS[model] = session
+        names = frozenset(value.name or "" for value in model.ir.graph.inputs)
+        ready = _Ready(session, schema_of(model.ir), names, [output.name for output in session.get_outputs()])
+        _READY[model] = ready
+    return ready
+
+
+def _outputs(ready: _Ready, given: Mapping[str, Array]) -> dict[str, Array]:
     try:
-        results = session.run(None, dict(given))
+        results = ready.session.run(ready.outputs, dict(given))
     except Exception as error:
         raise RunFailure(_reason(str(error))) from error
-    return dict(zip([output.name for output in session.get_outputs()], results, strict=True))
+    return dict(zip(ready.outputs, results, strict=True))
 
 
 def _reason(message: str) -> str:

@@ -209,3 +209,21 @@ def test_frames_that_do_not_fit_are_told() -> None:
         onward.run(model, pd.DataFrame({"age": [1.0], "income": pd.array([None], "Int64")}))
     with pytest.raises(InvalidDataError, match="a sample is a data frame"):
         onward.from_dataframe(lambda df: df, [1, 2])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_that_are_never_null_have_no_mask(library: str) -> None:
+    module = pytest.importorskip(library)
+    rows = module.DataFrame({"city": ["a", "b"], "name": ["x", "y"]})
+
+    def function(df: Any) -> Any:
+        return df[["city", "name"]]
+
+    model = onward.from_dataframe(function, rows, never_null=["city"])
+    names = [value.name for value in model.ir.graph.inputs]
+    assert "city.null" not in names
+    assert "name.null" in names
+    with pytest.raises(OnwardError, match="city"):
+        onward.run(model, module.DataFrame({"city": ["a", None], "name": ["x", None]}))
+    with pytest.raises(OnwardError, match="never_null names 'town'"):
+        onward.from_dataframe(function, rows, never_null=["town"])

@@ -15,7 +15,6 @@ from onward.frontends.dataframe.tensors.rows.order import (
     all_distinct,
     distinct_rows,
     duplicated,
-    extreme_order,
     mode_rows,
     rank,
     value_counts,
@@ -135,25 +134,6 @@ def test_ranks_within_groups_are_those_of_pandas(choice: tuple[Any, ...], rows: 
     key = pd.Series(keys, dtype="float64").replace(9, NAN)
     expected = pd.Series(values).groupby(key).rank(method=method, ascending=not down, pct=percent)
     np.testing.assert_allclose(GROUP_RANKS[choice](keys, values), expected, rtol=1e-15)
-
-
-BEST = models(
-    lambda largest, count: lambda x, valid: extreme_order(x, count, largest, valid),
-    "float64",
-    "bool",
-    largest=(True, False),
-    count=(0, 1, 3, 50),
-)
-
-
-@pytest.mark.parametrize("choice", BEST)
-@settings(max_examples=25, deadline=None)
-@given(values=st.lists(FLOATS, max_size=20))
-def test_the_largest_rows_are_those_of_pandas(choice: tuple[bool, int], values: list[float]) -> None:
-    largest, count = choice
-    series = pd.Series(values, dtype="float64").dropna()
-    expected = series.nlargest(count) if largest else series.nsmallest(count)
-    np.testing.assert_array_equal(BEST[choice](values, ~np.isnan(np.array(values, float))), expected.index)
 
 
 DUPLICATED = models(

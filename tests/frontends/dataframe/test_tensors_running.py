@@ -193,8 +193,14 @@ def test_interpolation_is_that_of_pandas(both: int, values: list[float]) -> None
     np.testing.assert_allclose(nan_for(result, found), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("values", [[], [3.0], [1.5, -2.0, 0.5, np.inf, 0.0, np.nan, 2.0], [1e200, 1e200, 1e-300]])
+def test_running_products(values: list[float]) -> None:
+    found = Compiled(running.running_product, "float64")(values)
+    np.testing.assert_allclose(found, np.cumprod(values), rtol=1e-12)
+
+
 def test_running_products_and_extremes_of_text_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="cumprod"):
-        Compiled(running.running_product, "float64")
+    with pytest.raises(UnsupportedError, match="product of text"):
+        Compiled(running.running_product, "str")
     with pytest.raises(UnsupportedError, match="text"):
         Compiled(lambda x: running.running_extreme(x, True), "str")

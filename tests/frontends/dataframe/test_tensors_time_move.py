@@ -172,32 +172,6 @@ def test_each_row_has_steps_of_its_own(rows: list[tuple[int, int]]) -> None:
     days, steps = [day for day, _ in rows], [step for _, step in rows]
     expected = [pandas_move([day * 86_400], pd.DateOffset(months=step))[0] for day, step in rows]
     assert each("add_months")(days, steps) == [expected]
-    expected = [pandas_move([day * 86_400], pd.offsets.BusinessDay(step))[0] for day, step in rows]
-    assert each("add_business_days_each")(days, steps) == [expected]
-
-
-@pytest.mark.parametrize("week", [(1, 1, 1, 1, 1, 0, 0), (0, 1, 0, 1, 1, 0, 1), (0, 0, 0, 0, 0, 0, 1)])
-@pytest.mark.parametrize("steps", STEPS)
-def test_business_days_are_those_of_polars(week: tuple[int, ...], steps: int) -> None:
-    mask = tuple(bool(day) for day in week)
-    dates = pl.Series(MIDDLE, dtype=pl.Int32).cast(pl.Date)
-    for roll in ("forward", "backward"):
-        expected = dates.dt.add_business_days(steps, week_mask=mask, roll=roll).cast(pl.Int32).to_list()  # type: ignore[arg-type]
-        assert moved("add_business_days", steps, mask, roll)(MIDDLE) == [expected]
-    assert moved("is_business_day", mask)(MIDDLE) == [dates.dt.is_business_day(week_mask=mask).to_list()]
-
-
-@pytest.mark.parametrize("week", [(1, 1, 1, 1, 1, 0, 0), (0, 1, 0, 1, 1, 0, 1)])
-def test_business_days_between_dates_are_counted_as_polars_counts(week: tuple[int, ...]) -> None:
-    mask = tuple(bool(day) for day in week)
-    count = Compiled(lambda a, b: time_offset.business_days_between(Civil(a), Civil(b), mask), "int64", "int64")
-    ends = MIDDLE[::-1]
-    frame = pl.DataFrame({"a": MIDDLE, "b": ends}).cast(pl.Int32).cast(pl.Date)
-    expected = frame.select(pl.business_day_count("a", "b", week_mask=mask)).to_series().to_list()  # type: ignore[arg-type]
-    assert count(MIDDLE, ends) == [expected]
-    near = [day + 9 for day in MIDDLE]
-    days = [np.array(rows, "M8[D]") for rows in (MIDDLE, near)]
-    assert count(MIDDLE, near) == [np.busday_count(*days, weekmask=week).tolist()]
 
 
 @pytest.mark.parametrize("months", [1, 2, 3, 5, 6, 12, 24, 84, 120])
@@ -232,12 +206,6 @@ def test_a_month_beyond_the_range_does_not_fit() -> None:
         True,
         True,
     ]
-
-
-def test_months_between_dates_ignore_days() -> None:
-    count = Compiled(lambda a, b: time_offset.months_between(Civil(a), Civil(b)), "int64", "int64")
-    days = [np.array(rows, "M8[D]").astype("M8[M]").astype("int64") for rows in (MIDDLE, MIDDLE[::-1])]
-    assert count(MIDDLE, MIDDLE[::-1]) == [(days[1] - days[0]).tolist()]
 
 
 @pytest.mark.parametrize("name", OFFSETS)

@@ -40,6 +40,18 @@ def is_function_source(model: Any) -> bool:
 
 def read_function(text: str) -> Callable[..., Any]:
     """The function of `features.py:features`, in a file that is trusted."""
+    found = read_named(text)
+    if not callable(found) or inspect.isclass(found):
+        what = "a class" if inspect.isclass(found) else f"of {type(found).__name__}"
+        raise OnwardError(f"{text}: it is {what}, and no function")
+    if not takes_frame(found):
+        raise OnwardError(f"{text}: it takes no argument, and a function on a data frame takes the frame")
+    function: Callable[..., Any] = found
+    return function
+
+
+def read_named(text: str) -> Any:
+    """What a file that is trusted defines under the name of `net.py:apply`."""
     form = FORM.fullmatch(text)
     assert form is not None
     path, names = Path(form["file"]), form["name"].split(".")
@@ -49,13 +61,7 @@ def read_function(text: str) -> Callable[..., Any]:
         if not hasattr(found, name):
             raise OnwardError(f"{path} has no function {quote(name)}{meant(name, known)}")
         found = getattr(found, name)
-    if not callable(found) or inspect.isclass(found):
-        what = "a class" if inspect.isclass(found) else f"of {type(found).__name__}"
-        raise OnwardError(f"{text}: it is {what}, and no function")
-    if not takes_frame(found):
-        raise OnwardError(f"{text}: it takes no argument, and a function on a data frame takes the frame")
-    function: Callable[..., Any] = found
-    return function
+    return found
 
 
 @opens(foreign)

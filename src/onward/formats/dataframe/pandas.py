@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,19 +70,27 @@ def feeds(frame: Any, schema: TableSchema) -> dict[str, Array]:
     """The columns of a frame as a model takes them."""
     made: dict[str, Array] = {}
     places: dict[str, list[int]] = {}
+    by_name: set[int] = set()
     for place, name in enumerate(frame.columns):
         places.setdefault(str(name), []).append(place)
+        if isinstance(name, str):
+            by_name.add(place)
     for column in schema.inputs:
         found = places.get(column.name, [])
         if not found:
             raise InvalidDataError(f"the frame has no column {quote(column.name)}, which the model takes")
         if len(found) > 1:
             raise InvalidDataError(f"the frame has {len(found)} columns {quote(column.name)}: which is meant is open")
-        made |= column_feeds(frame.iloc[:, found[0]], column)
+        # A column by its name takes a third of the time of one by its place.
+        series = frame[column.name] if found[0] in by_name else frame.iloc[:, found[0]]
+        made |= column_feeds(series, column)
     return made
 
 
 def column_feeds(series: Any, column: ColumnSchema) -> dict[str, Array]:
+    if _is_as_fed(series.dtype, column):
+        values = series.to_numpy()
+        return {column.tensor: (values.view(np.int64) if column.type.is_time else values).reshape(-1, 1)}
     missing = series.isna().to_numpy(dtype=bool)
     if column.type.categories is not None:  # As pandas makes a column of these categories: other labels are none.
         missing = missing | ~series.isin(list(column.type.categories)).to_numpy(dtype=bool)
@@ -91,6 +100,16 @@ def column_feeds(series: Any, column: ColumnSchema) -> dict[str, Array]:
     elif missing.any() and not (column.type.is_time or column.type.is_float):
         raise InvalidDataError(f"column {quote(column.name)} has missing values, which the model does not take")
     return made
+
+
+def _is_as_fed(dtype: Any, column: ColumnSchema) -> bool:
+    """Whether an array of numpy is what the model takes, as it is: most columns of most frames."""
+    type = column.type
+    if not isinstance(dtype, np.dtype) or type.categories is not None or column.null:
+        return False
+    if type.is_time:
+        return bool(dtype == np.dtype(f"{'M' if type.meaning == 'datetime' else 'm'}8[{type.unit}]"))
+    return not type.is_text and dtype == type.dtype.numpy() and (dtype.kind != "f" or type.nan_is_null)
 
 
 def _values(series: Any, column: ColumnSchema, missing: Array) -> Array:
@@ -149,10 +168,13 @@ def _floats(series: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _texts(series: Any, column: ColumnSchema, missing: Array) -> Array:
+    import pandas
+
     values = series.to_numpy(dtype=object)
     made = np.empty(len(values), object)
     made[:] = np.where(missing, "", values) if missing.any() else values
-    if wrong := next((item for item in made if not isinstance(item, str)), None):
+    is_text = isinstance(series.dtype, pandas.StringDtype)
+    if not is_text and (wrong := next((item for item in made if not isinstance(item, str)), None)):
         raise InvalidDataError(f"column {quote(column.name)} is text, and has {wrong!r} in it")
     return made
 
@@ -161,20 +183,21 @@ def frame_of(outputs: Mapping[str, Array], schema: TableSchema) -> Any:
     """What a model gave, as a frame, or a Series where that is what the function gives."""
     import pandas
 
-    columns = {column.name: series_of(outputs, column) for column in schema.outputs}
-    frame = pandas.DataFrame(columns)
+    columns = {column.name: _cells(outputs, column) for column in schema.outputs}
+    frame = pandas.DataFrame(columns, copy=False)
     return frame.iloc[:, 0] if schema.is_series else frame
 
 
-def series_of(outputs: Mapping[str, Array], column: ColumnSchema) -> Any:
+def _cells(outputs: Mapping[str, Array], column: ColumnSchema) -> Any:
+    """A column of a result: an array where that is enough, which is faster than a Series."""
     import pandas
 
     type, values = column.type, outputs[column.tensor].reshape(-1)
     missing = outputs[column.null].reshape(-1) if column.null else np.zeros(len(values), bool)
     if type.is_time:
-        return pandas.Series(values.view(f"{'M' if type.meaning == 'datetime' else 'm'}8[{type.unit}]"))
+        return values.view(f"{'M' if type.meaning == 'datetime' else 'm'}8[{type.unit}]")
     if type.categories is not None:
-        return pandas.Series(pandas.Categorical(_gaps(values, missing), list(type.categories), type.ordered))
+        return pandas.Categorical(_gaps(values, missing), dtype=_categories(type.categories, type.ordered))
     if type.masked and not type.is_text:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -183,10 +206,17 @@ def series_of(outputs: Mapping[str, Array], column: ColumnSchema) -> Any:
             made[missing] = pandas.NA
             return made
     if type.is_text:
-        return pandas.Series(_gaps(values, missing), dtype=column.own or "str")
+        return pandas.Series(_gaps(values, missing), dtype=column.own or "str").array
     if missing.any() or (type.is_bool and column.own == "object"):
         return pandas.Series(_gaps(values, missing), dtype=object)
-    return pandas.Series(values)
+    return values
+
+
+@lru_cache(256)
+def _categories(labels: tuple[Any, ...], ordered: bool) -> Any:
+    import pandas
+
+    return pandas.CategoricalDtype(list(labels), ordered)
 
 
 def _gaps(values: Array, missing: Array) -> Array:

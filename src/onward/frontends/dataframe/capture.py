@@ -9,27 +9,43 @@ from onward.advice.extras import require
 from onward.errors import InvalidDataError, OnwardError
 from onward.frontends.dataframe.columns.table import OLDEST
 from onward.frontends.opset import checked_opset
+from onward.hub.wording import quote
 from onward.model import Model
 
 
-def captured(function: Callable[..., Any], sample: Any, opset: int, freeze: Sequence[str] = ()) -> Model:
+def captured(
+    function: Callable[..., Any],
+    sample: Any,
+    opset: int,
+    freeze: Sequence[str] = (),
+    never_null: Sequence[str] = (),
+) -> Model:
     checked_opset(opset, OLDEST)
     if not callable(function):
         raise OnwardError(f"a function on a data frame is needed, not a {type(function).__name__}")
+    _check_names(sample, never_null)
     library = "narwhals" if _is_of_narwhals(function) else library_of(sample)
     if library == "pandas":
         from onward.frontends.dataframe.pandas.capture import captured as of_pandas
 
-        return of_pandas(function, sample, opset, freeze)
+        return of_pandas(function, sample, opset, freeze, never_null)
     if freeze:
         raise OnwardError("freeze is for functions of pandas: use onward.fitted, or a number, in those of others")
     if library == "polars":
         from onward.frontends.dataframe.polars.capture import captured as of_polars
 
-        return of_polars(function, sample, opset)
+        return of_polars(function, sample, opset, never_null)
     from onward.frontends.dataframe.narwhals.capture import captured as of_narwhals
 
-    return of_narwhals(function, sample, opset)
+    return of_narwhals(function, sample, opset, never_null)
+
+
+def _check_names(sample: Any, never_null: Sequence[str]) -> None:
+    if never_null:
+        names = sample.collect_schema() if hasattr(sample, "collect_schema") else sample.columns
+        known = {str(name) for name in names}
+        if unknown := next((name for name in never_null if name not in known), None):
+            raise OnwardError(f"never_null names {quote(unknown)}, which is no column of the sample")
 
 
 def _is_of_narwhals(function: Callable[..., Any]) -> bool:

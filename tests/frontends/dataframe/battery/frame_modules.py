@@ -19,6 +19,7 @@ import pl_refused
 from frame_cases import CASES, REFUSALS
 from more import (
     pd_more_arrays,
+    pd_more_below,
     pd_more_changes,
     pd_more_code,
     pd_more_groups,
@@ -48,6 +49,7 @@ MODULES = (
     pd_text,
     pd_times,
     pd_more_arrays,
+    pd_more_below,
     pd_more_changes,
     pd_more_code,
     pd_more_groups,

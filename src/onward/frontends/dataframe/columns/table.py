@@ -13,7 +13,7 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, write_schema
 from onward.formats.dataframe.types import NAT, ColumnType
 from onward.frontends.dataframe.columns.column import Column, Rows
-from onward.frontends.dataframe.columns.peephole import peephole
+from onward.frontends.dataframe.columns.peephole import in_one_order, peephole
 from onward.frontends.dataframe.tensors.builder import ColumnBuilder
 from onward.frontends.runtime_kernels import make_runnable
 from onward.graph.build import Tensor
@@ -87,8 +87,9 @@ class Table:
             raise UnsupportedError("the result has no columns")
         made = [self._output(name, column, own) for name, column, own in outputs]
         graph = self.op.graph
+        in_one_order(graph)
         passes.CommonSubexpressionEliminationPass()(self.op.model)
-        peephole(self.op.model)
+        peephole(self.op)
         _name_results(graph)
         remove_unused(self.op.model)
         make_runnable(self.op.model)
@@ -120,7 +121,9 @@ class Table:
     def _output(self, name: str, column: Column, own: str) -> ColumnSchema:
         column = column.expanded()
         type, null = column.type, column.null
-        value = column.value if null is None or column.is_blank else self._emptied(column)
+        # What a mask calls null may hold anything; text is emptied all the same, as it may be what was to be hidden.
+        is_open = null is None or column.is_blank or (type.null_is_mask and not type.is_text)
+        value = column.value if is_open else self._emptied(column)
         wish = f"{name}.out" if name in self._inputs else name
         result = self._result(value, wish)
         mask = ""

@@ -7,7 +7,7 @@ the result are taken from the function on the sample, and names that differ are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,19 +32,19 @@ from onward.model import Model
 FLOAT64 = ColumnType(ir.DataType.DOUBLE)
 
 
-def captured(function: Callable[[Any], Any], sample: Any, opset: int) -> Model:
+def captured(function: Callable[[Any], Any], sample: Any, opset: int, never_null: Sequence[str] = ()) -> Model:
     """The model of a function that takes a frame of narwhals, or is decorated by it to take a native one."""
     native = nw.to_native(sample, pass_through=True)
     own = _native_function(function)
     if isinstance(native, pl.DataFrame | pl.LazyFrame):
-        return of_polars(own, native, opset)
+        return of_polars(own, native, opset, never_null)
     if not hasattr(native, "iloc"):
         raise UnsupportedError(
             f"a frame of narwhals over {type(native).__module__.split('.')[0]} has no form in a graph: use one over "
             "pandas or Polars"
         )
     require("pandas")
-    return _of_pandas(own, native, opset)
+    return _of_pandas(own, native, opset, never_null)
 
 
 def _native_function(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -60,7 +60,7 @@ def _native_function(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 class _Columns(Table):
     """The columns of a sample of pandas, in dtypes that Polars has too."""
 
-    def __init__(self, sample: Any, opset: int) -> None:
+    def __init__(self, sample: Any, opset: int, never_null: Sequence[str]) -> None:
         from onward.formats.dataframe.pandas import may_be_null, type_of
 
         fields, self.refused = [], {}
@@ -73,7 +73,8 @@ class _Columns(Table):
                 self.refused[str(name)] = UnsupportedError(f"the column {quote(str(name))}: {error}")
                 self.dtypes[str(name)] = pl.Object()
                 continue
-            fields.append(Field(str(name), type, may_be_null(sample[name]), str(sample[name].dtype)))
+            may_be = may_be_null(sample[name]) and str(name) not in never_null
+            fields.append(Field(str(name), type, may_be, str(sample[name].dtype)))
         super().__init__(fields, "pandas", max(opset, OLDEST))
         self._read_once: dict[str, Column] = {}
 
@@ -95,8 +96,8 @@ def _in_polars(type: ColumnType) -> ColumnType:
     return replace(type, unit="ms") if type.unit == "s" else type
 
 
-def _of_pandas(function: Callable[[Any], Any], sample: Any, opset: int) -> Model:
-    table = _Columns(sample, opset)
+def _of_pandas(function: Callable[[Any], Any], sample: Any, opset: int, never_null: Sequence[str]) -> Model:
+    table = _Columns(sample, opset, never_null)
     _, node, is_series = traced(function, table.dtypes, lazily=False)
     outputs = typed_outputs(node, Steps(table, nan_is_null=True)(node))
     wanted = _result_types(function, sample)

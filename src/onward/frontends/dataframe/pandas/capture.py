@@ -21,15 +21,21 @@ from onward.model import Model
 from onward.registry import import_files
 
 
-def captured(function: Callable[[Any], Any], sample: Any, opset: int, freeze: Sequence[str] = ()) -> Model:
+def captured(
+    function: Callable[[Any], Any],
+    sample: Any,
+    opset: int,
+    freeze: Sequence[str] = (),
+    never_null: Sequence[str] = (),
+) -> Model:
     """The model of a function. `sample` is a frame whose columns and dtypes the function is made for.
 
     The function is followed twice: what is not the same both times would be frozen without a word.
     """
     import_files("onward.frontends.dataframe.pandas.rules")
     real = sample.reset_index(drop=True)
-    model = _followed(function, real, opset, freeze)
-    again = _followed(function, real, opset, freeze)
+    model = _followed(function, real, opset, freeze, never_null)
+    again = _followed(function, real, opset, freeze, never_null)
     if model.to_proto().SerializeToString(deterministic=True) != again.to_proto().SerializeToString(deterministic=True):
         raise UnsupportedError(
             "the function is not the same each time: it draws random numbers, asks for the time, or changes what it "
@@ -38,8 +44,10 @@ def captured(function: Callable[[Any], Any], sample: Any, opset: int, freeze: Se
     return model
 
 
-def _followed(function: Callable[[Any], Any], real: Any, opset: int, freeze: Sequence[str]) -> Model:
-    trace, frame = started(real, opset, freeze)
+def _followed(
+    function: Callable[[Any], Any], real: Any, opset: int, freeze: Sequence[str], never_null: Sequence[str]
+) -> Model:
+    trace, frame = started(real, opset, freeze, never_null)
     with patched(trace, function), fitting(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         TracedError.seen.clear()
@@ -60,7 +68,7 @@ def _followed(function: Callable[[Any], Any], real: Any, opset: int, freeze: Seq
     return finished(trace, result)
 
 
-def started(real: Any, opset: int, freeze: Sequence[str] = ()) -> tuple[Trace, Frame]:
+def started(real: Any, opset: int, freeze: Sequence[str] = (), never_null: Sequence[str] = ()) -> tuple[Trace, Frame]:
     """The frame that the function is given, and what follows it."""
     names = [str(name) for name in real.columns]
     if len(set(names)) < len(names):
@@ -69,7 +77,8 @@ def started(real: Any, opset: int, freeze: Sequence[str] = ()) -> tuple[Trace, F
     problems: dict[str, UnsupportedError] = {}
     for name, own in zip(names, real.columns, strict=True):
         try:
-            types[name] = Field(name, type_of(real[own]), may_be_null(real[own]), _own(real[own]))
+            may_be = may_be_null(real[own]) and name not in never_null
+            types[name] = Field(name, type_of(real[own]), may_be, _own(real[own]))
         except UnsupportedError as error:
             problems[name] = error
     table = Table(list(types.values()), "pandas", opset)

@@ -52,6 +52,8 @@ class Trace:
     """Of rows that were groups: the columns that name each of them once."""
     steps: list[tuple[str, Column, Any]] = field(default_factory=list)
     """Every step: where it stands, what it gives, and what pandas gives for the sample."""
+    counts: list[tuple[ir.Value, Rows]] = field(default_factory=list)
+    """The numbers of rows that were asked for, and of which rows."""
     frozen: set[str] = field(default_factory=set)
     paths: Paths | None = None
     """While a function of single values is followed: the way through its branches."""

@@ -10,6 +10,8 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from onward.errors import UnsupportedError
 from onward.frontends.dataframe.pandas.dispatch import OWN, Trace, has_proxy, placed
 from onward.frontends.dataframe.pandas.elements import Element, Parts, length_of
@@ -122,8 +124,10 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
         present, names = replacements()
         made |= present
         made[id(len)] = _length
+        made[id(np.arange)] = _numbering(trace)
         made[id(pandas)] = _Facade(pandas, functions_of_user | classes | names)
         changed = [(vars(pandas), name, getattr(pandas, name)) for name in FUNCTIONS]
+        changed.append((vars(np), "arange", np.arange))
         for space in _spaces(function):
             changed += [(space, key, value) for key, value in space.items() if id(value) in made]
             if "len" not in space:
@@ -138,6 +142,19 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
                     space.pop(key, None)
                 else:
                     space[key] = value
+
+
+def _numbering(trace: Trace) -> Callable[..., Any]:
+    """`numpy.arange`, which asks for numbers of Python: up to a number of rows it is a column."""
+    original = np.arange
+
+    @wraps(original)
+    def arange(*args: Any, **options: Any) -> Any:
+        if not has_proxy(args):
+            return original(*args, **options)
+        return called(trace, "numpy.arange", original, *args, **options)
+
+    return arange
 
 
 def _length(value: Any) -> Any:

@@ -158,15 +158,21 @@ RETURNING = frozenset(["bfill", "clip", "ffill", "fillna", "interpolate", "mask"
 """Methods that give the object itself when they change it in place; others give nothing."""
 
 
-class Series(Traced):
-    """A column."""
+class Valued(Traced):
+    """What has values: a column, or a single number."""
 
     __slots__ = ("column",)
-    kind = "Series"
 
     def __init__(self, trace: Trace, real: Any, column: Column) -> None:
         super().__init__(trace, real)
         self.column = column
+
+
+class Series(Valued):
+    """A column."""
+
+    __slots__ = ()
+    kind = "Series"
 
     def _call(self, full: str, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if not kwargs.pop("inplace", False):
@@ -226,15 +232,11 @@ class Series(Traced):
         self._ask("Series.__setitem__", lambda: None, key, value)
 
 
-class Scalar(Traced):
+class Scalar(Valued):
     """A single number that is computed from the data, such as a mean."""
 
-    __slots__ = ("column",)
+    __slots__ = ()
     kind = "Scalar"
-
-    def __init__(self, trace: Trace, real: Any, column: Column) -> None:
-        super().__init__(trace, real)
-        self.column = column
 
 
 class Index(Traced):

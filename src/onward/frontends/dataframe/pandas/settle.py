@@ -18,8 +18,12 @@ def settled(column: Column, real: Any) -> tuple[Column, Any]:
     if column.null is not None and column.type.is_int and not column.type.masked and column.type.categories is None:
         column = column.cast(FLOAT64)
     found = type_of_value(real)
+    if column.is_scalar and column.type.masked and _same_type(replace(column.type, masked=False), found):
+        return column, real  # A number that may be NA: pandas has a plain one, or NA.
     if _same_type(column.type, found):
         return (column, real) if column.type.categories is not None else (replace(column, type=found), real)
+    if column.type.masked and column.type.is_float and _same_type(replace(column.type, masked=False), found):
+        return Column(column.value, found, column.rows).with_null(column.null), real
     numbers = column.type.is_float and (found.is_int or found.is_float or found.is_bool)
     if numbers and not column.type.masked and not found.masked:
         dtype = column.type.dtype.numpy()

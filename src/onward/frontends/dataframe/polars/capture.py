@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,9 @@ from onward.model import Model
 LIBRARY = "polars"
 
 
-def captured(function: Callable[[Any], Any], sample: pl.DataFrame | pl.LazyFrame, opset: int) -> Model:
+def captured(
+    function: Callable[[Any], Any], sample: pl.DataFrame | pl.LazyFrame, opset: int, never_null: Sequence[str] = ()
+) -> Model:
     """The model of a function. Of the sample only names and dtypes of columns are read.
 
     A function is given a LazyFrame if the sample is one, and otherwise what looks like a DataFrame and records what is
@@ -32,7 +34,7 @@ def captured(function: Callable[[Any], Any], sample: pl.DataFrame | pl.LazyFrame
     schema = dict(sample.collect_schema())
     lazily = isinstance(sample, pl.LazyFrame)
     trace, node, is_series = traced(function, schema, lazily=lazily)
-    table = Fields(schema, opset)
+    table = Fields(schema, opset, never_null)
     model = table.finish(typed_outputs(node, Steps(table)(node)), is_series=is_series)
     if trace.references:
         _compare_schema(function, sample, model)
@@ -109,7 +111,7 @@ def _compare_schema(function: Callable[[Any], Any], sample: pl.DataFrame | pl.La
 class Fields(Table):
     """The columns of a sample; one that has no form in a graph is refused when it is read."""
 
-    def __init__(self, schema: dict[str, pl.DataType], opset: int) -> None:
+    def __init__(self, schema: dict[str, pl.DataType], opset: int, never_null: Sequence[str] = ()) -> None:
         self.refused: dict[str, UnsupportedError] = {}
         fields = []
         for name, dtype in schema.items():
@@ -118,7 +120,7 @@ class Fields(Table):
             except UnsupportedError as error:
                 self.refused[name] = error
                 continue
-            fields.append(Field(name, type, own=own_name(dtype)))
+            fields.append(Field(name, type, name not in never_null, own_name(dtype)))
         super().__init__(fields, LIBRARY, max(opset, OLDEST))
 
     def column(self, name: str) -> Any:

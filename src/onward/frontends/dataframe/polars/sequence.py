@@ -140,7 +140,8 @@ def _cumulative(scope: Scope, expr: Expr, column: Column) -> Column:
         ones = op.Expand(op.index(1), op.Shape(column.value))
         return _like(column, running.running_sum(ones, known, groups), type, None)
     if expr.kind == "cum_prod":
-        running.running_product(column.value, known)
+        product = running.running_product(column.value.cast(type.dtype), known, groups)
+        return _like(column, product, type, column.null)
     if expr.kind == "cum_sum":
         wide = column.value.cast(type.dtype) if type.is_float else column.value.cast(ir.DataType.INT64)
         return _like(column, running.running_sum(wide, known, groups), type, column.null)

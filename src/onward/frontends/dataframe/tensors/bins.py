@@ -2,37 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from onward.frontends.boosting.trees import AT_MOST, BELOW, Tree, scores
 from onward.graph.build import Tensor
 
-FEW = 40
-"""Up to so many borders, a comparison with all of them at once is the fastest."""
+EXACT = 2**53
+"""Integers below this are floats as well, so that a float tells on which side of them an integer lies."""
 
 
 def positions(x: Tensor, edges: npt.NDArray[Any], *, right: bool) -> Tensor:
-    """How many borders lie below x; without `right`, also those that equal it. NaN lies above none. int32, (N, 1)."""
-    op = x.op
-    if len(edges) > FEW:
-        return _searched(x, edges, right).cast(ir.DataType.INT32)
-    # One long row beside the borders in a column: ONNX Runtime compares and adds whole rows at once.
-    table = op.constant(np.asarray(edges).reshape(-1, 1))
-    line = op.Reshape(x, op.ints([1, -1]))
-    above = op.Greater(line, table) if right else op.GreaterOrEqual(line, table)
-    count = op.ReduceSum(above.cast(ir.DataType.INT32), op.ints([0]), keepdims=0)
-    return op.Reshape(count, op.ints([-1, 1]))
+    """How many borders lie below x; without `right`, also those that equal it. NaN lies above none. int64, (N, 1).
+
+    The borders go up. `x` is float64, or int64 with borders of that dtype.
+    """
+    if edges.dtype.kind == "i" and ((edges <= -EXACT) | (edges >= EXACT)).any():
+        return _searched(x, edges, right)
+    places = np.arange(len(edges) + 1, dtype=np.float64)
+    return steps(x, edges, places, right=right, nan_is_low=True).cast(ir.DataType.INT64)
+
+
+def steps(
+    x: Tensor, edges: npt.NDArray[Any], values: Sequence[float] | npt.NDArray[Any], *, right: bool, nan_is_low: bool
+) -> Tensor:
+    """The float64 that stands for the interval x lies in: one more of them than of borders, which go up. 1 node.
+
+    With `right`, a border belongs to the interval below it. NaN is in the first interval or in the last.
+    """
+    if not len(edges):
+        return x.op.Expand(x.op.constant(np.asarray([[values[0]]], np.float64)), x.shape)
+    passed, failed = [0] * len(edges), [0] * len(edges)
+    order: list[int] = []
+
+    def halved(low: int, high: int) -> int:
+        """The node that tells the intervals from `low` to `high` apart; of one alone, its leaf."""
+        if low == high:
+            return ~low
+        middle, node = (low + high) // 2, len(order)
+        order.append(middle)
+        passed[node], failed[node] = halved(low, middle), halved(middle + 1, high)
+        return node
+
+    halved(0, len(edges))
+    tree = Tree(
+        feature=np.zeros(len(order), np.int64),
+        threshold=np.asarray(edges, np.float64)[order],
+        missing=np.full(len(order), nan_is_low),
+        passed=np.asarray(passed),
+        failed=np.asarray(failed),
+        values=np.asarray(values, np.float64),
+    )
+    return scores(x.op, x.cast(ir.DataType.DOUBLE), [tree], AT_MOST if right else BELOW, 1)
 
 
 def _searched(x: Tensor, edges: npt.NDArray[Any], right: bool) -> Tensor:
     """By halving: as many steps as the number of borders has bits."""
     op = x.op
     size = 1 << len(edges).bit_length()
-    low: Any = np.iinfo(np.int64).max if edges.dtype.kind == "i" else np.inf
-    table = op.constant(np.concatenate([edges, np.full(size - len(edges), low, edges.dtype)]))
+    table = op.constant(np.concatenate([edges, np.full(size - len(edges), np.iinfo(np.int64).max, edges.dtype)]))
     place = op.Expand(op.index(0), x.shape)
     step = size
     while step > 1:

@@ -131,17 +131,14 @@ def multiply(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def add(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The sum of two int64 or int32 tensors, and a mask of where it fits; elsewhere it is wrapped. 5 nodes."""
-    op = x.op
+    """The sum of two int64 or int32 tensors, and a mask of where it fits; elsewhere it is wrapped. 4 nodes."""
     total = x + y
-    # It overflowed if the sign of the sum differs from the signs of both.
-    differs = op.BitwiseAnd(op.BitwiseXor(total, x), op.BitwiseXor(total, y))
-    return total, differs >= 0
+    # One summand lowers the other if and only if it is negative.
+    return total, x.op.Equal(total < x, y < 0)
 
 
 def subtract(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The difference of two int64 or int32 tensors, and a mask of where it fits; elsewhere it is wrapped. 5 nodes."""
-    op = x.op
+    """The difference of two int64 or int32 tensors, and a mask of where it fits; elsewhere it is wrapped. 4 nodes."""
     difference = x - y
-    differs = op.BitwiseAnd(op.BitwiseXor(x, y), op.BitwiseXor(difference, x))
-    return difference, differs >= 0
+    # A number less a larger one is negative, and no other difference is.
+    return difference, x.op.Equal(x < y, difference < 0)

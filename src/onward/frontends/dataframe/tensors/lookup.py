@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.graph.build import Tensor
 
 ML = "ai.onnx.ml"
 FEW = 3
-"""Up to so many keys, comparing with each is faster than a table."""
+"""Up to so many keys of floats, comparing with each is faster than with all."""
 
 
 def text_positions(x: Tensor, keys: Sequence[str | None]) -> tuple[Tensor, Tensor]:
     """The position of each text among the keys, 0 for others, and whether it is one. A key of None is never met."""
     known = _first_places(keys)
-    if len(known) <= FEW:
+    if len(known) <= 1:
         return _by_comparison(x, {key: x.op.strings(np.asarray([[key]], object)) for key in known}, known)
     encoded = x.op.many(
         "LabelEncoder",
@@ -35,7 +36,7 @@ def text_positions(x: Tensor, keys: Sequence[str | None]) -> tuple[Tensor, Tenso
 def number_positions(x: Tensor, keys: Sequence[int | None]) -> tuple[Tensor, Tensor]:
     """As `text_positions`, of int64."""
     known = _first_places(keys)
-    if len(known) <= FEW:
+    if len(known) <= 1:
         return _by_comparison(x, {key: x.op.constant(np.asarray([[key]], np.int64)) for key in known}, known)
     encoded = x.op.many(
         "LabelEncoder",
@@ -67,17 +68,25 @@ def numbers(x: Tensor, table: Mapping[Any, float]) -> Tensor:
     """The float64 that stands for each text or int64; NaN for what is not in the table."""
     if not table:
         return x.op.Expand(x.op.constant(np.asarray([[np.nan]])), x.shape)
-    keys = np.asarray(list(table), object if x.dtype == ir.DataType.STRING else np.int64)
-    named = ir.StringTensor([str(key).encode() for key in keys], shape=ir.Shape([len(keys)]), name="keys_tensor")
-    return x.op.many(
-        "LabelEncoder",
-        1,
-        x,
-        domain=ML,
-        keys_tensor=named if x.dtype == ir.DataType.STRING else ir.tensor(keys, name="keys_tensor"),
-        values_tensor=ir.tensor(np.asarray(list(table.values()), np.float64), name="values_tensor"),
-        default_tensor=ir.tensor(np.asarray([np.nan]), name="default_tensor"),
-    )[0]
+    keys = [str(key).encode() if x.dtype == ir.DataType.STRING else key for key in table]
+    return encoded(x, keys, np.asarray(list(table.values()), np.float64), np.nan)
+
+
+def encoded(x: Tensor, keys: Sequence[Any], values: npt.NDArray[Any], default: Any) -> Tensor:
+    """The value that stands for each text, int64 or float64: 1 node. Texts are bytes; values are float64 or int64 too.
+
+    NaN finds the key NaN, and -0.0 the key 0.0.
+    """
+
+    def tensor(name: str, cells: Sequence[Any]) -> Any:
+        if isinstance(cells[0], bytes):
+            return ir.StringTensor(list(cells), shape=ir.Shape([len(cells)]), name=name)
+        return ir.tensor(np.asarray(cells), name=name)
+
+    other = default if values.dtype == object else values.dtype.type(default)
+    parts = {"keys_tensor": list(keys), "values_tensor": list(values), "default_tensor": [other]}
+    made = {name: tensor(name, cells) for name, cells in parts.items()}
+    return x.op.many("LabelEncoder", 1, x, domain=ML, **made)[0]
 
 
 def _first_places(keys: Sequence[object]) -> dict[object, int]:

@@ -8,6 +8,7 @@ from typing import Any
 from onward.frontends.dataframe.columns.column import Rows, aligned
 from onward.frontends.dataframe.pandas.dispatch import Call, first_proxy, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Index, Series
+from onward.frontends.dataframe.pandas.rules.below import below
 from onward.frontends.dataframe.pandas.rules.selection import selected
 from onward.hub.wording import quote
 
@@ -78,7 +79,7 @@ def concat(
     elif keys is not None:
         raise call.refuse("keys are names for columns that are put side by side (axis=1), and not for frames")
     if axis not in (1, "columns"):
-        raise call.refuse("frames are put side by side only (axis=1), not one below the other")
+        return below(call, [part for part in objs if part is not None], ignore_index, join)
     parts = [part for part in objs if part is not None]
     if any(not isinstance(part, Series | Frame) for part in parts):
         raise call.refuse("data that the function brings along has the rows of the sample: merge it instead")
@@ -111,13 +112,18 @@ def join(
 ) -> Any:
     if isinstance(other, Frame | Series) and on is None and how == "left" and not lsuffix and not rsuffix:
         return concat(call, [frame, other], axis=1)
+    if isinstance(other, Frame | Series) and isinstance(on, str | list) and how == "left":
+        return frame.merge(other, left_on=on, right_index=True, how=how, suffixes=(lsuffix, rsuffix))
     if first_proxy(other) is None and isinstance(on, str) and how in ("left", "inner"):
         right = other if hasattr(other, "columns") else other.to_frame()
         key = right.index.name or "index"
         return frame.merge(right.reset_index(names=key), left_on=on, right_on=key, how=how).drop(
             columns=[] if key == on else [key]
         )
-    raise call.refuse("it is converted for columns of the same rows, or with on= and a table of the function's own")
+    raise call.refuse(
+        "it is converted for columns of the same rows, or with on= and the result of a groupby or a table of the"
+        " function's own"
+    )
 
 
 @rule("numpy.column_stack", "numpy.stack", "numpy.hstack", "numpy.vstack", "numpy.concatenate")

@@ -4,46 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
-from onward.frontends.dataframe.columns.column import Column, Rows, looked_up, taken
+from onward.frontends.dataframe.columns.column import Column, Rows, constant, taken
 from onward.frontends.dataframe.pandas.dispatch import Call, Trace, rule
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Series, Traced, framed, joined
 from onward.frontends.dataframe.pandas.rules import running
+from onward.frontends.dataframe.pandas.rules.category import codes_of
 from onward.frontends.dataframe.pandas.rules.order import sort_key
 from onward.frontends.dataframe.pandas.values import beside, widened
 from onward.frontends.dataframe.tensors.rows import groups as grouped
 from onward.frontends.dataframe.tensors.rows import order
-from onward.frontends.dataframe.tensors.rows.join import find_computed_rows
-from onward.frontends.dataframe.tensors.rows.keys import Groups, group_numbers, group_rows, spread
+from onward.frontends.dataframe.tensors.rows.keys import Groups, group_numbers, group_rows, known_groups, spread
 from onward.frontends.dataframe.tensors.rows.running import running_count
 from onward.graph.build import Tensor
 from onward.hub.wording import quote
 
-AGGREGATES = (
-    "sum",
-    "mean",
-    "min",
-    "max",
-    "count",
-    "std",
-    "var",
-    "median",
-    "nunique",
-    "first",
-    "last",
-    "any",
-    "all",
-    "prod",
-)
+AGGREGATES = ("sum", "mean", "min", "max", "count", "std", "var", "median", "nunique", "first", "last", "any", "all",
+              "prod")  # fmt: skip
 
 
 class Grouped(Traced):
     """What groupby gives: columns whose rows belong to groups."""
 
-    __slots__ = ("as_index", "frame", "groups", "keys", "rows", "selection")
+    __slots__ = ("as_index", "frame", "groups", "has_more", "keys", "rows", "selection")
     kind = "GroupBy"
 
     def __init__(
@@ -52,12 +39,22 @@ class Grouped(Traced):
         super().__init__(trace, real)
         self.frame, self.keys, self.groups, self.as_index = frame, keys, groups, as_index
         self.selection: Any = None
+        self.has_more = False
+        """Whether pandas has groups of categories that no row has, and that are not here."""
         op = trace.op
         self.rows = Rows(op.names.value("groups"), lambda: groups.count)
-        trace.labels[self.rows] = [(name, self.at_first(column)) for name, column in keys]
+        trace.labels[self.rows] = [(name, self._label(column)) for name, column in keys]
+
+    def _label(self, column: Column) -> Column:
+        """What a key is in each group: of all categories, these."""
+        if not self.groups.may_be_empty:
+            return self.at_first(column)
+        return constant(column.op, list(column.type.categories or ()), column.type, self.rows)
 
     def at_first(self, column: Column) -> Column:
         """The value in the first row of each group."""
+        if self.groups.may_be_empty:
+            raise UnsupportedError("a group of a category that no row has gives nothing: use observed=True")
         return taken(column, self.groups.first, self.rows)
 
     def __getitem__(self, key: Any) -> Grouped:
@@ -72,7 +69,7 @@ class Grouped(Traced):
         made = Grouped.__new__(Grouped)
         Traced.__init__(made, self.trace, real)
         made.frame, made.keys, made.groups, made.as_index = self.frame, self.keys, self.groups, self.as_index
-        made.rows, made.selection = self.rows, selection
+        made.rows, made.selection, made.has_more = self.rows, selection, self.has_more
         return made
 
     @property
@@ -112,15 +109,20 @@ def groupby(
         raise call.refuse("groups are made by columns")
     parts = list(by) if isinstance(by, list | tuple) else [by]
     keys = [_key(call, frame, part) for part in parts]
-    if not observed and any(column.type.categories is not None for _, column in keys):
-        raise call.refuse("groups of categories that no row has cannot be converted: use observed=True")
-    groups = group_rows([sort_key(column) for _, column in keys], "key" if sort else "appearance", dropna)
+    of_categories = [column for _, column in keys if column.type.categories is not None]
+    if of_categories and not observed and len(keys) == 1 and sort and dropna:
+        codes = codes_of(of_categories[0].expanded()).value
+        groups = known_groups(call.op.Reshape(codes, call.op.ints([-1])), len(of_categories[0].type.categories or ()))
+    else:
+        groups = group_rows([sort_key(column) for _, column in keys], "key" if sort else "appearance", dropna)
     real = frame.real.groupby(
         [part.real if isinstance(part, Series) else part for part in parts] if len(parts) > 1 or isinstance(by, list)
         else parts[0].real if isinstance(parts[0], Series) else parts[0],
         as_index=as_index, sort=sort, observed=observed, dropna=dropna, group_keys=group_keys,
     )  # fmt: skip
-    return Grouped(call.trace, real, frame, keys, groups, as_index)
+    made = Grouped(call.trace, real, frame, keys, groups, as_index)
+    made.has_more = bool(of_categories) and not observed and not groups.may_be_empty
+    return made
 
 
 def _key(call: Call, frame: Frame, part: Any) -> tuple[Any, Column]:
@@ -142,6 +144,10 @@ def series_groupby(call: Call, x: Series, by: Any = None, **options: Any) -> Gro
     return frame.groupby(by, **options)[name]  # type: ignore[no-any-return]
 
 
+_OF_MASKED = ("sum", "prod", "mean", "std", "var", "median", "min", "max")
+_OF_NUMBERS = ("sum", "mean", "std", "var", "median", "any", "all", "prod", "quantile")
+
+
 def aggregated(
     call: Call, name: str, column: Column, groups: Groups, **options: Any
 ) -> tuple[Tensor, ColumnType, Tensor | None]:
@@ -150,33 +156,39 @@ def aggregated(
     type, missing = column.type, column.missing()
     if type.categories is not None and name not in ("count", "nunique", "first", "last"):
         raise call.refuse(f"{name} is not converted for categories")
-    if type.masked and name not in ("count", "nunique", "size"):
+    if type.masked and name not in ("count", "nunique", "size") and not (type.is_number and name in _OF_MASKED):
         raise call.refuse(f"{name} within groups is not converted for {type}: convert with astype first")
-    if (type.is_text or type.meaning) and name in ("sum", "mean", "std", "var", "median", "any", "all", "prod"):
+    if (type.is_text or type.meaning) and name in _OF_NUMBERS:
         raise call.refuse(f"{name} within groups is not converted for {type}")
+    if groups.may_be_empty and type.is_text and name in ("min", "max"):
+        raise call.refuse(f"{name} of text in a category that no row has: use observed=True")
     valid = None if missing is None else op.Not(missing)
     if name == "size":
         return grouped.sizes(groups), INT64, None
     given = column.value
-    if name == "mean" and type.is_float and call.name.startswith("GroupBy."):
+    if name == "mean" and type.is_float and not type.masked and call.name.startswith("GroupBy."):
         given, type = given.cast(FLOAT64.dtype), FLOAT64  # Also of float32; on columns by themselves it is not so.
+    if name == "quantile":
+        return grouped.quantiles(groups, given, options["q"], options["interpolation"], valid), FLOAT64, None
     value = grouped.aggregate_named(name)(groups, given, valid, **options)
     found = _result_type(name, type, value)
     value = value.cast(found.dtype)
     empty = None
-    if name in ("min", "max", "first", "last") and valid is not None and not found.nan_is_null:
-        empty = op.Equal(grouped.counts(groups, column.value, valid), op.index(0))
+    least = options.get("ddof", 1) if name in ("std", "var") else 0
+    may_be_empty = valid is not None or groups.may_be_empty
+    if name not in ("sum", "prod", "count", "nunique", "any", "all") and may_be_empty and not found.nan_is_null:
+        empty = op.LessOrEqual(grouped.counts(groups, column.value, valid), op.index(least))
     return value, found, empty
 
 
 def _result_type(name: str, type: ColumnType, value: Tensor) -> ColumnType:
     if name in ("count", "nunique"):
-        return INT64
+        return replace(INT64, masked=name == "count" and type.masked and not type.is_text)
     if name in ("mean", "std", "var", "median"):
-        return type if type.is_float else FLOAT64
+        return type if type.is_float else replace(FLOAT64, masked=type.masked)
     if name in ("min", "max", "first", "last"):
         return type
-    return type if type.is_float and name in ("sum", "prod") else ColumnType(value.dtype)
+    return type if type.is_float and name in ("sum", "prod") else ColumnType(value.dtype, masked=type.masked)
 
 
 def of_groups(call: Call, x: Grouped, name: str, column: Column, **options: Any) -> Column:
@@ -219,13 +231,17 @@ _declare()
 
 def _sizes(call: Call, x: Grouped) -> Any:
     column = Column(grouped.sizes(x.groups), INT64, x.rows)
-    if x.as_index or x.is_series:
+    if (x.as_index or x.is_series) and not x.has_more:
         return column
     return result(call, x, {"size": column})
 
 
 def result(call: Call, x: Grouped, made: dict[Any, Column], real: Any = None) -> Any:
     """Columns of groups as pandas gives them: by their keys, or with the keys as columns."""
+    if x.has_more:
+        raise call.refuse(
+            "groups of categories that no row has are converted for a single key, sorted: use observed=True"
+        )
     real = call.real if real is None else real
     if x.is_series and x.as_index and len(made) == 1 and not hasattr(real, "columns"):
         return joined(call.trace, next(iter(made.values())), real)
@@ -240,12 +256,8 @@ def result(call: Call, x: Grouped, made: dict[Any, Column], real: Any = None) ->
 
 @rule("GroupBy.quantile")
 def quantile(call: Call, x: Grouped, q: float = 0.5, interpolation: Any = "linear") -> Any:
-    made = {}
-    for name, column in x.columns().items():
-        missing = column.missing()
-        valid = None if missing is None else column.op.Not(missing)
-        value = grouped.quantiles(x.groups, column.value, float(q), interpolation, valid)
-        made[name] = Column(value, FLOAT64, x.rows)
+    options = {"q": float(q), "interpolation": interpolation}
+    made = {name: of_groups(call, x, "quantile", column, **options) for name, column in x.columns().items()}
     return result(call, x, made)
 
 
@@ -318,6 +330,8 @@ def within(trace: Trace, x: Grouped) -> Iterator[None]:
 
 @rule("GroupBy.transform")
 def transform(call: Call, x: Grouped, func: Any, *args: Any, **options: Any) -> Any:
+    if func == "quantile":
+        return x.transform(lambda column: column.quantile(*args, **options))
     if args or options:
         raise call.refuse("arguments of the function cannot be converted: use a lambda")
     made: dict[Any, Column] = {}
@@ -428,6 +442,8 @@ def cumcount(call: Call, x: Grouped, ascending: bool = True) -> Column:
 def ngroup(call: Call, x: Grouped, ascending: bool = True) -> Column:
     if not ascending:
         raise call.refuse("ascending=False cannot be converted")
+    if x.has_more or x.groups.may_be_empty:
+        raise call.refuse("numbers of groups are converted for those that a row has: use observed=True")
     return _counted(call, x, group_numbers(x.groups))
 
 
@@ -468,21 +484,6 @@ def group_expanding(call: Call, x: Grouped, min_periods: int = 1) -> Any:
 @rule("GroupBy.idxmax", "GroupBy.idxmin")
 def idxmax(call: Call, x: Grouped) -> Any:
     raise call.refuse("labels of rows are not followed: use transform('max') and compare")
-
-
-@rule("part: map by group")
-def mapped_by_group(call: Call, x: Series, table: Series) -> Any:
-    """The value of the group that a key names, of a column that groupby made."""
-    labels = call.trace.labels.get(table.column.rows)
-    if labels is None or len(labels) != 1:
-        raise call.refuse("it is mapped by a column whose rows have no labels: map by the result of a groupby")
-    (_, key), column = labels[0], x.column.expanded()
-    if key.type.dtype != column.type.dtype or key.type.meaning != column.type.meaning:
-        raise call.refuse("the keys are of another type than the column")
-    positions, found = find_computed_rows([sort_key(column)], [sort_key(key)])
-    missing = column.missing()
-    outside = call.op.Not(found) if missing is None else call.op.Or(call.op.Not(found), missing)
-    return widened(looked_up(table.column, positions, column.rows, outside))
 
 
 @rule("part: aggregate of groups")

@@ -52,7 +52,7 @@ def merge(
     if hasattr(right, "to_frame") and not hasattr(right, "columns"):
         right = right.to_frame()
     mark = "_merge" if indicator is True else indicator or ""
-    return _with_constant(call, left, right, own, other, how, suffixes, right_index, mark)
+    return _withconstant_column(call, left, right, own, other, how, suffixes, right_index, mark)
 
 
 def _keys(
@@ -72,7 +72,7 @@ def _keys(
     return names, names
 
 
-def _with_constant(
+def _withconstant_column(
     call: Call,
     left: Frame,
     right: Any,
@@ -94,7 +94,7 @@ def _with_constant(
     is_unique = not _has_duplicates(right, other, by_index)
     table_rows = Rows(op.names.value("table"), lambda: op.ints([len(right)]))
     brought = {
-        name: _constant(call, right[name], table_rows)
+        name: constant_column(call, right[name], table_rows)
         for name in right.columns
         if by_index or name not in other or name not in own
     }
@@ -202,7 +202,7 @@ def _table_key(series: Any, type: ColumnType) -> TableKey:
     return TableKey(filled if len(filled) else filled.astype(np.float64), missing)
 
 
-def _constant(call: Call, series: Any, rows: Rows) -> Column:
+def constant_column(call: Call, series: Any, rows: Rows) -> Column:
     type = type_of(series)
     cells = [None if is_missing(value) else value for value in series.tolist()]
     if type.is_time:
@@ -238,3 +238,18 @@ def _with_computed(
         if name not in names or name not in own
     }
     return _merged(call, *_numbered(call, left, parts), other, suffixes)
+
+
+@rule("part: map by group")
+def mapped_by_group(call: Call, x: Series, table: Series) -> Any:
+    """The value of the group that a key names, of a column that groupby made."""
+    labels = call.trace.labels.get(table.column.rows)
+    if labels is None or len(labels) != 1:
+        raise call.refuse("it is mapped by a column whose rows have no labels: map by the result of a groupby")
+    (_, key), column = labels[0], x.column.expanded()
+    if key.type.dtype != column.type.dtype or key.type.meaning != column.type.meaning:
+        raise call.refuse("the keys are of another type than the column")
+    positions, found = find_computed_rows([sort_key(column)], [sort_key(key)])
+    missing = column.missing()
+    outside = call.op.Not(found) if missing is None else call.op.Or(call.op.Not(found), missing)
+    return widened(looked_up(table.column, positions, column.rows, outside))

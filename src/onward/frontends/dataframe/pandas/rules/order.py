@@ -118,6 +118,13 @@ def rank(
     return Column(made, FLOAT64, column.rows)
 
 
+@rule("DataFrame.rank")
+def frame_rank(call: Call, frame: Frame, axis: Any = 0, *args: Any, **options: Any) -> Any:
+    if axis not in (0, "index"):
+        raise call.refuse("rows are ranked within a column, not across columns")
+    return {name: frame.series(name).rank(0, *args, **options).column for name in call.real.columns}
+
+
 @rule("DataFrame.nlargest", "DataFrame.nsmallest")
 def frame_extremes(call: Call, frame: Frame, n: int, columns: Any, keep: str = "first") -> Any:
     if keep != "first":

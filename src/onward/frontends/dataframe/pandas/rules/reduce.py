@@ -11,7 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.formats.dataframe.types import FLOAT64, INT64, ColumnType
-from onward.frontends.dataframe.columns.column import ONE, Column, Rows, guarded
+from onward.frontends.dataframe.columns.column import ONE, Column, Rows, guarded, positions_of
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Frame, Scalar, Series
 from onward.frontends.dataframe.pandas.values import is_missing
@@ -59,6 +59,8 @@ def aggregate(call: Call, name: str, x: Series, **options: Any) -> Any:
     return reduced(call, name, x.column, options)
 
 
+_MASKED = ("sum", "prod", "product", "mean", "std", "var", "median", "min", "max")
+"""What is computed of columns that have NA; it is NA where there are too few rows."""
 _STATISTICS: dict[str, Callable[..., Tensor]] = {
     "sum": stats.total,
     "prod": stats.product,
@@ -98,6 +100,9 @@ def reduced(call: Call, name: str, column: Column, options: dict[str, Any]) -> C
     if column.type.is_int and type.is_float and name in ("min", "max"):
         return _whole_or_nothing(made, stats.count(value, valid))
     result = Column(made.cast(type.dtype), type, ONE)
+    if type.masked:
+        least = column.op.index(options.get("ddof", 1) if name in ("std", "var") else 0)
+        return result.with_null(column.op.LessOrEqual(stats.count(value, valid), least))
     if name in ("min", "max") and (type.is_time or type.is_text):
         nothing = column.op.Equal(stats.count(value, valid), column.op.index(0))
         result = result.with_null(nothing)
@@ -138,8 +143,13 @@ def result_type(call: Call, name: str, column: Column) -> ColumnType:
         return INT64
     if name in ("any", "all"):
         return ColumnType(ir.DataType.BOOL)
-    if type.masked:
+    if type.masked and (type.is_text or name not in _MASKED):
         raise call.refuse(f"it is not converted for {type}: convert with astype first")
+    if type.masked and name in ("mean", "std", "var", "median"):
+        return replace(type if type.is_float else FLOAT64, masked=True)
+    if type.masked and name in ("min", "max"):
+        return type
+    type = replace(type, masked=False)
     if name in ("sum", "prod", "product"):
         if type.is_bool or type.is_int:
             unsigned = not type.is_bool and not type.dtype.is_signed()
@@ -310,8 +320,27 @@ def _any(frame: Frame) -> Column:
     return frame.column(next(iter(frame)))
 
 
+@rule("numpy.arange")
+def arange(call: Call, *numbers: Any) -> Column:
+    """The numbers of rows, where there are so many: np.arange(len(df)), np.arange(1, len(df) + 1)."""
+    start, stop = (0, *numbers) if len(numbers) == 1 else numbers[:2]
+    if len(numbers) > 2 or not isinstance(start, int) or not isinstance(stop, Scalar):
+        raise call.refuse("it is converted for the numbers of all rows: np.arange(len(df))")
+    for count, rows in call.trace.counts:
+        total = stop.column.value.value
+        made = total.producer()
+        added = made.inputs if made is not None and made.op_type == "Add" else ()
+        steps = [value.const_value for value in added if value is not None and value.const_value is not None]
+        more = 0 if total is count else int(steps[0].numpy().reshape(-1)[0]) if count in added and steps else None
+        if more == start:
+            column = Column(positions_of(call.op, rows), INT64, rows.unlabelled())
+            return column.of(column.value + start) if start else column
+    raise call.refuse("it has not as many numbers as a frame has rows: use np.arange(len(df))")
+
+
 def count_of_rows(call: Call, rows: Rows, real: int) -> Scalar:
     value = call.op.Reshape(rows.count, call.op.ints([1, 1]))
+    call.trace.counts.append((value.value, rows))
     return Scalar(call.trace, np.int64(real), Column(value, INT64, ONE))
 
 

@@ -67,10 +67,11 @@ def accumulated(call: Call, name: str, column: Column, within: Groups | None = N
     if type.is_text or type.masked or type.meaning:
         raise call.refuse(f"it is for numbers, not for {type}")
     valid = present(column)
-    if name == "cumprod":
-        running.running_product(column.value, valid)
-    if name == "cumsum":
-        value = running.running_sum(column.value, valid, within, nan_after_infinity=within is not None)
+    if name in ("cumsum", "cumprod"):
+        if name == "cumprod":
+            value = running.running_product(column.value, valid, within)
+        else:
+            value = running.running_sum(column.value, valid, within, nan_after_infinity=within is not None)
         made = Column(value, type if type.is_float else ColumnType(value.dtype), column.rows)
     else:
         value = running.running_extreme(column.value, name == "cummax", valid, within)

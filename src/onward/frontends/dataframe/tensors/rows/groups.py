@@ -124,7 +124,7 @@ def _extremes(groups: Groups, x: Tensor, valid: Tensor | None, largest: bool) ->
     op = x.op
     key = sortable(flat(x))
     found = _extreme_keys(groups, x, key, valid, largest)
-    if valid is None:
+    if valid is None and not groups.may_be_empty:
         return column(key.back(found))
     some = flat(counts(groups, x, valid)) > 0
     inside = select(some, found, op.like(0, found))
@@ -159,9 +159,12 @@ def first_rows(groups: Groups, x: Tensor, valid: Tensor | None = None, last: boo
 
 def firsts(groups: Groups, x: Tensor, valid: Tensor | None = None, last: bool = False) -> Tensor:
     """The first or last value that counts, of any dtype."""
+    op = x.op
     rows, found = first_rows(groups, x, valid, last)
-    taken = x.op.Gather(x, rows, axis=0)
-    return taken if valid is None else select(found, taken, nothing(x.op, x.dtype))
+    if groups.may_be_empty:  # There may be no row at all to take a value from.
+        x = op.Concat(x, op.Reshape(nothing(op, x.dtype), op.ints([1, 1])), axis=0)
+    taken = op.Gather(x, rows, axis=0)
+    return taken if valid is None and not groups.may_be_empty else select(found, taken, nothing(x.op, x.dtype))
 
 
 def anys(groups: Groups, x: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -210,6 +213,8 @@ def quantiles(
     op = x.op
     order, _ = by_group_and_value(groups, x, valid)
     values = op.Gather(flat(as_number(x, "a quantile")), order)
+    if groups.may_be_empty:  # There may be no row at all to take a value from.
+        values = op.Concat(values, op.Reshape(op.like(0, values), op.ints([1])), axis=0)
     count = flat(counts(groups, x, valid))
     begin = op.CumSum(flat(sizes(groups)), op.index(0), exclusive=1)
     some = count > 0

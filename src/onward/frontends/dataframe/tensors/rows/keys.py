@@ -43,6 +43,8 @@ class Groups:
     """(M,) bool: where, in that order, a group begins."""
     dropped: Tensor | None
     """(N,) bool: the rows that are in no group, if there can be any."""
+    may_be_empty: bool = False
+    """Whether there are groups that no row is in; `first` means nothing then."""
 
 
 def group_rows(
@@ -68,6 +70,21 @@ def group_rows(
     else:
         groups = _numbered_groups(ready, rows, dropped)
     return by_appearance(groups) if by == "appearance" else groups
+
+
+def known_groups(codes: Tensor, count: int) -> Groups:
+    """As many groups as are told, whether a row is in them or not, of the number of its group for each row (N,).
+
+    A row with a negative number is in none.
+    """
+    op = codes.op
+    dropped = codes < 0
+    rows = rows_of(op.Not(dropped))
+    own = op.Gather(codes, rows)
+    order = sorted_rows(own)
+    starts = changes(op.Gather(own, order))
+    numbers = op.where(dropped, count, codes)
+    return Groups(numbers, op.ints([count]), rows, op.Gather(rows, order), starts, dropped, may_be_empty=True)
 
 
 def _numbered_groups(keys: Sequence[Prepared], rows: Tensor | None, dropped: Tensor | None) -> Groups:

@@ -21,8 +21,6 @@ from onward.frontends.dataframe.tensors.rows.rows import (
     positions,
     rows_of,
     scattered,
-    shown,
-    sortable,
 )
 from onward.frontends.dataframe.tensors.rows.sorting import SortKey, sorted_rows
 from onward.graph.build import Tensor
@@ -80,20 +78,6 @@ def _bounds(begins: Tensor, run: Tensor, order: Tensor) -> tuple[Tensor, Tensor]
     starts = rows_of(begins)
     ends = op.Concat(cut(starts, 1, END), length(order), axis=0)
     return op.Gather(starts, run), op.Gather(ends, run)
-
-
-def extreme_order(x: Tensor, count: int, largest: bool, valid: Tensor | None = None) -> Tensor:
-    """The rows of the `count` largest or smallest values that count, the best first and equal ones in their order.
-
-    Fewer, if fewer count. No row that counts may be NaN. As pandas's `nlargest` with `keep="first"`.
-    """
-    op = x.op
-    key = sortable(flat(x)).value
-    rows = None if valid is None else rows_of(shown(valid, x))
-    values = key if rows is None else op.Gather(key, rows)
-    most = op.Min(op.ints([count]), length(values))
-    found = op.many("TopK", 2, values, most, axis=0, largest=int(largest), sorted=1)[1]
-    return found if rows is None else op.Gather(rows, found)
 
 
 def duplicated(keys: Sequence[SortKey], keep: Keep = "first") -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from onward.errors import UnsupportedError
@@ -32,6 +34,7 @@ from onward.frontends.dataframe.tensors.rows.rows import (
 )
 from onward.frontends.dataframe.tensors.rows.sorting import sorted_rows
 from onward.graph.build import Tensor
+from onward.graph.scan import scan
 
 BLOCK, TAPS = 512, 8
 """Running extremes are taken in blocks of this many rows, by three pools of this many."""
@@ -170,11 +173,30 @@ def _block_max(x: Tensor, levels: int) -> Tensor:
     return op.Reshape(blocks, op.ints([-1]))
 
 
-def running_product(x: Tensor, valid: Tensor | None = None) -> Tensor:
-    """Refused: the product of an unknown number of rows so far has no bounded form."""
-    raise UnsupportedError(
-        "a running product (cumprod) cannot be converted: sum logarithms (np.log, cumsum, np.exp) if all are positive"
-    )
+def running_product(x: Tensor, valid: Tensor | None = None, within: Groups | None = None) -> Tensor:
+    """The product of the rows so far that count, (N, 1), of all or of the row's group, one row after the other.
+
+    Whole numbers wrap around. Rows that do not count, or are in no group, have some number; the caller makes them null.
+    """
+    if x.dtype == STRING:
+        raise UnsupportedError("a product of text cannot be converted: multiply numbers")
+    op, dtype = x.op, sum_dtype(x)
+    values = chosen(flat(x.cast(dtype)), None if valid is None else shown(valid, x), 1)
+    one = op.like(1, values)
+    starts = op.Expand(op.constant(np.asarray(False)), length(x)) if within is None else within.starts
+    ordered = values if within is None else op.Gather(values, within.order)
+    # A Scan has a row at least: one more is added, and left out again.
+    given = [op.Concat(ordered, op.Reshape(one, op.ints([1])), axis=0)]
+    given.append(op.Concat(starts, op.constant(np.asarray([True])), axis=0))
+
+    def step(states: Sequence[Tensor], row: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        product = op.Where(row[1], row[0], states[0] * row[0])
+        return [product], [product]
+
+    products = cut(scan(op, step, [one], given)[1], 0, length(ordered))
+    if within is None:
+        return column(products)
+    return column(scattered(products, within.order, op.Expand(one, length(x))))
 
 
 def last_valid(valid: Tensor, x: Tensor, following: bool = False) -> tuple[Tensor, Tensor]:

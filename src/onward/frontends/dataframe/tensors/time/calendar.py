@@ -1,24 +1,26 @@
 """Days since 1970 as dates of the Gregorian calendar, and back, exact for every day that int64 seconds reach.
 
-A year of the computation starts in March, so that a leap day is its last day. Then month, day and all that follows from
-the two are a lookup in a table of 366 days, or of 732 where the length of February matters.
+The calendar repeats every 400 years. A table has for each day of them where it stands in its year, and whether that is
+a leap year; all that follows from the two is a lookup in a table of 732 days. A year of the tables starts in March, so
+that a leap day is its last day.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.frontends.dataframe.tensors.integers import remainder_by
+from onward.frontends.dataframe.tensors.integers import floor_by, remainder_by, truncate_by
 from onward.graph.build import Builder, Tensor
 
 DAYS_OF_CYCLE = 146097
 """The days of 400 years, after which the calendar repeats."""
 CYCLES = 740_000_000
-"""Cycles added so that no day of int64 seconds is negative, and Div and Mod are plain."""
+"""Cycles added so that no month of int64 seconds is negative, and Div is plain."""
 SHIFTED_DAYS = CYCLES * DAYS_OF_CYCLE + 719468
 """1970-01-01, counted from 1 March of the first shifted year."""
 SHIFTED_YEARS = CYCLES * 400
@@ -36,8 +38,8 @@ MONTH_NAMES = ("January", "February", "March", "April", "May", "June", "July",
 DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def look_up(table: Sequence[int | bool] | Sequence[str], index: Tensor) -> Tensor:
-    """What a constant table of int64, bool or text holds at `index` (N, 1), which lies inside it: 1 node.
+def look_up(table: Sequence[int | bool] | Sequence[str] | npt.NDArray[np.int16], index: Tensor) -> Tensor:
+    """What a constant table of int64, int16, bool or text holds at `index` (N, 1), which lies inside it: 1 node.
 
     GatherElements takes a third of the time of Gather for single elements.
     """
@@ -47,8 +49,9 @@ def look_up(table: Sequence[int | bool] | Sequence[str], index: Tensor) -> Tenso
     if isinstance(table[0], str):
         entries = op.strings(np.asarray(table, object).reshape(shape))
     else:
-        dtype = np.bool_ if isinstance(table[0], bool) else np.int64
-        entries = op.constant(np.asarray(table, dtype).reshape(shape))
+        array = table if isinstance(table, np.ndarray) else np.asarray(table)
+        dtype = array.dtype if array.dtype.kind == "b" or isinstance(table, np.ndarray) else np.dtype(np.int64)
+        entries = op.constant(array.astype(dtype).reshape(shape))
     return op.GatherElements(entries, index, axis=0) if is_column else op.Gather(entries, index)
 
 
@@ -70,61 +73,72 @@ def length_of_month(march: int, leap: bool) -> int:
     return 28 if march == 11 and not leap else LENGTHS[march]
 
 
-class Civil:
-    """The date of days since 1970 (N, 1), int32 or int64; each part is computed once, when it is first read.
+@cache
+def _cycle() -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+    """For each day of the 400 years from 1970 on, its year and its place in `DATES`, 366 more in a leap year."""
+    places = {leap: [day_of_year(month, day, leap) for month, day in DATES] for leap in (False, True)}
+    year_of: list[npt.NDArray[np.int16]] = []
+    place_of: list[npt.NDArray[np.int16]] = []
+    for year in range(1970, 2370):
+        leap = is_leap(year)
+        order = np.argsort(places[leap][: 365 + leap])
+        place_of.append((order + 366 * leap).astype(np.int16))
+        year_of.append(np.full(365 + leap, year, np.int16))
+    return np.concatenate(year_of), np.concatenate(place_of)
 
-    Nodes: 6 that all parts share; then 1 for a part of month and day, 5 for the year, and 4 beside the year for the
-    first part that needs to know of leap years, 1 for each of the others. Parts are int64.
+
+class Civil:
+    """The date of times (N, 1), int32 or int64, of so many ticks a day; of days since 1970 unless told otherwise.
+
+    Each part is computed once, when it is first read, and is exact for every int64. Nodes: 4 that all parts share (6
+    more for nanoseconds), then 1 for a part of month, day and leap year, 2 for the weekday, 9 for the year. Parts are
+    int64.
     """
 
-    def __init__(self, days: Tensor) -> None:
-        self.days = days.cast(ir.DataType.INT64)
+    def __init__(self, times: Tensor, per_day: int = 1) -> None:
+        self._times = times.cast(ir.DataType.INT64)
+        self._per_day = per_day
 
     @cached_property
-    def _quarters(self) -> Tensor:
-        """Quarters of a day since the shifted start, plus 3: a mean year has 1461 of them, a mean century 146097."""
-        return self.days * 4 + (SHIFTED_DAYS * 4 + 3)
+    def days(self) -> Tensor:
+        """Days since 1970, rounded down."""
+        return floor_by(self._times, self._per_day)
+
+    @property
+    def _ticks(self) -> tuple[Tensor, int]:
+        """What 400 years are counted in, and how many of it are a day: 400 years of nanoseconds are beyond int64."""
+        is_long = self._per_day * DAYS_OF_CYCLE > np.iinfo(np.int64).max
+        return (self.days, 1) if is_long else (self._times, self._per_day)
 
     @cached_property
-    def _quarters_of_century(self) -> Tensor:
-        return self.op.BitwiseOr(remainder_by(self._quarters, DAYS_OF_CYCLE), 3)
+    def _day_of_cycle(self) -> Tensor:
+        """From 0 on 1970-01-01, and on every day that is a multiple of 400 years from it."""
+        times, per_day = self._ticks
+        return truncate_by(remainder_by(times, DAYS_OF_CYCLE * per_day), per_day)
 
     @cached_property
-    def _march_year(self) -> Tensor:
-        return self._quarters / DAYS_OF_CYCLE * 100 + self._quarters_of_century / 1461
-
-    @cached_property
-    def _day_of_march_year(self) -> Tensor:
-        """From 0 on 1 March to 365 on 29 February."""
-        return remainder_by(self._quarters_of_century, 1461) / 4
+    def date_place(self) -> Tensor:
+        """Where the date stands in `DATES`, twice one after the other: in a leap year, 366 later."""
+        return look_up(_cycle()[1], self._day_of_cycle).cast(ir.DataType.INT64)
 
     @property
     def op(self) -> Builder:
-        return self.days.op
+        return self._times.op
 
     def by_date(self, entry: Callable[[int, int], int | bool | str]) -> Tensor:
         """What follows from month (March is 0) and day alone: 1 node."""
-        return look_up([entry(month, day) for month, day in DATES], self._day_of_march_year)  # type: ignore[arg-type]
-
-    @cached_property
-    def _day_and_leap(self) -> Tensor:
-        leap = look_up([366 * is_leap(year) for year in range(400)], self._year_of_cycle)
-        return self._day_of_march_year + leap
+        return look_up(2 * [entry(month, day) for month, day in DATES], self.date_place)  # type: ignore[arg-type]
 
     def by_date_and_leap(self, entry: Callable[[int, int, bool], int | bool]) -> Tensor:
         """What follows from month (March is 0), day and whether the year is a leap year: 1 node."""
-        return look_up([entry(month, day, leap) for leap in (False, True) for month, day in DATES], self._day_and_leap)
+        return look_up([entry(month, day, leap) for leap in (False, True) for month, day in DATES], self.date_place)
 
     @cached_property
     def year(self) -> Tensor:
         """The year; 0 is the one before year 1."""
-        # January and February are of the next year: they are from the 306th day on.
-        later = (self._day_of_march_year >= STARTS[10]).cast(ir.DataType.INT64)
-        return self._march_year + later - SHIFTED_YEARS
-
-    @cached_property
-    def _year_of_cycle(self) -> Tensor:
-        return remainder_by(self.year, 400)
+        times, per_day = self._ticks
+        years = look_up(_cycle()[0], self._day_of_cycle).cast(ir.DataType.INT64)
+        return floor_by(times, DAYS_OF_CYCLE * per_day) * 400 + years
 
     @cached_property
     def month(self) -> Tensor:
@@ -134,7 +148,7 @@ class Civil:
     @cached_property
     def month_number(self) -> Tensor:
         """`year * 12 + month - 1`: months since January of the year 0."""
-        return self._march_year * 12 + self.by_date(lambda month, _: month - SHIFTED_MONTHS)
+        return self.year * 12 + self.by_date(lambda month, _: calendar_month(month) - 1)
 
     @cached_property
     def day(self) -> Tensor:
@@ -149,7 +163,7 @@ class Civil:
     @cached_property
     def weekday(self) -> Tensor:
         """Monday is 0, as in pandas; Polars and ISO count one more: `iso_weekday`."""
-        return remainder_by(self.days + 3, 7)
+        return remainder_by(self._day_of_cycle + 3, 7)
 
     @cached_property
     def iso_weekday(self) -> Tensor:
@@ -167,7 +181,7 @@ class Civil:
 
     @cached_property
     def is_leap_year(self) -> Tensor:
-        return look_up([is_leap(year) for year in range(400)], self._year_of_cycle)
+        return self.by_date_and_leap(lambda month, day, leap: leap)
 
     @cached_property
     def is_month_start(self) -> Tensor:

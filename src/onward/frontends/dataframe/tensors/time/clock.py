@@ -54,11 +54,11 @@ class Clock:
     @cached_property
     def days(self) -> Tensor:
         """Whole days, rounded down."""
-        return floor_by(self.ticks, per_day(self.unit))
+        return self.date.days
 
     @cached_property
     def date(self) -> Civil:
-        return Civil(self.days)
+        return Civil(self.ticks, per_day(self.unit))
 
     @cached_property
     def time_of_day(self) -> Tensor:

@@ -54,7 +54,7 @@ class Piece:
 
 
 def by_date(date: Civil, texts: Sequence[str]) -> Piece:
-    return Piece(tuple(texts), date._day_of_march_year)
+    return Piece(tuple(2 * list(texts)), date.date_place)
 
 
 def year_pieces(year: Tensor, unit: str) -> list[Piece]:
@@ -103,7 +103,7 @@ def date_pieces(directive: str, date: Civil, unit: str) -> list[Piece] | None:
             return [by_date(date, [f"{day:2}" for _, day in DATES])]
         case "%j":
             table = [f"{day_of_year(march, day, leap):03}" for leap in (False, True) for march, day in DATES]
-            return [Piece(tuple(table), date._day_and_leap)]
+            return [Piece(tuple(table), date.date_place)]
         case "%A":
             return [Piece(DAY_NAMES, date.weekday)]
         case "%a":

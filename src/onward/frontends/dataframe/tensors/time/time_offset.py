@@ -6,19 +6,17 @@ the time of day back. Weekdays count from Monday, 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.frontends.dataframe.tensors.integers import floor_by, remainder_by
+from onward.frontends.dataframe.tensors.integers import remainder_by
 from onward.frontends.dataframe.tensors.time.calendar import Civil, look_up, start_of_month
 from onward.graph.build import Tensor
 
 EPOCH_MONTH = 1970 * 12
 MOST_MONTHS = 12 * 10**9
 """More months than any unit but seconds reaches."""
-WORKING_WEEK = (True, True, True, True, True, False, False)
+WORKING_DAYS = 5
 
 
 def add_months(date: Civil, months: Tensor | int) -> Tensor:
@@ -89,70 +87,15 @@ def truncate_to_months(date: Civil, months: int) -> Tensor:
     return start_of_month(number - remainder_by(number - EPOCH_MONTH, months))
 
 
-def months_between(start: Civil, end: Civil) -> Tensor:
-    """Months from the month of one date to that of another, whatever their days: 1 node beside the dates."""
-    return end.month_number - start.month_number
-
-
-def _checked_week(week: Sequence[bool]) -> None:
-    if len(week) != 7 or not any(week):
-        raise UnsupportedError("a week of business days has seven entries, of which at least one is true")
-
-
-def is_business_day(date: Civil, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
-    _checked_week(week)
-    return look_up([bool(day) for day in week], date.weekday)
-
-
-def add_business_days(date: Civil, steps: int, week: Sequence[bool] = WORKING_WEEK, roll: str | None = None) -> Tensor:
+def add_business_days(date: Civil, steps: int) -> Tensor:
     """The business day so many business days later, without holidays: 2 nodes beside the weekday.
 
-    A day that is none first goes back if steps are positive, else forward, as `BusinessDay(n)` of pandas has it;
-    `roll`, "forward" or "backward", names the way, as Polars does. Polars without roll raises for such a day.
+    A day that is none first goes back if steps are positive, else forward, as `BusinessDay(n)` of pandas has it.
     """
-    _checked_week(week)
-    if roll not in (None, "forward", "backward"):
-        raise UnsupportedError(f"a roll of {roll!r} is not known: give forward or backward")
     _checked(steps)
-    direction = {"forward": 1, "backward": -1}[roll] if roll else (-1 if steps > 0 else 1)
-    working = [day for day in range(7) if week[day]]
     moves = []
     for weekday in range(7):
-        day = weekday
-        while not week[day % 7]:
-            day += direction
-        position = working.index(day % 7) + steps
-        moves.append(day - day % 7 + position // len(working) * 7 + working[position % len(working)] - weekday)
+        day = weekday if weekday < WORKING_DAYS else WORKING_DAYS - 1 if steps > 0 else 7
+        weeks, rest = divmod(day % 7 + steps, WORKING_DAYS)
+        moves.append(day - day % 7 + weeks * 7 + rest - weekday)
     return date.days + look_up(moves, date.weekday)
-
-
-def add_business_days_each(date: Civil, steps: Tensor, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
-    """As `add_business_days` for business days only, with steps of their own (N, 1): 10 nodes.
-
-    Other days go back first if steps are positive, else forward.
-    """
-    _checked_week(week)
-    op = date.op
-    working = [day for day in range(7) if week[day]]
-    steps = steps.cast(ir.DataType.INT64)
-    before = [sum(week[:day]) - (not week[day]) for day in range(7)]
-    position = look_up(before, date.weekday)
-    off = look_up([int(not day) for day in week], date.weekday)
-    position = position + (op.where(steps > 0, off * 0, off) + steps)
-    weeks = floor_by(position, len(working))
-    return date.week_start + (weeks * 7 + look_up(working, remainder_by(position, len(working))))
-
-
-def business_days_between(start: Civil, end: Civil, week: Sequence[bool] = WORKING_WEEK) -> Tensor:
-    """Business days from one date on to before another: numpy's and Polars' count, without holidays.
-
-    If the other is earlier, they are those after it up to the first, as a negative number.
-    """
-    _checked_week(week)
-    later = (start.days > end.days).cast(ir.DataType.INT64)
-    return _business_days_before(Civil(end.days + later), week) - _business_days_before(Civil(start.days + later), week)
-
-
-def _business_days_before(date: Civil, week: Sequence[bool]) -> Tensor:
-    weeks = floor_by(date.days + 3, 7)
-    return weeks * sum(week) + look_up([sum(week[:day]) for day in range(7)], date.weekday)
