@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onward.training.autodiff.derivatives import gradient
+    from onward.training.capture.jax import from_jax
     from onward.training.capture.keras import from_keras
     from onward.training.capture.tensorflow import from_tensorflow
     from onward.training.capture.torch import from_torch
-    from onward.training.export import to_torch_package
+    from onward.training.export import to_jax_package, to_torch_package
     from onward.training.info.check import check
     from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
     from onward.training.info.read import load
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "recipe.adapters": ("lora",),
     "capture.torch": ("from_torch",),
+    "capture.jax": ("from_jax",),
     "capture.keras": ("from_keras",),
     "capture.tensorflow": ("from_tensorflow",),
     "recipe.ctc": ("CTC",),
     "autodiff.derivatives": ("gradient",),
     "recipe.user_models": ("OnnxLoss", "OnnxOptimizer"),
-    "export": ("to_torch_package",),
+    "export": ("to_jax_package", "to_torch_package"),
     "recipe.groups": ("Group",),
     "info.read": ("load",),
     "info.check": ("check",),
@@ -93,6 +95,7 @@ __all__ = [
     "Trainer",
     "Warmup",
     "check",
+    "from_jax",
     "from_keras",
     "from_tensorflow",
     "from_torch",
@@ -100,6 +103,7 @@ __all__ = [
     "load",
     "lora",
     "prepare",
+    "to_jax_package",
     "to_torch_package",
 ]
 

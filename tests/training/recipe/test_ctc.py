@@ -24,7 +24,7 @@ from onward.model import Model
 from onward.training.autodiff.derivatives import gradient
 from onward.training.capture.torch import from_torch
 from onward.training.export import to_torch_package
-from onward.training.export.words import loss_call
+from onward.training.export.torch.words import loss_call
 from onward.training.info.read import load
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.optimizers import AdamW

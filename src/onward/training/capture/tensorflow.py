@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import onnx_ir as ir
-
 from onward.advice.extras import missing_packages
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.tensorflow.convert import output_names
 from onward.frontends.tensorflow.sources import concrete
 from onward.frontends.tensorflow.trained import Storage, trained
-from onward.training.autodiff.prepare_graph import differentiable
-from onward.training.recipe.described import Stored
-from onward.training.step_graphs import LOSS, updates
+from onward.training.capture.step import whole_step
 from onward.training.trainable import Trainable
 
 
@@ -49,25 +45,5 @@ def from_tensorflow(
         original = trained(concrete(inference, inference_signature), storage)
         if original.assigned:
             raise UnsupportedError(f"the function for inference changes the variable {original.assigned[0]!r}")
-    graph = differentiable(made.model)
-    outputs = {value.name: value for value in graph.graph.outputs}
-    value = outputs[loss]
-    if value.dtype != ir.DataType.FLOAT or value.shape is None or value.shape.rank() != 0:
-        raise UnsupportedError(f"the loss is the output {loss!r}, but that is not a single number of float32")
-    value.name = LOSS
-    graph.graph.outputs[:] = [value, *(outputs[f"{name}.next"] for name in made.assigned)]
-    buffers = {}
-    for name in made.assigned:
-        buffers[name] = storage.stored(name, made.variables[name].array)
-        held = graph.graph.initializers.pop(name, None)
-        if held is None:  # nothing reads what it was before
-            array = buffers[name]
-            held = ir.Value(
-                name=name, type=ir.TensorType(ir.DataType.from_numpy(array.dtype)), shape=ir.Shape(array.shape)
-            )
-        held.const_value = None
-        graph.graph.inputs.append(held)
-    known = {value.name for value in original.model.ir.graph.inputs}
-    labels = [value.name or "" for value in graph.graph.inputs if value.name not in known and value.name not in buffers]
-    optimizer = Stored(lr=1.0)
-    return Trainable(original.model, graph, updates({}, optimizer)[0], optimizer, buffers=buffers, labels=labels)
+    changed = {name: storage.stored(name, made.variables[name].array) for name in made.assigned}
+    return whole_step(original.model, made.model, loss, changed)

@@ -64,23 +64,23 @@ def patterns(classes: int) -> Iterator[Pattern]:
     yield Pattern(KLDivergence())
 
 
-def recognise(loss: ir.Value, outputs: Mapping[str, ir.Value]) -> list[Term]:
+def recognise(loss: ir.Value, outputs: Mapping[str, ir.Value], framework: str = "PyTorch") -> list[Term]:
     """The terms of a loss, each of one of the `outputs` by name; refuses what is none of the known losses."""
     node = loss.producer()
     if node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
-        return recognise(node.inputs[0], outputs)
+        return recognise(node.inputs[0], outputs, framework)
     for name, output in outputs.items():
         if (found := _known(loss, output)) is not None:
             return [Term(found, output=name)]
     if node is not None and node.op_type in ("Add", "Sum"):
-        return [term for part in node.inputs if part is not None for term in recognise(part, outputs)]
+        return [term for part in node.inputs if part is not None for term in recognise(part, outputs, framework)]
     if node is not None and node.op_type == "Mul":
         part, factor = node.inputs
         weight = None if factor is None else _constant(factor)
         if part is not None and weight is not None and weight.size == 1:
-            return [replace(term, weight=term.weight * _short(weight)) for term in recognise(part, outputs)]
+            return [replace(term, weight=term.weight * _short(weight)) for term in recognise(part, outputs, framework)]
     where = "" if node is None else f" (it ends in {node.op_type} {node.name!r})"
-    raise UnsupportedError(f"Onward cannot write this loss in PyTorch{where}")
+    raise UnsupportedError(f"Onward cannot write this loss in {framework}{where}")
 
 
 def _known(loss: ir.Value, output: ir.Value) -> Loss | None:

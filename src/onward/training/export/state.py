@@ -1,4 +1,4 @@
-"""Where each element of a trained weight, and so of its optimizer's state, stands in a PyTorch module."""
+"""Where each element of a trained weight, and so of its optimizer's state, stands in a generated model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from onward.backends.torch.convert import Source, generate
+from onward.backends.backend import Backend, Options
+from onward.backends.emit.package import Source
 from onward.errors import UnsupportedError
 from onward.graph.held_weights import with_weights
 from onward.model import Model
@@ -37,20 +38,20 @@ class Place:
         return np.ascontiguousarray(array.reshape(-1)[self.order]).reshape(self.shape)
 
 
-def package(model: Model, parameters: Mapping[str, Array]) -> tuple[Source, list[Place]]:
+def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> tuple[Source, list[Place]]:
     """The source of a model of which only some weights are trained, and where those are.
 
     They are followed by giving every element its own number, in the bits of a float: a module may hold a weight
     transposed, or gates in another order.
     """
     trainable = [_escaped(name) for name in parameters]
-    source = generate(model, trainable)
+    source = backend.generate(model, Options(trainable=trainable))
     numbered = {name: _numbered(name, array) for name, array in parameters.items()}
     marked = with_weights(model, numbered)
     marked.path = model.path
-    probe = generate(marked, trainable)
+    probe = backend.generate(marked, Options(trainable=trainable))
     if (probe.model, probe.ops) != (source.model, source.ops):
-        raise UnsupportedError("the PyTorch source depends on the values of weights that are trained")
+        raise UnsupportedError(f"the {backend.title} source depends on the values of weights that are trained")
     places: dict[str, Place] = {}
     for path, tensor in probe.tensors.items():
         name = tensor.onnx_name
@@ -59,17 +60,17 @@ def package(model: Model, parameters: Mapping[str, Array]) -> tuple[Source, list
         if name not in parameters or name in places:
             other = places[name].name if name in places else ""
             raise UnsupportedError(
-                f"PyTorch has two weights for {name!r}, {other} and {path}, which would be trained apart"
+                f"{backend.title} has two weights for {name!r}, {other} and {path}, which would be trained apart"
                 if other
-                else f"the PyTorch weight {path} has the name of a trained weight, but is not trained"
+                else f"the {backend.title} weight {path} has the name of a trained weight, but is not trained"
             )
         data = tensor.read()
         order = data.reshape(-1).view(_BITS[data.dtype.itemsize]).astype(np.int64)
         if not np.array_equal(np.sort(order), np.arange(parameters[name].size)):
-            raise UnsupportedError(f"the PyTorch weight {path} has other elements than {name!r}")
+            raise UnsupportedError(f"the {backend.title} weight {path} has other elements than {name!r}")
         places[name] = Place(path, name, tuple(tensor.shape), order)
     if lost := [name for name in parameters if name not in places]:
-        raise UnsupportedError(f"the PyTorch module does not have the trained weight {lost[0]!r}")
+        raise UnsupportedError(f"the {backend.title} model does not have the trained weight {lost[0]!r}")
     return source, list(places.values())
 
 
@@ -92,9 +93,7 @@ def with_adapters(
         array = base.numpy()
         turned = not np.array_equal(place.order.reshape(-1), np.arange(array.size))
         if turned and not np.array_equal(place.order, np.arange(array.size).reshape(array.shape).T.reshape(-1)):
-            raise UnsupportedError(
-                f"the PyTorch weight {place.name} has the elements of an adapted matrix in another order"
-            )
+            raise UnsupportedError(f"the weight {place.name} has the elements of an adapted matrix in another order")
         scales[place.name] = adapter.scale
         tensors[f"{place.name}.original"] = place.moved(array)
         path, _, own = place.name.rpartition(".")

@@ -30,10 +30,11 @@ def scatter_in_place(model: ir.Model) -> tuple[ir.Model, list[Scattered]]:
     found = []
     for output in list(graph.outputs):
         node = _maker(output)
-        if node is None or not _is_sum_of_rows(node):
+        indices = None if node is None else _numbers(node)
+        if node is None or indices is None:
             continue
-        data, indices = node.inputs[0], node.inputs[1]
-        assert data is not None and indices is not None
+        data = node.inputs[0]
+        assert data is not None
         names = Scattered(output.name or "", f"{output.name}.start", f"{output.name}.rows")
         start = ir.Value(name=names.start, type=data.type, shape=output.shape)
         graph.inputs.append(start)
@@ -49,10 +50,11 @@ def scatter_in_place(model: ir.Model) -> tuple[ir.Model, list[Scattered]]:
 def sum_of_rows(gradient: ir.Value) -> tuple[ir.Value, ir.Value] | None:
     """The rows that a gradient is the sum of, [..., row], and their numbers, [..., 1]; None where it is no such sum."""
     node = _maker(gradient)
-    if node is None or not _is_sum_of_rows(node):
+    numbers = None if node is None else _numbers(node)
+    if node is None or numbers is None:
         return None
-    _, numbers, rows = node.inputs
-    assert numbers is not None and rows is not None
+    rows = node.inputs[2]
+    assert rows is not None
     return None if rows.shape is None or numbers.dtype != ir.DataType.INT64 else (rows, numbers)
 
 
@@ -63,21 +65,22 @@ def _maker(value: ir.Value) -> ir.Node | None:
     return node
 
 
-def _is_sum_of_rows(node: ir.Node) -> bool:
-    """Whether rows are added to zeros, and one number says which."""
-    if node.op_type != "ScatterND" or node.domain:
-        return False
-    data, indices = node.inputs[0], node.inputs[1]
-    how = node.attributes.get("reduction")
-    if data is None or indices is None or how is None or how.as_string() != "add":
-        return False
-    if indices.shape is None or not indices.shape.rank() or indices.shape[-1] != 1:
-        return False
+def _numbers(node: ir.Node) -> ir.Value | None:
+    """Where rows are added to zeros: the numbers that say where, [rows, 1]; else None."""
+    if node.op_type != "ScatterElements" or node.domain or node.attributes.get_int("axis", 0) != 0:
+        return None
+    data, places = node.inputs[0], node.inputs[1]
+    if data is None or places is None or node.attributes.get_string("reduction", "none") != "add":
+        return None
+    expand = places.producer()
+    numbers = None if expand is None or expand.op_type != "Expand" else expand.inputs[0]
+    if numbers is None or numbers.shape is None or len(numbers.shape) != 2 or numbers.shape[1] != 1:
+        return None
     zeros = data.producer()
     if zeros is None or zeros.op_type != "Expand" or zeros.inputs[0] is None or data.is_graph_output():
-        return False
+        return None
     number = zeros.inputs[0].const_value
-    return number is not None and number.size == 1 and not number.numpy().any()
+    return numbers if number is not None and number.size == 1 and not number.numpy().any() else None
 
 
 class Rows:

@@ -34,6 +34,17 @@ def test_gather_nd(indices: Any, batch: int) -> None:
     check_op("GatherND", {"x": normal(2, 3, 2), "i": np.asarray(indices)}, batch_dims=batch)
 
 
+@pytest.mark.parametrize(
+    ("op", "indices"), [("Gather", [[1, 0], [1, 1]]), ("GatherND", [[0, 1], [0, 1], [1, 2]]), ("GatherND", [[1], [1]])]
+)
+def test_rows_that_meet_are_added_one_after_the_other(op: str, indices: Any) -> None:
+    """ONNX Runtime's ScatterND adds in several threads at once, and loses some of them."""
+    feeds = {"x": normal(2, 3, 2), "i": np.asarray(indices)}
+    check_op(op, feeds)
+    graph = gradient(with_target(single(op, feeds), feeds), TARGET, ["x"]).ir.graph
+    assert "ScatterND" not in {node.op_type for node in graph}
+
+
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
 def test_scatter_elements(reduction: str) -> None:
     unique = np.asarray([[0, 2, 1], [1, 0, 2]])

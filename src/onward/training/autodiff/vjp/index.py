@@ -27,10 +27,26 @@ def gather(c: Context, g: Tensor, x: Tensor, indices: Tensor, *, axis: int) -> G
     places = list(range(axis, axis + indices.rank))
     rest = [i for i in range(x.rank - 1 + indices.rank) if i not in places]
     rows = op.transpose(g, [*places, *rest])
-    index = op.Unsqueeze(indices.cast(ir.DataType.INT64), op.ints([indices.rank]))
     order = [axis, *(i for i in range(x.rank) if i != axis)]
-    total = op.ScatterND(op.transpose(c.op.zeros_like(x), order), index, rows, reduction="add")
+    total = added_rows(op.transpose(c.op.zeros_like(x), order), indices, rows)
     return op.transpose(total, [order.index(i) for i in range(x.rank)])
+
+
+def added_rows(zeros: Tensor, numbers: Tensor, rows: Tensor) -> Tensor:
+    """Rows, added where their numbers say.
+
+    One after the other: ONNX Runtime's ScatterND adds in several threads at once, and loses what meets.
+    """
+    op, rank = zeros.op, zeros.rank
+    assert rank is not None and zeros.dims is not None
+    if numbers.rank != 1:
+        size = op.Concat(op.ints([-1]), op.Shape(zeros, start=1), axis=0) if rank > 1 else op.ints([-1])
+        rows = op.Reshape(rows, size)
+        rows.value.shape = ir.Shape([None, *zeros.dims[1:]])
+    places = op.Reshape(numbers.cast(ir.DataType.INT64), op.ints([-1, *[1] * (rank - 1)]))
+    if rank > 1:
+        places = op.Expand(places, op.Shape(rows))
+    return op.ScatterElements(zeros, places, rows, axis=0, reduction="add")
 
 
 @vjp("GatherElements")
@@ -40,7 +56,30 @@ def gather_elements(c: Context, g: Tensor, x: Tensor, indices: Tensor, p: spec.A
 
 @vjp("GatherND")
 def gather_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, p: spec.GatherND) -> Gradients:
-    return c.op.ScatterND(c.op.zeros_like(x), with_batch(c, indices, p.batch_dims), g, reduction="add")
+    return added_at(c, c.op.zeros_like(x), with_batch(c, indices, p.batch_dims), g)
+
+
+def added_at(c: Context, start: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    """Updates, added where indices into the first axes say, one after the other."""
+    op = c.op
+    depth = None if indices.dims is None else indices.dims[-1]
+    if start.rank is None or not isinstance(depth, int) or updates.rank is None or indices.rank is None:
+        return op.ScatterND(start, indices, updates, reduction="add")
+    shape = op.Shape(start)
+    number = None
+    for axis in range(depth):
+        size = op.Gather(shape, op.index(axis))
+        part = op.Gather(indices, op.index(axis), axis=-1)
+        part = op.where(part < 0, part + size, part)
+        number = part if number is None else number * size + part
+    if number is None:
+        return op.ScatterND(start, indices, updates, reduction="add")
+    rest = op.Shape(start, start=depth) if depth < start.rank else op.ints([])
+    flat = op.Reshape(start, op.Concat(op.ints([-1]), rest, axis=0))
+    flat.value.shape = ir.Shape([None, *(start.dims or [])[depth:]])
+    rows = op.Reshape(updates, op.Concat(op.ints([-1]), rest, axis=0))
+    rows.value.shape = ir.Shape([None, *(start.dims or [])[depth:]])
+    return op.Reshape(added_rows(flat, op.Reshape(number, op.ints([-1])), rows), shape)
 
 
 def with_batch(c: Context, indices: Tensor, batch_dims: int) -> Tensor:
@@ -105,7 +144,7 @@ def scatter_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, updates: Tenso
         )
     hit = op.Equal(updates, op.GatherND(c.y, indices)).cast(g.dtype)
     own = op.Equal(x, c.y).cast(g.dtype)
-    count = op.ScatterND(own, indices, hit, reduction="add")
+    count = added_at(c, own, indices, hit)
     share = g / op.Max(count, op.like(1, g))
     return share * own, None, op.GatherND(share, indices) * hit
 

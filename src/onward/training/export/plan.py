@@ -1,28 +1,29 @@
-"""Training goes on in PyTorch: a package of model, loss, optimizer with its state, and a training loop as source."""
+"""What of a training is exported, whatever the framework: data, loss, optimizer, groups, state."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.torch.convert import Source, write_package
+from onward.backends.backend import Backend
+from onward.backends.emit.package import Source, write_package
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.held_weights import with_weights
 from onward.model import Model
 from onward.training.export.recognise import recognise
-from onward.training.export.script import Script
 from onward.training.export.state import Place, package, with_adapters
-from onward.training.export.words import has_step, unwrapped
 from onward.training.recipe.groups import Rule, matches
 from onward.training.recipe.losses import Penalty, Term
 from onward.training.recipe.modes import inference_mode
+from onward.training.recipe.optimizers import SGD, Averaged, Clipped
+from onward.training.recipe.schedules import Constant, Schedule
 from onward.training.runtime import checkpoint
 from onward.training.step_graphs import LOSS
 from onward.training.trainable import Trainable
@@ -34,50 +35,87 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Files = Mapping[str, Mapping[str, Array]]
 STATE, AVERAGES, ADAPTERS = "optimizer.safetensors", "average.safetensors", "adapters.safetensors"
 PROGRESS = "progress.json"
+P = TypeVar("P", bound="Plan")
 
 
-def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write a package as `onward convert` does, with a `train.py` that goes on where the training is.
+@dataclass(frozen=True)
+class Plan:
+    """All that the text of a `train.py` depends on."""
 
-    `trainable` is prepared or was read from a file; a trainer is taken as it is now. The package holds model.py, the
-    weights, ops.py if it is needed, train.py, progress.json and, once a step was made, optimizer.safetensors and
-    average.safetensors. Adapters are merged in the weights, and apart in adapters.safetensors. `force` writes over
-    files that were edited, or trained, since Onward wrote them.
+    data: Mapping[str, str]
+    """The inputs of the model with their dtypes, in its order."""
+    labels: Mapping[str, str]
+    outputs: Sequence[str]
+    terms: Sequence[Term]
+    optimizer: Any
+    lr: float
+    groups: Mapping[Rule, Sequence[str]]
+    slots: Sequence[str]
+    steps: int
+    """Made before."""
+    trains: bool
+    """Whether the model is in the mode of training."""
+    clip_norm: float | None
+    clip_value: float | None
+    accumulate: int
+    schedule: Schedule | None
+    penalties: Sequence[tuple[Penalty, Sequence[str]]] = ()
+    """Each with the names of its weights; none: it is of all that are trained."""
+    average: float | None = None
+    adapters: Mapping[str, float] = field(default_factory=dict)
+    """Matrices that have one, with its scale."""
+
+    @property
+    def scheduled(self) -> bool:
+        return self.schedule is not None and not isinstance(self.schedule, Constant)
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """An optimizer, and what is done before and after each of its steps."""
+
+    optimizer: Any
+    clip_value: float | None = None
+    average: float | None = None
+    """The share of the moving average of weights that stays in a step."""
+
+
+def unwrapped(optimizer: Any, known: Sequence[type[Any]]) -> Wrapped:
+    """The optimizer without what is around it, which has to be one of those known to a framework's words."""
+    average = value = None
+    if type(optimizer) is Averaged:
+        optimizer, average = optimizer.inner, optimizer.value
+    if type(optimizer) is Clipped:
+        optimizer, value = optimizer.inner, optimizer.value
+    if type(optimizer) not in known:
+        raise UnsupportedError(f"the optimizer {optimizer.name!r} is a graph, which only ONNX Runtime trains")
+    return Wrapped(optimizer, value, average)
+
+
+def has_step(optimizer: Any) -> bool:
+    """Whether the state of an optimizer counts steps."""
+    return not isinstance(optimizer, SGD)
+
+
+def planned(
+    trainable: Trainable | Trainer, backend: Backend, known: Sequence[type[Any]], make: type[P]
+) -> tuple[Source, P, Files]:
+    """The package of the model, the plan of train.py, and the tensors of each file beside the weights.
+
+    `known` are the optimizers that the framework has words for.
     """
-    source, text, files = generate(trainable)
-    script = text.replace("PACKAGE.train", f"{Path(out).absolute().name}.train", 1)
-
-    def write_tensors(name: str) -> Callable[[BinaryIO], object] | None:
-        tensors = files.get(name)
-        return (lambda file: checkpoint.write(file, tensors, {})) if tensors else None
-
-    progress = json.dumps({"step": _now(trainable)[0].step, "epoch": 0, "written": []})
-    return write_package(
-        source,
-        out,
-        {
-            "train.py": lambda file: file.write(script.encode()),
-            PROGRESS: lambda file: file.write(progress.encode()),
-            **{name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS)},
-        },
-        force=force,
-    )
-
-
-def generate(trainable: Trainable | Trainer) -> tuple[Source, str, Files]:
-    """The package of the model, the text of train.py, and the tensors of each file beside the weights."""
     given, lr = _now(trainable)
-    how = unwrapped(given.optimizer)
+    how = unwrapped(given.optimizer, known)
     trains = _trains(given)
     weights = given.weights(given.parameters)
-    source, found = package(_model(given, weights, trains), weights)
+    source, found = package(_model(given, weights, trains), weights, backend)
     places, adapters, apart = with_adapters(given, found)
     graph = given.gradients.graph
-    script = Script(
+    plan = make(
         data=_inputs(given),
         labels={value.name or "": _dtype(value) for value in graph.inputs if value.name in given.labels},
         outputs=[value.name or "" for value in given.original.ir.graph.outputs],
-        terms=_terms(given),
+        terms=_terms(given, backend.title),
         optimizer=how.optimizer,
         lr=lr,
         groups=_groups(given, places, how.optimizer.weight_decay),
@@ -96,7 +134,47 @@ def generate(trainable: Trainable | Trainer) -> tuple[Source, str, Files]:
     if how.average is not None and given.step:
         averages = given.average()
         files[AVERAGES] = {place.name: place.moved(averages[place.onnx_name]) for place in places}
-    return source, script.text(), files
+    return source, plan, files
+
+
+def write(
+    source: Source,
+    plan: Plan,
+    text: str,
+    files: Files,
+    out: str | os.PathLike[str],
+    more: Mapping[str, Callable[[BinaryIO], object] | None] | None = None,
+    *,
+    force: bool = False,
+) -> Path:
+    """Write the package of a model with the script that trains it, and the state that it goes on from."""
+    script = text.replace("PACKAGE.train", f"{Path(out).absolute().name}.train", 1)
+
+    def write_tensors(name: str) -> Callable[[BinaryIO], object] | None:
+        tensors = files.get(name)
+        return (lambda file: checkpoint.write(file, tensors, {})) if tensors else None
+
+    progress = json.dumps({"step": plan.steps, "epoch": 0, "written": []})
+    return write_package(
+        source,
+        out,
+        {
+            "train.py": lambda file: file.write(script.encode()),
+            PROGRESS: lambda file: file.write(progress.encode()),
+            **{name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS)},
+            **(more or {}),
+        },
+        force=force,
+    )
+
+
+def quoted(text: str) -> str:
+    """A name of the file as a string of Python."""
+    return '"' + text.encode("unicode_escape").decode().replace('"', '\\"') + '"'
+
+
+def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    return ["    " * depth + line if line else line for line in lines]
 
 
 def _fitting(penalty: Penalty, places: list[Place]) -> list[str]:
@@ -121,8 +199,14 @@ def _now(trainable: Trainable | Trainer) -> tuple[Trainable, float]:
     ), trainer.lr
 
 
+def weighted(trainable: Trainable | Trainer) -> Model:
+    """The original with the weights as they are now, in the mode of inference."""
+    given, _ = _now(trainable)
+    return _model(given, given.weights(given.parameters), _trains(given))
+
+
 def _trains(trainable: Trainable) -> bool:
-    """Whether dropout and batch normalisation behave as in training; PyTorch has one switch for all of them."""
+    """Whether dropout and batch normalisation behave as in training: all of them, or none."""
     modes = set()
     batch_norms = 0
     for node in trainable.gradients.graph:
@@ -137,7 +221,7 @@ def _trains(trainable: Trainable) -> bool:
 
 
 def _model(trainable: Trainable, weights: Mapping[str, Array], trains: bool) -> Model:
-    """The original with the weights as they are now; PyTorch's modules have both modes, which its file may not."""
+    """The original with the weights as they are now, in the mode of inference."""
     model = with_weights(trainable.original, {**weights, **trainable.buffers})
     model.path = trainable.original.path
     if trains:
@@ -145,13 +229,13 @@ def _model(trainable: Trainable, weights: Mapping[str, Array], trains: bool) -> 
     return model
 
 
-def _terms(trainable: Trainable) -> list[Term]:
+def _terms(trainable: Trainable, framework: str) -> list[Term]:
     """The loss as the file says it, or as it is read off the graph."""
     names = {value.name for value in trainable.original.ir.graph.outputs}
     if trainable.loss is not None and all(term.output in names for term in trainable.loss):
         return trainable.loss
     loss = next(value for value in trainable.gradients.graph.outputs if value.name == LOSS)
-    return recognise(loss, _outputs(trainable))
+    return recognise(loss, _outputs(trainable), framework)
 
 
 def _inputs(trainable: Trainable) -> dict[str, str]:
@@ -174,8 +258,7 @@ def _outputs(trainable: Trainable) -> dict[str, ir.Value]:
 
 
 def _dtype(value: Any) -> str:
-    name = "float32" if value.dtype is None else value.dtype.numpy().name
-    return f"torch.{name}"
+    return "float32" if value.dtype is None else str(value.dtype.numpy().name)
 
 
 def _slots(optimizer: Any) -> list[str]:
@@ -183,7 +266,7 @@ def _slots(optimizer: Any) -> list[str]:
 
 
 def _state(trainable: Trainable, optimizer: Any, places: list[Place]) -> dict[str, Array]:
-    """As PyTorch has it, by `<parameter>.<slot>`; nothing before the first step."""
+    """By `<parameter>.<slot>`; nothing before the first step."""
     found: dict[str, Array] = {}
     if trainable.step:
         for place in places:
@@ -195,7 +278,7 @@ def _state(trainable: Trainable, optimizer: Any, places: list[Place]) -> dict[st
 
 
 def _groups(trainable: Trainable, places: list[Place], decay: float) -> dict[Rule, list[str]]:
-    """The names of PyTorch's parameters by their rule; empty where there is only one."""
+    """The names of the parameters by their rule; empty where there is only one."""
     found: dict[Rule, list[str]] = {}
     if trainable.rules:
         for place in places:

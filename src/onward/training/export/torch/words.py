@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from onward.errors import UnsupportedError
-from onward.training.export.classes import OWN
+from onward.training.export.torch.classes import OWN
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
     L1,
@@ -19,8 +18,7 @@ from onward.training.recipe.losses import (
     NegativeLogLikelihood,
     Penalty,
 )
-from onward.training.recipe.optimizers import SGD, Adagrad, Adam, AdamW, Averaged, Clipped, RMSprop
-from onward.training.recipe.schedules import Constant, Cosine, Linear, Schedule, Steps, Warmup
+from onward.training.recipe.optimizers import SGD, Adagrad, Adam, AdamW, RMSprop
 
 IGNORED = -100
 """The class that PyTorch ignores unless it is told another one."""
@@ -91,27 +89,6 @@ def _tensor(numbers: float | Sequence[float], like: str) -> str:
     return f"{like}.new_tensor({shown})"
 
 
-@dataclass(frozen=True)
-class Wrapped:
-    """An optimizer, and what is done before and after each of its steps."""
-
-    optimizer: Any
-    clip_value: float | None = None
-    average: float | None = None
-    """The share of the moving average of weights that stays in a step."""
-
-
-def unwrapped(optimizer: Any) -> Wrapped:
-    average = value = None
-    if type(optimizer) is Averaged:
-        optimizer, average = optimizer.inner, optimizer.value
-    if type(optimizer) is Clipped:
-        optimizer, value = optimizer.inner, optimizer.value
-    if type(optimizer) not in {*OPTIMIZERS, *OWN}:
-        raise UnsupportedError(f"the optimizer {optimizer.name!r} is a graph, which only ONNX Runtime trains")
-    return Wrapped(optimizer, value, average)
-
-
 def optimizer_call(optimizer: Any, parameters: str, lr: float) -> str:
     """The constructor of an optimizer with all options that matter."""
     if own := OWN.get(type(optimizer)):
@@ -131,27 +108,3 @@ def penalty_call(penalty: Penalty, parameters: str) -> str:
     if penalty.power == 1:
         return f"{penalty.factor!r} * sum(w.abs().sum() for w in {parameters})"
     return f"{penalty.factor / 2!r} * sum(w.square().sum() for w in {parameters})"
-
-
-def has_step(optimizer: Any) -> bool:
-    """Whether PyTorch counts steps in the optimizer's state."""
-    return not isinstance(optimizer, SGD)
-
-
-def factor(schedule: Schedule, step: str = "step") -> str:
-    """The factor of the learning rate as an expression of the number of the step, which is 1 at first."""
-    before = f"{step} - 1" if step.isidentifier() else f"({step}) - 1"
-    match schedule:
-        case Constant():
-            return "1.0"
-        case Steps():
-            return f"{schedule.factor!r} ** (({before}) // {schedule.every})"
-        case Linear():
-            return f"1 - {1 - schedule.floor!r} * min(({before}) / {schedule.steps}, 1)"
-        case Cosine():
-            turn = f"math.pi * min(({before}) / {schedule.steps}, 1)"
-            return f"{schedule.floor!r} + {1 - schedule.floor!r} * (1 + math.cos({turn})) / 2"
-        case Warmup():
-            later = factor(schedule.then, f"{step} - {schedule.steps - 1}")
-            return f"{step} / {schedule.steps} if {step} < {schedule.steps} else {later}"
-    raise UnsupportedError("a schedule that is your own function cannot be written as source: use one of Onward")

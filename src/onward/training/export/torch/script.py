@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from onward.backends.emit.printer import wrap
-from onward.training.export.classes import LOW_RANK, OWN
-from onward.training.export.words import factor, loss_call, optimizer_call, penalty_call
-from onward.training.recipe.groups import Rule
-from onward.training.recipe.losses import Penalty, Term
-from onward.training.recipe.schedules import Constant, Schedule
+from onward.training.export.plan import Plan, indented, quoted
+from onward.training.export.progress import PROGRESS
+from onward.training.export.schedules import factor
+from onward.training.export.torch.classes import LOW_RANK, OWN
+from onward.training.export.torch.words import loss_call, optimizer_call, penalty_call
+from onward.training.recipe.schedules import Constant
 
 
-@dataclass(frozen=True)
-class Script:
-    """All that the text depends on."""
-
-    data: Mapping[str, str]
-    """The inputs of the model with their dtypes, in its order."""
-    labels: Mapping[str, str]
-    outputs: Sequence[str]
-    terms: Sequence[Term]
-    optimizer: Any
-    lr: float
-    groups: Mapping[Rule, Sequence[str]]
-    slots: Sequence[str]
-    steps: int
-    """Made before."""
-    trains: bool
-    """Whether the model is in the mode of training."""
-    clip_norm: float | None
-    clip_value: float | None
-    accumulate: int
-    schedule: Schedule | None
-    penalties: Sequence[tuple[Penalty, Sequence[str]]] = ()
-    """Each with the names of its weights; none: it is of all that are trained."""
-    average: float | None = None
-    adapters: Mapping[str, float] = field(default_factory=dict)
-    """Matrices that have one, with its scale."""
+class Script(Plan):
+    """The text, and what it depends on."""
 
     def text(self) -> str:
         parts: list[str | list[str]] = [self._head()]
@@ -51,29 +26,25 @@ class Script:
         parts += [self._make_optimizer(), self._load_optimizer()]
         if self.average is not None:
             parts.append(self._load_average(self.average))
-        if self._scheduled:
+        if self.scheduled:
             parts.append(self._rate())
         parts += [self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
         body = "\n\n\n".join("\n".join(part) if isinstance(part, list) else part.strip("\n") for part in parts)
         return f'{body}\n\n\nif __name__ == "__main__":\n    main()\n'
 
-    @property
-    def _scheduled(self) -> bool:
-        return self.schedule is not None and not isinstance(self.schedule, Constant)
-
     def _head(self) -> list[str]:
         after = f"after {self.steps} steps" if self.steps else "from its first step on"
-        inputs = ", ".join(f"{_quoted(name)}: {dtype}" for name, dtype in {**self.data, **self.labels}.items())
+        inputs = ", ".join(f"{quoted(name)}: torch.{dtype}" for name, dtype in {**self.data, **self.labels}.items())
         imports = ["import argparse", "import json"]
-        if self._scheduled and "math." in factor(self.schedule or Constant()):
+        if self.scheduled and "math." in factor(self.schedule or Constant()):
             imports.append("import math")
         imports.append("import os")
         own = type(self.optimizer) in OWN
         constants = wrap(f"INPUTS = {{{inputs}}}")
         if self.slots:
-            constants += wrap(f"SLOTS = [{', '.join(map(_quoted, self.slots))}]")
+            constants += wrap(f"SLOTS = [{', '.join(map(quoted, self.slots))}]")
         if self.adapters:
-            scales = ", ".join(f"{_quoted(name)}: {scale!r}" for name, scale in self.adapters.items())
+            scales = ", ".join(f"{quoted(name)}: {scale!r}" for name, scale in self.adapters.items())
             constants += wrap(f"ADAPTERS = {{{scales}}}")
         return [
             f'"""Trains the model {after}: python -m PACKAGE.train data.npz --epochs 3."""',
@@ -99,17 +70,17 @@ class Script:
         ]
 
     def _loss(self) -> list[str]:
-        arguments = ", ".join(f"batch[{_quoted(name)}]" for name in self.data)
+        arguments = ", ".join(f"batch[{quoted(name)}]" for name in self.data)
         result = "y" if len(self.outputs) == 1 else "outputs"
         terms = []
         for term in self.terms:
             index = self.outputs.index(term.output or self.outputs[0])
             prediction = "y" if len(self.outputs) == 1 else f"outputs[{index}]"
             loss: Any = term.loss
-            call = loss_call(loss, prediction, lambda name: f"batch[{_quoted(name)}]")
+            call = loss_call(loss, prediction, lambda name: f"batch[{quoted(name)}]")
             terms.append(call if term.weight == 1 else f"{term.weight!r} * {call}")
         for penalty, names in self.penalties:
-            weights = f"map(net.get_parameter, [{', '.join(map(_quoted, names))}])"
+            weights = f"map(net.get_parameter, [{', '.join(map(quoted, names))}])"
             terms.append(penalty_call(penalty, weights if names else "net.parameters() if w.requires_grad"))
         first, *more = terms
         lines = [*wrap(f"{result} = net({arguments})"), *wrap(f"{'loss =' if more else 'return'} {first}")]
@@ -118,7 +89,7 @@ class Script:
         return [
             "def loss_of(net: Model, batch: Batch) -> Tensor:",
             '    """What training minimises."""',
-            *_indented(lines),
+            *indented(lines),
         ]
 
     def _make_optimizer(self) -> list[str]:
@@ -126,12 +97,12 @@ class Script:
         if self.groups:
             lines.append("    groups = [")
             for rule, names in self.groups.items():
-                found = ", ".join(map(_quoted, names))
+                found = ", ".join(map(quoted, names))
                 own = {"lr": float(f"{self.lr * rule.lr:.12g}"), "weight_decay": rule.decay}
-                lines += _indented(
+                lines += indented(
                     [
                         "{",
-                        *_indented(wrap(f'"params": [net.get_parameter(name) for name in [{found}]],')),
+                        *indented(wrap(f'"params": [net.get_parameter(name) for name in [{found}]],')),
                         *(f'    "{key}": {value!r},' for key, value in own.items()),
                         "},",
                     ],
@@ -141,11 +112,11 @@ class Script:
         else:
             lines.append("    parameters = [p for p in net.parameters() if p.requires_grad]")
         call = optimizer_call(self.optimizer, "groups" if self.groups else "parameters", self.lr)
-        if not self._scheduled:
-            return [*lines, *_indented(wrap(f"return {call}"))]
+        if not self.scheduled:
+            return [*lines, *indented(wrap(f"return {call}"))]
         return [
             *lines,
-            *_indented(wrap(f"optimizer = {call}")),
+            *indented(wrap(f"optimizer = {call}")),
             "    for group in optimizer.param_groups:",
             '        group["initial_lr"] = group["lr"]',
             "    return optimizer",
@@ -184,7 +155,7 @@ class Script:
         return [
             "def load_average(net: Model) -> AveragedModel:",
             '    """The moving average of the weights; its `module` is the model that has them."""',
-            *_indented(wrap(f"average = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn({share!r}))")),
+            *indented(wrap(f"average = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn({share!r}))")),
             '    if (FOLDER / "average.safetensors").exists():',
             '        average.module.load_state_dict(load_file(FOLDER / "average.safetensors"), strict=False)',
             "    average.n_averaged.fill_(1)  # it has begun: the next weights are added to it, not put in its place",
@@ -206,18 +177,18 @@ class Script:
         return [
             *wrap(f"def save({arguments}, *, step: int, epoch: int) -> None:"),
             '    """Write everything to where it is read from: all of it or nothing, whatever interrupts this."""',
-            *_indented([*body, *SAVED.strip("\n").splitlines()]),
+            *indented([*body, *SAVED.strip("\n").splitlines()]),
         ]
 
     def _rate(self) -> list[str]:
         return [
             "def rate(step: int) -> float:",
             '    """What the learning rate is multiplied by; the first step is 1."""',
-            *_indented(wrap(f"return {factor(self.schedule or Constant())}")),
+            *indented(wrap(f"return {factor(self.schedule or Constant())}")),
         ]
 
     def _train(self) -> list[str]:
-        scheduled, several = self._scheduled, self.accumulate > 1
+        scheduled, several = self.scheduled, self.accumulate > 1
         start = f", start: int = {self.steps}" if scheduled else ""
         doc = "One step a batch" if not several else f"One step of the optimizer every {self.accumulate} batches"
         doc += "; gives the loss of each."
@@ -240,26 +211,26 @@ class Script:
             "loss = loss_of(net, batch)",
             f"(loss / {self.accumulate}).backward()" if several else "loss.backward()",
         ]
-        loop += [f"if number % {self.accumulate} == 0:", *_indented(steps)] if several else steps
+        loop += [f"if number % {self.accumulate} == 0:", *indented(steps)] if several else steps
         loop.append("losses.append(loss.item())")
         counted = scheduled or several
         lines += ["optimizer.zero_grad()"]
         lines += ["for number, batch in enumerate(batches, 1):" if counted else "for batch in batches:"]
-        lines += [*_indented(loop), "return losses"]
+        lines += [*indented(loop), "return losses"]
         average = ", average: AveragedModel" if self.average is not None else ""
         arguments = f"net: Model, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]{average}{start}"
-        return [*wrap(f"def train({arguments}) -> list[float]:"), f'    """{doc}"""', *_indented(lines)]
+        return [*wrap(f"def train({arguments}) -> list[float]:"), f'    """{doc}"""', *indented(lines)]
 
     def _main(self) -> list[str]:
         names = ", ".join({**self.data, **self.labels})
         own = [*(["optimizer"] if self.slots else []), *(["average"] if self.average is not None else [])]
         more = ", average" if self.average is not None else ""
-        more += ", step" if self._scheduled else ""
+        more += ", step" if self.scheduled else ""
         per = "" if self.accumulate == 1 else f" // {self.accumulate}"
         return [
             "def main() -> None:",
             '    parser = argparse.ArgumentParser(description="Goes on training; weights are written in place.")',
-            *_indented(wrap(f'parser.add_argument("data", help={_quoted(f"an .npz file with {names}")})')),
+            *indented(wrap(f'parser.add_argument("data", help={quoted(f"an .npz file with {names}")})')),
             '    parser.add_argument("--epochs", type=int, default=1)',
             '    parser.add_argument("--batch", type=int, default=32, help="samples of a batch")',
             "    args = parser.parse_args()",
@@ -274,38 +245,12 @@ class Script:
             "        torch.manual_seed(epoch)  # an epoch is the same, however often training was interrupted before",
             f"        losses = train(net, optimizer, batches_of(data, args.batch){more})",
             f"        step += len(losses){per}",
-            *_indented(wrap(f"save({', '.join(['net', *own])}, step=step, epoch=epoch)"), 2),
+            *indented(wrap(f"save({', '.join(['net', *own])}, step=step, epoch=epoch)"), 2),
             '        print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
         ]
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.encode("unicode_escape").decode().replace('"', '\\"') + '"'
-
-
-def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:
-    return ["    " * depth + line if line else line for line in lines]
-
-
 AVERAGING = "AveragedModel, get_ema_multi_avg_fn"
-PROGRESS = '''
-def load_progress() -> tuple[int, int]:
-    """The steps and epochs that were made; a run that ended while it moved what it had written is finished first."""
-    progress = json.loads((FOLDER / "progress.json").read_text())
-    for name in progress["written"]:
-        if (FOLDER / f"{name}.part").exists():
-            (FOLDER / f"{name}.part").replace(FOLDER / name)
-    if progress["written"]:
-        note_progress(progress["step"], progress["epoch"], [])
-    return progress["step"], progress["epoch"]
-
-
-def note_progress(step: int, epoch: int, written: list[str]) -> None:
-    """`written` are files that are complete, but not in their places yet."""
-    part = FOLDER / "progress.json.part"
-    part.write_text(json.dumps({"step": step, "epoch": epoch, "written": written}))
-    part.replace(FOLDER / "progress.json")
-'''
 ADAPTED = """
 adapters = {}
 for name in ADAPTERS:

@@ -1,0 +1,40 @@
+"""Schedules as expressions of the number of the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onward.errors import UnsupportedError
+from onward.training.recipe.schedules import Constant, Cosine, Linear, Schedule, Steps, Warmup
+
+
+@dataclass(frozen=True)
+class Words:
+    """How numbers are computed with: those of Python, or those that a function is traced with."""
+
+    least: str = "min"
+    math: str = "math"
+    choice: str = "{yes} if {test} else {no}"
+
+
+PYTHON = Words()
+
+
+def factor(schedule: Schedule, words: Words = PYTHON, step: str = "step") -> str:
+    """The factor of the learning rate as an expression of the number of the step, which is 1 at first."""
+    before = f"{step} - 1" if step.isidentifier() else f"({step}) - 1"
+    match schedule:
+        case Constant():
+            return "1.0"
+        case Steps():
+            return f"{schedule.factor!r} ** (({before}) // {schedule.every})"
+        case Linear():
+            return f"1 - {1 - schedule.floor!r} * {words.least}(({before}) / {schedule.steps}, 1)"
+        case Cosine():
+            turn = f"{words.math}.pi * {words.least}(({before}) / {schedule.steps}, 1)"
+            return f"{schedule.floor!r} + {1 - schedule.floor!r} * (1 + {words.math}.cos({turn})) / 2"
+        case Warmup():
+            later = factor(schedule.then, words, f"{step} - {schedule.steps - 1}")
+            test = f"{step} < {schedule.steps}"
+            return words.choice.format(test=test, yes=f"{step} / {schedule.steps}", no=later)
+    raise UnsupportedError("a schedule that is your own function cannot be written as source: use one of Onward")
