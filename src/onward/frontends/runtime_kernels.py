@@ -50,19 +50,22 @@ def make_runnable(model: ir.Model) -> None:
     standard = [node for node in all_nodes(model.graph) if node.domain in ("", "ai.onnx")]
     cast_around(model, [wanted for node in standard if (wanted := _wider(node, model.opset_imports[""]))])
     keep_pads(model)
+    keep_vectors(model)
+    keep_sums(model)
 
 
 def keep_pads(model: ir.Model) -> None:
-    """Keep ONNX Runtime from joining what is padded with other than the lowest number with the MaxPool that follows.
+    """Keep ONNX Runtime from joining what is padded with the pooling that follows, transposed in between or not.
 
-    It would pad with the lowest number then, which is wrong wherever all of a window is below the padding. A Pad whose
-    axes are named it leaves alone, and before opset 18, where they cannot be, one that is reshaped to what it is.
+    MaxPool would pad with the lowest number then, which is wrong wherever all of a window is below the padding, and
+    neither takes pads as large as a window. A Pad whose axes are named is left alone, and before opset 18, where they
+    cannot be, one that is reshaped to what it is.
     """
     for node in list(all_nodes(model.graph)):
-        if node.op_type != "MaxPool" or node.domain or node.inputs[0] is None:
+        if node.op_type not in ("MaxPool", "AveragePool") or node.domain or node.inputs[0] is None:
             continue
         pad = node.inputs[0].producer()
-        while pad is not None and pad.op_type == "Identity" and pad.inputs[0] is not None:
+        while pad is not None and pad.op_type in ("Identity", "Transpose") and pad.inputs[0] is not None:
             pad = pad.inputs[0].producer()
         if pad is None or pad.op_type != "Pad" or len(pad.inputs) > 3 or pad.graph is None:
             continue
@@ -77,8 +80,79 @@ def keep_pads(model: ir.Model) -> None:
             same = ir.Node("", "Reshape", [pad.outputs[0], shape.outputs[0]], num_outputs=1, name=f"{pad.name}/same")
             same.outputs[0].name = f"{pad.name}/same"
             same.outputs[0].type, same.outputs[0].shape = pad.outputs[0].type, pad.outputs[0].shape
+            readers = list(pad.outputs[0].uses())
             pad.graph.insert_after(pad, [shape, same])
-            node.replace_input_with(0, same.outputs[0])
+            for reader, place in readers:
+                if reader is not same:
+                    reader.replace_input_with(place, same.outputs[0])
+
+
+def keep_vectors(model: ir.Model) -> None:
+    """Let what is transposed be multiplied by a matrix of one column instead of a vector.
+
+    ONNX Runtime joins a Transpose with the MatMul that follows, and forgets it where the second factor is a vector.
+    """
+    for node in list(all_nodes(model.graph)):
+        if not is_op(node, "MatMul") or node.graph is None or node.inputs[0] is None or node.inputs[1] is None:
+            continue
+        vector, made = node.inputs[1], node.inputs[0].producer()
+        while made is not None and made.op_type in ("Identity", "Cast") and made.inputs[0] is not None:
+            made = made.inputs[0].producer()
+        if made is None or made.op_type != "Transpose" or vector.shape is None or len(vector.shape) != 1:
+            continue
+        old, last = node.outputs[0], _ints(f"{node.name}/last", [-1])
+        shape = None if old.shape is None else ir.Shape([*old.shape, 1])
+        matrix = ir.Value(name=f"{node.name}/matrix", type=vector.type, shape=ir.Shape([*vector.shape, 1]))
+        column = ir.Value(name=f"{node.name}/column", type=old.type, shape=shape)
+        flat = ir.Value(type=old.type, shape=old.shape)
+        node.graph.insert_before(
+            node,
+            [
+                last,
+                ir.Node("", "Unsqueeze", [vector, last.outputs[0]], outputs=[matrix], name=f"{node.name}/matrix"),
+                ir.Node("", "MatMul", [node.inputs[0], matrix], outputs=[column], name=node.name),
+                ir.Node("", "Squeeze", [column, last.outputs[0]], outputs=[flat], name=f"{node.name}/vector"),
+            ],
+        )
+        old.replace_all_uses_with(flat, replace_graph_outputs=True)
+        flat.name = old.name
+        node.graph.remove(node, safe=True)
+
+
+def keep_sums(model: ir.Model) -> None:
+    """Let rows that may meet be added by ScatterElements, one after the other.
+
+    ONNX Runtime's ScatterND adds, multiplies and compares in several threads at once, and loses what meets.
+    """
+    for node in list(all_nodes(model.graph)):
+        if not is_op(node, "ScatterND") or node.attributes.get_string("reduction", "none") == "none":
+            continue
+        data, indices, updates = node.inputs
+        assert data is not None and indices is not None and updates is not None and node.graph is not None
+        if data.shape is None or indices.shape is None or len(indices.shape) != 2 or indices.shape[1] != 1:
+            continue
+        rank, name = len(data.shape), str(node.name)
+        shape = _ints(f"{name}/column", [-1, *[1] * (rank - 1)])
+        made = [shape, ir.Node("", "Reshape", [indices, shape.outputs[0]], num_outputs=1, name=f"{name}/rows")]
+        if rank > 1:
+            size = ir.Node("", "Shape", [updates], num_outputs=1, name=f"{name}/size")
+            whole = ir.Node("", "Expand", [made[-1].outputs[0], size.outputs[0]], num_outputs=1, name=f"{name}/places")
+            made += [size, whole]
+        for new in made[1:]:
+            new.outputs[0].name = new.name
+            new.outputs[0].type = ir.TensorType(ir.DataType.INT64)
+        made[-1].outputs[0].shape = updates.shape
+        attributes = [ir.AttrInt64("axis", 0), node.attributes["reduction"]]
+        scatter = ir.Node(
+            "", "ScatterElements", [data, made[-1].outputs[0], updates], attributes, num_outputs=1, name=name
+        )
+        scatter.metadata_props.update(node.metadata_props)
+        old, found = node.outputs[0], scatter.outputs[0]
+        found.type, found.shape = old.type, old.shape
+        node.graph.insert_before(node, [*made, scatter])
+        old.replace_all_uses_with(found, replace_graph_outputs=True)
+        found.name = old.name
+        node.graph.remove(node, safe=True)
 
 
 def _ints(name: str, numbers: Sequence[int]) -> ir.Node:
@@ -122,7 +196,8 @@ def _gather_strings(node: ir.Node) -> None:
 def _wider(node: ir.Node, opset: int) -> tuple[Typed, ir.DataType] | None:
     """What of a node is to be computed in which dtype; None where it has a kernel as it is."""
     schema = onnx.defs.get_schema(node.op_type, opset)
-    if schema.has_function or schema.has_context_dependent_function or node.op_type == "Constant":
+    has_body = schema.has_function or schema.has_context_dependent_function
+    if node.op_type == "Constant" or (has_body and node.op_type not in _kernels()):
         return None
     kinds = typed(node, schema)
     dtypes = {variable: kind.dtype for variable, kind in kinds.items()}
@@ -132,6 +207,8 @@ def _wider(node: ir.Node, opset: int) -> tuple[Typed, ir.DataType] | None:
         for wider in WIDER.get(kind.dtype, ()):
             if _runs(node.op_type, schema.since_version, dtypes | {variable: wider}):
                 return kind, wider
+    if has_body:
+        return None
     named = ", ".join(sorted({dtype.name.lower() for dtype in dtypes.values()}))
     raise UnsupportedError(f"{node.name!r}: ONNX Runtime has no kernel of {node.op_type} for {named}")
 

@@ -195,6 +195,20 @@ def test_texts_of_any_language(analyzer: str) -> None:
     same(CountVectorizer(analyzer=analyzer, ngram_range=(1, 2)).fit(TEXTS), TEXTS, [*TEXTS, "Привет, hello мир!"])
 
 
+@pytest.mark.parametrize("vectorizer", [CountVectorizer, TfidfVectorizer])
+@pytest.mark.parametrize("texts", [[], [""], ["", "?"]])
+def test_texts_that_are_none_or_have_no_word(vectorizer: Any, texts: list[str]) -> None:
+    import onnxruntime
+
+    model = from_sklearn(vectorizer().fit(TEXTS), TEXTS).to_proto()
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    given = session.get_inputs()[0]
+    rows = np.asarray(texts, object).reshape((-1, 1) if len(given.shape) == 2 else (-1,))
+    (found,) = session.run(None, {given.name: rows})
+    assert found.shape == (len(texts), len(vectorizer().fit(TEXTS).vocabulary_))
+    assert not found.any()
+
+
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_boosted_trees_in_a_pipeline(library: str) -> None:
     module = pytest.importorskip(library)

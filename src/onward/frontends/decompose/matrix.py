@@ -13,7 +13,7 @@ from onward.frontends.decompose.loops import loop
 from onward.graph.build import Builder, Tensor
 
 MOST_STEPS = 64
-MOST_COLUMNS = 16
+MOST_COLUMNS = 128
 """For which every pair of columns is turned, again and again."""
 SWEEPS = 12
 """After which no pair of so few columns is turned any more."""
@@ -217,25 +217,42 @@ def lu(op: Builder, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def orthogonal_columns(op: Builder, a: Tensor) -> tuple[Tensor, Tensor]:
     """`a v` with columns at right angles, and `v`, a rotation: pairs of columns are turned until all are.
 
-    The lengths of the columns are the singular values of `a`.
+    The lengths of the columns are the singular values of `a`. In each round all columns are turned in pairs, and change
+    partners as the players of a tournament do: after one round less than there are columns, all have met.
     """
     count = side(op, a, -1, MOST_COLUMNS)
     a = wide(a)
     gram_like = op.MatMul(turned(op, a), a)
     start = [a, op.zeros_like(gram_like) + op.constant(np.eye(count))]
+    if count < 2:
+        return start[0], start[1]
+    even = count + count % 2
+    if even > count:  # a column of zeros is turned with nobody
+        start = [op.Concat(m, op.zeros_like(column(op, m, 0)), axis=-1) for m in start]
+    half, rank = even // 2, op.rank(a, "the matrices")
+    players = np.arange(even)
+    first, second = players[:half], players[half:][::-1]
+    ring = np.concatenate([first[1:], second[::-1]])
+    moved = np.roll(ring, 1)
+    seats = np.concatenate([[0], moved[: half - 1]]), moved[half - 1 :][::-1]
+    order = op.constant(np.concatenate([seats[0], seats[1][::-1]]).astype(np.int64))
+    pairs = op.constant(first.astype(np.int64)), op.constant(second.astype(np.int64))
+    back = op.constant(np.argsort(np.concatenate([first, second])).astype(np.int64))
 
-    def sweep(number: Tensor, given: Sequence[Tensor]) -> list[Tensor]:
-        product, rotation = ([column(op, m, i) for i in range(count)] for m in given)
-        for i in range(count):
-            for k in range(i + 1, count):
-                cosine, sine = _turn(op, product[i], product[k])
-                for columns in (product, rotation):
-                    first, second = columns[i], columns[k]
-                    columns[i], columns[k] = first * cosine - second * sine, first * sine + second * cosine
-        return [op.Concat(*columns, axis=-1) for columns in (product, rotation)]
+    def meet(number: Tensor, given: Sequence[Tensor]) -> list[Tensor]:
+        left, right = (op.Gather(given[0], side_of, axis=-1) for side_of in pairs)
+        cosine, sine = _turn(op, left, right)
+        found = []
+        for m in given:
+            left, right = (op.Gather(m, side_of, axis=-1) for side_of in pairs)
+            both = op.Concat(left * cosine - right * sine, left * sine + right * cosine, axis=-1)
+            found.append(op.Gather(op.Gather(both, back, axis=-1), order, axis=-1))
+        return found
 
-    product, rotation = loop(op, sweep, start, rounds=op.index(SWEEPS))
-    return product, rotation
+    found = loop(op, meet, start, rounds=op.index(SWEEPS * (even - 1)))
+    if even > count:
+        found = [op.Slice(m, op.ints([0]), op.ints([count]), op.ints([rank - 1])) for m in found]
+    return found[0], found[1]
 
 
 def _turn(op: Builder, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:

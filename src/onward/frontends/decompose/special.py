@@ -352,3 +352,38 @@ def fresnel(op: Builder, x: Tensor, sine: bool) -> Tensor:
     s, c = op.Sin(angle), op.Cos(angle)
     asymptotic = 0.5 - f * c - g * s if sine else 0.5 + f * s - g * c
     return (op.Sign(z) * op.where(a > FRESNEL_NEAR, asymptotic, series)).cast(x.dtype)
+
+
+def arctangent(op: Builder, x: Tensor) -> Tensor:
+    """In double precision, for which ONNX Runtime has no kernel, by one step from that in single precision."""
+    if x.dtype != ir.DataType.DOUBLE:
+        return op.Atan(x)
+    steep = op.Abs(x) > 1.0
+    slope = op.where(steep, op.Reciprocal(op.where(steep, x, op.like(1, x))), x)
+    near = op.Atan(slope.cast(ir.DataType.FLOAT)).cast(ir.DataType.DOUBLE)
+    sine, cosine = op.Sin(near), op.Cos(near)
+    flat = near + (slope * cosine - sine) / (slope * sine + cosine)
+    return op.where(steep, op.Sign(x) * (math.pi / 2) - flat, flat)
+
+
+def arcsine(op: Builder, x: Tensor) -> Tensor:
+    """As `arctangent`, by half of the angle."""
+    return arctangent(op, x / (op.Sqrt((1 - x) * (x + 1)) + 1)) * 2.0
+
+
+def arccosine(op: Builder, x: Tensor) -> Tensor:
+    return math.pi / 2 - arcsine(op, x)
+
+
+def angle(op: Builder, y: Tensor, x: Tensor) -> Tensor:
+    """By the quadrant of the point; zeros have a sign, and of two infinities only the sign counts."""
+    pi = math.pi
+    zero = op.like(0, x)
+    endless = op.And(op.IsInf(x), op.IsInf(y))
+    y, x = (op.where(endless, op.Sign(part), part) for part in (y, x))
+    below, behind = (op.where(op.Equal(part, zero), op.Reciprocal(part), part) < zero for part in (y, x))
+    angle = arctangent(op, y / op.where(op.Equal(x, zero), op.like(1, x), x))
+    left = op.where(below, angle - pi, angle + pi)
+    upright = op.where(op.Equal(y, zero), op.where(behind, left, y), op.Sign(y) * (pi / 2))
+    elsewhere = op.where(op.Equal(x, zero), upright, x)
+    return op.where(op.IsNaN(y), y, op.where(x > zero, angle, op.where(x < zero, left, elsewhere)))

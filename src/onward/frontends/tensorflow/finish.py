@@ -22,14 +22,14 @@ def finished(translator: Translator, model: Model) -> Model:
     passes.RemoveUnusedNodesPass()(model.ir)
     merge_directions(model.ir)
     passes.RemoveUnusedNodesPass()(model.ir)
-    for weight, stored in translator.rearranged.items():
+    for weight, stored in translator.op.rearranged.items():
         if not weight.uses() and stored.uses() and weight.name is not None:
             name = weight.name
             if name in graph.initializers:
                 del graph.initializers[name]
             rename(graph, stored, name)
-    if translator.variables or translator.knows_variables:
-        record(model.ir, {value.name or "": yes for value, yes in translator.variables.items()})
+    if translator.op.variables or translator.knows_variables:
+        record(model.ir, {value.name or "": yes for value, yes in translator.op.variables.items()})
     result = relaid(model, None).model
     make_runnable(result.ir)
     passes.RemoveUnusedNodesPass()(result.ir)

@@ -64,12 +64,8 @@ class Translator:
         self.op = Writer(self.model)
         self.op.translator = self
         self.custom_ops = custom_ops
-        self.rearranged: dict[ir.Value, ir.Value] = {}
-        """Weights as variables hold them, and as they are stored."""
         self.knows_variables = False
         """Whether what is no variable is surely a constant; a frozen graph has none, and weights all the same."""
-        self.variables: dict[ir.Value, bool | str] = {}
-        """What variables hold, in whatever form, and whether it is trained, as `canon.trained` records it."""
         self.stateful = False
         """Whether what is assigned to variables is part of what the function does."""
         self.libraries: list[Any] = []
@@ -319,7 +315,7 @@ class Translator:
             )
             self.model.graph.register_initializer(value)
             self.op.weights[value] = variable.array
-            self.variables[value] = variable.trainable
+            self.op.variables[value] = variable.trainable
             variable.value = self.op.tensor(value)
         return variable.value
 

@@ -22,6 +22,8 @@ PATTERNS = {r"(?u)\b\w\w+\b": f"{LETTER}{{2,}}", r"(?u)\b\w+\b": f"{LETTER}+", r
 """Patterns of scikit-learn, as the Tokenizer takes them: its letters are those of English unless it is told."""
 PAD = "\x00"
 """Fills up short texts; no word holds it."""
+WORD = "word"
+"""What stands in the row that is added."""
 LOCALE = "C.UTF-8"
 """By which letters are made small: of any language, and there on every Linux."""
 
@@ -46,6 +48,8 @@ def _texts(op: Writer, x: Data) -> Tensor:
 def _counted(op: Writer, model: Any, text: Tensor) -> Tensor:
     """How often each term of the vocabulary is in each text."""
     _check(model)
+    # Neither op below takes no rows, or rows without any word: one more row is added, and left out again.
+    text = op.Concat(text, op.strings(np.asarray([WORD], object)), axis=0)
     if model.lowercase:
         text = op.StringNormalizer(text, case_change_action="LOWER", is_case_sensitive=1, locale=LOCALE)
     pattern = "." if model.analyzer == "char" else PATTERNS[model.token_pattern]
@@ -73,7 +77,8 @@ def _counted(op: Writer, model: Any, text: Tensor) -> Tensor:
         ngram_indexes=indices,
         pool_strings=pool,
     )
-    found.value.shape = ir.Shape([*(text.dims or [None])[:1], len(terms)])
+    found = op.Slice(found, op.ints([0]), op.ints([-1]), op.ints([0]))
+    found.value.shape = ir.Shape([None, len(terms)])
     number = found.cast(op.real)
     return op.Min(number, op.reals(1.0)) if model.binary else number
 

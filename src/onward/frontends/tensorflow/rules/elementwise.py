@@ -213,17 +213,7 @@ def truncate_mod(op: Writer, a: Tensor, b: Tensor) -> Tensor:
 
 @rule("Atan2")
 def atan2(op: Writer, y: Tensor, x: Tensor) -> Tensor:
-    """By the quadrant of the point; zeros have a sign, and of two infinities only the sign counts."""
-    pi = 3.141592653589793
-    zero = op.like(0, x)
-    endless = op.And(op.IsInf(x), op.IsInf(y))
-    y, x = (op.where(endless, op.Sign(part), part) for part in (y, x))
-    below, behind = (op.where(op.Equal(part, zero), op.Reciprocal(part), part) < zero for part in (y, x))
-    angle = op.Atan(y / op.where(op.Equal(x, zero), op.like(1, x), x))
-    left = op.where(below, angle - pi, angle + pi)
-    upright = op.where(op.Equal(y, zero), op.where(behind, left, y), op.Sign(y) * (pi / 2))
-    elsewhere = op.where(op.Equal(x, zero), upright, x)
-    return op.where(op.IsNaN(y), y, op.where(x > zero, angle, op.where(x < zero, left, elsewhere)))
+    return special.angle(op, y, x)
 
 
 @rule("Select")

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from onward.frontends.lax import signal
 from onward.frontends.tensorflow.registry import rule
 from onward.frontends.tensorflow.values import Complex
 from onward.frontends.tensorflow.writer import Writer
 from onward.graph.build import Tensor
-
-
-def transformed(op: Writer, x: Complex | Tensor, axis: int, inverse: bool = False, onesided: bool = False) -> Complex:
-    """Along one axis, which counts from the end."""
-    op.need(17, "a Fourier transform")
-    if isinstance(x, Complex):
-        both = op.Concat(op.unsqueeze(x.real, [-1]), op.unsqueeze(x.imaginary, [-1]), axis=-1)
-    else:
-        both = op.unsqueeze(x, [-1])
-    where = op.rank(both, "the signal") - 1 + axis
-    flags = {"inverse": int(inverse), "onesided": int(onesided)}
-    y = op.DFT(both, None, op.index(where), **flags) if op.opset >= 20 else op.DFT(both, axis=where, **flags)
-    return Complex(*(op.squeeze(op.Gather(y, op.ints([i]), axis=-1), [-1]) for i in (0, 1)))
 
 
 def fitted(op: Writer, x: Tensor, length: Tensor, axis: int) -> Tensor:
@@ -48,9 +36,7 @@ def _each(op: Writer, lengths: Tensor, count: int) -> list[Tensor]:
 
 def _plain(axes: int, inverse: bool) -> Callable[..., Complex]:
     def function(op: Writer, x: Complex) -> Complex:
-        for axis in range(1, axes + 1):
-            x = transformed(op, x, -axis, inverse)
-        return x
+        return signal.fft(op, x, axes, inverse)
 
     return function
 
@@ -59,10 +45,7 @@ def _of_real(axes: int) -> Callable[..., Complex]:
     def function(op: Writer, x: Tensor, lengths: Tensor) -> Complex:
         for i, size in enumerate(_each(op, lengths, axes)):
             x = fitted(op, x, size, i - axes)
-        y = transformed(op, x, -1, onesided=True)
-        for axis in range(2, axes + 1):
-            y = transformed(op, y, -axis)
-        return y
+        return signal.rfft(op, x, axes)
 
     return function
 
@@ -83,18 +66,8 @@ def _to_real(axes: int) -> Callable[..., Tensor]:
             parts = [fitted(op, part, size, i - axes) for part in parts]
         half = Complex(*parts)
         for axis in range(2, axes + 1):
-            half = transformed(op, half, -axis, inverse=True)
-        rank = op.rank(half.real, "the signal")
-        last = op.ints([rank - 1])
-
-        def mirrored(part: Tensor) -> Tensor:
-            return op.Slice(part, start, op.ints([0]), last, op.ints([-1]))
-
-        full = Complex(
-            op.Concat(half.real, mirrored(half.real), axis=-1),
-            op.Concat(half.imaginary, -mirrored(half.imaginary), axis=-1),
-        )
-        return transformed(op, full, -1, inverse=True).real
+            half = signal.transformed(op, half, -axis, inverse=True)
+        return signal.transformed(op, signal.mirrored(op, half, start), -1, inverse=True).real
 
     return function
 

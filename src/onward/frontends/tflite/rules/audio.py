@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onward.errors import UnsupportedError
-from onward.frontends.tensorflow.rules.signal import transformed
+from onward.frontends.lax.signal import transformed
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.like_tensorflow import custom_options
 from onward.frontends.tflite.registry import rule

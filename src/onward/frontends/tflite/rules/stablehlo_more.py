@@ -8,6 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
+from onward.frontends.lax import index
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.like_tensorflow import like
 from onward.frontends.tflite.read import dtype_of
@@ -109,10 +110,7 @@ def slice_(op: Writer, x: Tensor) -> Tensor:
 @rule("STABLEHLO_DYNAMIC_SLICE")
 def dynamic_slice(op: Writer, x: Tensor, *starts: Tensor) -> Tensor:
     """What would reach beyond the end begins earlier."""
-    sizes = whole(op.operation.options.sliceSizes)
-    begin = op.Concat(*(op.flat(op.int64(start)) for start in starts), axis=0)
-    begin = op.Max(op.Min(begin, x.shape - op.ints(sizes)), op.index(0))
-    return op.Slice(x, begin, begin + op.ints(sizes), op.ints(list(range(len(sizes)))))
+    return index.dynamic_slice(op, x, starts, whole(op.operation.options.sliceSizes))
 
 
 @rule("STABLEHLO_REDUCE")

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
+from onward.frontends.lax.pad import pad, spread
 from onward.frontends.tensorflow.writer import Writer
 from onward.frontends.tflite.registry import rule
 from onward.graph.build import Tensor
@@ -28,32 +29,6 @@ def sizes_of(x: Tensor) -> list[int]:
     if x.sizes is None:
         raise UnsupportedError("the size of what windows move over is not known")
     return x.sizes
-
-
-def spread(op: Writer, x: Tensor, between: Sequence[int], filler: Tensor) -> Tensor:
-    """With so many numbers between those of each axis."""
-    for axis, more in enumerate(between):
-        sizes = sizes_of(x)
-        if more and sizes[axis] > 1:
-            rank = len(sizes)
-            apart = op.unsqueeze(x, [axis + 1])
-            pads = op.ints([0] * (rank + 1) + [more if i == axis + 1 else 0 for i in range(rank + 1)])
-            merged = [n * (more + 1) if i == axis else n for i, n in enumerate(sizes)]
-            long = op.Reshape(op.Pad(apart, pads, op.Reshape(filler, op.ints([]))), op.ints(merged))
-            x = op.Slice(long, op.ints([0]), op.ints([merged[axis] - more]), op.ints([axis]))
-    return x
-
-
-def padded(op: Writer, x: Tensor, before: Sequence[int], after: Sequence[int], filler: Tensor) -> Tensor:
-    """With so many numbers before and after; less than none takes some away."""
-    outside = [max(n, 0) for n in (*before, *after)]
-    if any(outside):
-        x = op.Pad(x, op.ints(outside), op.Reshape(filler, op.ints([])))
-    if any(n < 0 for n in (*before, *after)):
-        starts = [max(-n, 0) for n in before]
-        ends = [n - max(-m, 0) for n, m in zip(sizes_of(x), after, strict=True)]
-        x = op.Slice(x, op.ints(starts), op.ints(ends), op.ints(list(range(len(starts)))))
-    return x
 
 
 def reduced_windows(
@@ -93,9 +68,9 @@ def reduce_window(op: Writer, x: Tensor, start: Tensor, window: Tensor, steps: T
 @rule("STABLEHLO_PAD")
 def stablehlo_pad(op: Writer, x: Tensor, filler: Tensor) -> Tensor:
     options = op.operation.options
-    apart = spread(op, x, [int(n) for n in options.interiorPadding], filler)
-    before, after = ([int(n) for n in part] for part in (options.edgePaddingLow, options.edgePaddingHigh))
-    return padded(op, apart, before, after, filler)
+    parts = (options.edgePaddingLow, options.edgePaddingHigh, options.interiorPadding)
+    before, after, between = ([int(n) for n in part] for part in parts)
+    return pad(op, x, filler, before, after, between)
 
 
 @rule("STABLEHLO_REDUCE_WINDOW")
@@ -108,7 +83,7 @@ def stablehlo_reduce_window(op: Writer, x: Tensor, start: Tensor) -> Tensor:
         for part in (options.windowStrides, options.baseDilations, options.windowDilations)
     )
     pads = [0] * 2 * len(windows) if options.padding is None else [int(n) for n in options.padding]
-    wide = padded(op, spread(op, x, [n - 1 for n in base], start), pads[::2], pads[1::2], start)
+    wide = pad(op, x, start, pads[::2], pads[1::2], [n - 1 for n in base])
     return reduced_windows(op, wide, start, windows, steps, apart, kind)
 
 

@@ -1,0 +1,1 @@
+"""Functions and modules of JAX as ONNX models."""

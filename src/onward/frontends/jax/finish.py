@@ -1,0 +1,50 @@
+"""The last steps: what nothing reads goes, weights get their names, nodes get dtypes that ONNX Runtime computes."""
+
+from __future__ import annotations
+
+import onnx_ir.passes.common as passes
+
+from onward.frontends.jax import norms
+from onward.frontends.jax.translate import Translator
+from onward.frontends.runtime_kernels import make_runnable
+from onward.graph.replace import graphs, remove_unread
+from onward.graph.trained import record
+from onward.graph.walk import all_nodes
+from onward.layout.constants import rename
+from onward.layout.onnx_to_onnx import relaid
+from onward.model import Model
+from onward.passes.fuse_activation import fuse_activation
+from onward.passes.fuse_norms import fuse_norms
+
+ACTIVATIONS = {"Gelu": 20, "HardSwish": 14, "Mish": 18}
+"""Since which opset they are there; each has a kernel, or one node less than what it is made of."""
+WINDOWS = {"Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool"}
+"""Ops that have channels first, where transposes stand around them."""
+
+
+def _remove_unread(model: Model) -> None:
+    for graph in graphs(model.ir):
+        remove_unread(list(graph))
+
+
+def finished(translator: Translator) -> Model:
+    model = Model(translator.model)
+    graph, opset = model.ir.graph, model.ir.opset_imports[""]
+    _remove_unread(model)
+    norms.fuse(model.ir)
+    fuse_norms(model.ir)  # as Keras writes them
+    fuse_activation(model.ir, [name for name, since in ACTIVATIONS.items() if opset >= since])
+    passes.RemoveUnusedNodesPass()(model.ir)
+    for weight, stored in translator.op.rearranged.items():
+        if not weight.uses() and stored.uses() and weight.name is not None:
+            name = weight.name
+            if name in graph.initializers:
+                del graph.initializers[name]
+            rename(graph, stored, name)
+    if translator.op.variables:
+        record(model.ir, {value.name or "": yes for value, yes in translator.op.variables.items()})
+    if any(node.op_type in WINDOWS for node in all_nodes(graph)):
+        model = relaid(model, None).model
+    make_runnable(model.ir)
+    passes.RemoveUnusedNodesPass()(model.ir)
+    return model

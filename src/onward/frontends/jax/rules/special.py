@@ -1,0 +1,139 @@
+"""Functions that ONNX has for float32 only, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx_ir as ir
+
+from onward.errors import UnsupportedError
+from onward.frontends.decompose import gamma, special
+from onward.frontends.jax.registry import rule
+from onward.frontends.jax.writer import Writer
+from onward.frontends.lax import special as lax
+from onward.graph.build import Builder, Tensor
+
+
+@rule("log1p", broadcasts=True)
+def log1p(op: Writer, x: Tensor) -> Tensor:
+    return special.log1p(op, x)
+
+
+@rule("expm1", broadcasts=True)
+def expm1(op: Writer, x: Tensor) -> Tensor:
+    return special.expm1(op, x)
+
+
+def _tan(op: Builder, x: Tensor) -> Tensor:
+    return op.Sin(x) / op.Cos(x)
+
+
+def _sinh(op: Builder, x: Tensor) -> Tensor:
+    small = special.expm1(op, op.Abs(x))
+    return op.Sign(x) * (small + small / (small + 1)) * 0.5
+
+
+def _cosh(op: Builder, x: Tensor) -> Tensor:
+    half = op.Exp(op.Abs(x) - 0.6931471805599453)
+    return half + 0.25 / half
+
+
+def _asinh(op: Builder, x: Tensor) -> Tensor:
+    size = op.Abs(x)
+    return op.Sign(x) * special.log1p(op, size + size * size / (op.Sqrt(size * size + 1) + 1))
+
+
+def _acosh(op: Builder, x: Tensor) -> Tensor:
+    return op.Log(x + op.Sqrt((x - 1) * (x + 1)))
+
+
+def _atanh(op: Builder, x: Tensor) -> Tensor:
+    return (special.log1p(op, x) - special.log1p(op, -x)) * 0.5
+
+
+FORMULAS: dict[str, tuple[str, Callable[[Builder, Tensor], Tensor]]] = {
+    "tan": ("Tan", _tan),
+    "asin": ("Asin", special.arcsine),
+    "acos": ("Acos", special.arccosine),
+    "atan": ("Atan", special.arctangent),
+    "sinh": ("Sinh", _sinh),
+    "cosh": ("Cosh", _cosh),
+    "asinh": ("Asinh", _asinh),
+    "acosh": ("Acosh", _acosh),
+    "atanh": ("Atanh", _atanh),
+    "erf": ("Erf", special.wide_erf),
+}
+"""What ONNX Runtime has a kernel of float32 for, and how float64 is computed."""
+
+
+def _formula(op_type: str, double: Callable[[Builder, Tensor], Tensor]) -> Callable[..., Tensor]:
+    def function(op: Writer, x: Tensor) -> Tensor:
+        if x.dtype != ir.DataType.DOUBLE:
+            return op.many(op_type, 1, x)[0]
+        return double(op, x)
+
+    return function
+
+
+for _primitive, (_onnx, _double) in FORMULAS.items():
+    rule(_primitive, broadcasts=True)(_formula(_onnx, _double))
+
+
+@rule("erfc", broadcasts=True)
+def erfc(op: Writer, x: Tensor) -> Tensor:
+    tail = special.erfc(op, x)
+    op.tails[tail.value] = x.value
+    return tail
+
+
+@rule("erf_inv", broadcasts=True)
+def erf_inv(op: Writer, x: Tensor) -> Tensor:
+    return lax.erf_inv(op, x)
+
+
+@rule("lgamma", broadcasts=True)
+def lgamma(op: Writer, x: Tensor) -> Tensor:
+    return special.lgamma(op, x)
+
+
+@rule("digamma", broadcasts=True)
+def digamma(op: Writer, x: Tensor) -> Tensor:
+    return special.digamma(op, x)
+
+
+@rule("bessel_i0e", broadcasts=True)
+def bessel_i0e(op: Writer, x: Tensor) -> Tensor:
+    return special.bessel_i(op, 0, x, scaled=True)
+
+
+@rule("bessel_i1e", broadcasts=True)
+def bessel_i1e(op: Writer, x: Tensor) -> Tensor:
+    return special.bessel_i(op, 1, x, scaled=True)
+
+
+@rule("igamma")
+def igamma(op: Writer, a: Tensor, x: Tensor) -> Tensor:
+    return gamma.incomplete_gamma(op, a, x, upper=False)
+
+
+@rule("igammac")
+def igammac(op: Writer, a: Tensor, x: Tensor) -> Tensor:
+    return gamma.incomplete_gamma(op, a, x, upper=True)
+
+
+@rule("regularized_incomplete_beta")
+def betainc(op: Writer, a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+    return gamma.incomplete_beta(op, a, b, x)
+
+
+@rule("zeta")
+def zeta(op: Writer, x: Tensor, q: Tensor) -> Tensor:
+    return gamma.zeta(op, x, q)
+
+
+@rule("polygamma", broadcasts=True)
+def polygamma(op: Writer, order: Tensor, x: Tensor) -> Tensor:
+    known = op.fixed(order, "the order of polygamma")
+    if known.size != 1 and (known != known.reshape(-1)[0]).any():
+        raise UnsupportedError("polygamma of several orders at once is not supported; call it for each")
+    return special.polygamma(op, int(known.reshape(-1)[0]), x)

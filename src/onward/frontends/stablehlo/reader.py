@@ -1,0 +1,91 @@
+"""Walks the functions of a module and lets rules say each op in JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from onward.errors import InvalidModelError, UnsupportedError
+from onward.frontends.stablehlo.registry import RULES
+from onward.frontends.stablehlo.values import SMALL, Sizes, Value, as_array, constant
+from onward.gate.bounds import NODES
+
+CALLS = ("func.call", "call")
+RETURNS = ("stablehlo.return", "func.return", "return")
+
+
+class Reader:
+    """The functions of a parsed module, to be called while JAX traces."""
+
+    def __init__(self, module: Any) -> None:
+        functions = [op for op in module.body.operations if op.operation.name == "func.func"]
+        self.functions = {op.name.value: op for op in functions}
+        self._said = 0
+        self._inside: list[str] = []
+
+    def call(self, name: str, arguments: Sequence[Value]) -> list[Value]:
+        """What a function of the module gives."""
+        if name in self._inside:
+            raise InvalidModelError(f"the function {name} calls itself, which StableHLO does not allow")
+        function = self.functions.get(name)
+        if function is None:
+            raise InvalidModelError(f"the module calls {name}, which it does not have")
+        self._inside.append(name)
+        try:
+            return self.block(function.regions[0].blocks[0], arguments, {})
+        finally:
+            self._inside.pop()
+
+    def block(self, block: Any, arguments: Sequence[Value], outer: dict[Any, Value]) -> list[Value]:
+        """What the block of a function or region gives; `outer` are the values around it."""
+        values = dict(outer)
+        values.update(zip(block.arguments, arguments, strict=True))
+        for op in block.operations:
+            operation = op.operation
+            given = [values[operand] for operand in operation.operands]
+            if operation.name in RETURNS:
+                return given
+            for result, value in zip(operation.results, self._results(operation, given, values), strict=True):
+                values[result] = value
+        raise InvalidModelError("a block of the module does not end with a return")
+
+    def region(self, op: Any, index: int, values: dict[Any, Value]) -> Callable[..., list[Any]]:
+        """A region of an op as a function of arrays."""
+        block = op.regions[index].blocks[0]
+        return lambda *arguments: [as_array(value) for value in self.block(block, arguments, values)]
+
+    def _results(self, op: Any, given: list[Value], values: dict[Any, Value]) -> list[Value]:
+        self._said += 1
+        if self._said > NODES.value:
+            raise InvalidModelError(
+                f"the module has more than {NODES.value:,} operations, with its calls; {NODES.hint}"
+            )
+        if op.name == "stablehlo.constant":
+            return [constant(op)]
+        if op.name in CALLS:
+            return self.call(op.attributes["callee"].value, given)
+        rule = RULES.get(op.name)
+        if rule is None:
+            raise UnsupportedError(f"{op.name} has no form in ONNX here; {INSTEAD}")
+        self.values = values
+        if not len(op.regions) and given and all(isinstance(x, np.ndarray) and x.size <= SMALL for x in given):
+            with jax.ensure_compile_time_eval():
+                return [np.asarray(value) for value in _listed(rule(self, op, *given))]
+        return _listed(rule(self, op, *given))
+
+
+def _listed(found: Any) -> list[Value]:
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+INSTEAD = "write what it computes with other ops"
+
+
+def is_sizes(value: Value) -> bool:
+    """Whether numbers may stand for sizes: symbolic ones, or few constant integers."""
+    if isinstance(value, Sizes):
+        return True
+    return isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size <= SMALL

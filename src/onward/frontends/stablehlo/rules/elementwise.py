@@ -1,0 +1,171 @@
+"""Arithmetic, comparison, choices and casts, element by element."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from onward.errors import UnsupportedError
+from onward.frontends.stablehlo.reader import Reader, is_sizes
+from onward.frontends.stablehlo.registry import rule
+from onward.frontends.stablehlo.values import Sizes, Value, as_array, dtype_of, numbers_of
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": lax.abs, "add": lax.add, "and": lax.bitwise_and, "atan2": lax.atan2, "cbrt": lax.cbrt, "ceil": lax.ceil,
+    "cosine": lax.cos, "count_leading_zeros": lax.clz, "divide": lax.div, "exponential": lax.exp,
+    "exponential_minus_one": lax.expm1, "floor": lax.floor, "imag": lax.imag, "is_finite": lax.is_finite,
+    "log": lax.log, "log_plus_one": lax.log1p, "logistic": lax.logistic, "maximum": lax.max, "minimum": lax.min,
+    "multiply": lax.mul, "negate": lax.neg, "not": lax.bitwise_not, "or": lax.bitwise_or,
+    "popcnt": lax.population_count, "power": lax.pow, "real": lax.real, "remainder": lax.rem, "rsqrt": lax.rsqrt,
+    "round_nearest_afz": lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
+    "round_nearest_even": lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
+    "shift_left": lax.shift_left, "shift_right_arithmetic": lax.shift_right_arithmetic,
+    "shift_right_logical": lax.shift_right_logical, "sign": lax.sign, "sine": lax.sin, "sqrt": lax.sqrt,
+    "subtract": lax.sub, "tan": lax.tan, "tanh": lax.tanh, "xor": lax.bitwise_xor, "complex": lax.complex,
+}  # fmt: skip
+OF_CHLO: dict[str, Callable[..., Any]] = {
+    "acos": lax.acos, "acosh": lax.acosh, "asin": lax.asin, "asinh": lax.asinh, "atan": lax.atan, "atanh": lax.atanh,
+    "bessel_i1e": lax.bessel_i1e, "conj": lax.conj, "cosh": lax.cosh, "digamma": lax.digamma, "erf": lax.erf,
+    "erf_inv": lax.erf_inv, "erfc": lax.erfc, "is_inf": jnp.isinf, "lgamma": lax.lgamma, "next_after": lax.nextafter,
+    "polygamma": lax.polygamma, "sinh": lax.sinh, "square": lax.square, "tan": lax.tan, "zeta": lax.zeta,
+}  # fmt: skip
+"""Functions of the dialect beside StableHLO, which composites are named after, too."""
+SIZES: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "maximum": lambda a, b: _extreme(max, a, b),
+    "minimum": lambda a, b: _extreme(min, a, b),
+    "divide": operator.floordiv,
+    "remainder": operator.mod,
+}
+"""What sizes are computed with; they are no negative numbers, so that quotients are rounded alike."""
+DIRECTIONS = {"EQ": lax.eq, "NE": lax.ne, "LT": lax.lt, "LE": lax.le, "GT": lax.gt, "GE": lax.ge}
+
+
+TOTAL = {
+    "LT": (lax.lt_to_p, False),
+    "LE": (lax.le_to_p, False),
+    "GT": (lax.lt_to_p, True),
+    "GE": (lax.le_to_p, True),
+}
+"""By total order, in which NaN and -0.0 have their places."""
+
+
+def _extreme(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    from jax._src import core
+
+    known = isinstance(a, int | np.integer) and isinstance(b, int | np.integer)
+    return function(a, b) if known else (core.max_dim if function is max else core.min_dim)(a, b)
+
+
+def _file(name: str, function: Callable[..., Any]) -> None:
+    @rule(f"stablehlo.{name}")
+    def apply(reader: Reader, op: Any, *given: Value) -> Value:
+        if name in SIZES and any(isinstance(x, Sizes) for x in given) and all(map(is_sizes, given)):
+            found = np.frompyfunc(SIZES[name], 2, 1)(*map(numbers_of, given))
+            return Sizes(np.asarray(found, object), dtype_of(op.results[0].type))
+        return function(*map(as_array, given))
+
+
+for _name, _function in FUNCTIONS.items():
+    _file(_name, _function)
+
+
+def _file_chlo(name: str, function: Callable[..., Any]) -> None:
+    @rule(f"chlo.{name}")
+    def apply(reader: Reader, op: Any, *given: Value) -> Value:
+        return function(*map(as_array, given))
+
+
+for _name, _function in OF_CHLO.items():
+    _file_chlo(_name, _function)
+
+
+@rule("stablehlo.compare")
+def compare(reader: Reader, op: Any, a: Value, b: Value) -> Value:
+    direction = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
+    kind = str(op.attributes["compare_type"]) if "compare_type" in op.attributes else ""
+    if "TOTALORDER" in kind and direction in TOTAL:
+        primitive, is_turned = TOTAL[direction]
+        pair = (b, a) if is_turned else (a, b)
+        return primitive.bind(*(jnp.asarray(as_array(x)) for x in pair))
+    return DIRECTIONS[direction](as_array(a), as_array(b))
+
+
+@rule("stablehlo.select")
+def select(reader: Reader, op: Any, test: Value, yes: Value, no: Value) -> Value:
+    test, yes, no = map(as_array, (test, yes, no))
+    if np.ndim(test) != np.ndim(yes):
+        test = jnp.broadcast_to(test, np.shape(yes))
+    return lax.select(jnp.asarray(test), jnp.asarray(yes), jnp.asarray(no))
+
+
+@rule("stablehlo.clamp")
+def clamp(reader: Reader, op: Any, low: Value, x: Value, high: Value) -> Value:
+    return lax.clamp(as_array(low), as_array(x), as_array(high))
+
+
+@rule("stablehlo.convert")
+def convert(reader: Reader, op: Any, x: Value) -> Value:
+    dtype = dtype_of(op.results[0].type)
+    if isinstance(x, Sizes) and dtype.kind in "iu":
+        return Sizes(x.numbers, dtype)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "iu" and dtype.kind in "iu":
+        return x.astype(dtype)
+    return lax.convert_element_type(as_array(x), dtype)
+
+
+@rule("stablehlo.bitcast_convert")
+def bitcast_convert(reader: Reader, op: Any, x: Value) -> Value:
+    return lax.bitcast_convert_type(as_array(x), dtype_of(op.results[0].type))
+
+
+@rule("stablehlo.reduce_precision")
+def reduce_precision(reader: Reader, op: Any, x: Value) -> Value:
+    bits = [op.attributes[name].value for name in ("exponent_bits", "mantissa_bits")]
+    return lax.reduce_precision(as_array(x), *bits)
+
+
+@rule("stablehlo.optimization_barrier")
+def barrier(reader: Reader, op: Any, *given: Value) -> list[Value]:
+    return list(given)
+
+
+@rule("stablehlo.composite")
+def composite(reader: Reader, op: Any, *given: Value) -> Any:
+    """A function by its name where that is known, else by what it is made of."""
+    dialect, _, name = op.attributes["name"].value.partition(".")
+    if dialect == "chlo" and name in OF_CHLO:
+        return OF_CHLO[name](*map(as_array, given))
+    if dialect == "chlo" and name == "top_k":
+        return _top_k(op, given[0], op.attributes["composite_attributes"])
+    return reader.call(op.attributes["decomposition"].value, given)
+
+
+@rule("stablehlo.custom_call")
+def custom_call(reader: Reader, op: Any, *given: Value) -> Any:
+    target = op.attributes["call_target_name"].value
+    if target == "shape_assertion":
+        return []
+    if target in ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"):
+        return list(given)
+    dialect, _, name = target.partition(".")
+    if dialect in ("mhlo", "chlo") and name in OF_CHLO:
+        return OF_CHLO[name](*map(as_array, given))
+    raise UnsupportedError(f"the module calls {target}, which only the runtime it was made for has")
+
+
+@rule("chlo.top_k")
+def top_k(reader: Reader, op: Any, x: Value) -> list[Value]:
+    return _top_k(op, x, op.attributes)
+
+
+def _top_k(op: Any, x: Value, attributes: Any) -> list[Value]:
+    values, places = lax.top_k(as_array(x), attributes["k"].value)
+    return [values, places.astype(dtype_of(op.results[1].type))]

@@ -1,0 +1,131 @@
+"""Judges a case: the program is converted, and run by JAX and by ONNX Runtime on the same data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+from jax_cases import Case, Refusal
+from jax_compare import difference
+from jax_data import VARIANTS, inputs, structs
+
+import onward
+from onward.errors import UnsupportedError
+from onward.runners import onnxruntime
+
+AS_WRITTEN: dict[str, Any] = {"xla_allow_excess_precision": False, "xla_disable_hlo_passes": "algsimp"}
+"""What the program says, as each function is defined: by default XLA leaves out roundings to narrow floats, and makes
+NaN times False 0."""
+QUICK: dict[str, Any] = {
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+}
+"""What runs a few times is not worth more optimisations."""
+Convert = Callable[[Case], onward.Model]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`same`, `refused`, `invalid` (ONNX Runtime does not load it), `wrong` or `crash`, and what about it."""
+
+    word: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.detail}" if self.detail else self.word
+
+
+def converted(case: Case) -> onward.Model:
+    """The program as Onward converts it."""
+    target, keywords = case.target()
+    return onward.from_jax(target, *structs(case.specs), check=False, **keywords)
+
+
+def judge(case: Case, convert: Convert = converted, variants: tuple[str, ...] = VARIANTS) -> Verdict:
+    """Convert and compare; the first variant that differs decides."""
+    with settings(case.x64):
+        try:
+            model = convert(case)
+        except UnsupportedError as error:
+            return Verdict("refused", str(error))
+        except Exception as error:
+            return Verdict("crash", f"conversion: {type(error).__name__}: {error}")
+        try:
+            run = onnxruntime.prepare(model, "")
+        except Exception as error:
+            return Verdict("invalid", f"{type(error).__name__}: {error}")
+        original = compiled(case)
+        for variant in variants:
+            given = inputs(case.specs, variant, case.id)
+            verdict = judge_run(model, run, original(given), jax.tree.leaves(given))
+            if verdict.word != "same":
+                return Verdict(verdict.word, f"{variant}: {verdict.detail}")
+    return Verdict("same")
+
+
+def judge_run(model: onward.Model, run: Callable[..., Any], wanted: list[Any], given: list[Any]) -> Verdict:
+    """Inputs and outputs are matched by their order."""
+    names = [str(value.name) for value in model.ir.graph.inputs]
+    if len(names) != len(given):
+        return Verdict("wrong", f"{len(names)} inputs instead of {len(given)}")
+    try:
+        results = run(dict(zip(names, given, strict=True)))
+    except Exception as error:
+        return Verdict("crash", f"{type(error).__name__}: {error}")
+    found = [results[str(value.name)] for value in model.ir.graph.outputs]
+    if len(found) != len(wanted):
+        return Verdict("wrong", f"{len(found)} outputs instead of {len(wanted)}")
+    for i, (one, other) in enumerate(zip(wanted, found, strict=True)):
+        if (differs := difference(one, np.asarray(other))) is not None:
+            return Verdict("wrong", f"output {i}: {differs}")
+    return Verdict("same")
+
+
+def built(lowered: Any) -> Any:
+    """Negative padding needs the passes that are left out."""
+    try:
+        return lowered.compile(compiler_options=AS_WRITTEN | QUICK)
+    except jax.errors.JaxRuntimeError:
+        return lowered.compile(compiler_options={"xla_allow_excess_precision": False})
+
+
+@lru_cache(maxsize=1)
+def compiled(case: Case) -> Callable[[Any], list[Any]]:
+    """What JAX itself computes, compiled once for each shape."""
+    programs: dict[str, Any] = {}
+    jitted = jax.jit(case.original())
+
+    def run(given: Any) -> list[Any]:
+        shapes = str(jax.tree.map(np.shape, given))
+        if shapes not in programs:
+            programs[shapes] = built(jitted.lower(*given))
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(programs[shapes](*given))]
+
+    return run
+
+
+def judge_refusal(refusal: Refusal) -> Verdict:
+    """`refused` if the message has the word; a message without it is `wrong`, and so is a conversion."""
+    with settings(False):
+        try:
+            onward.from_jax(refusal.function, *structs(refusal.specs), check=False, **refusal.keywords)
+        except UnsupportedError as error:
+            is_named = refusal.word.lower() in str(error).lower()
+            return Verdict("refused" if is_named else "wrong", str(error))
+        except Exception as error:
+            return Verdict("crash", f"{type(error).__name__}: {error}")
+    return Verdict("wrong", "converted")
+
+
+@contextmanager
+def settings(x64: bool) -> Iterator[None]:
+    with warnings.catch_warnings(), jax.enable_x64(x64):
+        warnings.simplefilter("ignore")
+        yield
