@@ -1,4 +1,4 @@
-"""Real pretrained models, converted to PyTorch, TensorFlow or Keras and compared with ONNX Runtime.
+"""Real pretrained models, converted to PyTorch, TensorFlow, Keras or JAX and compared with ONNX Runtime.
 
 python benchmarks/zoo.py                 fetch the models of zoo.csv
 python benchmarks/zoo.py --run           and convert, run and compare each; writes docs/measured/zoo.md
@@ -6,6 +6,7 @@ python benchmarks/zoo.py --run silero    only those with `silero` in their name;
 python benchmarks/zoo.py --run --peers   with onnx2torch and onnx2pytorch on the same inputs
 python benchmarks/zoo.py --run --backend tensorflow   for TensorFlow; writes docs/measured/zoo-tensorflow.md
 python benchmarks/zoo.py --run --backend keras   for Keras; writes nothing
+python benchmarks/zoo.py --run --backend jax   for JAX, and under jax.jit; writes docs/measured/zoo-jax.md
 
 Each model is judged in a process of its own, and what comes of it is kept in `build/zoo.jsonl`: a run that was stopped
 goes on where it stopped, as long as neither Onward nor a converter has changed. `--fresh` begins anew.
@@ -13,6 +14,7 @@ goes on where it stopped, as long as neither Onward nor a converter has changed.
 
 import argparse
 import json
+import math
 import sys
 import traceback
 from dataclasses import asdict
@@ -27,17 +29,20 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from zoo_fetch import Entry, entries, fetch
-from zoo_judge import CONVERTERS, SETS, Judgement, Result, judged
+from zoo_judge import CONVERTERS, SECONDS, SETS, Judgement, Result, judged
 
 from onward.scoreboard.store import versions
 from onward.verification.compare import Error, floor
 
 ROOT = Path(__file__).parent.parent
 DOCS, KEPT = ROOT / "docs/measured", ROOT / "build/zoo.jsonl"
-BACKENDS = ("torch", "tensorflow", "keras")
+BACKENDS = ("torch", "tensorflow", "keras", "jax")
+COMPILED = {"tensorflow": ("onward, traced", "tensorflow:function"), "jax": ("onward, jit", "jax:jit")}
+"""By backend: the title and the name of what compiles the same code."""
 PAGES = {
     "torch": ("PyTorch", "zoo.md", "--run --peers", ("torch", "onnxruntime", *peers.NAMES)),
     "tensorflow": ("TensorFlow", "zoo-tensorflow.md", "--run --backend tensorflow", ("tensorflow-cpu", "onnxruntime")),
+    "jax": ("JAX", "zoo-jax.md", "--run --backend jax", ("jax", "jaxlib", "onnxruntime")),
 }
 """By backend: its name, the page, what writes it, and the packages that it depends on."""
 
@@ -89,15 +94,15 @@ def _version(package: str) -> str:
         return ""
 
 
-def evaluate(chosen: list[Entry], backend: str, converters: dict[str, str], kept: Kept) -> list[Row]:
-    rows = []
-    for entry in track(chosen, "converting", console=Console(stderr=True)):
+def evaluate(chosen: list[Entry], backend: str, converters: dict[str, str], kept: Kept, seconds: float) -> list[Row]:
+    rows = {}
+    for entry in track(sorted(chosen, key=lambda e: e.size_bytes), "converting", console=Console(stderr=True)):
         key = key_of(entry, backend, converters)
         if (found := kept.get(key)) is None:
-            found = judged(entry.path, converters)
+            found = judged(entry.path, converters, seconds)
             kept.add(key, found)
-        rows.append(Row(entry, found.noise, found.results))
-    return rows
+        rows[entry.name] = Row(entry, found.noise, found.results)
+    return [rows[entry.name] for entry in chosen]
 
 
 def show(rows: list[Row], console: Console) -> None:
@@ -144,6 +149,7 @@ def page(rows: list[Row], backend: str) -> str:
         "",
         machine.describe("onward", *packages),
         *([peers.remark()] if backend == "torch" else []),
+        *_first_calls(rows, backend),
         "",
         "| model | package | task | own noise | error | " + " | ".join(converters) + " |",
         "|---|---|---|---|---|" + "---|" * len(converters),
@@ -158,6 +164,20 @@ def page(rows: list[Row], backend: str) -> str:
             if result.verdict != "same":
                 lines.append(f"- `{entry.name}`, {name}: {_one_line(result.detail)}")
     return "\n".join(lines) + "\n"
+
+
+def _first_calls(rows: list[Row], backend: str) -> list[str]:
+    """How long what compiles takes to do so."""
+    title, _ = COMPILED.get(backend, ("", ""))
+    times = [(row.results[title].first, row.entry.name) for row in rows if title in row.results]
+    times = sorted(pair for pair in times if not math.isnan(pair[0]))
+    if not times:
+        return []
+    (middle, _), (longest, name) = times[len(times) // 2], times[-1]
+    return [
+        "",
+        f"The first call of `{title}`, which compiles: median {middle:.1f} s, longest {longest:.1f} s (`{name}`).",
+    ]
 
 
 def _both(error: Error) -> str:
@@ -176,6 +196,7 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="with the other converters")
     parser.add_argument("--backend", choices=BACKENDS, default="torch", help="what to convert to")
     parser.add_argument("--fresh", action="store_true", help="judge anew what was judged before")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="time for each step of a judgement")
     parser.add_argument("--traceback", action="store_true", help="show where a conversion fails")
     args = parser.parse_args()
     if args.peers and args.backend != "torch":
@@ -199,11 +220,11 @@ def main() -> None:
     converters = {"onward": args.backend}
     if args.peers:
         converters |= {name: name for name in peers.NAMES}
-    elif args.backend == "tensorflow":
-        converters["onward, traced"] = "tensorflow:function"
-    rows = evaluate(chosen, args.backend, converters, Kept(KEPT, args.fresh))
+    elif args.backend in COMPILED:
+        converters |= [COMPILED[args.backend]]
+    rows = evaluate(chosen, args.backend, converters, Kept(KEPT, args.fresh), args.seconds)
     show(rows, console)
-    if (args.peers or args.backend == "tensorflow") and not args.names:
+    if (args.peers or args.backend in COMPILED) and not args.names:
         path = DOCS / PAGES[args.backend][1]
         path.write_text(page(rows, args.backend), encoding="utf-8")
         console.print(f"wrote {path}")

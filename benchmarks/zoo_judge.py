@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -51,6 +52,8 @@ class Result:
     detail: str = ""
     error: Error = UNKNOWN
     seconds: float = float("nan")
+    first: float = float("nan")
+    """Seconds of the first run, which compiles what is compiled."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,8 @@ CONVERTERS: dict[str, Converter] = {
     "tensorflow": runner("tensorflow"),
     "tensorflow:function": runner("tensorflow:function"),
     "keras": runner("keras"),
+    "jax": runner("jax"),
+    "jax:jit": runner("jax:jit"),
     "onnx2torch": module(peers.onnx2torch),
     "onnx2pytorch": module(peers.onnx2pytorch),
 }
@@ -117,21 +122,23 @@ def judge(path: Path, convert: Converter, against: Reference) -> Result:
             warnings.simplefilter("ignore")
             run = convert(path)
             seconds = time.perf_counter() - start
-            error = Error()
+            error, first = Error(), math.nan
             for inputs, expected in zip(against.inputs, against.outputs, strict=True):
+                start = time.perf_counter()
                 actual = run(inputs)
+                first = time.perf_counter() - start if math.isnan(first) else first
                 error = functools.reduce(or_, measure(expected, actual, against.noise).values(), error)
                 if wrong := differences(compare(expected, actual, against.noise)):
-                    return Result("different", wrong[0], error, seconds)
+                    return Result("different", wrong[0], error, seconds, first)
     except Exception as problem:
         return Result("fails", f"{type(problem).__name__}: {problem}")
-    return Result("same", "", error, seconds)
+    return Result("same", "", error, seconds, first)
 
 
-def judged(path: Path, converters: dict[str, str]) -> Judgement:
+def judged(path: Path, converters: dict[str, str], seconds: float = SECONDS) -> Judgement:
     """A model on each of `converters`, title to name, in a process of its own that may crash or hang."""
     try:
-        process = Isolated(functools.partial(_opened, path), seconds=SECONDS)
+        process = Isolated(functools.partial(_opened, path), seconds=seconds)
     except OnwardError as problem:
         return Judgement(UNKNOWN, dict.fromkeys(converters, Result("fails", f"ONNX Runtime {problem}")))
     results = {}

@@ -63,6 +63,20 @@ def drawn_anew(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(autouse=True)
+def own_places_of_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trusted file may import what lies beside it; later tests do not find it there."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def what_jax_compiled_is_forgotten() -> Iterator[None]:
+    """It keeps every program that it compiled, gigabytes over all tests."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+
+
+@pytest.fixture(autouse=True)
 def run_on() -> str:
     """No backend in particular, unless it is a parameter."""
     return ""

@@ -15,16 +15,18 @@ if TYPE_CHECKING:
     from onward.errors import OnwardError
     from onward.exporters import (
         from_dataframe,
+        from_jax,
         from_keras,
         from_lightgbm,
         from_sklearn,
+        from_stablehlo,
         from_tensorflow,
         from_tflite,
         from_torch,
         from_xgboost,
     )
     from onward.frontends.dataframe.fitted import fitted
-    from onward.importers import to_keras, to_savedmodel, to_tensorflow, to_tflite, to_torch
+    from onward.importers import to_jax, to_keras, to_savedmodel, to_tensorflow, to_tflite, to_torch
     from onward.model import Model, load
     from onward.verification.verify import verify
 
@@ -34,9 +36,11 @@ _HOMES = {
     "convert": "onward.conversion.convert",
     "fitted": "onward.frontends.dataframe.fitted",
     "from_dataframe": "onward.exporters",
+    "from_jax": "onward.exporters",
     "from_keras": "onward.exporters",
     "from_lightgbm": "onward.exporters",
     "from_sklearn": "onward.exporters",
+    "from_stablehlo": "onward.exporters",
     "from_tensorflow": "onward.exporters",
     "from_tflite": "onward.exporters",
     "from_torch": "onward.exporters",
@@ -46,6 +50,7 @@ _HOMES = {
     "pipeline": "onward.dataframes",
     "run": "onward.dataframes",
     "split": "onward.dataframes",
+    "to_jax": "onward.importers",
     "to_keras": "onward.importers",
     "to_savedmodel": "onward.importers",
     "to_tensorflow": "onward.importers",
@@ -60,9 +65,11 @@ __all__ = [
     "convert",
     "fitted",
     "from_dataframe",
+    "from_jax",
     "from_keras",
     "from_lightgbm",
     "from_sklearn",
+    "from_stablehlo",
     "from_tensorflow",
     "from_tflite",
     "from_torch",
@@ -72,6 +79,7 @@ __all__ = [
     "pipeline",
     "run",
     "split",
+    "to_jax",
     "to_keras",
     "to_savedmodel",
     "to_tensorflow",

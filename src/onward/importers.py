@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,27 @@ def to_keras(
     return net
 
 
+def to_jax(
+    source: Any, *, trainable: Trainable = True, bounds: Mapping[str, int] | None = None, check: bool = True
+) -> tuple[Callable[..., Any], Any]:
+    """A pure function of JAX and its parameters: `apply(params, x)` computes what the ONNX model computes.
+
+    It is the generated source, run in memory. `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. The
+    parameters are nested dictionaries and lists of all that is trained, for `jax.grad` and optax as they are;
+    `trainable` chooses them by patterns such as "head.*", by default those that the original trains. Anything else,
+    such as running statistics, is bound to the function. `bounds`, such as {"boxes": 300}, are how many results there
+    are at most where only data decide: `jax.jit` takes no other. Unless `check` is false, both are run on the same
+    data, and `VerificationError` is raised if they differ.
+
+    >>> import onward, jax, jax.numpy as jnp
+    >>> apply, params = onward.to_jax("examples/digits/digits.onnx")
+    >>> jax.jit(apply)(params, jnp.zeros((2, 1, 8, 8))).shape
+    (2, 10)
+    """
+    net = _made("jax", source, Options(trainable, bounds=bounds or {}), check).as_configured()
+    return net.bound, net.params
+
+
 def to_savedmodel(
     source: Any,
     out: str | os.PathLike[str],
@@ -157,6 +178,7 @@ def _made(name: str, source: Any, options: Options, check: bool) -> Any:
         logger.warning("%s", phrase)
     net = one.load(made)
     if check:
-        run = reordered(one.runner(net, model.ir.graph), made.input_orders, made.output_orders)
+        checked = net if made.checked is None else one.load(made.checked)
+        run = reordered(one.proof(checked, model.ir.graph), made.input_orders, made.output_orders)
         prove(model, run, made.excuse, frames=1)
     return net

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
 import keras
 import numpy as np
 import onnx
@@ -135,6 +136,22 @@ def test_tensorflow_and_keras_train_what_keras_trains(pair: tuple[keras.Model, o
     assert numbers(module.trainable_variables) == wanted
     assert len({variable.name for variable in module.trainable_variables}) == len(module.trainable_variables)
     assert numbers(onward.to_keras(converted).trainable_variables) == wanted
+
+
+def test_jax_trains_what_keras_trains(pair: tuple[keras.Model, onward.Model]) -> None:
+    model, converted = pair
+    apply, params = onward.to_jax(converted, check=False)
+    assert numbers(jax.tree.leaves(params)) == numbers(model.trainable_weights)
+    x = np.random.default_rng(0).random((4, *model.input_shape[1:]), np.float32)
+    x = np.floor(x * 11) if any(isinstance(layer, L.Embedding) for layer in model.layers) else x
+
+    def loss(params: Any) -> Any:
+        y = apply(params, x)
+        return (y**2).sum(), y
+
+    (_, y), gradients = jax.jit(jax.value_and_grad(loss, has_aux=True))(params)
+    np.testing.assert_allclose(y, np.asarray(model(x)), atol=1e-5, rtol=1e-4)
+    assert jax.tree.structure(gradients) == jax.tree.structure(params)
 
 
 def test_names_are_those_of_keras() -> None:

@@ -349,7 +349,9 @@ def test_inspect_as_json(run: Run) -> None:
     assert counted <= found["parameters"] <= counted + 10 * len(constants)
     counts = {row["op"]: row["count"] for row in found["ops"]}
     assert counts["Conv"] == sum(n.op_type == "Conv" for n in proto.graph.node)
-    assert found["backends"] == {name: {"supported": True, "unsupported": []} for name in ("tensorflow", "torch")}
+    assert found["backends"] == {
+        name: {"supported": True, "unsupported": []} for name in ("jax", "tensorflow", "torch")
+    }
     weights = {w["name"]: w for w in inspected(run, DIGITS, "--weights")["weights"]}
     assert weights["head.weight"] == {"name": "head.weight", "dtype": "float", "shape": [10, 32], "bytes": 1280}
 

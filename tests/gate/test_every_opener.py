@@ -136,6 +136,18 @@ def a_tensorflow_package(folder: Path, marker: Path) -> Path:
     return _package(folder, f"import tensorflow as tf\nopen({str(marker)!r}, 'w').close()\n")
 
 
+def a_jax_package(folder: Path, marker: Path) -> Path:
+    return _package(folder, f"import jax\nopen({str(marker)!r}, 'w').close()\n")
+
+
+def a_stablehlo_module(folder: Path, marker: Path) -> Path:
+    """It calls a function that is none of its own."""
+    (folder / "net.mlir").write_text("""module { func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @xla_python_cpu_callback(%a) : (tensor<2xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32> } }""")
+    return folder / "net.mlir"
+
+
 def _package(folder: Path, source: str) -> Path:
     place = folder / "net"
     place.mkdir()
@@ -229,6 +241,8 @@ HOSTILE: dict[str, Callable[[Path, Path], Path]] = {
     "PyTorch module": a_module,
     "generated PyTorch package": a_torch_package,
     "generated TensorFlow package": a_tensorflow_package,
+    "generated JAX package": a_jax_package,
+    "StableHLO module": a_stablehlo_module,
     "Keras model": a_keras_file,
     "exported PyTorch program": a_program,
     "scikit-learn estimator": an_estimator,
@@ -243,6 +257,7 @@ HARMLESS = {
 }
 NOT_CONVERTED = {
     "generated TensorFlow package": "there is no way from it to ONNX",
+    "generated JAX package": "there is no way from it to ONNX",
 }
 RUN_WHEN_TRUSTED = {
     *("pickle", "PyTorch module", "generated PyTorch package", "Keras model"),

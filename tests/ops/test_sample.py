@@ -86,6 +86,13 @@ def test_non_max_suppression(center, rounded, most, iou, score):
     check(*node_model("NonMaxSuppression", [boxes, scores, limits[0]], fixed=(2,), center_point_box=center))
 
 
+@pytest.mark.parametrize("sizes", [(1, 1, 0), (2, 0, 5), (0, 3, 5)])
+def test_non_max_suppression_of_nothing(sizes):
+    batch, _, count = sizes
+    inputs = [np.zeros((batch, count, 4), np.float32), np.zeros(sizes, np.float32), np.array([3])]
+    check(*node_model("NonMaxSuppression", inputs, fixed=(2,)), expected=[np.zeros((0, 3), np.int64)])
+
+
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 def test_infinitely_far_outside_are_zeros(mode):
     x = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 4)

@@ -29,6 +29,10 @@ OWN = {
     name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.")
     for name in ("torch", "tensorflow", "keras")
 } | {
+    "jax": (
+        *(f"onward.backends.jax.{name}" for name in ("load", "runtime.", "stablehlo")),
+        "onward.frontends.stablehlo.",
+    ),
     "polars": ("onward.frontends.dataframe.polars.", "onward.formats.dataframe.polars"),
     "narwhals": ("onward.frontends.dataframe.narwhals.",),
 }

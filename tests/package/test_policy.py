@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 from onward.backends.backend import backends
+from onward.backends.emit.helpers import COMMON
 from onward.backends.torch.convert import load_rules
 from onward.backends.torch.target import TARGET
 from onward.spec.meaning import SPECS, load_specs
@@ -23,6 +24,7 @@ LONGEST = 500
 SHARED = {
     "dtypes": "what rules of every family use for dtypes that PyTorch has few kernels for",
     "host": "helpers for numbers computed from shapes, called by the emitter",
+    "layer_weights": "weights of layers in frameworks without modules, whatever the family",
     "meaning": "what a spec is, and how the one of a node is found",
     "ml_scores": "what scores become, for the tree ensembles, linear models and support vector machines of ai.onnx.ml",
     "weights": "how a generated model of TensorFlow gets its weights",
@@ -46,7 +48,7 @@ LAYERS = [
     ("runners.isolate",),
     ("backends", "backends.emit"),
     ("backends.backend",),
-    ("backends.shared",),
+    ("backends.shared", "backends.shared.runtime"),
     ("backends.*.runtime",),
     ("backends.*",),
     ("backends.coverage",),
@@ -219,7 +221,7 @@ def test_no_folder_is_crowded() -> None:
 
 
 RUNTIMES = {folder.parent.name: folder for folder in (SOURCE / "backends").glob("*/runtime")}
-"""The runtime helpers of each backend that has its own; a backend is named after its framework."""
+"""The runtime helpers of each backend that has its own, and `shared` ones; a backend is named after its framework."""
 
 
 @pytest.mark.parametrize("backend", sorted(RUNTIMES))
@@ -228,7 +230,7 @@ def test_runtime_helpers_depend_on_nothing_but_the_framework(backend: str) -> No
     allowed = {backend, "numpy", "safetensors", "PIL", *sys.stdlib_module_names}
     for path in RUNTIMES[backend].glob("*.py"):
         for imported in imports(path):
-            beside = imported.startswith(f"onward.backends.{backend}.runtime.")
+            beside = imported.startswith((f"onward.backends.{backend}.runtime.", f"{COMMON}."))
             assert beside or imported.partition(".")[0] in allowed, f"{path} imports {imported}"
 
 

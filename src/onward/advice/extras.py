@@ -13,6 +13,8 @@ EXTRAS = {
     "ai_edge_litert": "tensorflow",
     "flatbuffers": "tensorflow",
     "h5py": "tensorflow",
+    "iree": "iree",
+    "jax": "jax",
     "joblib": "sklearn",
     "keras": "tensorflow",
     "lightgbm": "boosting",
@@ -32,7 +34,14 @@ EXTRAS = {
     "xgboost": "boosting",
 }
 """By package, as it is imported: what of `onward[…]` brings it."""
-TITLES = {"PIL": "Pillow", "sklearn": "scikit-learn", "ai_edge_litert": "LiteRT", "torch": "PyTorch"}
+TITLES = {
+    "PIL": "Pillow",
+    "sklearn": "scikit-learn",
+    "ai_edge_litert": "LiteRT",
+    "torch": "PyTorch",
+    "jax": "JAX",
+    "iree": "IREE",
+}
 """What packages are called, where that is not how they are imported."""
 
 

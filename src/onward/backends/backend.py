@@ -13,10 +13,11 @@ import inspect
 import pkgutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from onward.advice.extras import is_installed, to_install
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from onward.model import Model
     from onward.runners.calls import Inputs, Outputs, Run
 
+ROUNDING = (
+    "Softmax of numbers that are equal, near 9.5e9: the last bit of one decides; what it is given is tested instead"
+)
+"""Why a case of ONNX's suite passes on one processor and not on another."""
 GROUP = "onward.backends"
 """Of entry points: the name of a backend, and where its `BACKEND` is."""
 
@@ -53,6 +58,8 @@ class Options:
     select_tf_ops: bool = False
     out: Path | None = None
     """Where the result is written, as far as its source has to know."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """How many results there are at most, by name, where only data decide: for what is compiled for fixed sizes."""
     force: bool = False
     """Whether files are written over that somebody has edited."""
 
@@ -79,7 +86,7 @@ def write_source(model: Model, source: Source, folder: Path, options: Options) -
     return write_package(source, folder, force=options.force)
 
 
-PACKAGE = ("model.py", "ops.py", "weights.safetensors", MANIFEST)
+PACKAGE = ("model.py", "ops.py", "weights.safetensors", "constants.safetensors", MANIFEST)
 """What a package of source code consists of."""
 
 
@@ -177,6 +184,10 @@ class Backend:
         """The model that a source makes, run in memory."""
         raise NotImplementedError
 
+    def opened(self, module: ModuleType, folder: Path) -> Any:
+        """The model of a package that was written, of which `module` is the model.py."""
+        return module.load(folder)
+
     def formats(self) -> Sequence[Format]:
         """What it writes; the first is called as the backend is."""
         return [Format(self.name, f"a folder of {self.title} source code and weights", self.generate)]
@@ -227,6 +238,10 @@ class Backend:
             return {n: self.to_numpy(v, dtype) for n, v, dtype in zip(names, values, dtypes, strict=True)}
 
         return run
+
+    def proof(self, net: Any, graph: ir.Graph) -> Run:
+        """As `runner`, in the way in which it takes the least time to check a conversion."""
+        return self.runner(net, graph)
 
     def prepare(self, model: Model, mode: str = "") -> Run:
         """Runs a model as generated source, in one of `modes` if one is named."""

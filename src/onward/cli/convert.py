@@ -36,6 +36,7 @@ EPILOG = """examples:
   onward convert net.keras --to tflite --out net.tflite --inputs images/     check on your own data
   onward convert models:Net --input "x:float32[batch,3,224,224]" --to onnx
   onward convert features.py:features --sample train.parquet --to onnx --trust     a function on data frames
+  onward convert net.py:apply --spec "f32[b,224,224,3]" --to onnx --trust          a function of JAX
   onward convert models:llama --cache --to onnx                              one step of decoding
 
 exit codes: 0 done, 1 the result differs (nothing is written), 2 bad input, 3 written, but it could not be checked,
@@ -55,7 +56,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "model",
         help="the model to convert: a file or folder of any framework, package.module:callable, or a function on data"
-        " frames, features.py:features",
+        " frames, features.py:features, or of JAX, net.py:apply",
     )
     command.add_argument("--to", required=True, choices=[*formats(), "onnx"], help="the framework or format to write")
     command.add_argument(
@@ -117,6 +118,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="NAME=SIZE",
         help="fix the size of a dynamic dimension (repeatable); TensorFlow Lite may ask for it",
     )
+    command.add_argument(
+        "--bounds",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="fix how many results there are at most of a node in JAX, where data decide (repeatable)",
+    )
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
@@ -177,6 +185,7 @@ def run(args: argparse.Namespace) -> int:
         opset=args.opset,
         allow_custom_ops=args.allow_custom_ops,
         dims=dims(args.dim),
+        bounds=dims(args.bounds, "bounds"),
         trainable=args.trainable or True,
         inputs_nhwc=args.inputs_nhwc or (),
         outputs_nhwc=args.outputs_nhwc or (),

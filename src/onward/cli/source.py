@@ -19,6 +19,20 @@ def add_source(command: argparse.ArgumentParser) -> None:
         "--output", action="append", metavar="NAME", help="name an output of a TensorFlow graph (repeatable)"
     )
     command.add_argument(
+        "--spec",
+        action="append",
+        default=[],
+        metavar="SPEC",
+        help='say what a function of JAX takes, one for each input in order: "f32[b,224,224,3]", a size may be a name'
+        " (repeatable)",
+    )
+    command.add_argument(
+        "--params",
+        metavar="FILE",
+        help="give the first argument of a function of JAX, a tree of weights, from a .safetensors or .npz file; dots"
+        " in names are levels",
+    )
+    command.add_argument(
         "--sample",
         metavar="DATA",
         help="give rows of data for scikit-learn, and for functions on data frames, in a .csv, .feather, .parquet,"
@@ -50,6 +64,8 @@ def source_options(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "input": args.input,
         "outputs": args.output,
+        "spec": args.spec,
+        "params": args.params,
         "sample": args.sample,
         "library": args.library,
         "checkpoint": args.checkpoint,

@@ -14,19 +14,20 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   onward train export trainable.onnx --to torch --out net/ && python -m net.train data.npz
+  onward train export trainable.onnx --to jax --out net/ && python -m net.train data.npz
   onward train export trainable.onnx --to torch --out net/ --checkpoint tuned.checkpoint     after some training"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "export",
-        help="write a trainable model as source code that trains it in PyTorch",
+        help="write a trainable model as source code that trains it in PyTorch or JAX",
         description="Write model, loss, optimizer with its state, and a training loop as a Python package.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("model", help="the trainable .onnx file")
-    command.add_argument("--to", required=True, choices=["torch"], help="the framework to write source code for")
+    command.add_argument("--to", required=True, choices=["torch", "jax"], help="the framework to write source code for")
     command.add_argument("--out", required=True, metavar="FOLDER", help="the folder to write the package to")
     command.add_argument("--checkpoint", metavar="FILE", help="continue from this checkpoint of `onward train run`")
     command.add_argument(
@@ -41,17 +42,19 @@ def run(args: argparse.Namespace) -> None:
 
     from onward.backends.backend import backend, require
     from onward.conversion.convert import check_output
-    from onward.training.export import to_torch_package
+    from onward.training.export import to_jax_package, to_torch_package
     from onward.training.info.read import load
     from onward.writing import MANIFEST, written_in
 
     check_output(Path(args.out), is_file=False)
-    require(backend("torch"))
+    framework = backend(args.to)
+    require(framework)
     console = Console(stderr=True)
     with Steps(console) as begin:
-        begin("writing the training as PyTorch source")
+        begin(f"writing the training as {framework.title} source")
         trainable = _continued(load(args.model, index=args.index), args.checkpoint)
-        folder = to_torch_package(trainable, args.out, force=args.force)
+        write = {"torch": to_torch_package, "jax": to_jax_package}[args.to]
+        folder = write(trainable, args.out, force=args.force)
     names = ", ".join([*written_in(folder), MANIFEST])
     console.print(f"[green]done:[/] {folder}/ ({names})", highlight=False, soft_wrap=True)
 

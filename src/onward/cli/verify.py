@@ -190,13 +190,13 @@ class List(argparse.Action):
         parser.exit()
 
 
-def dims(pairs: list[str]) -> dict[str, int]:
+def dims(pairs: list[str], option: str = "dim") -> dict[str, int]:
     """`batch=4` as {"batch": 4}."""
     found: dict[str, int] = {}
     for pair in pairs:
         name, _, size = pair.rpartition("=")
         if not name or not (size.isascii() and size.isdecimal()):
-            raise OnwardError(f"--dim {pair}: write it as NAME=SIZE, such as --dim batch=4")
+            raise OnwardError(f"--{option} {pair}: write it as NAME=SIZE, such as --{option} batch=4")
         found[name] = int(size)
     return found
 

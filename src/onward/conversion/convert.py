@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
 from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
+from onward.conversion.reports import write_report
 from onward.conversion.request import Request
 from onward.errors import (
     NotVerifiedWarning,
@@ -27,7 +27,7 @@ from onward.errors import (
 )
 from onward.gate import trusting
 from onward.gate.budget import SECONDS, within
-from onward.writing import make_folder, new_files, new_folder, refusals, write_text
+from onward.writing import make_folder, new_files, new_folder, refusals
 
 if TYPE_CHECKING:
     from onward.backends.emit.package import Source, Trainable
@@ -126,6 +126,8 @@ def convert(
     out: str | os.PathLike[str],
     input: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
+    spec: Sequence[Any] = (),
+    params: Any = None,
     sample: Any = None,
     library: str | None = None,
     freeze: Sequence[str] = (),
@@ -136,6 +138,7 @@ def convert(
     opset: int | None = None,
     allow_custom_ops: bool = False,
     dims: Mapping[str, int] | None = None,
+    bounds: Mapping[str, int] | None = None,
     trainable: Trainable = True,
     inputs_nhwc: Iterable[str] = (),
     outputs_nhwc: Iterable[str] = (),
@@ -164,13 +167,14 @@ def convert(
     "tflite", "keras", or a format of another backend. Nothing is written if original and result differ.
 
     What the source leaves open: `input`, such as ["x:float32[batch,3,224,224]"], and `outputs` of a TensorFlow graph,
-    the `checkpoint` with its variables, the `signature` of a SavedModel, a `sample` of rows for scikit-learn, `dims`,
-    sizes of dynamic dimensions by name, and `cache`, which makes one step of decoding of a language model of
-    transformers, as `onward.from_torch` does. Of what is written to ONNX: `opset`, `allow_custom_ops`. Of what is
+    the `checkpoint` with its variables, the `signature` of a SavedModel, a `spec` for each input of a JAX function,
+    such as ["f32[b,3]"], and its `params`, a `sample` of rows for scikit-learn, `dims`, sizes of dynamic dimensions by
+    name, and `cache`, one step of decoding of a language model. To ONNX: `opset`, `allow_custom_ops`. Of what is
     written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and `outputs_nhwc`,
     names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
     `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
-    takes and gives) and `select_tf_ops` for TensorFlow Lite.
+    takes and gives) and `select_tf_ops` for TensorFlow Lite; `bounds` for JAX, the most results by name, such as
+    {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, and the rest is filled.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
     compare on, as `onward.verify` takes them, `atol` and `rtol` replace the tolerance that follows the model's noise,
@@ -191,6 +195,8 @@ def convert(
         out=Path(out),
         input=[input] if isinstance(input, str) else input,
         outputs=outputs,
+        spec=[spec] if isinstance(spec, str) else spec,
+        params=params,
         sample=sample,
         library=library,
         freeze=[freeze] if isinstance(freeze, str) else freeze,
@@ -201,6 +207,7 @@ def convert(
         opset=opset,
         allow_custom_ops=allow_custom_ops,
         dims=dims or {},
+        bounds=bounds or {},
         trainable=trainable,
         inputs_nhwc=tuple(inputs_nhwc),
         outputs_nhwc=tuple(outputs_nhwc),
@@ -332,7 +339,7 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
             report = attempted(compare, request.name, name)
             found = verdict(report)
             if not goes_on or found.status != "verified":
-                _write_report(report, request.report)
+                write_report(report, request.report)
         found = accepted(found, request)
     progress.found(found, f"{original.kind} to ONNX" if goes_on else "")
     return (found,)
@@ -383,8 +390,8 @@ def _made(
         if request.verify:
             with progress.step(3):  # which begins with the import of the framework
                 run = (
-                    one.runner(one.load(source), model.ir.graph)
-                    if form.runs_source
+                    one.proof(one.load(source.checked or source), model.ir.graph)
+                    if form.runs_source or source.checked is not None
                     else in_numbers(open_artifact(staged))
                 )
                 verdict, leg = _checked(request, original, form, source, run, remarks)
@@ -418,6 +425,7 @@ def _options(request: Request, model: Model) -> Options:
         samples,
         request.select_tf_ops,
         request.out,
+        request.bounds,
         request.force,
     )
 
@@ -461,7 +469,7 @@ def _checked(
     report.notes += [*(f"cast: {phrase}" for phrase in source.casts), *remarks]
     if form.trains:
         report.notes += trainable_lines(weights_of_source(source))
-    _write_report(report, request.report)
+    write_report(report, request.report)
     too_far = beyond(report, original.model) if source.in_bytes and not report.unchecked else ""
     leg = "" if whole is None or report.unchecked else f"{original.kind} to {request.to}"
     return accepted(verdict(report, excuse, too_far), request), leg
@@ -482,15 +490,3 @@ def accepted(verdict: Verdict, request: Request) -> Verdict:
         word = option("keep", True)
         raise VerificationError(f"{verdict.words}; nothing was written ({word} writes it all the same)")
     return verdict
-
-
-def _write_report(report: Report, path: Path | None) -> None:
-    """Where one is asked for."""
-    if path is None:
-        return
-    if path.suffix == ".json":
-        write_text(path, json.dumps(report.to_json(), indent=2))
-    else:
-        from onward.report.verify_page import write_page
-
-        write_page(report, path)

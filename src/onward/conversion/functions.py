@@ -30,7 +30,7 @@ def converted_function(function: Callable[..., Any], request: Request) -> tuple[
     if request.sample is None:
         raise OnwardError(
             f"a function does not say which columns it is given: give {option('sample', 'rows.parquet')}, some rows of"
-            " data"
+            f" data; for a function of JAX give {option('spec', ['f32[b,3]'])}"
         )
     sample = frame_for(function, request.sample, request.library)
     result = tried(function, sample)

@@ -22,6 +22,8 @@ def inspect(
     weights: bool = False,
     input: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
+    spec: Sequence[Any] = (),
+    params: Any = None,
     sample: Any = None,
     library: str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -32,9 +34,10 @@ def inspect(
     """What a model contains and how each backend supports it, as plain data; the model is not run.
 
     `source` is a file or folder of any framework, an object in memory, bytes, an `onnx.ModelProto` or an
-    `onward.Model`. What is not ONNX is described as the ONNX model that it becomes; `input`, `outputs`, `sample`,
-    `library`, `checkpoint`, `signature`, `cache` and `trust` are then as for `onward.convert`. A package of source is
-    described by its weights. With `weights` each of them is listed. The keys are those of `onward inspect --json`.
+    `onward.Model`. What is not ONNX is described as the ONNX model that it becomes; `input`, `outputs`, `spec`,
+    `params`, `sample`, `library`, `checkpoint`, `signature`, `cache` and `trust` are then as for `onward.convert`. A
+    package of source is described by its weights. With `weights` each of them is listed. The keys are those of
+    `onward inspect --json`.
 
     >>> import onward
     >>> found = onward.inspect("examples/digits/digits.onnx")
@@ -44,6 +47,8 @@ def inspect(
     given: dict[str, Any] = {
         "input": input,
         "outputs": outputs,
+        "spec": [spec] if isinstance(spec, str) else spec,
+        "params": params,
         "sample": sample,
         "library": library,
         "signature": signature,

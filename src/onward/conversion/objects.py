@@ -26,8 +26,11 @@ def is_name(text: str) -> bool:
     return NAMED.fullmatch(text) is not None and not is_function_name(text) and not Path(text).exists()
 
 
-def built(name: str) -> Any:
-    """The object: a model, what a function or a class without arguments makes, or a function on data frames."""
+def built(name: str, whatever: bool = False) -> Any:
+    """The object: a model, what a function or a class without arguments makes, or a function of data.
+
+    It must be of a kind that is known, unless `whatever` it is will do.
+    """
     from onward.formats import class_name, kind_of_object
 
     module, _, attributes = name.partition(":")
@@ -49,7 +52,7 @@ def built(name: str) -> Any:
         raise type(error)(f"{name}: {error}") from error
     except (Exception, SystemExit) as error:
         raise OnwardError(f"{name}: {type(error).__name__}: {error}") from error
-    if kind_of_object(found) is None:
+    if kind_of_object(found) is None and not whatever:
         what = f"an object of {class_name(found)}" if not inspect.ismodule(found) else "a module"
         raise OnwardError(
             f"{name}: Onward does not recognise {what} as a model; name a model, or a function that returns one"

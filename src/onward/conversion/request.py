@@ -22,6 +22,8 @@ class Request:
     out: Path
     input: Sequence[str] = ()
     outputs: Sequence[str] | None = None
+    spec: Sequence[str] = ()
+    params: Any = None
     sample: Any = None
     library: str | None = None
     freeze: Sequence[str] = ()
@@ -32,6 +34,7 @@ class Request:
     opset: int | None = None
     allow_custom_ops: bool = False
     dims: Mapping[str, int] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
     trainable: Trainable = True
     inputs_nhwc: Sequence[str] = ()
     outputs_nhwc: Sequence[str] = ()

@@ -79,6 +79,15 @@ def _tflite(path: Any, request: Request) -> Model:
     return from_tflite(path, opset=request.opset, signature=request.signature, check=False)
 
 
+def _stablehlo(path: Any, request: Request) -> Model:
+    from onward.conversion.inputs import parsed
+    from onward.exporters import from_stablehlo
+
+    dims = {one.name: tuple(dim or "n" for dim in one.dims or ()) for one in parsed(request.input)}
+    options: dict[str, Any] = {} if request.opset is None else {"opset": request.opset}
+    return from_stablehlo(path, dims=dims, check=False, **options)
+
+
 def _xgboost(model: Any, request: Request) -> Model:
     from onward.exporters import from_xgboost
 
@@ -162,6 +171,21 @@ def _of_function(function: Any, request: Request) -> Original:
     return Original(model, None, KIND, inputs, tuple(column_lines(model)), check)
 
 
+def _of_jax(given: Any, request: Request) -> Original:
+    from onward.conversion.jax_functions import KIND, converted_function
+    from onward.conversion.objects import built, is_name
+    from onward.formats.dataframe.functions import is_function_name, read_named
+
+    if isinstance(given, str | Path):
+        if not is_function_name(str(given)) and not is_name(str(given)):
+            raise OnwardError(
+                f"{given}: {option('spec')} is for functions of JAX, as net.py:apply or package.net:apply"
+            )
+        given = read_named(str(given)) if is_function_name(str(given)) else built(str(given), whatever=True)
+    model, run = converted_function(given, request)
+    return Original(model, run if request.verify else None, KIND)
+
+
 def _program(model: Any, request: Request) -> Model:
     from onward.exporters import from_torch
 
@@ -217,6 +241,7 @@ FRONTENDS: dict[str, Callable[[Any, Request], Model]] = {
     "SavedModel": _saved_model,
     "TensorFlow graph": _saved_model,
     "Keras model": _keras,
+    "StableHLO module": _stablehlo,
     "TensorFlow Lite model": _tflite,
     "exported PyTorch program": _program,
     "PyTorch module": _module,
@@ -282,6 +307,10 @@ def _read(request: Request) -> Original:
     from onward.formats.tflite import open_signature
 
     given = request.source
+    if request.spec:
+        return _of_jax(given, request)
+    if request.params is not None:
+        raise OnwardError(f"{option('params')} is for functions of JAX: give {option('spec', ['f32[b,3]'])} as well")
     if isinstance(given, str | Path) and is_function_name(str(given)):
         return _of_function(read_function(str(given)), request)
     is_path = isinstance(given, Path) or (isinstance(given, str) and not is_name(given))
@@ -377,4 +406,4 @@ def recognised() -> str:
 
     known = [f"{kind.name} ({kind.sign})" for kind in kinds() if kind.name in {*FRONTENDS, *OPENED}]
     names = ", ".join(["ONNX (its protobuf)", *known, "package.module:callable"])
-    return f"Onward recognises {names}, and functions on data frames as features.py:features"
+    return f"Onward recognises {names}, functions on data frames as features.py:features, and of JAX as net.py:apply"

@@ -28,6 +28,7 @@ TITLE = re.compile(r'""".*: a (.+) model[.,]')
 """Of a generated model.py: its first line says what it is for, after a name that is the file's."""
 MODULES = ("ops", "model")
 """In the order in which they are executed."""
+TENSORS = ("weights", "constants")
 
 
 def is_package(path: Path) -> bool:
@@ -50,9 +51,15 @@ def recognise(path: Path, one: Backend) -> bool:
 
 def dangers(path: Path) -> Iterator[str]:
     """A package is Python code: nothing is known of what it does, unless Onward wrote it."""
-    ordinary(path / "weights.safetensors")
+    for file in _weights(path):
+        ordinary(file)
     for source in _sources(path):
         yield from foreign(source)
+
+
+def _weights(path: Path) -> list[Path]:
+    """Of its files of tensors those that are there."""
+    return [file for name in TENSORS if (file := path / f"{name}.safetensors").exists()]
 
 
 def _sources(path: Path) -> list[Path]:
@@ -62,7 +69,7 @@ def _sources(path: Path) -> list[Path]:
 
 @opens(dangers)
 def open_package(path: Path, one: Backend) -> Opened:
-    net = load_package(path)
+    net = load_package(path, one)
     names = one.argument_names(net)
 
     def run(inputs: Inputs) -> Outputs:
@@ -84,12 +91,13 @@ def weights_in(path: Path) -> tuple[str, list[dict[str, Any]]]:
     """The title of a package, and its weights one by one: nothing of it is executed."""
     from safetensors import SafetensorError, safe_open
 
-    file = ordinary(path / "weights.safetensors")
-    try:
-        with safe_open(file, framework="numpy") as opened:
-            found = [_weight(name, opened.get_slice(name)) for name in opened.offset_keys()]
-    except SafetensorError as error:
-        raise InvalidModelError(f"{file}: it is damaged, or is not a file of safetensors: {error}") from error
+    found: list[dict[str, Any]] = []
+    for file in map(ordinary, _weights(path)):
+        try:
+            with safe_open(file, framework="numpy") as opened:
+                found += [_weight(name, opened.get_slice(name)) for name in opened.offset_keys()]
+        except SafetensorError as error:
+            raise InvalidModelError(f"{file}: it is damaged, or is not a file of safetensors: {error}") from error
     first = (path / "model.py").read_text(encoding="utf-8", errors="replace").partition("\n")[0]
     return first.strip('"'), found
 
@@ -100,12 +108,12 @@ def _weight(name: str, entry: Any) -> dict[str, Any]:
 
 
 @opens(dangers)
-def load_package(path: Path) -> Any:
-    """The model of a package, with its weights."""
+def load_package(path: Path, one: Backend | None = None) -> Any:
+    """The model of a package, with its weights, as its backend opens it."""
     module = import_package(path)
     if not callable(getattr(module, "load", None)):
         raise InvalidModelError(f"{path / 'model.py'}: it has no function load()")
-    return module.load(path)
+    return module.load(path) if one is None else one.opened(module, path)
 
 
 def import_package(path: Path) -> ModuleType:

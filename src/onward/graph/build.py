@@ -158,8 +158,12 @@ class Builder:
         for output in node.outputs:
             output.name = self.names.value(node.name or op_type)
         self.graph.append(node)
-        self.inference.node(node)
+        self.typed(node)
         return [Tensor(self, output) for output in node.outputs]
+
+    def typed(self, node: ir.Node) -> None:
+        """Say what a node that was just written gives."""
+        self.inference.node(node)
 
     def _operand(self, value: Any, like: Tensor | None) -> ir.Value | None:
         if value is None or isinstance(value, Tensor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from typing import Any
 
 import onnx_ir as ir
@@ -14,13 +15,13 @@ from onward.passes.products import factors, is_close, scalar, without_factors
 _TANH_SCALE, _TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 
 
-def fuse_activation(model: ir.Model) -> int:
-    """Rewrites in place; returns how many were found."""
+def fuse_activation(model: ir.Model, only: Container[str] | None = None) -> int:
+    """Rewrites in place, to these operators `only` if some are given; returns how many were found."""
     facts, count = Facts(), 0
     for graph in graphs(model):
         for node in reversed(list(graph)):
             found = _match(node, facts) if is_op(node, "Mul", "Div") else None
-            if found is not None:
+            if found is not None and (only is None or found[0] in only):
                 op_type, x, main, attributes = found
                 new = new_node(op_type, [x], attributes, main, node)
                 take_over(node.outputs[0], new.outputs[0])

@@ -98,7 +98,7 @@ def _load_and_prepare(name: str, runner: Runner, path: Path) -> tuple[Run, None]
 def load_all() -> None:
     """Register the runtimes of this folder, and every backend; none of them imports its framework yet."""
     from onward.backends.backend import backends
-    from onward.runners import onnxruntime, openvino, reference  # noqa: F401
+    from onward.runners import iree, onnxruntime, openvino, reference  # noqa: F401
     from onward.runners.generated import runner_of
 
     for one in backends():

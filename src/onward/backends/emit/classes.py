@@ -139,7 +139,7 @@ class ClassWriter:
     def write(self, title: str) -> str:
         """The text of all classes, parts before the whole."""
         levels: dict[int, list[TreeNode]] = defaultdict(list)
-        _heights(self.root, levels)
+        heights(self.root, levels)
         variants = self._variants(levels)
         written: set[Scope] = set()
         for height in sorted(levels):
@@ -211,7 +211,7 @@ class ClassWriter:
         name = "Model" if is_root else self._class_name(plans[0].node)
         parameters = Parameters([p.slots() for p in plans])
         lines = self._init_lines(first, parameters.texts())
-        doc = f"{title}, converted from ONNX." if is_root else _places([p.node.path for p in plans])
+        doc = f"{title}, converted from ONNX." if is_root else places([p.node.path for p in plans])
         options = [f"{first.part}: {self.child_type} | None = None"] if first.part else []
         signature = ", ".join(["self", *self.init_arguments, *(str(p) for _, p in parameters.ordered), *options])
         body = [f'"""{doc}"""', "", *wrap(f"def __init__({signature}) -> None:"), *("    " + line for line in lines)]
@@ -298,7 +298,7 @@ class ClassWriter:
                     return device[0] if device else self.no_device
             raise TypeError(type(leaf).__name__)
 
-        taken = self.reserved | _called(function)
+        taken = self.reserved | helpers_in(function)
         printer = FunctionPrinter(outer, taken, use_hints=is_root, name_sizes=name_sizes)
         arguments = []
         for i, var in enumerate(function.arguments):
@@ -311,7 +311,7 @@ class ClassWriter:
         lines = printer.function(function.block, function.results)
         results = ", ".join(printer.text(r) for r in function.results)
         returns = "Any"
-        if len(function.results) == 1 and _is_tensor(function.results[0]):
+        if len(function.results) == 1 and is_tensor(function.results[0]):
             returns = self.annotation("tensor")
         header = wrap(f"def {self.call}({', '.join(['self', *arguments])}) -> {returns}:")
         return [*header, *("    " + line for line in [*lines, *wrap(f"return {results}")])]
@@ -353,8 +353,9 @@ def no_leaf(leaf: Expr) -> tuple[str, int]:
     raise TypeError(f"{type(leaf).__name__} in a constructor")
 
 
-def _heights(node: TreeNode, levels: dict[int, list[TreeNode]]) -> int:
-    height = 1 + max((_heights(c, levels) for c in node.children.values()), default=0)
+def heights(node: TreeNode, levels: dict[int, list[TreeNode]]) -> int:
+    """Sort modules by how many there are below one another in them."""
+    height = 1 + max((heights(c, levels) for c in node.children.values()), default=0)
     levels[height].append(node)
     return height
 
@@ -364,7 +365,7 @@ def _has_named_sizes(function: Function) -> bool:
     return any(var.kind == "host" and var.hint not in ("", "n") for var in (*function.arguments, *made))
 
 
-def _called(function: Function) -> set[str]:
+def helpers_in(function: Function) -> set[str]:
     """Names of helpers used in the function, so that no variable hides one."""
     return {
         leaf._name
@@ -397,7 +398,7 @@ def _numbers(argument: Expr) -> int | tuple[int, ...] | None:
     return None
 
 
-def _places(paths: list[Scope]) -> str:
+def places(paths: list[Scope]) -> str:
     """Where instances of a class stand, for its docstring."""
     names = [".".join(p) for p in paths]
     if len(names) <= 2:
@@ -405,5 +406,5 @@ def _places(paths: list[Scope]) -> str:
     return f"{names[0]}, {names[1]}, … {names[-1]}: {len(names)} in all."
 
 
-def _is_tensor(expr: Expr) -> bool:
+def is_tensor(expr: Expr) -> bool:
     return not isinstance(expr, Ref) or expr._var.kind == "tensor"

@@ -7,7 +7,7 @@ is absent), attributes come with their defaults filled in. `e` answers what is k
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -79,6 +79,10 @@ class Emitter:
         """Who wrote the file: some ops can be said more plainly when it was this very framework."""
         self.flags: dict[str, Var] = {}
         """Arguments of the model that are not in the file, such as `training`."""
+        self.bounds: Mapping[str, int] = {}
+        """How many results there are at most, by name, where only data decide: see `bound`."""
+        self.open: list[str] = []
+        """Names of those that were asked for: of nodes, and of their outputs."""
         self.node: ir.Node = None  # type: ignore[assignment]  # the node whose rule runs
         self._vars: dict[ir.Value, Var] = {}
         self._exprs: dict[ir.Value, Expr] = {}
@@ -142,6 +146,15 @@ class Emitter:
     def in_state_dict(self, x: Expr) -> bool:
         """Whether the original's state dict has it: under its name, and in its shape."""
         return _value(x).name in self.weights.signature
+
+    def bound(self) -> int | None:
+        """The most results of the current node, whose number depends on data, where the user has said one.
+
+        It is called as errors call the node, or as one of its outputs is called.
+        """
+        names = [name for name in (origin(self.node).name, *(value.name for value in self.node.outputs)) if name]
+        self.open += names
+        return next((self.bounds[name] for name in names if name in self.bounds), None)
 
     # Inputs as Python numbers
 

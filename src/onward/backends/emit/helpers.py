@@ -1,4 +1,8 @@
-"""Runtime helpers: plain functions of a backend's `runtime` package whose source is copied into generated code."""
+"""Runtime helpers: plain functions of a backend's `runtime` package whose source is copied into generated code.
+
+What several backends do in numpy and Python alone is in one package for all. A backend's own package says in its
+`__init__.py` which files of it belong to it: `from onward.backends.shared.runtime import string as string`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ import builtins
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from sys import stdlib_module_names
+
+COMMON = "onward.backends.shared.runtime"
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,7 @@ class Definition:
     name: str
     source: str
     needs: frozenset[str]
-    position: tuple[str, int]
+    position: tuple[str, bool, int]
 
 
 @dataclass(frozen=True)
@@ -76,13 +83,23 @@ def load_runtime(package: str) -> Runtime:
     """Reads the modules of a runtime package, e.g. `onward.backends.torch.runtime`, without importing them."""
     definitions: dict[str, Definition] = {}
     imports: dict[str, str] = {}
-    for file in sorted(resources.files(package).iterdir(), key=lambda f: f.name):
-        if file.name.endswith(".py"):
-            _read(file.name, file.read_text("utf-8"), package, definitions, imports)
+    files = [file for file in resources.files(package).iterdir() if file.name.endswith(".py")]
+    common = [resources.files(COMMON) / f"{name}.py" for name in _taken(resources.files(package) / "__init__.py")]
+    for file in [*files, *common]:
+        _read(file.name, file not in common, file.read_text("utf-8"), package, definitions, imports)
     return Runtime(definitions, imports)
 
 
-def _read(file: str, text: str, package: str, definitions: dict[str, Definition], imports: dict[str, str]) -> None:
+def _taken(init: Traversable) -> list[str]:
+    """The files of the common package that a runtime package takes."""
+    nodes = ast.parse(init.read_text("utf-8")).body
+    chosen = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == COMMON]
+    return [alias.name for node in chosen for alias in node.names]
+
+
+def _read(
+    file: str, own: bool, text: str, package: str, definitions: dict[str, Definition], imports: dict[str, str]
+) -> None:
     lines = text.splitlines()
     for node in ast.parse(text).body:
         if isinstance(node, ast.Import):
@@ -90,18 +107,20 @@ def _read(file: str, text: str, package: str, definitions: dict[str, Definition]
                 as_name = f" as {alias.asname}" if alias.asname else ""
                 imports[alias.asname or alias.name.split(".")[0]] = f"import {alias.name}{as_name}"
         elif isinstance(node, ast.ImportFrom):
-            if node.module == "__future__" or (node.module or "").startswith(package):
+            if node.module == "__future__" or (node.module or "").startswith((package, COMMON)):
                 continue
             for alias in node.names:
                 as_name = f" as {alias.asname}" if alias.asname else ""
                 imports[alias.asname or alias.name] = f"from {node.module} import {alias.name}{as_name}"
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            _define(definitions, node.name, node, lines, file)
+            _define(definitions, node.name, node, lines, (file, own))
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            _define(definitions, node.targets[0].id, node, lines, file)
+            _define(definitions, node.targets[0].id, node, lines, (file, own))
 
 
-def _define(definitions: dict[str, Definition], name: str, node: ast.stmt, lines: list[str], file: str) -> None:
+def _define(
+    definitions: dict[str, Definition], name: str, node: ast.stmt, lines: list[str], place: tuple[str, bool]
+) -> None:
     if name in definitions:
         raise ValueError(f"two runtime helpers are called {name}")
     decorators = getattr(node, "decorator_list", [])
@@ -109,4 +128,4 @@ def _define(definitions: dict[str, Definition], name: str, node: ast.stmt, lines
     source = "\n".join(lines[first - 1 : node.end_lineno])
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     needs = frozenset(names - set(dir(builtins)) - {name})
-    definitions[name] = Definition(name, source, needs, (file, node.lineno))
+    definitions[name] = Definition(name, source, needs, (*place, node.lineno))

@@ -51,6 +51,16 @@ class Source:
     """What may help where the result turns out not to run."""
     in_bytes: bool = False
     """Whether its numbers are rounded to 8 bits as the original's are."""
+    apart: bool = False
+    """Whether tensors that are not trained stand in a file of their own."""
+
+    @property
+    def constants(self) -> dict[str, Tensor]:
+        """The tensors that stand in a file of their own."""
+        return {name: t for name, t in self.tensors.items() if self.apart and not t.is_trained}
+
+    checked: Source | None = None
+    """What is run beside the original in its place, where its results have another size by design."""
 
     @property
     def excuse(self) -> str | None:
@@ -73,12 +83,16 @@ def guarded(step: str) -> Iterator[None]:
         raise ConversionError(f"{step} failed with {problem}; this is a defect of Onward: please report it") from error
 
 
-def emit(graph: ir.Model, target: Target, flags: Sequence[str] = ()) -> tuple[Emitter, Function]:
+def emit(
+    graph: ir.Model, target: Target, flags: Sequence[str] = (), bounds: Mapping[str, int] | None = None
+) -> tuple[Emitter, Function]:
     """The statements of the whole computation, before it is split into modules.
 
-    `flags` are further arguments, such as `training`, which rules find in `Emitter.flags`.
+    `flags` are further arguments, such as `training`, which rules find in `Emitter.flags`; `bounds` are for
+    `Emitter.bound`.
     """
     emitter = Emitter(target)
+    emitter.bounds = bounds or {}
     emitter.producer = graph.producer_name or ""
     emitter.weights.signature = signature(graph.graph)
     align_scopes(graph.graph, emitter.weights.signature)
@@ -128,16 +142,19 @@ def assembled(
     about: str,
     weights: Weights,
     dtypes: Mapping[ir.DataType, str],
+    *,
+    qualified: bool = False,
 ) -> Source:
     """The package of a model's classes: `text` with its imports, of those `known`, and the helpers that it calls.
 
-    `runtime` is where these lie, `about` says what they are.
+    `runtime` is where these lie, `about` says what they are. They are `qualified` where the text says `ops.resize`.
     """
     lines = sort_imports(imports(text, known))
     if helpers:
-        lines += ["", f"from .ops import {', '.join(sorted(helpers))}"]
+        lines += ["", "from . import ops" if qualified else f"from .ops import {', '.join(sorted(helpers))}"]
     ops = load_runtime(runtime).source(helpers, about) if helpers else None
-    model = "\n".join([title, "", *lines]) + f"\n\n\n{text}"
+    gap = "\n\n\n" if text.startswith(("def ", "class ", "@")) else "\n\n"
+    model = "\n".join([title, "", *lines]) + gap + text
     return Source(model, ops, {".".join(path): tensor for path, tensor in weights.tensors.items()}, dtypes)
 
 
@@ -169,6 +186,11 @@ def _match(weights: Weights, trainable: str | Iterable[str]) -> None:
         raise OnwardError(f"trainable: no weight is called {unmatched[0]!r}; `onward inspect --weights` lists them")
 
 
+def _tensors(tensors: Mapping[str, Tensor], source: Source) -> Callable[[BinaryIO], object] | None:
+    """What writes a file of tensors, if there are any."""
+    return (lambda file: safetensors.write(file, tensors, source.dtypes)) if tensors else None
+
+
 def write_package(
     source: Source,
     folder: str | os.PathLike[str],
@@ -176,15 +198,18 @@ def write_package(
     *,
     force: bool = False,
 ) -> Path:
-    """Write model.py, weights.safetensors and, if it is needed, ops.py: all of them, or nothing.
+    """Write model.py, weights.safetensors and, if they are needed, ops.py and constants.safetensors: all, or nothing.
 
     `more` are other files of the package, by name: what writes one, or None where there is none of that name now. What
     else is in the folder stays; what of these files somebody has edited does so unless it is `force`d.
     """
+    constants = source.constants
+    weights = {name: tensor for name, tensor in source.tensors.items() if name not in constants}
     parts: dict[str, Callable[[BinaryIO], object] | None] = {
         "model.py": lambda file: file.write(source.model.encode()),
         "ops.py": None if source.ops is None else lambda file: file.write((source.ops or "").encode()),
-        "weights.safetensors": lambda file: safetensors.write(file, source.tensors, source.dtypes),
+        "weights.safetensors": lambda file: safetensors.write(file, weights, source.dtypes),
+        **({"constants.safetensors": _tensors(constants, source)} if source.apart else {}),
         **(more or {}),
     }
     check_unedited(Path(folder), [*parts, MANIFEST], force)

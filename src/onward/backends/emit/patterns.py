@@ -71,6 +71,10 @@ _COMPILED = [(name, re.compile(pattern)) for name, pattern in PATTERNS]
 _SHORT = {"Attention": "t", "MLP": "M"}
 """Patterns that are one letter in the words of modules around them."""
 
+_NORMS = ("Layer", "RMS", "Group", "Instance")
+_LAYERS = {"K": "Conv", "C": "Conv", "D": "DepthwiseConv", "N": "BatchNorm", "L": "Linear", "T": "Attention"}
+"""What single layers are called."""
+
 _ACTIVATIONS = {"relu": "ReLU", "relu6": "ReLU6", "silu": "SiLU", "gelu": "GELU", "elu": "ELU", "selu": "SELU"} | {
     "celu": "CELU", "leakyrelu": "LeakyReLU", "prelu": "PReLU", "hardswish": "Hardswish", "swish": "SiLU",
     "mish": "Mish", "softplus": "Softplus", "tanh": "Tanh",
@@ -93,6 +97,11 @@ class Patterns:
         if re.fullmatch("[CKD]N?A?", word) and len(word) > 1:
             return "Conv" + ("BN" if "N" in word else "") + (steps[-1].name if word[-1] == "A" else "")
         return _pattern(word)
+
+    def layer(self, node: TreeNode) -> str:
+        """What a module that is a single layer is called; '' for anything else."""
+        steps = self._of(node)
+        return (steps[0].name or _LAYERS.get(steps[0].letter, "")) if len(steps) == 1 else ""
 
     def _of(self, node: TreeNode) -> list[Step]:
         """The steps of a module; known patterns in it are one step."""
@@ -140,7 +149,8 @@ class Patterns:
             operands = [forced(part) for part in (expr._left, expr._right)]
             if all(self._is_computed(part) for part in operands):
                 return [*inner, Step({"+": "+", "*": "*", "@": "@"}.get(expr._op, "x"))]
-            return inner
+            is_layer = expr._op == "@" and any(self._is_computed(part) for part in operands)
+            return [*inner, Step("L")] if is_layer else inner
         if not isinstance(expr, Call):
             return inner
         if isinstance(expr._fn, Weight):
@@ -150,7 +160,9 @@ class Patterns:
         if step.letter == "K" and len(expr._args) > 1 and isinstance(kernel := forced(expr._args[1]), Weight):
             owner = self._node(kernel._path[:-1])
             tensor = owner.tensors.get(kernel._path[-1]) if owner is not None else None
-            step = Step("K" if tensor is None else self._convolution(tensor.shape))
+            groups = expr._kwargs.get("feature_group_count")
+            is_apart = isinstance(groups, Literal) and tensor is not None and groups._value == tensor.shape[0] > 1
+            step = Step("K" if tensor is None else "D" if is_apart else self._convolution(tensor.shape))
         return [*inner, step] if step.letter else inner
 
     def _is_computed(self, expr: Expr) -> bool:
@@ -201,5 +213,7 @@ def _step(name: str) -> Step:
     small = name.lower()
     for letter, names in _KNOWN:
         if names.fullmatch(small):
+            if letter == "n":
+                return Step(letter, next(n for n in _NORMS if small.startswith(n.lower())) + "Norm")
             return Step(letter, _ACTIVATIONS.get(small.replace("_", ""), "") if letter == "A" else "")
     return Step("x")

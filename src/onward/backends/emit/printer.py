@@ -180,6 +180,8 @@ class FunctionPrinter:
 
     def _fits(self, consumer: Expr, target: Var) -> bool:
         value = self._inlined[target]
+        if isinstance(consumer, Ref):
+            return True
         if target.kind == "host" and depth(value, self._inlined) <= 3:
             return True
         if depth(consumer, self._inlined) > INLINE_DEPTH:

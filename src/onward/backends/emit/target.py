@@ -71,8 +71,8 @@ class Target(ABC):
         """The keywords of calls that make tensors: `device=…`, where the framework has to be told."""
         return {}
 
-    def pick_strings(self, strings: Expr, index: Expr) -> Expr:
-        """The elements of a vector of strings at integer places."""
+    def pick_strings(self, strings: Expr, index: Expr, node: ir.Node) -> Expr:
+        """The elements of a vector of strings at integer places, which a node asks for."""
         return strings[index]
 
     def is_literal(self, number: Any) -> bool:

@@ -52,6 +52,11 @@ class Tensor:
     """Whether training changes it though it has no gradient."""
 
     @property
+    def is_trained(self) -> bool:
+        """Whether training changes it by its gradient."""
+        return self.parameter and self.trained
+
+    @property
     def is_held(self) -> bool:
         """Whether it is a weight of the original that is not trained."""
         return not self.parameter and not self.added and self.dtype in FLOATING

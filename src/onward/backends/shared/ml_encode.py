@@ -27,7 +27,7 @@ def look_up(e: Emitter, x: Expr, p: Table) -> Expr:
     if not is_text(p.values):
         return ops.look_up(x, known, e.constant(found, "values"), p.default)
     index = ops.look_up(x, known, e.constant(np.arange(len(ordered)), "values"), len(ordered))
-    return e.target.pick_strings(e.constant(np.array([*found, p.default], object), "names"), index)
+    return e.target.pick_strings(e.constant(np.array([*found, p.default], object), "names"), index, e.node)
 
 
 def one_hot_encoder(e: Emitter, x: Expr, p: OneHotEncoder) -> Expr:

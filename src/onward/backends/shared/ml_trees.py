@@ -66,7 +66,7 @@ def _transformed(w: Words, scores: Expr, transform: str, is_column: bool = False
 def _labels(e: Emitter, w: Words, index: Expr, names: Sequence[int] | Sequence[str]) -> Expr:
     """The label of each class index."""
     if names and isinstance(names[0], str):
-        return e.target.pick_strings(e.constant(np.array(names, object), "labels"), index)
+        return e.target.pick_strings(e.constant(np.array(names, object), "labels"), index, e.node)
     if list(names) == list(range(len(names))):
         return index
     return e.target.pick(e.constant(np.array(names, np.int64), "labels"), index)

@@ -97,3 +97,22 @@ def unsqueezed(e: Emitter, part: Expr, axis: int) -> Expr | None:
         return None
     axes = e.static_ints(e.arg(node.inputs[1]))
     return e.arg(node.inputs[0]) if axes is not None and [axis_of(e, part, a) for a in axes] == [axis] else None
+
+
+def expanded(e: Emitter, x: Expr, wanted: list[Any]) -> list[Any] | None:
+    """The shape that Expand gives its result; None where that depends on run-time numbers.
+
+    ONNX broadcasts both ways: a 1 in the wanted shape leaves the dimension of `x` as it is.
+    """
+    known = e.shape(x)
+    if known is None:
+        return None
+    missing = len(known) - len(wanted)
+    target: list[Any] = [e.dim(x, i) for i in range(missing)] + wanted
+    for i, size in enumerate(known):
+        place = i - min(missing, 0)
+        if is_number(target[place], 1):
+            target[place] = e.dim(x, i)
+        elif size != 1 and isinstance(target[place], Expr) and not is_same(target[place], e.dim(x, i)):
+            return None
+    return target

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.backends.backend import PLAIN, Backend, Format, Limit, Options
+from onward.backends.backend import PLAIN, ROUNDING, Backend, Format, Limit, Options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from onward.backends.emit.target import Target
     from onward.model import Model
 
-ROUNDING = (
-    "Softmax of numbers that are equal, near 9.5e9: the last bit of one decides; what it is given is tested instead"
-)
 FORMAT = "TensorFlow decodes BMP, JPEG, PNG and WebP only; a decoder in Python could not be saved with the model"
 DRAWN = "the numbers that the reference draws depend on the shape, which is known only when the function runs"
 EXCEPTIONS = {

@@ -10,12 +10,10 @@ import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.emit.scopes import scope_of
-from onward.backends.emit.weights import Part, Transform
+from onward.backends.shared import layer_weights
+from onward.backends.shared.layer_weights import Arrangement as Arrangement
 from onward.backends.tensorflow.target import ops, tf
 
-Arrangement = tuple[Transform, str]
-"""How a weight is rearranged, and what that is called, so that two uses of one weight share it."""
 GRID = "onward.grid"
 """In the `meta` of a weight that is to be rounded to 8 bits when the model runs: the scale of each of its numbers."""
 LARGEST = 127
@@ -25,25 +23,12 @@ LARGEST = 127
 def owned(
     e: Emitter, hint: str, arranged: Mapping[str, Arrangement] | None = None, **parts: Expr | None
 ) -> list[Expr | None]:
-    """The inputs of a layer; constants without a name become its parameters, such as `lstm.weight`.
-
-    Those to be `arranged` are written in another arrangement; None for one that is computed when the model runs.
-    """
-    arranged = arranged or {}
-    constants = {a: x._value for a, x in parts.items() if isinstance(x, Arg) and e.const(x) is not None}
-    unnamed = {
-        attribute: Part(value, *arranged.get(attribute, (None, "")))
-        for attribute, value in constants.items()
-        if not e.weights.is_named(value)
-    }
-    found = e.weights.owned(unnamed, scope_of(e.node), hint) if unnamed else {}
-    for attribute in arranged.keys() - found.keys():
-        if attribute in constants:
-            found[attribute] = e.weights.arranged(constants[attribute], *arranged[attribute])
-    for attribute, value in constants.items():
-        if GRID in value.meta:
-            found[attribute] = _rounded(e, found.get(attribute, parts[attribute]), value, arranged.get(attribute))
-    return [found.get(a, None if a in arranged else x) for a, x in parts.items()]
+    """The inputs of a layer as `shared.layer_weights.owned` gives them, rounded where they have a grid."""
+    found, arranged = layer_weights.owned(e, hint, arranged, **parts), arranged or {}
+    for place, (attribute, x) in enumerate(parts.items()):
+        if isinstance(x, Arg) and e.const(x) is not None and GRID in x._value.meta:
+            found[place] = _rounded(e, found[place], x._value, arranged.get(attribute))
+    return found
 
 
 def _rounded(e: Emitter, weight: Expr | None, value: ir.Value, arranged: Arrangement | None) -> Expr:

@@ -94,7 +94,7 @@ class TensorFlowTarget(Target):
     def pick(self, table: Expr, index: Expr) -> Expr:
         return tf.gather(table, index)
 
-    def pick_strings(self, strings: Expr, index: Expr) -> Expr:
+    def pick_strings(self, strings: Expr, index: Expr, node: ir.Node) -> Expr:
         return tf.gather(strings, index)
 
     def is_literal(self, number: Any) -> bool:

@@ -66,7 +66,7 @@ class TorchTarget(Target):
     def placed(self) -> dict[str, Expr]:
         return {"device": Device()}
 
-    def pick_strings(self, strings: Expr, index: Expr) -> Expr:
+    def pick_strings(self, strings: Expr, index: Expr, node: ir.Node) -> Expr:
         return ops.pick_strings(strings, index)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from onward.backends.emit.expr import Call, Expr, Name, Ref, Sequence, Star, Var, Weight, forced, variables
@@ -45,9 +46,21 @@ class Looped:
     results: list[Expr]
     packed: dict[Var, list[Var]] = field(default_factory=dict)
     """Arguments that are tuples of what each time of a loop has its own of."""
+    members: dict[Var, Scope] = field(default_factory=dict)
+    """What each loop calls the member of its list, and the path of the first one."""
 
 
-def loops(node: TreeNode, body: list[Statement], arguments: list[Var], results: list[Expr]) -> Looped:
+Alike = Callable[[Scope, Scope], bool]
+"""Whether two members of a list can be called by the same line."""
+
+
+def loops(
+    node: TreeNode,
+    body: list[Statement],
+    arguments: list[Var],
+    results: list[Expr],
+    alike: Alike = lambda one, other: True,
+) -> Looped:
     """Turn `x = self.layers[0](x, m); x = self.layers[1](x, m); …` into a `for` over the list.
 
     What each call has its own of, such as the earlier keys of a layer, is looped over as well, and what each call gives
@@ -58,7 +71,7 @@ def loops(node: TreeNode, body: list[Statement], arguments: list[Var], results: 
     looped = Looped([], arguments, results)
     place = 0
     while place < len(body):
-        run = _Run.at(node, body, place, reads)
+        run = _Run.at(node, body, place, reads, alike)
         if run is None:
             looped.body.append(body[place])
             place += 1
@@ -79,7 +92,7 @@ class _Run:
     """As which of the arguments."""
 
     @classmethod
-    def at(cls, node: TreeNode, body: list[Statement], start: int, reads: Counter[Var]) -> _Run | None:
+    def at(cls, node: TreeNode, body: list[Statement], start: int, reads: Counter[Var], alike: Alike) -> _Run | None:
         """The run that begins with a statement."""
         first = step_of(body[start])
         if first is None or len(first.path) < 2 or not first.path[-1].isdigit():
@@ -91,7 +104,7 @@ class _Run:
         for statement in body[start + 1 :]:
             step = step_of(statement)
             link = None if step is None else _link(steps, step, made, reads)
-            if step is None or link is None or (links and link not in links):
+            if step is None or link is None or (links and link not in links) or not alike(first.path, step.path):
                 break
             links.add(link)
             steps.append(step)
@@ -116,6 +129,7 @@ class _Run:
         scope, origin = begin.scope, begin.origin
         state = Var("", last.targets[self.given].kind, fixed=True)
         member = Var(singular(first.path[-2]), "object")
+        looped.members[member] = first.path
         own = {k: _like(first.arguments[k]) for k in self.own}
         more = [t for t in range(len(first.targets)) if t != self.given]
         made = {t: _like(Ref(first.targets[t])) for t in more}

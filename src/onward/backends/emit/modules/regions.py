@@ -27,12 +27,14 @@ AsModule = Callable[[Expr, Var], Expr | None]
 for the variable itself, its module that does nothing."""
 
 
-def split(root: TreeNode, function: Function, as_module: AsModule = lambda expr, var: None) -> None:
-    """Attach a `forward` to the root and to every module below it that can have one."""
+def split(
+    root: TreeNode, function: Function, as_module: AsModule = lambda expr, var: None, *, in_loops: bool = True
+) -> None:
+    """Attach a `forward` to the root and to every module below it that can have one; runs of calls become loops."""
     statements = function.block.body
     homes = _homes(root, statements)
     items = list(zip(statements, homes, strict=True))
-    _Level(root, root, items, as_module).build(function.arguments, function.results)
+    _Level(root, root, items, as_module, in_loops).build(function.arguments, function.results)
 
 
 def _homes(root: TreeNode, statements: list[Statement]) -> list[Scope]:
@@ -126,9 +128,10 @@ class _Level:
     """The statements of one module, those of the modules below it included."""
 
     def __init__(
-        self, root: TreeNode, node: TreeNode, items: list[tuple[Statement, Scope]], as_module: AsModule
+        self, root: TreeNode, node: TreeNode, items: list[tuple[Statement, Scope]], as_module: AsModule, in_loops: bool
     ) -> None:
         self.as_module = as_module
+        self.in_loops = in_loops
         self.root = root
         self.node = node
         self.items = items
@@ -158,7 +161,7 @@ class _Level:
         if members is not None:
             self.node.children = members
             self.node.sequential = True
-        else:
+        elif self.in_loops:
             looped = loops(self.node, body, arguments, results)
             body, arguments, results = looped.body, looped.arguments, looped.results
             packed = looped.packed
@@ -192,7 +195,9 @@ class _Level:
         outputs.sort(key=lambda v: bool(v.role))  # what goes on from layer to layer comes first
         if not outputs:
             return None
-        _Level(self.root, node, unit.items, self.as_module).build(list(arguments), [Ref(v) for v in outputs])
+        _Level(self.root, node, unit.items, self.as_module, self.in_loops).build(
+            list(arguments), [Ref(v) for v in outputs]
+        )
         assert node.forward is not None
         is_container = bool(node.children) and all(p.isdigit() for p in node.children) and not node.tensors
         if is_container and not node.sequential:

@@ -11,10 +11,10 @@ from onward.backends.emit.emitter import Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.host import is_nonnegative
 from onward.backends.shared.shape import (
+    expanded,
     identity,
     is_broadcast_anyway,
     is_number,
-    is_same,
     may_copy,
     note_shape,
     subscript,
@@ -125,29 +125,10 @@ def expand(e: Emitter, x: Expr, shape: Expr) -> Expr:
     wanted = e.numbers(shape)
     if not isinstance(wanted, Expr) and is_broadcast_anyway(e, wanted):
         return x
-    target = None if isinstance(wanted, Expr) else _expanded(e, x, list(wanted))
+    target = None if isinstance(wanted, Expr) else expanded(e, x, list(wanted))
     if target is None:
         return ops.expand(x, wanted if isinstance(wanted, Expr) else ops.packed(wanted, tf.int64))
     return tf.broadcast_to(x, target) if target else x
-
-
-def _expanded(e: Emitter, x: Expr, wanted: list[Any]) -> list[Any] | None:
-    """What `tf.broadcast_to` takes; None where that depends on run-time numbers.
-
-    ONNX broadcasts both ways: a 1 in the wanted shape leaves the dimension of `x` as it is.
-    """
-    known = e.shape(x)
-    if known is None:
-        return None
-    missing = len(known) - len(wanted)
-    target: list[Any] = [e.dim(x, i) for i in range(missing)] + wanted
-    for i, size in enumerate(known):
-        place = i - min(missing, 0)
-        if is_number(target[place], 1):
-            target[place] = e.dim(x, i)
-        elif size != 1 and isinstance(target[place], Expr) and not is_same(target[place], e.dim(x, i)):
-            return None
-    return target
 
 
 @rule("Tile")

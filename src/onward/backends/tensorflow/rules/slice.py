@@ -6,12 +6,11 @@ from typing import Any
 
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.shared.shape import subscript
-from onward.backends.shared.slice import center_crop_pad, known_bounds
+from onward.backends.shared.slice import center_crop_pad, known_bounds, sliced
 from onward.backends.tensorflow.dtypes import is_string
 from onward.backends.tensorflow.rules.shape import integers
 from onward.backends.tensorflow.target import ops, rule, tf
-from onward.spec.slice import FAR, Pad, from_the_start, pad_sides, to_the_end
+from onward.spec.slice import Pad, pad_sides
 
 rule("CenterCropPad")(center_crop_pad)
 
@@ -19,30 +18,13 @@ rule("CenterCropPad")(center_crop_pad)
 @rule("Slice")
 def slice_(e: Emitter, x: Expr, starts: Expr, ends: Expr, axes: Expr | None = None, steps: Expr | None = None) -> Expr:
     known = known_bounds(e, integers(e, starts, "start"), integers(e, ends, "end"), axes, steps)
-    found = None if known is None else _sliced(e, x, known)
+    found = None if known is None else sliced(e, x, known)
     if found is not None:
         return found
     bounds = [None if v is None else e.numbers(v) for v in (starts, ends, axes, steps)]
     while bounds[-1] is None:
         bounds.pop()
     return ops.slice_tensor(x, *bounds)
-
-
-def _sliced(e: Emitter, x: Expr, bounds: list[tuple[Any, Any, int, int]]) -> Expr | None:
-    """As Python writes it; None where ONNX, which begins a slice backwards within the axis, means another."""
-    items: dict[int, Any] = {}
-    for start, end, axis, step in bounds:
-        if step > 0:
-            if from_the_start(start) and to_the_end(end) and step == 1:
-                continue
-            stop = None if to_the_end(end) else end
-            items[axis] = slice(None if from_the_start(start) else start, stop, None if step == 1 else step)
-            continue
-        if not isinstance(start, int) or start < -1:
-            return None
-        first = None if start == -1 or start >= FAR else start
-        items[axis] = slice(first, None if isinstance(end, int) and end <= -FAR else end, step)
-    return subscript(x, items, e.rank(x)) if items else x
 
 
 @rule("Pad")

@@ -8,23 +8,17 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.emit.bodies import ENDLESS, condition_of, counters, hint_of, kind_of, row_shape
-from onward.backends.emit.emitter import Arg, Emitter, Hosted
+from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Conditional, Expr, Name, Ref, Unary, Var, variables
 from onward.backends.emit.statements import Block, read
-from onward.backends.shared.control_flow import bind_index, changing, mapped, plain, test_of
+from onward.backends.shared.control_flow import bind_index, changing, if_now, mapped, plain, test_of, variable
 from onward.backends.shared.shape import subscript
 from onward.backends.torch.rules.shape import integer, is_string
 from onward.backends.torch.target import dtype, ops, rule, torch
 from onward.errors import UnsupportedError
-from onward.graph.values import array
 from onward.spec.control_flow import If, Repeated, Scan
 
 DEEPEST = 20
-
-
-def variable(e: Emitter, *values: ir.Value) -> Var:
-    """A variable to be assigned in branches or loops, named after the first value that has a name of its own."""
-    return e.fresh(hint_of(*values), kind_of(values[0]))
 
 
 # If
@@ -35,47 +29,7 @@ def if_(e: Emitter, condition: Expr, p: If) -> Any:
     test = test_of(e, condition)
     if not isinstance(test, Expr):
         return tuple(e.graph(p.then_branch if test else p.else_branch))
-    used = [i for i in range(len(e.node.outputs)) if e.used(i)]
-    blocks, results = [], []
-    for branch in (p.then_branch, p.else_branch):
-        with e.nested() as block:
-            outputs = e.graph(branch)
-            blocks.append(block)
-            results.append(outputs)
-    merged: list[Any] = [None] * len(e.node.outputs)
-    for i in used:
-        merged[i] = _merge(e, blocks, [outputs[i] for outputs in results], e.node.outputs[i])
-    clauses: list[tuple[str, Any, Block]] = [("if", test, blocks[0])]
-    if blocks[1].body:
-        clauses.append(("else", None, blocks[1]))
-    e.compound(*clauses)
-    return merged
-
-
-def _merge(e: Emitter, blocks: list[Block], outputs: list[Arg], target: ir.Value) -> Any:
-    """One output of both branches: Python numbers if it is that in both, otherwise a variable assigned in each."""
-    yes, no = (e.host(output) for output in outputs)
-    if yes is not None and no is not None and yes.shape == no.shape and yes.size <= 8:
-        items = []
-        for pair in zip(yes.reshape(-1), no.reshape(-1), strict=True):
-            if not any(isinstance(n, Expr) for n in pair) and pair[0] == pair[1]:
-                items.append(pair[0])
-                continue
-            var = e.fresh("n", "host")
-            for block, number in zip(blocks, pair, strict=True):
-                _assign_in(e, block, var, number)
-            items.append(Ref(var))
-        return Hosted(array(items, yes.shape))
-    var = variable(e, target, *(o._value for o in outputs))
-    for block, output in zip(blocks, outputs, strict=True):
-        _assign_in(e, block, var, output)
-    return Ref(var)
-
-
-def _assign_in(e: Emitter, block: Block, var: Var, value: Any) -> None:
-    outer, e.block = e.block, block
-    e.assign(var, value)
-    e.block = outer
+    return if_now(e, test, p)
 
 
 # Loops

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.shared.string import RULES
+from onward.backends.shared.string import RULES, pattern_of, string_concat
 from onward.backends.torch.target import TARGET, ops, rule
-from onward.errors import UnsupportedError
-from onward.spec.string import RegexFullMatch, TfIdfVectorizer, python_pattern
+from onward.spec.string import RegexFullMatch, TfIdfVectorizer
 
 TARGET.rules.take(RULES)
-
-
-@rule("StringConcat")
-def string_concat(e: Emitter, a: Expr, b: Expr) -> Expr:
-    return a + b if (e.rank(a) or 0) + (e.rank(b) or 0) > 0 else ops.join_strings(a, b)
+rule("StringConcat")(string_concat)
 
 
 @rule("RegexFullMatch")
 def regex_full_match(e: Emitter, x: Expr, p: RegexFullMatch) -> Expr:
-    try:
-        translated = python_pattern(p.pattern)
-    except (re.error, ValueError) as error:
-        raise UnsupportedError(f"the pattern {p.pattern!r} cannot be expressed in Python: {error}") from error
-    return ops.full_match(x, translated, device=e.device)
+    return ops.full_match(x, pattern_of(p), device=e.device)
 
 
 @rule("TfIdfVectorizer")

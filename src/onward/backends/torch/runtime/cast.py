@@ -1,11 +1,11 @@
 """Conversions to number formats that PyTorch does not have, and from and to strings."""
 
-import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
+
+from onward.backends.shared.runtime.cast import formatted, parsed
 
 
 def low_bits(x: Tensor, width: int, signed: bool) -> Tensor:
@@ -62,27 +62,10 @@ def float4_value(code: Tensor) -> Tensor:
 
 def parse_numbers(strings: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Strings such as "3.14", "1e-5" or "-INF" as numbers."""
-    flat = [s.strip() for s in np.asarray(strings).reshape(-1)]
-    if dtype.is_floating_point:
-        numbers = torch.tensor([float(s) for s in flat], dtype=torch.float64, device=device).to(dtype)
-    else:
-        integers = [int(s) if s.lstrip("+-").isdigit() else int(float(s)) for s in flat]
-        numbers = torch.tensor([i % 2**64 for i in integers], dtype=torch.uint64, device=device).to(dtype)
-    return numbers.reshape(np.shape(strings))
+    return torch.from_numpy(parsed(strings, dtype.is_floating_point)).to(device).to(dtype)
 
 
 def format_numbers(x: Tensor) -> Any:
     """Numbers as strings: 8 significant digits of a float."""
     x = x.detach().cpu()
-    if x.dtype.is_floating_point:
-        texts = [format_float(v) for v in x.to(torch.float64).reshape(-1).tolist()]
-    else:
-        texts = [str(int(v)) for v in x.reshape(-1).tolist()]
-    return np.array(texts, dtype=object).reshape(tuple(x.shape))
-
-
-def format_float(number: float) -> str:
-    """As C's `%.8g` prints it, with NaN and infinities as ONNX spells them."""
-    if math.isnan(number):
-        return "NaN"
-    return f"{number:.8g}" if math.isfinite(number) else "INF" if number > 0 else "-INF"
+    return formatted((x.to(torch.float64) if x.dtype.is_floating_point else x).numpy())

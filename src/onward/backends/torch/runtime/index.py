@@ -89,18 +89,6 @@ def places(x: np.ndarray) -> Tensor:
     return torch.arange(x.size).reshape(x.shape)
 
 
-def strings_at(x: np.ndarray, places: Tensor) -> np.ndarray:
-    """The strings that have the given numbers."""
-    return np.asarray(x.reshape(-1)[places.numpy()], dtype=object)
-
-
-def put_strings(x: np.ndarray, places: Tensor, updates: np.ndarray) -> np.ndarray:
-    """A copy of `x` with other strings at the given numbers."""
-    out = x.copy()
-    out.reshape(-1)[places.numpy()] = updates
-    return out
-
-
 def unique_strings(x: np.ndarray, axis: int | None, ascending: bool) -> tuple[np.ndarray, Tensor, Tensor, Tensor]:
     """`unique` for an array of strings."""
     words, codes = np.unique(x, return_inverse=True)

@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from onward.backends.shared.runtime.ml_encode import texts_of, values_of
+
 
 def look_up(x: Tensor, keys: Tensor, values: Tensor, default: float) -> Tensor:
     """The value of each key, or `default`; `keys` are sorted, and NaN, if it is one of them, is the last."""
@@ -17,8 +19,7 @@ def look_up(x: Tensor, keys: Tensor, values: Tensor, default: float) -> Tensor:
 
 def look_up_strings(x: np.ndarray, keys: np.ndarray, values: Any, default: Any) -> Any:
     """The value of each key, or `default`: a tensor, or an array of strings, as `values` are."""
-    table = dict(zip(keys.tolist(), values.tolist(), strict=True))
-    found = [table.get(key, default) for key in x.reshape(-1)]
+    found = values_of(x, keys, values, default)
     if isinstance(values, Tensor):
         return torch.tensor(found, dtype=values.dtype, device=values.device).reshape(x.shape)
     return np.array(found, dtype=object).reshape(x.shape)
@@ -46,10 +47,9 @@ def vectorize_map(x: dict[Any, Any], vocabulary: Any, dtype: Any, device: Any = 
 
 def cast_map(x: dict[int, Any], dtype: Any, size: int | None = None, device: Any = None) -> Any:
     """The values of a map in the order of their keys, or at the places of their keys in a row of `size`."""
-    keys = sorted(x) if size is None else range(size)
     if dtype is None:
-        texts = {key: value if isinstance(value, str) else f"{float(value):f}" for key, value in x.items()}
-        return np.array([[texts.get(key, "0.f") for key in keys]], dtype=object)
+        return texts_of(x, size)
+    keys = sorted(x) if size is None else range(size)
     kind = float if dtype.is_floating_point else int
     return torch.tensor([[kind(x.get(key, 0)) for key in keys]], dtype=dtype, device=device)
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from onward.backends.torch.runtime.host import float32
+from onward.backends.shared.runtime.host import float32
 
 
 def resize(

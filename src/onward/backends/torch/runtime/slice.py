@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from onward.backends.shared.runtime.slice import clamped_sides
+
 
 def slice_tensor(
     x: Any, starts: list[int], ends: list[int], axes: list[int] | None = None, steps: list[int] | None = None
@@ -51,14 +53,6 @@ def pad(x: Any, widths: list[int], mode: str, value: Any = None, axes: list[int]
             index = border_index(x.shape[axis], before, after, mode)
             x = x.index_select(axis, index.to(x.device)) if isinstance(x, Tensor) else x.take(index.numpy(), axis)
     return x
-
-
-def clamped_sides(size: int, before: int, after: int) -> tuple[int, int]:
-    """What to add to both ends of an axis, where it may be to cut more than there is and to add it at the other end."""
-    total = size + before + after
-    if total < 0:
-        raise ValueError(f"padding by {before} and {after} cuts more than the {size} elements of an axis")
-    return (-size, total) if before < -size else (total, -size) if after < -size else (before, after)
 
 
 def border_index(size: int, before: int, after: int, mode: str) -> Tensor:

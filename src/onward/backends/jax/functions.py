@@ -1,0 +1,80 @@
+"""The functions of a generated JAX model: pure, of a nested dictionary of arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from onward.backends.emit.classes import no_leaf
+from onward.backends.emit.expr import Name, lift, render
+from onward.backends.emit.functions.numbers import Words
+from onward.backends.emit.functions.writer import FunctionWriter
+from onward.backends.jax.target import np_
+
+RESERVED = frozenset({
+    "jax", "jnp", "lax", "np", "math", "warnings", "Any", "Array", "Params", "Path", "partial",
+    "apply", "load", "load_constants", "load_file", "p", "params", "constants",
+})  # fmt: skip
+
+WORDS = Words(
+    positional={
+        "lax.conv_general_dilated": ("", "", "stride", "padding"),
+        "lax.conv_transpose": ("", "", "stride", "padding"),
+        "jnp.pad": ("", "padding"),
+        "jax.nn.leaky_relu": ("", "slope"),
+        "jax.nn.elu": ("", "alpha"),
+        "jax.nn.celu": ("", "alpha"),
+        "lax.reduce_window": ("", "", "", "window", "stride", "padding"),
+    },
+    keywords={
+        "window_strides": "stride",
+        "feature_group_count": "groups",
+        "rhs_dilation": "dilation",
+        "window_dimensions": "window",
+        "negative_slope": "slope",
+    },
+    usual={"stride": 1, "padding": 0, "dilation": 1, "groups": 1},
+)
+"""What numbers are called by which equal blocks differ."""
+
+TYPE = '''Params = dict[str, Any]
+"""A tree of arrays: a dictionary by name, or a list where the names are numbers."""'''
+
+
+STATIC = "static"
+"""The kind of an argument whose numbers have to be known while `jax.jit` traces."""
+STATIC_TYPE = '''Static = Array | float | tuple[Any, ...]
+"""Numbers that decide sizes. Under `jax.jit`, they are a static argument: a number, or a tuple of numbers."""'''
+
+
+@dataclass
+class JaxWriter(FunctionWriter):
+    """Writes functions of JAX's arrays."""
+
+    has_constants: bool = False
+    """Whether there are tensors that are not trained."""
+    reserved: frozenset[str] = RESERVED
+    words: Words = field(default_factory=lambda: WORDS)
+    tree_type = "Params"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.whole = self.own if self.has_constants else "params"
+
+    def annotation(self, kind: str) -> str:
+        return {"tensor": "Array", "host": "int", STATIC: "Static"}.get(kind, "Any")
+
+    def header(self, arguments: list[str], returns: str) -> tuple[str, list[str]]:
+        given = ["params: Params", *arguments, *(["constants: Params"] if self.has_constants else [])]
+        if self.has_constants:
+            self.helpers.add("merged")
+        first = ["p = ops.merged(params, constants)"] if self.has_constants else []
+        return f"def apply({', '.join(given)}) -> {returns}:", first
+
+    def constants(self) -> str:
+        """What stands before the functions."""
+        tables = [
+            f"{name} = {render(np_.array(lift(array), dtype=Name('object')), no_leaf)}"
+            for name, array in self.tables.items()
+        ]
+        static = [STATIC_TYPE] if any(": Static" in function for function in self.functions) else []
+        return "\n".join([*tables, *([""] if tables else []), TYPE, *static])

@@ -1,0 +1,24 @@
+"""Where JAX's support of an op ends, in words: for the coverage page and `onward inspect`."""
+
+from __future__ import annotations
+
+from onward.backends.backend import Limit
+
+RESULTS = Limit("under jax.jit, only with bounds on the number of results")
+STRINGS = Limit("not under jax.jit, which takes no strings")
+
+PARTIAL: dict[str, Limit] = {
+    "Compress": RESULTS,
+    "If": Limit("under jax.jit, only branches that give the same shapes and types"),
+    "Loop": Limit("under jax.jit, shapes stay as they are, and what trips collect is stacked if their number is known"),
+    "NonMaxSuppression": RESULTS,
+    "NonZero": RESULTS,
+    "RegexFullMatch": STRINGS,
+    "StringConcat": STRINGS,
+    "StringNormalizer": STRINGS,
+    "StringSplit": STRINGS,
+    "Unique": RESULTS,
+    "ai.onnx.ml::OneHotEncoder": Limit("under jax.jit, not where a value has to be one of the categories"),
+    "ai.onnx.ml::TreeEnsembleClassifier": Limit("not two classes of which some leaves score one only"),
+}
+"""Ops with a rule that refuses some of what ONNX allows."""

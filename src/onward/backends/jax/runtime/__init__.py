@@ -1,0 +1,9 @@
+from onward.backends.shared.runtime import cast as cast
+from onward.backends.shared.runtime import host as host
+from onward.backends.shared.runtime import image as image
+from onward.backends.shared.runtime import index as index
+from onward.backends.shared.runtime import ml_encode as ml_encode
+from onward.backends.shared.runtime import sequence as sequence
+from onward.backends.shared.runtime import shape as shape
+from onward.backends.shared.runtime import slice as slice
+from onward.backends.shared.runtime import string as string

@@ -1,0 +1,17 @@
+"""Keys of random numbers."""
+
+import secrets
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+def new_key() -> Array:
+    """A key of its own for each call, since the file names no seed."""
+    if isinstance(jnp.zeros(()), jax.core.Tracer):
+        raise ValueError(
+            "the model draws random numbers without a seed: jax.jit would draw them once, and repeat them in every "
+            "call; call it without jit, or give the random nodes of the file a seed"
+        )
+    return jax.random.key(secrets.randbits(32))
