@@ -134,9 +134,9 @@ class Reader:
             inputs = [source(v) for v in made.inputs if v is not None]
             match made.op_type:
                 case "Add":
-                    return self._sum(*inputs, across)
+                    return self._sum(inputs[0], inputs[1], across)
                 case "MatMul":
-                    return self._product(*inputs, across)
+                    return self._product(inputs[0], inputs[1], across)
                 case "Transpose" if permutation(made) == [1, 0]:
                     return self.affine(inputs[0], not across)
                 case "Split" | "Slice":
