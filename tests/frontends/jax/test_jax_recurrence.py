@@ -14,6 +14,7 @@ from jax import lax  # noqa: E402
 
 import onward  # noqa: E402
 from onward.runners import onnxruntime  # noqa: E402
+from onward.training.autodiff.derivatives import gradient  # noqa: E402
 
 UNITS, FEATURES = 4, 3
 LAYERS = {"LSTM", "GRU", "RNN"}
@@ -249,3 +250,22 @@ def test_weights_stay_weights() -> None:
         n for n in trained if trained[n]
     }
     assert trained["first"] is True
+
+
+def test_gradients_go_through_the_node() -> None:
+    """They are JAX's own, in the order that ONNX has the gates in."""
+
+    def loss(p: Any, xs: Any) -> Any:
+        return (unrolled("lstm", lstm)(p, xs)[1] ** 2).sum()
+
+    xs = drawn(5, 2, FEATURES)
+    model = converted(loss, spec(5, 2, FEATURES))
+    assert kinds(model).count("LSTM") == 1
+    (name,) = (str(value.name) for value in model.ir.graph.outputs)
+    found = onnxruntime.prepare(gradient(model, name, ["w", "r", "b"]), "")({"xs": xs})
+    wanted = jax.grad(loss)(WEIGHTS, xs)
+    for weight in "wrb":
+        i, f, g, o = np.split(np.asarray(wanted[weight]), 4, -1)
+        rows = np.concatenate([i, o, f, g], -1).T[None]
+        own = found[f"{weight}.grad"][..., : rows.shape[-1]]  # of a bias ONNX has two, one of them zeros
+        np.testing.assert_allclose(own, rows, rtol=1e-4, atol=1e-5)
