@@ -231,6 +231,23 @@ def test_what_cells_show_beside_their_output_stays_a_scan() -> None:
     compare(model, function, drawn(5, 2, FEATURES))
 
 
+@pytest.mark.parametrize("time_major", [False, True])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_both_directions_of_flax_are_one_node(kind: str, time_major: bool) -> None:
+    nn = pytest.importorskip("flax.linen")
+    cell = {"LSTM": nn.OptimizedLSTMCell, "GRU": nn.GRUCell, "RNN": nn.SimpleCell}[kind]
+    net = nn.Bidirectional(*(nn.RNN(cell(UNITS)) for _ in range(2)), time_major=time_major)
+    shapes = jax.eval_shape(net.init, jax.random.key(0), jnp.zeros((2, 3, FEATURES)))
+    params = jax.tree.map(lambda leaf: jnp.asarray(drawn(*leaf.shape)), shapes)
+    model = onward.from_jax(net, spec("s", "t", FEATURES), params=params, check=False)
+    assert kinds(model).count(kind) == (2 if time_major else 1)
+    assert "Scan" not in kinds(model)
+    for sizes in ((2, 3), (5, 4)):
+        xs = drawn(*sizes, FEATURES)
+        (found,) = onnxruntime.prepare(model, "")({str(model.ir.graph.inputs[0].name): xs}).values()
+        np.testing.assert_allclose(found, net.apply(params, xs), rtol=2e-5, atol=2e-6)
+
+
 def test_weights_stay_weights() -> None:
     """Those of a cell that is used twice are the same; a bias and a first state of zeros are trained too."""
     params = {"cell": WEIGHTS | {"b": np.zeros(4 * UNITS, np.float32)}, "first": np.zeros((1, UNITS), np.float32)}

@@ -57,13 +57,9 @@ class _Norm:
     epsilon: float
     scales: list[ir.Value] = field(default_factory=list)
     bias: ir.Value | None = None
-    whole: ir.Value | None = None
-    """What `x` are the channels of, apart in groups."""
 
 
 def _matched(node: ir.Node) -> _Norm | None:
-    if (grouped := _grouped(node)) is not None:
-        return grouped
     if node.op_type != "Add":
         return _normalised(node.outputs[0])
     for product, bias in (node.inputs, node.inputs[::-1]):
@@ -72,22 +68,6 @@ def _matched(node: ir.Node) -> _Norm | None:
             if found is not None:
                 found.bias = bias
                 return found
-    return None
-
-
-def _grouped(node: ir.Node) -> _Norm | None:
-    """What was normalised in groups, and only then got its own shape back, a scale and a bias."""
-    for product, bias in (node.inputs, node.inputs[::-1]):
-        scaled = made_by(product, "Mul") if node.op_type == "Add" and constant(bias) is not None else None
-        for value, scale in (scaled.inputs, scaled.inputs[::-1]) if scaled is not None else ():
-            whole = made_by(value, "Reshape") if constant(scale) is not None else None
-            found = _normalised(whole.inputs[0]) if whole is not None and whole.inputs[0] is not None else None
-            apart = made_by(found.x, "Reshape") if found is not None else None
-            x = None if apart is None else apart.inputs[0]
-            if found is None or found.scales or x is None or value is None or scale is None or x.shape != value.shape:
-                continue
-            found.scales, found.bias, found.whole = [scale], bias, x
-            return found
     return None
 
 
@@ -179,7 +159,7 @@ def _apart(norm: _Norm) -> _Norm | None:
     split = made_by(found[0], "Reshape") if found is not None else None
     if found is None or mean is None or variance is None or split is None or split.inputs[0] is not norm.x:
         return None
-    return _Norm(found[0], mean, variance, norm.epsilon, norm.scales, norm.bias, norm.x)
+    return _Norm(found[0], mean, variance, norm.epsilon)
 
 
 def _unrepeated(value: ir.Value | None) -> ir.Value | None:
@@ -205,9 +185,9 @@ def _unrepeated(value: ir.Value | None) -> ir.Value | None:
 
 def _write(node: ir.Node, norm: _Norm, writer: _Writer, opset: int) -> bool:
     average = _mean(norm.mean)
-    groups = norm if norm.whole is not None else _apart(norm)
+    groups = _apart(norm)
     if groups is not None:
-        return opset >= GROUP_NORM_SINCE and _write_groups(node, groups, writer)
+        return opset >= GROUP_NORM_SINCE and _write_groups(node, norm, groups, writer)
     if average is not None and average[0] is norm.x:
         if average[1] == list(range(1 - len(norm.x.shape or ()), -1)):
             return _is_variance(norm, average[1]) and _write_channels(node, "InstanceNormalization", norm, writer)
@@ -215,20 +195,16 @@ def _write(node: ir.Node, norm: _Norm, writer: _Writer, opset: int) -> bool:
     return _write_batch(node, norm, writer)
 
 
-def _write_groups(node: ir.Node, norm: _Norm, writer: _Writer) -> bool:
+def _write_groups(node: ir.Node, norm: _Norm, groups: _Norm, writer: _Writer) -> bool:
     """Groups are along the last but one axis of what stands in groups; the first is that of examples."""
-    found, apart, whole = _mean(norm.mean), shape_of(norm.x), shape_of(norm.whole)
-    if found is None or apart is None or whole is None or norm.whole is None or len(apart) != len(whole) + 1:
+    apart, whole = shape_of(groups.x), shape_of(norm.x)
+    if apart is None or whole is None or len(apart) != len(whole) + 1 or apart[:-2] != whole[:-1]:
         return False
-    rank = len(apart)
-    axes = [*range(1 - rank, -2), -1]
-    groups, each = apart[-2], apart[-1]
-    if found != (norm.x, axes) or groups is None or each is None or groups * each != whole[-1]:
+    axes = [*range(1 - len(apart), -2), -1]
+    count, each = apart[-2:]
+    if _mean(groups.mean) != (groups.x, axes) or count is None or each is None or count * each != whole[-1]:
         return False
-    if not _is_variance(norm, axes):
-        return False
-    plain = _Norm(norm.whole, norm.mean, norm.variance, norm.epsilon, norm.scales, norm.bias)
-    return _write_channels(node, "GroupNormalization", plain, writer, num_groups=groups)
+    return _is_variance(groups, axes) and _write_channels(node, "GroupNormalization", norm, writer, num_groups=count)
 
 
 def _write_layer(node: ir.Node, norm: _Norm, axes: list[int], writer: _Writer) -> bool:
@@ -268,12 +244,15 @@ def _write_channels(
         return False
     scale = scale if scale is not None else writer.filled([channels], 1)
     bias = bias if bias is not None else writer.filled([channels], 0)
-    first = new_node("Transpose", [norm.x], {"perm": [0, rank - 1, *range(1, rank - 1)]}, node, node).outputs[0]
+    turn = new_node("Transpose", [norm.x], {"perm": [0, rank - 1, *range(1, rank - 1)]}, node, node)
+    first = turn.outputs[0]
     first.type = norm.x.type
     first.shape = ir.Shape([(norm.x.shape or [])[axis] for axis in (0, rank - 1, *range(1, rank - 1))])
     said = {"epsilon": norm.epsilon, **attributes}
     inner = new_node(op_type, [first, scale, bias, *statistics], said, node, node).outputs[0]
     inner.type, inner.shape = first.type, first.shape
-    last = new_node("Transpose", [inner], {"perm": [0, *range(2, rank), 1]}, node, node).outputs[0]
-    take_over(node.outputs[0], last)
+    back = new_node("Transpose", [inner], {"perm": [0, *range(2, rank), 1]}, node, node)
+    for transpose in (turn, back):
+        transpose.name = writer.names.node(f"{node.name}/Transpose")
+    take_over(node.outputs[0], back.outputs[0])
     return True
