@@ -12,7 +12,7 @@ import onnx_ir as ir
 from onward.errors import OnwardError
 from onward.graph.walk import inner_graphs
 from onward.model import Model
-from onward.partition.graph import Graph
+from onward.partitioning.graph import Graph
 from onward.verification.locate.cut import AS_INFERRED
 
 Offer = Callable[[Model], None]

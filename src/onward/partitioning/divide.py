@@ -18,11 +18,12 @@ import onnx_ir as ir
 from onward import runners
 from onward.errors import OnwardError, RunFailure, VerificationError
 from onward.model import Model, load
-from onward.partition.capability import Capability, Refused, capability
-from onward.partition.graph import Graph, graph_of, ready
-from onward.partition.split import Part, split
-from onward.partition.stages import TARGET
-from onward.partition.trial import refused_by_trial
+from onward.partitioning.capability import Capability, Refused, capability
+from onward.partitioning.graph import Graph, graph_of, ready
+from onward.partitioning.ranks import observe_ranks
+from onward.partitioning.split import Part, split
+from onward.partitioning.stages import TARGET
+from onward.partitioning.trial import refused_by_trial
 from onward.runners.calls import Inputs, Run
 from onward.runners.chain import Chain, Link
 from onward.verification.results import SideResult
@@ -61,7 +62,7 @@ class Partition:
         return len(own) / len(counted) if counted else 1.0
 
 
-def partition(
+def divide(
     model: str | os.PathLike[str] | bytes | onnx.ModelProto | Model,
     target: str,
     *,
@@ -83,15 +84,15 @@ def partition(
         raise OnwardError(f"min_nodes cannot be {min_nodes}: give 1 or more")
     source = load(model)
     able = capability(target, None if table is None else Path(table))
-    progress(f"asking {able.name} what it takes")
     whole = ready(source)
     graph = graph_of(whole)
-    refused = able.refused(whole, graph)
     how = Options(dims=dims, seed=seed)
     progress(f"running {source.name} on {fallback}")
-    side = open_side(whole, fallback, how)
-    truth = Truth.of(side, inputs, how, [able.name])
+    truth = Truth.of(open_side(whole, fallback, how), inputs, how, [able.name])
     samples = [sample.data.inputs for sample in truth.samples]
+    observe_ranks(graph, samples, fallback)
+    progress(f"asking {able.name} what it takes")
+    refused = able.refused(whole, graph)
     search = _Search(graph, able, fallback, samples, min_nodes, refused, progress)
     parts = search.settled()
     chain = _chain(whole, able, fallback, parts)

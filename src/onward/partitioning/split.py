@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from onward.model import Model
-from onward.partition.graph import Graph, nbytes_of
-from onward.partition.stages import EITHER, FALLBACK, TARGET, Stages, stages
+from onward.partitioning.graph import Graph, nbytes_of
+from onward.partitioning.stages import EITHER, FALLBACK, TARGET, Stages, stages
 from onward.verification.locate.cut import AS_INFERRED
 
 

@@ -14,8 +14,8 @@ from onward.errors import InvalidDataError
 from onward.gate import harmless, opens
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.model import Model
-from onward.partition.graph import Graph
-from onward.partition.trial import refused_by_trial
+from onward.partitioning.graph import Graph
+from onward.partitioning.trial import refused_by_trial
 
 LARGEST_TABLE = 1 << 20
 """Bytes of a table of ops."""

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from onward.partition.stages import EITHER, FALLBACK, TARGET, stages
+from onward.partitioning.stages import EITHER, FALLBACK, TARGET, stages
 
 
 def graph(seed: int, size: int) -> tuple[list[int], list[list[int]]]:
