@@ -64,7 +64,7 @@ def _small(graph: Graph, sides: Sequence[int], found: Stages, least: int) -> lis
 def _across(graph: Graph, found: Stages) -> float:
     """Bytes that go from a part to another, once for each part that reads them; sizes cost nothing."""
     seen: set[tuple[ir.Value, int]] = set()
-    number = {node: stage for node, stage in zip(graph.nodes, found, strict=True)}
+    number = dict(zip(graph.nodes, found, strict=True))
     for node, stage in number.items():
         for value in graph.cutter.reads(node):
             made = value.producer()
