@@ -56,6 +56,7 @@ LAYERS = [
     ("runners",),
     ("frontends",),
     ("training", "verification"),
+    ("partitioning",),
     ("report", "scoreboard"),
     ("dataframes",),
     ("exporters",),

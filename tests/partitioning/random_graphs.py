@@ -34,7 +34,9 @@ class _Builder:
     def step(self) -> None:
         kind = self.draw.choice(["unary", "unary", "binary", "binary", "if", "loop", "shape", "reshape", "constant"])
         if kind == "unary":
-            self.values.append(self.add(self.draw.choice(["Relu", "Neg", "Sigmoid", "Tanh", "Identity"]), [self.pick()]))
+            self.values.append(
+                self.add(self.draw.choice(["Relu", "Neg", "Sigmoid", "Tanh", "Identity"]), [self.pick()])
+            )
         elif kind == "binary":
             op = self.draw.choice(["Add", "Sub", "Mul", "Max"])
             self.values.append(self.add(op, [self.pick(), self.pick()]))

@@ -30,7 +30,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         dest="target",
         required=True,
         metavar="RUNTIME",
-        help="the runtime: openvino, torch, tensorflow:tflite, jax, … (onward verify --list shows them); with --table any name",
+        help="the runtime: openvino, torch, tensorflow:tflite, … (onward verify --list shows them); with --table any",
     )
     command.add_argument(
         "--out", required=True, metavar="FOLDER", help="write the parts, plan.json and report.html here"

@@ -147,6 +147,7 @@ def convert(
     io: str = "float32",
     calibrate: Any = None,
     select_tf_ops: bool = False,
+    fallback: str | None = None,
     verify: bool = True,
     verify_on: str | None = None,
     inputs: Any = None,
@@ -175,6 +176,7 @@ def convert(
     `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
     takes and gives) and `select_tf_ops` for TensorFlow Lite; `bounds` for JAX, the most results by name, such as
     {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, and the rest is filled.
+    `fallback` ("onnxruntime", to PyTorch): what PyTorch has no rule for stays ONNX inside the module, and trains.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
     compare on, as `onward.verify` takes them, `atol` and `rtol` replace the tolerance that follows the model's noise,
@@ -216,6 +218,7 @@ def convert(
         io=io,
         calibrate=calibrate,
         select_tf_ops=select_tf_ops,
+        fallback=fallback,
         verify=verify,
         verify_on=verify_on,
         inputs=inputs,
@@ -373,14 +376,19 @@ def _made(
     verdicts: tuple[Verdict, ...],
 ) -> Conversion:
     """Generate, verify and write what a format asks for, in this order if the source itself can be run."""
+    from onward.conversion.fallback import with_parts
     from onward.conversion.trainable import trainable_lines, weights_of_source
     from onward.formats import in_numbers, open_artifact
 
     model, out = original.model, request.out
     options = _options(request, model)
-    with progress.step(2, request.timeout):
-        source = form.generate(model, options)
     remarks, decided = list(original.remarks), verdicts
+    with progress.step(2, request.timeout):
+        written = model
+        if request.fallback is not None:
+            written, found = with_parts(model, one.name, request.fallback)
+            remarks += found
+        source = form.generate(written, options)
     with ExitStack() as writing:
         if not form.runs_source:
             with progress.step(4), refusals(out):
@@ -427,6 +435,7 @@ def _options(request: Request, model: Model) -> Options:
         request.out,
         request.bounds,
         request.force,
+        request.fallback,
     )
 
 

@@ -31,12 +31,12 @@ def partition(
     seed: int = 0,
     progress: Callable[[str], None] = lambda words: None,
 ) -> Partition:
-    """Divide an ONNX model among the runtime `target` and `fallback`, prove each part, and write it to the folder `out`.
+    """Divide an ONNX model among the runtime `target` and `fallback`, prove each part, and write it to a folder, `out`.
 
-    `target` is a runner, such as `openvino`, `torch` or `tensorflow:tflite`, or, with a `table`, any name: the table is a
-    `.csv` file of the ops that a runtime takes, in a column `op`, for one that is not here. Each part of the target is
-    compiled, run and compared; a node that fails there, or computes something else, goes to the fallback. A part with
-    fewer than `min_nodes` nodes goes there too. `inputs`, `dims` and `seed` are as for `onward.verify`.
+    `target` is a runner, such as `openvino`, `torch` or `tensorflow:tflite`. With a `table` it is any name: the table,
+    a `.csv` file, has the ops that a runtime takes, in a column `op`, for one that is not here. Each part of the target
+    is compiled, run and compared; a node that fails there, or computes something else, goes to the fallback. A part
+    with fewer than `min_nodes` nodes goes there too. `inputs`, `dims` and `seed` are as for `onward.verify`.
 
     The folder has an ONNX file for each part, `plan.json` and `report.html`; `onward.verify` runs it as one model.
 

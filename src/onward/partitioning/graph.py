@@ -21,8 +21,10 @@ OLD = 18
 """Below it, reductions have their axes as attributes, which OpenVINO was seen to ignore for some of them."""
 SHAPES = frozenset({"Shape", "Size"})
 ON_SHAPES = frozenset(
-    "Abs Add Cast Ceil Concat Div Equal Floor Gather Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg "
-    "Not ReduceMax ReduceMin ReduceProd ReduceSum Reshape Slice Split Squeeze Sub Unsqueeze Where".split()
+    {"Abs", "Add", "Ceil", "Div", "Floor", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Sub", "Where"}
+    | {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Cast", "Identity"}
+    | {"Concat", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Unsqueeze"}
+    | {"ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"}
 )
 """Ops that compute sizes from sizes: a part that needs the result computes it itself, where it has the tensors."""
 MOST_SIZES = 64
