@@ -3,8 +3,8 @@
     python benchmarks/partition.py                      writes docs/measured/partition.md
     python benchmarks/partition.py --largest 20         models up to 20 MB
 
-Every ONNX file of `zoo.csv` is offered to OpenVINO as it is. Those that it refuses, or computes wrong, are divided; each
-part is compared, and the whole.
+Every ONNX file of `zoo.csv` is offered to OpenVINO as it is. Those that it refuses, or computes wrong, are divided;
+each part is compared, and the whole.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from onward.partitioning.divide import divide
 from onward.partitioning.stages import TARGET
 
 PAGE = Path(__file__).parent.parent / "docs" / "measured" / "partition.md"
-HEADING = "| model | OpenVINO alone | parts | on OpenVINO | nodes there | verdict | seconds |\n| --- | --- | --- | --- | --- | --- | --- |"
+TITLES = ["model", "OpenVINO alone", "parts", "on OpenVINO", "nodes there", "verdict", "seconds"]
 
 
 def alone(path: Path) -> str:
@@ -66,10 +66,11 @@ def main() -> None:
         "# Models divided among OpenVINO and ONNX Runtime",
         "",
         "Written by `python benchmarks/partition.py`. Each pretrained ONNX file of `benchmarks/zoo.csv` that is at most",
-        f"{args.largest:g} MB is offered to OpenVINO as it is: {same} of {len(entries)} are taken and the same as on ONNX Runtime. The",
-        "others are divided. *Nodes there* counts neither constants nor computations of sizes.",
+        f"{args.largest:g} MB is offered to OpenVINO as it is: {same} of {len(entries)} are taken and the same as on",
+        "ONNX Runtime. The others are divided. *Nodes there* counts neither constants nor computations of sizes.",
         "",
-        HEADING,
+        f"| {' | '.join(TITLES)} |",
+        f"|{' --- |' * len(TITLES)}",
         *rows,
         "",
         about,
