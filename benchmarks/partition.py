@@ -65,9 +65,9 @@ def main() -> None:
     lines = [
         "# Models divided among OpenVINO and ONNX Runtime",
         "",
-        "Written by `python benchmarks/partition.py`. Each pretrained ONNX file of `benchmarks/zoo.csv` that is at most",
-        f"{args.largest:g} MB is offered to OpenVINO as it is: {same} of {len(entries)} are taken and the same as on",
-        "ONNX Runtime. The others are divided. *Nodes there* counts neither constants nor computations of sizes.",
+        "Written by `python benchmarks/partition.py`. Each pretrained ONNX file of `benchmarks/zoo.csv` of at most",
+        f"{args.largest:g} MB is offered to OpenVINO as it is: {same} of {len(entries)} are taken and the same as",
+        "on ONNX Runtime. The others are divided. *Nodes there* counts neither constants nor sizes.",
         "",
         f"| {' | '.join(TITLES)} |",
         f"|{' --- |' * len(TITLES)}",

@@ -17,8 +17,8 @@ from onward.backends.backend import formats
 from onward.cli.source import add_source, source_options
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
-from onward.conversion.convert import Progress, limited, titled
 from onward.conversion.parts import PARTS
+from onward.conversion.progress import Progress, limited, titled
 from onward.errors import ConversionError, OnwardError
 from onward.gate.budget import SECONDS, announce
 

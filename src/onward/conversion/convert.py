@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
 from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
+from onward.conversion.progress import Progress, titled
 from onward.conversion.reports import write_report
 from onward.conversion.request import Request
 from onward.errors import (
@@ -40,31 +41,6 @@ if TYPE_CHECKING:
 ONNX = "onnx"
 OF_THE_CHECK = ("verify_on", "inputs", "atol", "rtol", "quick", "keep", "report")
 """Options that say how the result is checked."""
-STEPS = ("reading", "generating source", "verifying", "writing")
-
-
-class Progress:
-    """Is told which step a conversion is at. This one tells nobody."""
-
-    def step(self, number: int, seconds: float | None = None) -> AbstractContextManager[None]:
-        """The step with this number, which may take so long."""
-        return limited(number, seconds)
-
-    def found(self, verdict: Verdict, leg: str) -> None:
-        """What a check came to, of one leg of the way: 'Keras model to ONNX', or '' where there is only one."""
-
-
-@contextmanager
-def limited(number: int, seconds: float | None) -> Iterator[None]:
-    if seconds is None:
-        yield
-    else:
-        with within(seconds, "it", titled(number)):
-            yield
-
-
-def titled(number: int) -> str:
-    return f"step {number} of {len(STEPS)}: {STEPS[number - 1]}"
 
 
 @dataclass(frozen=True)

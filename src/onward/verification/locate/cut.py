@@ -78,7 +78,7 @@ class Cutter:
         `AS_INFERRED` stands for an array that is not there yet.
         """
         results = [self.values[name] for name in outputs]
-        given = {value.name for value in self.varying if value.name in feeds}
+        given = {name for name in feeds if self.values.get(name) in self.varying}
         nodes = self.nodes(results, given)
         used = dict.fromkeys(value for node in nodes for value in self._reads[node])
         made = {value for node in nodes for value in node.outputs}

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -14,11 +15,12 @@ def onnx_part(part: Tensor, gradient: Tensor, results: str, inputs: list[Tensor]
 
     `results` says the dtype and dimensions of each, such as 'float32[0.1,4]': as long as input 0 along axis 1, and 4.
     """
-    return onnx_part_op()(part, gradient, results, inputs)
+    found: list[Tensor] = onnx_part_op()(part, gradient, results, inputs)
+    return found
 
 
 @cache
-def onnx_part_op() -> torch._ops.OpOverload:
+def onnx_part_op() -> Any:
     """The op, which torch.export, torch.compile and autograd know; one for all modules of this process."""
     name = "onward_parts::run"
     if not hasattr(torch.ops.onward_parts, "run"):
@@ -45,7 +47,7 @@ def fake_onnx_part(part: Tensor, gradient: Tensor, results: str, inputs: list[Te
     """Tensors of the right sizes, for what traces a module without numbers."""
     made = []
     for dtype, dims in re.findall(r"(\w+)\[([^\]]*)\]", results):
-        sizes = []
+        sizes: list[Any] = []
         for dim in filter(None, dims.split(",")):
             if dim == "?":
                 sizes.append(torch.library.get_ctx().new_dynamic_size())
@@ -59,13 +61,13 @@ def fake_onnx_part(part: Tensor, gradient: Tensor, results: str, inputs: list[Te
     return made
 
 
-def keep_for_onnx_part(ctx: torch.autograd.function.FunctionCtx, inputs: tuple, output: list[Tensor]) -> None:
+def keep_for_onnx_part(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
     _, gradient, _, given = inputs
     ctx.save_for_backward(gradient, *given, *output)
     ctx.count = len(given)
 
 
-def backward_of_onnx_part(ctx: torch.autograd.function.FunctionCtx, gradients: list[Tensor]) -> tuple:
+def backward_of_onnx_part(ctx: Any, gradients: list[Tensor]) -> tuple[Any, ...]:
     """By the graph of the derivative: it takes the inputs and the gradient of each float result."""
     gradient, *saved = ctx.saved_tensors
     given, results = saved[: ctx.count], saved[ctx.count :]
