@@ -47,7 +47,7 @@ def test_norms_of_linen(name: str, wanted: str, options: dict[str, Any]) -> None
 def test_norms_of_nnx() -> None:
     nnx = pytest.importorskip("flax.nnx")
     net = nnx.GroupNorm(CHANNELS, num_groups=2, rngs=nnx.Rngs(0))
-    net.scale.value, net.bias.value = jnp.asarray(SCALE), jnp.asarray(BIAS)
+    net.scale[...], net.bias[...] = jnp.asarray(SCALE), jnp.asarray(BIAS)
     assert found(net) == ["GroupNormalization"]
 
 
