@@ -12,6 +12,7 @@ from onward.errors import UnsupportedError
 from onward.graph.known import Dim, dims_of
 from onward.graph.names import Names
 from onward.graph.origin import copy_origin, mark_origin
+from onward.graph.rewriter import attribute
 from onward.layout.change import Aligned, Array, Change, Picked, constant, is_plain
 from onward.layout.constants import Constants
 from onward.layout.mark import Mark, Marked, aligned_order, stored_permutation
@@ -86,7 +87,7 @@ class Rewriter:
     ) -> ir.Value:
         """What a new node behind the one that makes `value` makes of it."""
         self._opsets.setdefault("", OPSET)
-        attrs = [ir.convenience.convert_attribute(key, item) for key, item in attributes.items()]
+        attrs = [attribute(key, item) for key, item in attributes.items()]
         producer = value.producer()
         node = ir.Node("", op_type, [value, *operands], attrs, name=self._names.node(f"{name}/{op_type}"))
         if producer is not None and producer.graph is self._graph:
@@ -131,7 +132,7 @@ class Rewriter:
         for name, item in change.attributes.items():
             node.attributes.pop(name, None)
             if item is not None:
-                node.attributes[name] = ir.convenience.convert_attribute(name, item)
+                node.attributes[name] = attribute(name, item)
         if change.picked is not None:
             self._pick(node.outputs[0], change.picked)
 

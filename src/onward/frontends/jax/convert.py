@@ -15,6 +15,7 @@ from onward.frontends.jax.specs import abstract, struct
 from onward.frontends.jax.translate import Translator
 from onward.frontends.opset import checked_opset
 from onward.graph.build import Tensor
+from onward.hub.collector import no_garbage_collection
 from onward.model import Model
 from onward.registry import import_files
 from onward.runners.calls import Inputs, Outputs, Run
@@ -33,10 +34,22 @@ def converted(
     opset: int,
 ) -> tuple[Model, Callable[[], Run]]:
     """The model, and what opens the function that it is of, to be run beside it."""
-    import jax
-
     checked_opset(opset)
     import_files(RULES)
+    with no_garbage_collection():
+        return _converted(source, specs, params, input_names, output_names, opset)
+
+
+def _converted(
+    source: Any,
+    specs: Sequence[Any],
+    params: Any,
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+    opset: int,
+) -> tuple[Model, Callable[[], Run]]:
+    import jax
+
     found = opened(source, params)
     given = abstract(specs)
     arrays = [weight.array for weight in found.weights]
