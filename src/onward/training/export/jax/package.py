@@ -16,6 +16,7 @@ from onward.backends.emit.package import Source
 from onward.backends.jax.convert import RUNTIME, generate
 from onward.errors import UnsupportedError
 from onward.model import Model
+from onward.spec.random import RANDOM
 from onward.training.export.jax.script import TRAINING, Script
 from onward.training.export.jax.words import FIELDS
 from onward.training.export.plan import planned, weighted, write
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable
 
-RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
-"""Ops that draw, and have no mode of their own."""
 ABOUT = "Functions that JAX itself does not have."
 
 
@@ -64,9 +63,13 @@ def _draws(graph: ir.Graph) -> bool:
 
 
 def _is_drawn(node: ir.Node) -> bool:
+    if "seed" in node.attributes:
+        return False
     if node.op_type == "Dropout":
-        return len(node.inputs) > 2 and node.inputs[2] is not None and "seed" not in node.attributes
-    return node.op_type in RANDOM and "seed" not in node.attributes
+        switch = node.inputs[2] if len(node.inputs) > 2 else None
+        known = None if switch is None else ir.convenience.get_const_tensor(switch)
+        return switch is not None and (known is None or bool(known.numpy()))
+    return node.op_type in RANDOM
 
 
 def _in_training(model: Model, source: Source, script: Script) -> str:
