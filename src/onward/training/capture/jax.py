@@ -75,24 +75,25 @@ def captured(
     more = () if model_state is None else (model_state,)
     start = (params, optimizer.init(params) if state is None else state, *more)
     held = jax.tree.map(jax.numpy.array, _words(start))  # copies, so that each array is known by what it is
-    arrays = _named(held)
+    arrays, first = _named(held), _keys(held, start)
+    leaves, form = jax.tree_util.tree_flatten(held)
 
-    def step(held: Any, *batch: Any) -> Any:
-        params, state, *before = _keys(held, start)
+    def step(leaves: Sequence[Any], *batch: Any) -> Any:
+        params, state, *before = _keys(jax.tree_util.tree_unflatten(form, leaves), start)
         value, gradients = jax.value_and_grad(loss, has_aux=bool(before))(params, *before, *batch)
         moves, state = optimizer.update(gradients, state, params)
         after = []
         if before:
             value, *after = value
-            _check_form(before[0], after[0])
+            _check_form(first[2], after[0])
         return value, _words((optax.apply_updates(params, moves), state, *after))
 
     inputs = leaf_names(input_names(loss, len(specs) + 1 + len(more))[1 + len(more) :], abstract(specs))
     outputs = [LOSS, *(f"{name}.next" for name in arrays)]
     # They are inputs while it is written: nothing may be computed of a weight that changes.
-    model, original = converted(step, [held, *specs], None, [*arrays, *inputs], outputs, opset)
+    model, original = converted(step, [leaves, *specs], None, [*arrays, *inputs], outputs, opset)
     _hold(model, arrays)
-    trees = [_keys(held, start)[i] for i in (0, *((2,) if more else ()))]
+    trees = [first[0], *first[2:]]
     if inference is None:
         used, given = _source(partial(_value, loss) if more else loss, trees, loss), specs
     else:
@@ -147,8 +148,11 @@ def _plain(source: Source, given: Sequence[Any], opset: int) -> Model:
         opset,
     )
     _hold(model, {name: np.asarray(_words(weight.array)) for name, weight in weights.items()})
-    there = {name: weight.trained for name, weight in weights.items() if name in model.ir.graph.initializers}
-    record(model.ir, there)
+    initializers = model.ir.graph.initializers
+    for value in [value for value in initializers.values() if value.name in weights and not value.uses()]:
+        if not value.is_graph_output():
+            del initializers[value.name or ""]
+    record(model.ir, {name: weight.trained for name, weight in weights.items() if name in initializers})
     return model
 
 
@@ -191,15 +195,15 @@ def _check_form(before: Any, after: Any) -> None:
 def _leaves(held: Any) -> dict[str, Any]:
     """What a step changes, by name: parameters go by their own, the optimizer's state by where it is.
 
-    So does what belongs to a model's state, if a parameter has its name.
+    So does what belongs to a model's state, if a parameter has its name or it has only a number.
     """
     import jax
 
     found: dict[str, Any] = {}
     for keys, leaf in jax.tree_util.tree_leaves_with_path(held):
         kind, path = int(path_of(keys[:1])), variable_path(keys[1:])
-        name = f"state.{path}" if kind == 1 else path or "params"
-        found[name if name not in found else f"{KINDS[kind]}.{path}"] = leaf
+        plain = kind == 0 or (kind == 2 and path[:1].isalpha() and path not in found)
+        found[path if path and plain else f"{KINDS[kind]}.{path}".rstrip(".")] = leaf
     return found
 
 
