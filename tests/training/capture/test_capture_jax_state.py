@@ -120,7 +120,7 @@ def equinox() -> Case:
     def inference(params: Any, state: Any, x: Any) -> Any:
         return run(eqx.nn.inference_mode(eqx.combine(params, static)), state, x)[0]
 
-    return Case(loss, params, start, inference, "model_state.0.1", BATCH)
+    return Case(loss, params, start, inference, "model_state.1.0", BATCH)
 
 
 def of_nnx() -> Case:
