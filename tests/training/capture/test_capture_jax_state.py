@@ -185,7 +185,7 @@ def test_state_changes_in_each_step(name: str, tmp_path: Path) -> None:
     before = {key: array.copy() for key, array in trainer.buffers.items()}
     params, state, wanted = steps(case, optimizer)
     np.testing.assert_allclose([trainer.step({"x": x, "y": y}) for x, y in data()], wanted, rtol=1e-4)
-    assert wanted[-1] < wanted[0]
+    assert len(set(wanted)) == STEPS
     assert not np.allclose(before[case.running], trainer.buffers[case.running])
     trainer.save(tmp_path / "tuned.onnx")
     x = data()[0][0]
