@@ -133,10 +133,12 @@ def keep_sums(model: ir.Model) -> None:
         data, indices, updates = node.inputs
         assert data is not None and indices is not None and updates is not None
         depth = None if indices.shape is None else indices.shape[-1]
-        sizes = [] if data.shape is None or not isinstance(depth, int) else list(data.shape[1:depth])
-        if data.shape is None or not isinstance(depth, int) or depth == 0 or not all(isinstance(s, int) for s in sizes):
+        if data.shape is None or not isinstance(depth, int) or depth == 0:
             continue
-        made = _scattered_rows(node, data, indices, updates, depth, [int(size) for size in sizes])
+        sizes = [size for size in data.shape[1:depth] if isinstance(size, int)]
+        if len(sizes) < depth - 1:
+            continue
+        made = _scattered_rows(node, data, indices, updates, depth, sizes)
         take_over(node.outputs[0], made)
         assert node.graph is not None
         node.graph.remove(node, safe=True)
@@ -146,7 +148,8 @@ def _scattered_rows(
     node: ir.Node, data: ir.Value, indices: ir.Value, updates: ir.Value, depth: int, sizes: Sequence[int]
 ) -> ir.Value:
     """What a ScatterND gives, of the first axes as one; `sizes` are those of these axes but for the first."""
-    assert data.shape is not None
+    assert data.shape is not None and node.graph is not None
+    count, name, graph = itertools.count(), node.outputs[0].name, node.graph
     rank = len(data.shape) - depth + 1
 
     def made(op_type: str, *inputs: ir.Value, like: ir.Value = indices, **attributes: Any) -> ir.Value:
@@ -160,8 +163,6 @@ def _scattered_rows(
         graph.insert_before(node, constant)
         return constant.outputs[0]
 
-    count, name, graph = itertools.count(), node.outputs[0].name, node.graph
-    assert graph is not None
     whole = made("Shape", data)
     places = indices
     if depth > 1:

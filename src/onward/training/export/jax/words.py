@@ -92,9 +92,12 @@ def _ctc_loss(loss: CTC, prediction: str, batch: Callable[[str], str]) -> str:
         times = batch(loss.input_lengths)
     logp = f"{prediction}.swapaxes(0, 1)" if loss.batch_first else prediction
     logp = f"jax.nn.log_softmax({logp})" if loss.logits else logp
-    options = {"blank": (loss.blank, 0), "zero_infinity": (loss.zero_infinity, False)}
-    options["reduction"] = (loss.reduction, "mean")
-    given = [f"{name}={value!r}" for name, (value, usual) in options.items() if value != usual]
+    options: list[tuple[str, Any, Any]] = [
+        ("blank", loss.blank, 0),
+        ("zero_infinity", loss.zero_infinity, False),
+        ("reduction", loss.reduction, "mean"),
+    ]
+    given = [f"{name}={value!r}" for name, value, usual in options if value != usual]
     return f"ctc_loss({', '.join([logp, batch(loss.labels), times, lengths, *given])})"
 
 
