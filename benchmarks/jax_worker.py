@@ -99,7 +99,7 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         if asked["id"] not in cases:  # PyTorch is imported with them
-            from jax_networks import NETWORKS
+            from jax_sizes import NETWORKS
 
             cases |= {case.id: case for case in NETWORKS}
         case = cases[asked["id"]]
