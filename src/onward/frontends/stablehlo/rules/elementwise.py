@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from onward.errors import UnsupportedError
 from onward.frontends.stablehlo.reader import Reader, is_sizes
 from onward.frontends.stablehlo.registry import rule
 from onward.frontends.stablehlo.values import Sizes, Value, as_array, dtype_of, numbers_of
@@ -135,37 +134,3 @@ def reduce_precision(reader: Reader, op: Any, x: Value) -> Value:
 @rule("stablehlo.optimization_barrier")
 def barrier(reader: Reader, op: Any, *given: Value) -> list[Value]:
     return list(given)
-
-
-@rule("stablehlo.composite")
-def composite(reader: Reader, op: Any, *given: Value) -> Any:
-    """A function by its name where that is known, else by what it is made of."""
-    dialect, _, name = op.attributes["name"].value.partition(".")
-    if dialect == "chlo" and name in OF_CHLO:
-        return OF_CHLO[name](*map(as_array, given))
-    if dialect == "chlo" and name == "top_k":
-        return _top_k(op, given[0], op.attributes["composite_attributes"])
-    return reader.call(op.attributes["decomposition"].value, given)
-
-
-@rule("stablehlo.custom_call")
-def custom_call(reader: Reader, op: Any, *given: Value) -> Any:
-    target = op.attributes["call_target_name"].value
-    if target == "shape_assertion":
-        return []
-    if target in ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"):
-        return list(given)
-    dialect, _, name = target.partition(".")
-    if dialect in ("mhlo", "chlo") and name in OF_CHLO:
-        return OF_CHLO[name](*map(as_array, given))
-    raise UnsupportedError(f"the module calls {target}, which only the runtime it was made for has")
-
-
-@rule("chlo.top_k")
-def top_k(reader: Reader, op: Any, x: Value) -> list[Value]:
-    return _top_k(op, x, op.attributes)
-
-
-def _top_k(op: Any, x: Value, attributes: Any) -> list[Value]:
-    values, places = lax.top_k(as_array(x), attributes["k"].value)
-    return [values, places.astype(dtype_of(op.results[1].type))]
