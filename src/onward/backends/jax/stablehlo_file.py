@@ -22,6 +22,7 @@ from onward.advice.options import option
 from onward.backends.jax.target import DTYPES
 from onward.backends.jax.values import in_64_bits
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.gate.mlir import text_of
 from onward.graph.names import Unique
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 BYTECODE = ".mlirbc"
 """The suffix of files that are no text."""
-MAGIC = b"ML\xefR"
-"""How bytecode of MLIR begins."""
 ARGUMENT, RESULT = "jax.arg_info", "jax.result_info"
 """Where a module says what its arguments and results are called."""
 WORDS = {"mod", "floordiv", "max", "min"}
@@ -205,18 +204,6 @@ class _parsed:
         self._context.__exit__(None, None, None)
 
 
-def text_of(path: Path) -> str:
-    """The text of a module that is stored as such or as an artifact; nothing of it is run."""
-    content = path.read_bytes()
-    if not content.startswith(MAGIC):
-        return content.decode("utf-8", "replace")
-    try:
-        with make_ir_context() as context:
-            return str(stablehlo.deserialize_portable_artifact(context, content).operation.get_asm())
-    except Exception as error:
-        raise InvalidModelError(f"{path}: this artifact of StableHLO is damaged, or newer than JAX reads") from error
-
-
 def _main(module: Any) -> Any:
     """The function that is called."""
     functions = [op for op in module.body.operations if op.operation.name == "func.func"]
@@ -230,6 +217,8 @@ def _sides(types: Sequence[Any], attributes: Any, kind: str, key: str) -> list[S
     told = list(attributes[kind]) if kind in attributes else [{}] * len(types)
     found = []
     for i, (each, attrs) in enumerate(zip(types, told, strict=True)):
+        if not isinstance(each, mlir.RankedTensorType):
+            raise UnsupportedError(f"the module takes or gives {str(each)[:100]}, which is no tensor of a known rank")
         tensor = mlir.RankedTensorType(each)
         name = attrs[key].value if key in attrs else f"{'arg' if key == ARGUMENT else 'result'}{i}"
         dims = tuple(None if tensor.is_dynamic_dim(d) else tensor.get_dim_size(d) for d in range(tensor.rank))

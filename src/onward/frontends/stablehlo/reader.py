@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
 
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.frontends.stablehlo.registry import RULES
-from onward.frontends.stablehlo.values import SMALL, Sizes, Value, as_array, constant
+from onward.frontends.stablehlo.values import SMALL, Sizes, Value, as_array, constant, shape_of
 from onward.gate.bounds import NODES
 
 CALLS = ("func.call", "call")
@@ -64,17 +66,33 @@ class Reader:
                 f"the module has more than {NODES.value:,} operations, with its calls; {NODES.hint}"
             )
         if op.name == "stablehlo.constant":
-            return [constant(op)]
+            return [_counted_out(constant(op))]
         if op.name in CALLS:
             return self.call(op.attributes["callee"].value, given)
         rule = RULES.get(op.name)
         if rule is None:
             raise UnsupportedError(f"{op.name} has no form in ONNX here; {INSTEAD}")
         self.values = values
-        if not len(op.regions) and given and all(isinstance(x, np.ndarray) and x.size <= SMALL for x in given):
+        if not len(op.regions) and given and all(map(_is_small, given)) and all(map(_is_little, op.results)):
             with jax.ensure_compile_time_eval():
                 return [np.asarray(value) for value in _listed(rule(self, op, *given))]
         return _listed(rule(self, op, *given))
+
+
+def _counted_out(array: np.ndarray[Any, Any]) -> Value:
+    """A constant; what is one number many times over is traced as such, whatever memory it would take."""
+    is_one = array.size > SMALL and not any(array.strides)
+    return lax.full(array.shape, array[(0,) * array.ndim], array.dtype) if is_one else array
+
+
+def _is_small(value: Value) -> bool:
+    return isinstance(value, np.ndarray) and value.size <= SMALL
+
+
+def _is_little(result: Any) -> bool:
+    """Whether a result is of a known, small size."""
+    shape = shape_of(result.type)
+    return None not in shape and math.prod(n or 0 for n in shape) <= SMALL
 
 
 def _listed(found: Any) -> list[Value]:

@@ -45,7 +45,24 @@ def custom_call(reader: Reader, op: Any, *given: Value) -> Any:
         return OF_CHLO[name](*map(as_array, given))
     if target.startswith("lapack_"):
         return lapack(op, target, given)
+    if target == "ApproxTopK":
+        return _approximate_top_k(reader, op, given[0])
     raise UnsupportedError(f"the module calls {target}, which only the runtime it was made for has")
+
+
+def _approximate_top_k(reader: Reader, op: Any, x: Value) -> list[Value]:
+    """All of them are found, which is near enough: by a function that compares two numbers, up or down."""
+    options = op.attributes["mhlo.backend_config"]
+    (name,) = op.attributes["called_computations"]
+    outline = reader.functions[name.value].regions[0].blocks[0]
+    compare = outline.operations[0].operation
+    largest = "GT" in str(compare.attributes["comparison_direction"])
+    counted = op.operands[1].owner.name in ("stablehlo.iota", "stablehlo.dynamic_iota")
+    if not counted or not options["aggregate_to_topk"].value or list(compare.operands) != list(outline.arguments)[:2]:
+        raise UnsupportedError("the module calls ApproxTopK of other than numbers and their places")
+    function = lax.approx_max_k if largest else lax.approx_min_k
+    values, places = function(as_array(x), options["top_k"].value, options["reduction_dim"].value)
+    return [values, places.astype(dtype_of(op.results[1].type))]
 
 
 @rule("chlo.top_k")

@@ -58,7 +58,10 @@ def _failed(op: Any, batch: tuple[Any, ...], failed: Any = None) -> Any:
 def _is_zero(op: Any) -> bool:
     while op.name in ("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim"):
         op = op.operands[0].owner
-    return op.name == "stablehlo.constant" and not constant(op).any()
+    if op.name != "stablehlo.constant":
+        return False
+    found = constant(op)
+    return not found.ndim and found == 0
 
 
 @FUNCTIONS.register("potrf")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 from jax import lax
 from jaxlib.mlir.dialects import stablehlo
@@ -14,7 +15,7 @@ from onward.frontends.stablehlo.reader import RETURNS, Reader
 from onward.frontends.stablehlo.registry import rule
 from onward.frontends.stablehlo.rules.linear import pairs
 from onward.frontends.stablehlo.rules.shape import integers
-from onward.frontends.stablehlo.values import Value, as_array, as_sizes
+from onward.frontends.stablehlo.values import Value, as_array, as_sizes, constant
 
 PAIRS: dict[str, Callable[..., Any]] = {
     "stablehlo.add": lax.add,
@@ -51,7 +52,41 @@ def while_(reader: Reader, op: Any, *given: Value) -> list[Any]:
     values = reader.values
     test, body = (reader.region(op, i, values) for i in (0, 1))
     start = [as_array(value) for value in given]
+    if (rounds := _rounds(op, given)) is not None:
+        return list(lax.scan(lambda state, _: (body(*state), None), start, None, length=rounds)[0])
     return list(lax.while_loop(lambda state: test(*state)[0], lambda state: body(*state), start))
+
+
+def _rounds(op: Any, given: Sequence[Value]) -> int | None:
+    """How often a loop runs that counts from a number by one up to another; None for others, and for very many."""
+    test, body = (region.blocks[0] for region in op.regions)
+    ops = [inner.operation for inner in test.operations if inner.operation.name != "stablehlo.constant"]
+    if [inner.name for inner in ops] != ["stablehlo.compare", "stablehlo.return"] or _direction(ops[0]) != "LT":
+        return None
+    counts = [i for i, argument in enumerate(test.arguments) if argument == ops[0].operands[0]]
+    limit = _number(ops[0].operands[1], op, given, test)
+    start = given[counts[0]] if counts else None
+    if limit is None or not isinstance(start, np.ndarray) or list(ops[1].operands) != list(ops[0].results):
+        return None
+    last = list(body.operations)[-1].operation.operands[counts[0]].owner
+    if getattr(last, "name", "") != "stablehlo.add" or body.arguments[counts[0]] not in list(last.operands):
+        return None
+    steps = [_number(operand, op, given, body) for operand in last.operands]
+    is_far = limit - int(start) > np.iinfo(np.int32).max
+    return max(limit - int(start), 0) if 1 in steps and not is_far else None
+
+
+def _number(value: Any, op: Any, given: Sequence[Value], block: Any) -> int | None:
+    """A constant integer: one, or a state of a loop that begins as one and stays it."""
+    owner = value.owner
+    if getattr(owner, "name", "") == "stablehlo.constant":
+        found = constant(owner)
+        return int(found) if not found.ndim and found.dtype.kind in "iu" else None
+    for i, argument in enumerate(block.arguments):
+        stays = list(op.regions[1].blocks[0].operations)[-1].operation.operands[i]
+        if argument == value and stays == op.regions[1].blocks[0].arguments[i] and isinstance(given[i], np.ndarray):
+            return int(given[i]) if not given[i].ndim and given[i].dtype.kind in "iu" else None
+    return None
 
 
 @rule("stablehlo.if")
@@ -140,8 +175,7 @@ def reduce_window(reader: Reader, op: Any, *given: Value) -> list[Any]:
     if one in PAIRS:
         return [lax.reduce_window(arrays[0], starts[0], PAIRS[one], *options)]
     body = reader.region(op, 0, reader.values)
-    found = lax.reduce_window(arrays, starts, lambda a, b: tuple(body(*a, *b)), *options)
-    return list(found)
+    return list(lax.reduce_window(arrays, starts, lambda a, b: body(*a, *b), *options))
 
 
 @rule("stablehlo.select_and_scatter")
@@ -251,9 +285,20 @@ def scatter(reader: Reader, op: Any, *given: Value) -> Any:
         operand_batching_dims=tuple(axes.input_batching_dims),
         scatter_indices_batching_dims=tuple(axes.scatter_indices_batching_dims),
     )
-    one = _one(op)
-    function = lax.scatter if one == "second" else SCATTERS.get(one)
-    if function is None:
-        raise UnsupportedError("a scatter by a function of its own; use one that sets, adds, multiplies or compares")
-    index = _vectors_last(places, axes.index_vector_dim)
-    return function(x, index, updates, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP)
+    one, index = _one(op), _vectors_last(places, axes.index_vector_dim)
+    options = {"mode": lax.GatherScatterMode.FILL_OR_DROP, "unique_indices": op.attributes["unique_indices"].value}
+    if function := lax.scatter if one == "second" else SCATTERS.get(one):
+        return function(x, index, updates, numbers, **options)
+    body = reader.region(op, 0, reader.values)
+    number = jax.ShapeDtypeStruct((), x.dtype)
+    closed = jax.make_jaxpr(lambda a, b: body(a, b)[0])(number, number)
+    return lax.scatter_p.bind(
+        x,
+        index,
+        updates,
+        dimension_numbers=numbers,
+        indices_are_sorted=False,
+        update_jaxpr=closed.jaxpr,
+        update_consts=tuple(closed.consts),
+        **options,
+    )
