@@ -21,8 +21,8 @@ from dataclasses import astuple
 from pathlib import Path
 
 import machine
-from jax_programs import CASES, MODELS, OUTCOMES, ROOT, Case, Findings, Verdict, by_theme, cell, judge, section, summary
 from jax_judge import through_stablehlo
+from jax_programs import CASES, MODELS, OUTCOMES, ROOT, Case, Findings, Verdict, by_theme, cell, judge, section, summary
 
 PAGE = ROOT / "docs/measured/stablehlo-programs.md"
 WORDS = """# Programs and models of JAX to ONNX through StableHLO

@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from onward.formats import Kind, Opened, register
 from onward.formats.matching import Declared
-from onward.gate.mlir import MAGIC, text_of
 from onward.gate import opens
+from onward.gate.mlir import MAGIC, text_of
 from onward.runners.calls import Inputs, Outputs
 
 FIRST = 4096

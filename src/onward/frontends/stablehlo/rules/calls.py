@@ -8,7 +8,7 @@ from jax import lax
 
 from onward.errors import UnsupportedError
 from onward.frontends.stablehlo.reader import Reader
-from onward.frontends.stablehlo.registry import rule
+from onward.frontends.stablehlo.registry import OUTSIDE, outside, rule
 from onward.frontends.stablehlo.rules.elementwise import OF_CHLO
 from onward.frontends.stablehlo.rules.lapack import lapack
 from onward.frontends.stablehlo.rules.shape import integers
@@ -45,12 +45,13 @@ def custom_call(reader: Reader, op: Any, *given: Value) -> Any:
         return OF_CHLO[name](*map(as_array, given))
     if target.startswith("lapack_"):
         return lapack(op, target, given)
-    if target == "ApproxTopK":
-        return _approximate_top_k(reader, op, given[0])
+    if function := OUTSIDE.get(target):
+        return function(reader, op, *given)
     raise UnsupportedError(f"the module calls {target}, which only the runtime it was made for has")
 
 
-def _approximate_top_k(reader: Reader, op: Any, x: Value) -> list[Value]:
+@outside("ApproxTopK")
+def approximate_top_k(reader: Reader, op: Any, x: Value, *rest: Value) -> list[Value]:
     """All of them are found, which is near enough: by a function that compares two numbers, up or down."""
     options = op.attributes["mhlo.backend_config"]
     (name,) = op.attributes["called_computations"]
