@@ -40,10 +40,10 @@ def _text(path: Path, state: tuple[int, int, int]) -> str:
 
 def unpacked(path: str) -> str:
     """In the process that looks: the text of bytecode."""
-    from jaxlib.mlir import ir
+    from jax.interpreters.mlir import make_ir_context
     from jaxlib.mlir.dialects import stablehlo
 
-    context = ir.Context()
+    context = make_ir_context()
     try:
         module = stablehlo.deserialize_portable_artifact(context, Path(path).read_bytes())
     except ValueError as error:

@@ -197,6 +197,10 @@ class _parsed:
         except Exception as error:
             self.__exit__()
             reason = " ".join(str(error).split())[:200]
+            if "quant" in reason:
+                raise UnsupportedError(
+                    f"{self._label}: the module has quantized types (!quant), which have no form in ONNX here"
+                ) from error
             raise InvalidModelError(f"{self._label}: this is no module of StableHLO: {reason}") from error
 
     def __exit__(self, *found: object) -> None:

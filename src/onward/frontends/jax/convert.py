@@ -31,8 +31,9 @@ def converted(
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
     opset: int,
+    places: list[str] | None = None,
 ) -> tuple[Model, Callable[[], Run]]:
-    """The model, and what opens the function that it is of, to be run beside it."""
+    """The model, and what opens the function that it is of, to be run beside it; `places` are a translator's."""
     import jax
 
     checked_opset(opset)
@@ -48,6 +49,7 @@ def converted(
     labels = _labels(input_names, _input_names(found, given), "input")
     outputs = _labels(output_names, names.output_names(results), "output")
     translator = Translator(opset)
+    translator.places = places
     translator.model.graph.name = getattr(source, "__name__", type(source).__name__)
     if "<" in (translator.model.graph.name or ""):
         translator.model.graph.name = "model"

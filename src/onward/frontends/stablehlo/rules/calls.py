@@ -74,3 +74,10 @@ def top_k(reader: Reader, op: Any, x: Value) -> list[Value]:
 def _top_k(op: Any, x: Value, attributes: Any) -> list[Value]:
     values, places = lax.top_k(as_array(x), attributes["k"].value)
     return [values, places.astype(dtype_of(op.results[1].type))]
+
+
+@rule("stablehlo.rng", "stablehlo.rng_bit_generator")
+def random(reader: Reader, op: Any, *given: Value) -> Any:
+    kind = "rng_algorithm" if "rng_algorithm" in op.attributes else "rng_distribution"
+    word = str(op.attributes[kind]).split()[-1].rstrip(">")
+    raise UnsupportedError(f"random numbers ({word}) are the compiler's own; use threefry2x32 keys of jax.random")
