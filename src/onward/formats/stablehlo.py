@@ -17,7 +17,10 @@ from onward.runners.calls import Inputs, Outputs
 FIRST = 4096
 """Bytes in which a file says what it is."""
 CALLED = re.compile(r'custom_call\s+@("?)([\w.$-]+)\1|call_target_name = "([^"]*)"')
-HARMLESS = re.compile(r"shape_assertion|Sharding|stablehlo\..*|mhlo\..*|chlo\..*|lapack_\w+|ducc_fft|TopK|ApproxTopK")
+HARMLESS = re.compile(
+    r"shape_assertion|Sharding|SPMDFullToShardShape|SPMDShardToFullShape|annotate_device_placement"
+    r"|stablehlo\..*|mhlo\..*|chlo\..*|lapack_\w+|ducc_fft|TopK|ApproxTopK"
+)
 """Functions outside of a module that compute, and do nothing else."""
 
 

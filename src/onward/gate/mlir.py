@@ -40,10 +40,13 @@ def _text(path: Path, state: tuple[int, int, int]) -> str:
 
 def unpacked(path: str) -> str:
     """In the process that looks: the text of bytecode."""
-    from jax.interpreters.mlir import make_ir_context
-    from jaxlib.mlir.dialects import stablehlo
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import chlo, mhlo, sdy, stablehlo
 
-    context = make_ir_context()
+    context = ir.Context()
+    mhlo.register_mhlo_dialect(context)
+    for dialect in (chlo, sdy, stablehlo):
+        dialect.register_dialect(context)
     try:
         module = stablehlo.deserialize_portable_artifact(context, Path(path).read_bytes())
     except ValueError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import numpy as np
 import onnx_ir as ir
 from jax.extend.backend import get_backend
 from jax.interpreters.mlir import make_ir_context
+from jaxlib import _jax
 from jaxlib.mlir import ir as mlir
 from jaxlib.mlir.dialects import stablehlo
 from jaxlib.mlir.passmanager import PassManager
@@ -141,33 +142,19 @@ class Module:
             main = _main(module)
             types = [_typed(shape, old) for shape, old in zip(shapes, main.type.inputs, strict=True)]
             stablehlo.register_stablehlo_passes()
-            refine = f"stablehlo-refine-arguments{{types={','.join(map(str, types))}}},stablehlo-refine-shapes"
-            plain = "func.func(stablehlo-canonicalize-dynamism),canonicalize"
             try:
-                PassManager.parse(f"builtin.module({refine},{plain})").run(module.operation)
-            except mlir.MLIRError as error:
-                raise UnsupportedError(f"the module does not take inputs of these shapes: {error.message}") from error
-            for assertion in list(_assertions(_main(module))):
-                assertion.erase()
-            return str(module.operation.get_asm(enable_debug_info=False))
-
-
-def _assertions(main: Any) -> Iterator[Any]:
-    """What a module says of the sizes that it takes; raises where it is given others."""
-    for op in main.entry_block.operations:
-        called = op.operation.name == "stablehlo.custom_call" and op.attributes["call_target_name"].value
-        if called == "shape_assertion":
-            holds = op.operands[0].owner.attributes["value"]
-            if not all(holds):
-                why = op.attributes["error_message"].value.partition(".")[0]
-                raise UnsupportedError(f"the module does not take inputs of these shapes: {why}")
-            yield op.operation
+                PassManager.parse(
+                    f"builtin.module(stablehlo-refine-arguments{{types={','.join(map(str, types))}}})"
+                ).run(module.operation)
+                refined = _jax.mlir.refine_polymorphic_shapes(module.operation.get_asm().encode())
+            except (mlir.MLIRError, ValueError, jax.errors.JaxRuntimeError) as error:
+                why = " ".join(str(error).split()).partition(". ")[0][:300]
+                raise UnsupportedError(f"the module does not take inputs of these shapes: {why}") from error
+            return str(mlir.Module.parse(refined).operation.get_asm(enable_debug_info=False))
 
 
 def _compiled(text: str) -> Callable[[Sequence[Any]], list[Any]]:
     """Runs the main function of a module of fixed sizes on the first device."""
-    from jaxlib import _jax
-
     client = get_backend()
     devices = _jax.DeviceList(tuple(client.local_devices()[:1]))
     program = client.compile_and_load(text, devices, _jax.CompileOptions())

@@ -52,11 +52,11 @@ def converted(case: Case) -> onward.Model:
 
 
 def through_stablehlo(case: Case) -> onward.Model:
-    """The program as Onward converts the portable artifact that JAX exports."""
+    """The program as Onward converts the module of StableHLO that JAX exports."""
     function, given = jax.jit(case.original(), keep_unused=True), structs(case.specs)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "program.mlirbc"
-        path.write_bytes(jax.export.export(function)(*given).mlir_module_serialized)
+        path = Path(folder) / "program.mlir"
+        path.write_text(jax.export.export(function)(*given).mlir_module(), encoding="utf-8")
         return onward.from_stablehlo(path, check=False)
 
 

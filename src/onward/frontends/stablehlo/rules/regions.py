@@ -15,7 +15,7 @@ from onward.errors import UnsupportedError
 from onward.frontends.stablehlo.reader import RETURNS, Reader
 from onward.frontends.stablehlo.registry import outside, rule
 from onward.frontends.stablehlo.rules.linear import pairs
-from onward.frontends.stablehlo.rules.shape import integers
+from onward.frontends.stablehlo.rules.shape import flag, integers
 from onward.frontends.stablehlo.values import Value, as_array, as_sizes, constant
 
 PAIRS: dict[str, Callable[..., Any]] = {
@@ -348,7 +348,7 @@ def scatter(reader: Reader, op: Any, *given: Value) -> Any:
         scatter_indices_batching_dims=tuple(axes.scatter_indices_batching_dims),
     )
     one, index = _one(op.regions[0].blocks[0]), _vectors_last(places, axes.index_vector_dim)
-    options = {"mode": lax.GatherScatterMode.FILL_OR_DROP, "unique_indices": op.attributes["unique_indices"].value}
+    options = {"mode": lax.GatherScatterMode.FILL_OR_DROP, "unique_indices": flag(op, "unique_indices")}
     if function := lax.scatter if one == "second" else SCATTERS.get(one):
         return function(x, index, updates, numbers, **options)
     body = reader.region(op, 0, reader.values)

@@ -20,6 +20,11 @@ def integers(op: Any, name: str) -> list[int]:
     return [int(n) for n in op.attributes[name]] if name in op.attributes else []
 
 
+def flag(op: Any, name: str) -> bool:
+    """An attribute that is true or false; false where it is left out."""
+    return name in op.attributes and bool(op.attributes[name].value)
+
+
 def _sized(op: Any, given: Sequence[Value]) -> bool:
     return any(isinstance(x, Sizes) for x in given) and all(map(is_sizes, given))
 
