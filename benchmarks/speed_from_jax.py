@@ -26,8 +26,8 @@ import onnxruntime  # noqa: E402
 from jax_data import inputs  # noqa: E402
 from jax_models import Network  # noqa: E402
 from jax_modules import MODELS  # noqa: E402
-from jax_sizes import NETWORKS  # noqa: E402
 from jax_programs import Worker, section  # noqa: E402
+from jax_sizes import NETWORKS  # noqa: E402
 
 PAGE = ROOT / "docs/measured/speed-from-jax.md"
 WORDS = """# From JAX: speed beside jax2onnx

@@ -32,12 +32,13 @@ def converted(
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
     opset: int,
+    places: list[str] | None = None,
 ) -> tuple[Model, Callable[[], Run]]:
-    """The model, and what opens the function that it is of, to be run beside it."""
+    """The model, and what opens the function that it is of, to be run beside it; `places` are a translator's."""
     checked_opset(opset)
     import_files(RULES)
     with no_garbage_collection():
-        return _converted(source, specs, params, input_names, output_names, opset)
+        return _converted(source, specs, params, input_names, output_names, opset, places)
 
 
 def _converted(
@@ -47,6 +48,7 @@ def _converted(
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
     opset: int,
+    places: list[str] | None,
 ) -> tuple[Model, Callable[[], Run]]:
     import jax
 
@@ -61,6 +63,7 @@ def _converted(
     labels = _labels(input_names, _input_names(found, given), "input")
     outputs = _labels(output_names, names.output_names(results), "output")
     translator = Translator(opset)
+    translator.places = places
     translator.model.graph.name = getattr(source, "__name__", type(source).__name__)
     if "<" in (translator.model.graph.name or ""):
         translator.model.graph.name = "model"

@@ -7,14 +7,17 @@ program is asked first; where ONNX Runtime differs from it, JAX runs the primiti
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.export
 import numpy as np
 from jax_cases import Case, Refusal
 from jax_compare import difference
@@ -54,6 +57,15 @@ def converted(case: Case) -> onward.Model:
     """The program as Onward converts it."""
     target, keywords = case.target()
     return onward.from_jax(target, *structs(case.specs), check=False, **keywords)
+
+
+def through_stablehlo(case: Case) -> onward.Model:
+    """The program as Onward converts the module of StableHLO that JAX exports."""
+    function, given = jax.jit(case.original(), keep_unused=True), structs(case.specs)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.mlir"
+        path.write_text(jax.export.export(function)(*given).mlir_module(), encoding="utf-8")
+        return onward.from_stablehlo(path, check=False)
 
 
 def judge(case: Case, convert: Convert = converted, variants: tuple[str, ...] = VARIANTS) -> Verdict:
