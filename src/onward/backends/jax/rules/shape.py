@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.host import is_nonnegative
+from onward.backends.jax.filled import is_filled
 from onward.backends.jax.images import flag
 from onward.backends.jax.numbers import integers, is_string, scalar
 from onward.backends.jax.target import dtype as typename
@@ -133,6 +134,8 @@ def concat(e: Emitter, *parts: Expr, p: spec.Concat) -> Expr:
     rows = [unsqueezed(e, part, p.axis) for part in parts]
     if None not in rows:
         return own.stack(tuple(rows), **_along(p.axis))
+    if (e.rank(parts[0]) or 3) > 2:  # see `pad_last`, which XLA makes of a concatenation with one number
+        parts = tuple(ops.apart(part) if is_filled(e, part) else part for part in parts)
     return own.concatenate(tuple(parts), **_along(p.axis))
 
 

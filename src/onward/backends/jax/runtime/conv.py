@@ -13,13 +13,13 @@ from jax import Array, lax
 from onward.backends.jax.runtime.sample import sample_linear
 
 
-def apart(weight: Array) -> Array:
-    """A weight that is full of one number, made before the convolution.
+def apart(filled: Array) -> Array:
+    """A tensor that is full of one number, made before the convolution or concatenation that reads it.
 
     The CPU compiler of jaxlib 0.10 computes both wrongly as a whole where the sum, mean or maximum of the result is
     taken: it reads memory that no one has written.
     """
-    return lax.optimization_barrier(weight)
+    return lax.optimization_barrier(filled)
 
 
 def conv_nd(
