@@ -69,7 +69,7 @@ def test_channels_that_are_added_are_right_under_jit(how: str, end: str) -> None
 OPS = {
     "MaxPool": "y = MaxPool<kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]>(t)",
     "MaxPool, a last window overhangs": "y = MaxPool<kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1>(t)",
-    "MaxPool, where": "u, v = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(t)  w = Cast<to = 1>(v)  y = Add(u, w)",
+    "MaxPool, where": "u, v = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(t)  f = Cast<to = 1>(v)  y = Add(u, f)",
     "AveragePool": "y = AveragePool<kernel_shape = [2, 2]>(t)",
     "AveragePool, padded": "y = AveragePool<kernel_shape = [3, 3], pads = [1, 0, 1, 2]>(t)",
     "GlobalMaxPool": "y = GlobalMaxPool(t)",
@@ -83,8 +83,7 @@ OPS = {
     "Resize, nearest": "s = Constant<value_floats = [1.0, 1.0, 2.0, 3.0]>()"
     '  y = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(t, , s)',
     "Resize, linear": 's = Constant<value_ints = [1, 8, 5, 9]>()  y = Resize<mode = "linear">(t, , , s)',
-    "Resize, cubic": "s = Constant<value_floats = [1.5, 0.5]>()"
-    '  y = Resize<mode = "cubic", axes = [2, 3]>(t, , s)',
+    "Resize, cubic": 's = Constant<value_floats = [1.5, 0.5]>()  y = Resize<mode = "cubic", axes = [2, 3]>(t, , s)',
 }
 
 
