@@ -78,7 +78,8 @@ def slide(
 
 def image_sizes(x: Array, channels_last: bool) -> tuple[int, ...]:
     """The sizes of the spatial axes."""
-    return x.shape[1:-1] if channels_last else x.shape[2:]
+    sizes: tuple[int, ...] = x.shape[1:-1] if channels_last else x.shape[2:]
+    return sizes
 
 
 def max_pool_nd(
@@ -170,7 +171,7 @@ def avg_pool_nd(
         if count_include_pad and isinstance(pads, str):
             low, high = -begin, size + pool_same_pads(size, k, s, pads == "same_lower")[1]
         elif count_include_pad:
-            low, high = -begin, size + (pads[i + rank] if pads else 0)
+            low, high = -begin, size + (int(pads[i + rank]) if pads else 0)
         places = (np.arange(steps[i]) * s - begin)[:, None] + np.arange(k) * d
         count = ((places >= low) & (places < high)).sum(-1).astype(wide.dtype)
         counts = counts * count.reshape(-1, *[1] * (rank - 1 - i + channels_last))
