@@ -105,8 +105,7 @@ class Rewriter:
     def _node(self, node: ir.Node, mark: Mark) -> None:
         mark_origin(node)
         if mark.images is not None:
-            node.domain, node.version = DOMAIN, None
-            self._opsets[DOMAIN] = 1
+            self._move(node, DOMAIN)
             for i in mark.images.inputs:
                 self._permute(node, i, to_last(len(self._shape(node.inputs[i]))))
         elif mark.perm is not None:
@@ -122,7 +121,14 @@ class Rewriter:
             if layout is not mark.meaning:
                 self._apply(node, mark.change)
 
+    def _move(self, node: ir.Node, domain: str) -> None:
+        """Let a node be the op of another domain."""
+        node.domain, node.version = domain, None
+        self._opsets[domain] = 1
+
     def _apply(self, node: ir.Node, change: Change) -> None:
+        if change.domain:
+            self._move(node, change.domain)
         for i, order in change.inputs.items():
             self._permute(node, i, order)
         for i, operand in change.operands.items():

@@ -24,6 +24,8 @@ from onward.backends.jax.target import DTYPES, KEYS, TARGET
 from onward.backends.jax.wide import needs_64_bits
 from onward.errors import OnwardError
 from onward.hub.collector import no_garbage_collection
+from onward.layout.channels_last import to_channels_last
+from onward.layout.roles import JAX
 from onward.model import Model
 from onward.passes.pipelines import canonical
 from onward.registry import import_files
@@ -70,6 +72,8 @@ def _generate(model: Model, trainable: Trainable, bounds: Mapping[str, int] | No
     with no_garbage_collection():
         with guarded("bringing the model to canonical form"):
             graph = canonical(model, TARGET.rules.__contains__)
+        with guarded("choosing the layout of its images"):
+            to_channels_last(graph, JAX)
         carriers = {name: _carriers(model, name) for name in bounds or ()}
         sizes = {value: size for name, size in (bounds or {}).items() for value in carriers[name]}
         with guarded("choosing JAX's words for its nodes"):
