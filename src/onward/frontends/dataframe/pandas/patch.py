@@ -123,22 +123,23 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
         functions_of_user = functions | readers
         present, names = replacements()
         made |= present
-        made[id(len)] = _length
+        made[id(len)], made[id(range)] = _length, _Range
         made[id(np.arange)] = _numbering(trace)
         made[id(pandas)] = _Facade(pandas, functions_of_user | classes | names)
         changed = [(vars(pandas), name, getattr(pandas, name)) for name in FUNCTIONS]
         changed.append((vars(np), "arange", np.arange))
         for space in _spaces(function):
             changed += [(space, key, value) for key, value in space.items() if id(value) in made]
-            if "len" not in space:
-                changed.append((space, "len", len))
+            changed += [
+                (space, built_in.__name__, built_in) for built_in in (len, range) if built_in.__name__ not in space
+            ]
         try:
             for space, key, value in changed:
                 space[key] = made[id(value)]
             yield
         finally:
             for space, key, value in changed:
-                if value is len:
+                if value in (len, range):
                     space.pop(key, None)
                 else:
                     space[key] = value
@@ -155,6 +156,20 @@ def _numbering(trace: Trace) -> Callable[..., Any]:
         return called(trace, "numpy.arange", original, *args, **options)
 
     return arange
+
+
+class _RangeType(type):
+    """`range`, which asks for numbers of Python: up to a number of rows it is a column. It tells ranges, too."""
+
+    def __call__(cls, *numbers: Any) -> Any:
+        return np.arange(*numbers) if has_proxy(numbers) else range(*numbers)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, range)
+
+
+class _Range(metaclass=_RangeType):
+    """What the name `range` stands for while a function is followed."""
 
 
 def _length(value: Any) -> Any:

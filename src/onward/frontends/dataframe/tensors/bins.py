@@ -61,9 +61,13 @@ def _by_table(
             return None
         x = x.op.Floor(x)
     keys = np.arange(np.floor(near[0]) - 1, np.ceil(near[-1]) + 2)
-    table, ends = (values[np.searchsorted(edges, at, "left" if right else "right")] for at in (keys, [-np.inf, np.inf]))
+    top = np.finfo(np.float64).max
+    side: Any = "left" if right else "right"
+    table, far, ends = (values[np.searchsorted(edges, at, side)] for at in (keys, [-top, top], [-np.inf, np.inf]))
+    if not is_whole and far.tobytes() != ends.tobytes():
+        return None
     other = values[0 if nan_is_low or is_whole else -1]
-    is_low, is_high = (end.tobytes() != other.tobytes() for end in ends)
+    is_low, is_high = (end.tobytes() != other.tobytes() for end in far)
     if is_low or is_high:
         x = between(x, keys[0] if is_low else -np.inf, keys[-1] if is_high else np.inf)
     elif is_whole and given.dtype == ir.DataType.INT64:
