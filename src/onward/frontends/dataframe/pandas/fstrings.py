@@ -1,8 +1,8 @@
 """f-strings in functions of single values: Python joins texts, in which marks stand for the values.
 
-Python itself puts an f-string together, of real texts. So each value gives a mark, and what the function returns is read
-for them. This is right only if nothing looks at the text in between: where it does not go straight from the f-string to
-the function's result, it is refused.
+Python itself puts an f-string together, of real texts. So each value gives a mark, and what the function returns is
+read for them. This is right only if nothing looks at the text in between: where it does not go straight from the
+f-string to the function's result, it is refused.
 """
 
 from __future__ import annotations
