@@ -83,6 +83,8 @@ FUNCTIONS = [
 ]
 CLASSES = ("Series", "DataFrame", "Categorical", "Index", "DatetimeIndex")
 """Pandas itself asks what these are, so they are replaced only in what the user's own code sees."""
+BUILT_IN: dict[str, Any] = {"len": len, "range": range}
+"""What Python has built in that asks for a number, where that of the rows is not known."""
 
 
 def _reader(name: str) -> Callable[..., Any]:
@@ -130,16 +132,14 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
         changed.append((vars(np), "arange", np.arange))
         for space in _spaces(function):
             changed += [(space, key, value) for key, value in space.items() if id(value) in made]
-            changed += [
-                (space, built_in.__name__, built_in) for built_in in (len, range) if built_in.__name__ not in space
-            ]
+            changed += [(space, name, own) for name, own in BUILT_IN.items() if name not in space]
         try:
             for space, key, value in changed:
                 space[key] = made[id(value)]
             yield
         finally:
             for space, key, value in changed:
-                if value in (len, range):
+                if BUILT_IN.get(key) is value:
                     space.pop(key, None)
                 else:
                     space[key] = value
@@ -161,7 +161,9 @@ def _numbering(trace: Trace) -> Callable[..., Any]:
 class _RangeType(type):
     """`range`, which asks for numbers of Python: up to a number of rows it is a column. It tells ranges, too."""
 
-    def __call__(cls, *numbers: Any) -> Any:
+    def __call__(cls, *numbers: Any, **named: Any) -> Any:
+        if named:
+            raise TypeError("range() takes no keyword arguments")
         return np.arange(*numbers) if has_proxy(numbers) else range(*numbers)
 
     def __instancecheck__(cls, value: Any) -> bool:
