@@ -152,8 +152,8 @@ def _computed(value: ir.Value, source: ir.Value, number: int) -> Any:
         return found.numpy().reshape(-1) if found is not None and is_number and not value.is_graph_input() else None
     if node.op_type not in ("Add", "Cast", "Div", "Mod", "Mul", "Sub") or node.domain:
         return None
-    given = [None if each is None else _computed(each, source, number) for each in node.inputs]
-    if any(each is None for each in given) or node.attributes.get_int("fmod", 0):
+    given: list[Any] = [None if each is None else _computed(each, source, number) for each in node.inputs]
+    if any(each is None for each in given) or ("fmod" in node.attributes and node.attributes["fmod"].as_int()):
         return None
     if node.op_type == "Cast":
         target = ir.DataType(node.attributes["to"].as_int())

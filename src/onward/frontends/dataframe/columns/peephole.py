@@ -212,7 +212,8 @@ def _known_and_there(op: Builder, node: ir.Node) -> None:
         places = lookup.attributes.get("values_int64s")
         if keys is None or places is None or lookup.inputs[0] is None or negated.inputs[0] is None:
             continue
-        if lookup.attributes.get_int("default_int64", -1) != -1 or min(places.as_ints()) < 0:
+        default = lookup.attributes.get("default_int64")
+        if (default is not None and default.as_int() != -1) or min(places.as_ints()) < 0:
             continue
         texts = [key.encode() for key in keys.as_strings()]
         found = encoded(op.tensor(lookup.inputs[0]), texts, np.ones(len(texts), np.int64), 0)

@@ -115,8 +115,8 @@ class Encoded:
         """Whether both have NaN for the same keys."""
         if other.values.dtype != np.float64 or not np.array_equal(np.asarray(self.keys), np.asarray(other.keys)):
             return False
-        gaps = (np.isnan([*table.values, table.default]) for table in (self, other))
-        return np.array_equal(*gaps)
+        own, others = (np.isnan([*table.values, table.default]) for table in (self, other))
+        return bool((own == others).all())
 
 
 def _first_places(keys: Sequence[object]) -> dict[object, int]:
