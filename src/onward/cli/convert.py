@@ -75,6 +75,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         " it is that of whatever rows the model is given (repeatable)",
     )
     command.add_argument(
+        "--never-null",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="take a column of a function on data frames to have no nulls, now and later: the model has no mask of its"
+        " nulls, and is smaller and faster (repeatable)",
+    )
+    command.add_argument(
         "--part",
         choices=PARTS,
         help="choose what to convert of a file with data processing and a model (default: all, or the model alone"
@@ -186,6 +194,7 @@ def run(args: argparse.Namespace) -> int:
         out=Path(args.out or named_after(args.model, args.to)),
         **source_options(args),
         freeze=args.freeze,
+        never_null=args.never_null,
         part=args.part,
         opset=args.opset,
         allow_custom_ops=args.allow_custom_ops,
