@@ -13,6 +13,7 @@ PARTIAL: dict[str, Limit] = {
     "Loop": Limit("under jax.jit, shapes stay as they are, and what trips collect is stacked if their number is known"),
     "NonMaxSuppression": RESULTS,
     "NonZero": RESULTS,
+    "RegexFullMatch": Limit("patterns that Python's regular expressions can express"),
     "StringConcat": STRINGS,
     "StringNormalizer": STRINGS,
     "StringSplit": STRINGS,

@@ -26,7 +26,10 @@ class _Canonical:
         yield "return " + ", ".join(map(self.text, self.function.results))
 
     def name(self, var: Var | None) -> str:
-        return "_" if var is None else f"{var.kind}{self.numbers.setdefault(var, len(self.numbers))}"
+        if var is None:
+            return "_"
+        number = self.numbers.setdefault(var, 1 + max(self.numbers.values(), default=-1))
+        return f"{var.kind}{number}"
 
     def text(self, expr: Expr) -> str:
         return render(expr, self.leaf)
@@ -48,6 +51,9 @@ class _Canonical:
 
     def statement(self, statement: Statement) -> Iterator[str]:
         match statement:
+            case Assign(targets=[Var() as same], value=Ref(_var=var)) if not same.fixed:
+                self.name(var)
+                self.numbers[same] = self.numbers[var]  # another name of it
             case Assign():
                 value = self.text(statement.value)
                 star = "*" if statement.rest else ""
