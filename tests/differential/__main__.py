@@ -1,4 +1,4 @@
-"""Tries many graphs of one seed and prints what is left of those that fail: `python -m differential SEED COUNT [RUNNER]`."""
+"""Tries graphs of a seed and prints what is left of those that fail: `python -m differential SEED COUNT [RUNNER]`."""
 
 import sys
 

@@ -43,5 +43,5 @@ def test_the_types_say_so() -> None:
 def test_a_node_that_gives_strings_is_named_under_jit() -> None:
     apply, params = onward.to_jax(TEXT, check=False)
     assert apply(params, *WORDS).tolist() == ["aa", "bc"]
-    with pytest.raises(TypeError, match="StringConcat 'joined' gives strings.*without jit"):
+    with pytest.raises(TypeError, match=r"StringConcat 'joined' gives strings.*without jit"):
         jax.jit(apply, static_argnums=(1, 2))(params, ("a",), ("b",))

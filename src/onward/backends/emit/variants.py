@@ -54,22 +54,20 @@ def variants_by_height(
 def _calls(function: Function, path: Scope) -> list[Assign]:
     """The calls of modules at or below `path`, each with what the one before gave; [] if it is used otherwise."""
     found: list[Assign] = []
+    others: list[Var] = [var for result in function.results for var in variables(result)]
     for statement in function.block.body:
         paths = [leaf._path for expr in expressions(statement) for leaf in walk(expr) if isinstance(leaf, Weight)]
         if not any(used[: len(path)] == path for used in paths):
-            if found and any(call.targets[0] in read(statement) for call in found[:-1]):
-                return []
+            others += read(statement)
             continue
         if not isinstance(statement, Assign) or len(statement.targets) != 1 or paths != [_called(statement)]:
             return []
         source = _source(statement)
         if source is None or (found and source is not found[-1].targets[0]):
             return []
-        if any(call.targets[0] in read(statement) for call in found[:-1]):
-            return []
         found.append(statement)
-    inner = {call.targets[0] for call in found[:-1]}
-    return [] if any(inner & set(variables(result)) for result in function.results) else found
+    between = {call.targets[0] for call in found[:-1]}
+    return found if between.isdisjoint(others) else []
 
 
 def _without(function: Function, calls: list[Assign]) -> Function:

@@ -19,6 +19,7 @@ class _Canonical:
         self.function = function
         self.access = access
         self.numbers: dict[Var, int] = {}
+        self.count = 0
 
     def lines(self) -> Iterator[str]:
         yield ", ".join(map(self.name, self.function.arguments))
@@ -28,8 +29,9 @@ class _Canonical:
     def name(self, var: Var | None) -> str:
         if var is None:
             return "_"
-        number = self.numbers.setdefault(var, 1 + max(self.numbers.values(), default=-1))
-        return f"{var.kind}{number}"
+        if var not in self.numbers:
+            self.numbers[var] = self.count = self.count + 1
+        return f"{var.kind}{self.numbers[var]}"
 
     def text(self, expr: Expr) -> str:
         return render(expr, self.leaf)
