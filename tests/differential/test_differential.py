@@ -25,7 +25,7 @@ def test_random_graphs(part: int) -> None:
 def test_random_graphs_on_jax() -> None:
     """A few: it compiles op by op."""
     pytest.importorskip("jax")
-    for i in range(0, GRAPHS, GRAPHS // 20):
+    for i in range(0, GRAPHS, GRAPHS // 10):
         _gives_the_same(i, "jax")
 
 
