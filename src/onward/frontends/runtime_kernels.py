@@ -88,17 +88,16 @@ def keep_pads(model: ir.Model) -> None:
 
 
 def keep_vectors(model: ir.Model) -> None:
-    """Let what is transposed be multiplied by a matrix of one column instead of a vector.
+    """Let what was transposed be multiplied by a matrix of one column instead of a vector.
 
     ONNX Runtime joins a Transpose with the MatMul that follows, and forgets it where the second factor is a vector.
+    It moves a Transpose behind sums and other nodes before that, so that it may stand anywhere before the product.
     """
     for node in list(all_nodes(model.graph)):
         if not is_op(node, "MatMul") or node.graph is None or node.inputs[0] is None or node.inputs[1] is None:
             continue
-        vector, made = node.inputs[1], node.inputs[0].producer()
-        while made is not None and made.op_type in ("Identity", "Cast") and made.inputs[0] is not None:
-            made = made.inputs[0].producer()
-        if made is None or made.op_type != "Transpose" or vector.shape is None or len(vector.shape) != 1:
+        vector = node.inputs[1]
+        if vector.shape is None or len(vector.shape) != 1 or not _was_transposed(node.inputs[0]):
             continue
         old, last = node.outputs[0], _ints(f"{node.name}/last", [-1])
         shape = None if old.shape is None else ir.Shape([*old.shape, 1])
@@ -117,6 +116,21 @@ def keep_vectors(model: ir.Model) -> None:
         old.replace_all_uses_with(flat, replace_graph_outputs=True)
         flat.name = old.name
         node.graph.remove(node, safe=True)
+
+
+def _was_transposed(value: ir.Value) -> bool:
+    """Whether a value is made of one that was transposed."""
+    seen: set[ir.Node] = set()
+    found = [value.producer()]
+    while found:
+        node = found.pop()
+        if node is None or node in seen:
+            continue
+        if is_op(node, "Transpose"):
+            return True
+        seen.add(node)
+        found.extend(given.producer() for given in node.inputs if given is not None)
+    return False
 
 
 def keep_sums(model: ir.Model) -> None:

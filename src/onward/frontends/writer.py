@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,8 @@ class Writer(Builder):
         """What variables hold, in whatever form, and whether it is trained, as `graph.trained` records it."""
         self.rearranged: dict[ir.Value, ir.Value] = {}
         """Weights as variables hold them, and as they are stored."""
-        self._forms: dict[ir.Value, list[tuple[npt.NDArray[Any], Tensor]]] = {}
-        """Weights in other forms, for each that there are."""
+        self._forms: dict[frozenset[ir.Value], list[tuple[npt.NDArray[Any], Tensor]]] = {}
+        """Weights in other forms, for each, and for those that were put together."""
         self.views: dict[ir.Value, Tensor] = {}
         """Weights in other shapes, and the weights."""
 
@@ -104,13 +104,20 @@ class Writer(Builder):
         """
         if weight.value not in self.weights:
             return self.constant(array)
-        forms = self._forms.setdefault(weight.value, [])
+        return self.combined({weight.value}, array, f"{self.scope}weight")
+
+    def combined(self, weights: Collection[ir.Value], array: npt.NDArray[Any], name: str) -> Tensor:
+        """What several variables became together; asked for again, it is the same. Of one, it takes over the name."""
+        if not weights:
+            return self.constant(array)
+        forms = self._forms.setdefault(frozenset(weights), [])
         for known, tensor in forms:
             if np.array_equal(known, array):
                 return tensor
-        made = self.derived(array, [weight.value])
+        made = self._derived(array, weights, name)
         forms.append((array, made))
-        self.rearranged.setdefault(weight.value, made.value)
+        if len(weights) == 1:
+            self.rearranged.setdefault(next(iter(weights)), made.value)
         return made
 
     def half_trained(self, weight: Tensor) -> Tensor:
@@ -119,9 +126,9 @@ class Writer(Builder):
             self.variables[weight.value] = HALF
         return weight
 
-    def derived(self, array: npt.NDArray[Any], weights: Iterable[ir.Value]) -> Tensor:
+    def _derived(self, array: npt.NDArray[Any], weights: Iterable[ir.Value], name: str) -> Tensor:
         """A weight that was made of others."""
-        name = self.names.value(f"{self.scope}weight")
+        name = self.names.value(name)
         held = ir.Tensor(np.ascontiguousarray(array).reshape(array.shape), name=name)
         value = ir.Value(name=name, const_value=held, type=ir.TensorType(held.dtype), shape=ir.Shape(array.shape))
         self.model.graph.register_initializer(value)

@@ -37,7 +37,7 @@ def _merged(concat: ir.Node) -> bool:
     rank = 3 if whole else 2
     if concat.attributes.get_int("axis", 0) not in (-1, rank - 1) or one.turned or other.turned != whole:
         return False
-    if not _same(one.node.inputs[0], _forwards(other.node.inputs[0], 0)):
+    if not _is_turned(one.node.inputs[0], other.node.inputs[0]):
         return False
     units = one.node.attributes.get_int("hidden_size", 0)
     name = concat.outputs[0].name
@@ -130,9 +130,15 @@ def _forwards(value: ir.Value | None, axis: int) -> ir.Value | None:
     return node.inputs[0]
 
 
-def _same(one: ir.Value | None, other: ir.Value | None) -> bool:
-    """Whether two values are one, or the same transpose of one."""
-    a, b = made_by(one, "Transpose"), made_by(other, "Transpose")
-    if one is other:
+def _is_turned(one: ir.Value | None, other: ir.Value | None) -> bool:
+    """Whether a value is another turned round along its first axis, before or after both were transposed."""
+    turned = _forwards(other, 0)
+    a, b = made_by(one, "Transpose"), made_by(turned, "Transpose")
+    if turned is not other and one is turned:
         return True
-    return a is not None and b is not None and a.inputs[0] is b.inputs[0] and permutation(a) == permutation(b)
+    if a is None or b is None or permutation(a) != permutation(b):
+        return False
+    if turned is not other:
+        return a.inputs[0] is b.inputs[0]
+    before = _forwards(b.inputs[0], 1)
+    return permutation(b) == [1, 0, 2] and before is not b.inputs[0] and before is a.inputs[0]

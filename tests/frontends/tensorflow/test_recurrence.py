@@ -73,6 +73,16 @@ def test_both_directions_are_one_node(kind: str, options: str) -> None:
     assert "Slice" not in kinds
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_layers_in_one_direction_stay_two(turned: bool) -> None:
+    x = keras.Input((None, 5))
+    layers = [L.LSTM(4, return_sequences=turned)(x) for _ in range(2)]
+    if turned:
+        layers[1] = L.Lambda(lambda y: y[:, ::-1])(layers[1])
+    model = randomised(keras.Model(x, L.Concatenate()(layers)))
+    assert converted(lambda x: model(x, training=False), X).count("LSTM") == 2
+
+
 def test_a_reset_before_the_product() -> None:
     x = keras.Input((None, 5))
     model = randomised(keras.Model(x, L.GRU(4, reset_after=False)(x)))

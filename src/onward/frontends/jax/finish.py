@@ -15,10 +15,14 @@ from onward.layout.onnx_to_onnx import relaid
 from onward.model import Model
 from onward.passes.fuse_activation import fuse_activation
 from onward.passes.fuse_norms import fuse_norms
+from onward.passes.merge_directions import merge_directions
 
 ACTIVATIONS = {"Gelu": 20, "HardSwish": 14, "Mish": 18}
 """Since which opset they are there; each has a kernel, or one node less than what it is made of."""
-WINDOWS = {"Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool"}
+WINDOWS = {
+    "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization", "GroupNormalization", "MaxPool",
+    "AveragePool",
+}  # fmt: skip
 """Ops that have channels first, where transposes stand around them."""
 
 
@@ -35,6 +39,7 @@ def finished(translator: Translator) -> Model:
     fuse_norms(model.ir)  # as Keras writes them
     fuse_activation(model.ir, [name for name, since in ACTIVATIONS.items() if opset >= since])
     passes.RemoveUnusedNodesPass()(model.ir)
+    merged = merge_directions(model.ir)
     for weight, stored in translator.op.rearranged.items():
         if not weight.uses() and stored.uses() and weight.name is not None:
             name = weight.name
@@ -43,7 +48,7 @@ def finished(translator: Translator) -> Model:
             rename(graph, stored, name)
     if translator.op.variables:
         record(model.ir, {value.name or "": yes for value, yes in translator.op.variables.items()})
-    if any(node.op_type in WINDOWS for node in all_nodes(graph)):
+    if merged or any(node.op_type in WINDOWS for node in all_nodes(graph)):
         model = relaid(model, None).model
     make_runnable(model.ir)
     passes.RemoveUnusedNodesPass()(model.ir)

@@ -11,12 +11,15 @@ from onward.graph.names import Names
 from onward.graph.replace import constant, graphs, is_op, made_by, new_node, shape_of, take_over
 
 LAYER_NORM_SINCE = 17
+GROUP_NORM_SINCE = 21
+"""With a scale for each channel."""
 
 
 def fuse(model: ir.Model) -> int:
     """Rewrite in place `(x - mean) / √(variance + ε) · scale + bias`, in any order of factors; returns how many.
 
-    With mean and variance of the last axes of `x` it is a LayerNormalization, with given ones a BatchNormalization.
+    With mean and variance of the last axes of `x` it is a LayerNormalization, of all axes between the first and the
+    last an InstanceNormalization, of groups of channels a GroupNormalization, with given ones a BatchNormalization.
     """
     names, count = Names(model), 0
     opset = model.opset_imports[""]
@@ -149,11 +152,59 @@ def _is_variance(norm: _Norm, axes: list[int]) -> bool:
     )
 
 
+def _apart(norm: _Norm) -> _Norm | None:
+    """Where mean and variance are those of groups, repeated for each channel: the same of the channels in groups."""
+    mean, variance = _unrepeated(norm.mean), _unrepeated(norm.variance)
+    found = None if mean is None else _mean(mean)
+    split = made_by(found[0], "Reshape") if found is not None else None
+    if found is None or mean is None or variance is None or split is None or split.inputs[0] is not norm.x:
+        return None
+    return _Norm(found[0], mean, variance, norm.epsilon)
+
+
+def _unrepeated(value: ir.Value | None) -> ir.Value | None:
+    """Numbers of groups, of which a value has one for each channel."""
+    joined = made_by(_bare(value), "Reshape")
+    repeated = made_by(joined.inputs[0], "Expand") if joined is not None else None
+    if joined is None or repeated is None:
+        return None
+    before, after, last = (shape_of(v) for v in (repeated.inputs[0], repeated.outputs[0], joined.outputs[0]))
+    if (
+        not before
+        or not after
+        or not last
+        or len(before) != len(after)
+        or before[-1] != 1
+        or before[-2:-1] != after[-2:-1]
+    ):
+        return None
+    groups, each, channels = after[-2], after[-1], last[-1]
+    is_one = groups is not None and each is not None and groups * each == channels
+    return repeated.inputs[0] if is_one and len(last) == len(after) - 1 else None
+
+
 def _write(node: ir.Node, norm: _Norm, writer: _Writer, opset: int) -> bool:
     average = _mean(norm.mean)
+    groups = _apart(norm)
+    if groups is not None:
+        return opset >= GROUP_NORM_SINCE and _write_groups(node, norm, groups, writer)
     if average is not None and average[0] is norm.x:
+        if average[1] == list(range(1 - len(norm.x.shape or ()), -1)):
+            return _is_variance(norm, average[1]) and _write_channels(node, "InstanceNormalization", norm, writer)
         return opset >= LAYER_NORM_SINCE and _write_layer(node, norm, average[1], writer)
     return _write_batch(node, norm, writer)
+
+
+def _write_groups(node: ir.Node, norm: _Norm, groups: _Norm, writer: _Writer) -> bool:
+    """Groups are along the last but one axis of what stands in groups; the first is that of examples."""
+    apart, whole = shape_of(groups.x), shape_of(norm.x)
+    if apart is None or whole is None or len(apart) != len(whole) + 1 or apart[:-2] != whole[:-1]:
+        return False
+    axes = [*range(1 - len(apart), -2), -1]
+    count, each = apart[-2:]
+    if _mean(groups.mean) != (groups.x, axes) or count is None or each is None or count * each != whole[-1]:
+        return False
+    return _is_variance(groups, axes) and _write_channels(node, "GroupNormalization", norm, writer, num_groups=count)
 
 
 def _write_layer(node: ir.Node, norm: _Norm, axes: list[int], writer: _Writer) -> bool:
@@ -173,26 +224,35 @@ def _write_layer(node: ir.Node, norm: _Norm, axes: list[int], writer: _Writer) -
 
 
 def _write_batch(node: ir.Node, norm: _Norm, writer: _Writer) -> bool:
+    given = [norm.mean, norm.variance]
+    channels = (shape_of(norm.x) or (None,))[-1]
+    if any(constant(value) is None or shape_of(value) != (channels,) for value in given):
+        return False
+    return _write_channels(node, "BatchNormalization", norm, writer, *given)
+
+
+def _write_channels(
+    node: ir.Node, op_type: str, norm: _Norm, writer: _Writer, *statistics: ir.Value, **attributes: int
+) -> bool:
+    """A node that wants the channels second where they are last: transposes are for the layout pass to remove."""
     shape = shape_of(norm.x)
-    given = [norm.scales[0] if norm.scales else None, norm.bias, norm.mean, norm.variance]
-    if shape is None or len(shape) < 3 or constant(norm.mean) is None or constant(norm.variance) is None:
+    scale, bias = norm.scales[0] if norm.scales else None, norm.bias
+    if shape is None or len(shape) < 3 or shape[-1] is None:
         return False
-    channels = shape[-1]
-    if channels is None or any(value is not None and shape_of(value) != (channels,) for value in given):
+    channels, rank = shape[-1], len(shape)
+    if any(value is not None and shape_of(value) != (channels,) for value in (scale, bias)):
         return False
-    scale, bias, mean, variance = given
-    weights = [
-        scale if scale is not None else writer.filled([channels], 1),
-        bias if bias is not None else writer.filled([channels], 0),
-        mean,
-        variance,
-    ]
-    rank = len(shape)
-    first = new_node("Transpose", [norm.x], {"perm": [0, rank - 1, *range(1, rank - 1)]}, node, node).outputs[0]
+    scale = scale if scale is not None else writer.filled([channels], 1)
+    bias = bias if bias is not None else writer.filled([channels], 0)
+    turn = new_node("Transpose", [norm.x], {"perm": [0, rank - 1, *range(1, rank - 1)]}, node, node)
+    first = turn.outputs[0]
     first.type = norm.x.type
     first.shape = ir.Shape([(norm.x.shape or [])[axis] for axis in (0, rank - 1, *range(1, rank - 1))])
-    inner = new_node("BatchNormalization", [first, *weights], {"epsilon": norm.epsilon}, node, node).outputs[0]
+    said = {"epsilon": norm.epsilon, **attributes}
+    inner = new_node(op_type, [first, scale, bias, *statistics], said, node, node).outputs[0]
     inner.type, inner.shape = first.type, first.shape
-    last = new_node("Transpose", [inner], {"perm": [0, *range(2, rank), 1]}, node, node).outputs[0]
-    take_over(node.outputs[0], last)
+    back = new_node("Transpose", [inner], {"perm": [0, *range(2, rank), 1]}, node, node)
+    for transpose in (turn, back):
+        transpose.name = writer.names.node(f"{node.name}/Transpose")
+    take_over(node.outputs[0], back.outputs[0])
     return True

@@ -183,7 +183,7 @@ class Translator:
     def _expanded(self, tensor: Tensor, wanted: list[int | str], shape: Sequence[Any]) -> Tensor:
         if tensor.dims == wanted:
             return tensor
-        array = self.op.known(tensor)
+        array = self.op.known(tensor) if tensor.value not in self.op.weights else None
         sizes = [dim for dim in wanted if isinstance(dim, int)]
         if array is not None and len(sizes) == len(wanted) and math.prod(sizes) <= SMALL:
             return self.op.constant(np.broadcast_to(array, sizes), tensor.dtype)

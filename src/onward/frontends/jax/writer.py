@@ -176,14 +176,6 @@ class Writer(writer.Writer):
             return made_shape
         return self.transpose(x, order)
 
-    def product(self, a: Tensor, b: Tensor) -> Tensor:
-        """A MatMul; ONNX Runtime is wrong where one side is a vector and the other a Transpose that it takes along."""
-        if a.rank == 1 and self.known(b) is None:
-            return self.squeeze(self.MatMul(self.unsqueeze(a, [0]), b), [max((b.rank or 2) - 2, 0)])
-        if b.rank == 1 and self.known(a) is None:
-            return self.squeeze(self.MatMul(a, self.unsqueeze(b, [1])), [max((a.rank or 2) - 1, 1)])
-        return self.MatMul(a, b)
-
     def swapped(self, x: Tensor) -> Tensor:
         """With the last two axes in each other's place."""
         rank = x.rank or 0

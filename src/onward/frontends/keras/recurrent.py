@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from onward.frontends.recurrence.layer import Activation, Layer, Series
 from onward.frontends.tensorflow.composite import COMPOSITES
-from onward.frontends.tensorflow.rules.rnn import Activation, Layer, Series
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
 from onward.graph.build import Tensor

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.frontends.jax.dimensions import is_known
+from onward.frontends.jax.recurrence import recurrent
 from onward.frontends.jax.registry import rule
 from onward.frontends.jax.values import Value, joined, parts
 from onward.frontends.jax.writer import Writer, onnx_dtype
@@ -167,6 +168,9 @@ def scan(
     with op.body(graph):
         results = _whole(op, op.translator.run(jaxpr, [*consts, *inside, *row]), inner_avals)
         give(op, graph, _flat(results))
+    layer = recurrent(op, graph, _flat(states), _flat(rows), reverse)
+    if layer is not None:
+        return joined(results, layer)
     kept, taken, made = len(_flat(states)), len(_flat(rows)), len(_flat(results))
     found = op.many(
         "Scan",

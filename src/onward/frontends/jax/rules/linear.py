@@ -55,13 +55,13 @@ def contracted(op: Writer, a: Tensor, b: Tensor, shapes: Sequence[Sequence[Dim]]
     if not batch and len(free_b) <= 1 and len(sum_a) == 1 and len(free_a) >= 1:  # leading axes need not be joined
         left = op.reordered(a, [*free_a, *sum_a])
         right = op.reordered(b, [*sum_b, *free_b])
-        return op.product(left, right)
+        return op.MatMul(left, right)
     left = op.reordered(a, [*batch_a, *free_a, *sum_a])
     if batch or len(sum_a) != 1:
         keeps = rows if not batch else [_product(rows)]
         left = _shaped(op, left, [*batch, *keeps, depth])
     right = _shaped(op, op.reordered(b, [*batch_b, *sum_b, *free_b]), [*batch, depth, _product(columns)])
-    product = op.product(left, right)
+    product = op.MatMul(left, right)
     product.value.shape = ir.Shape(op.dims([*batch, *(rows if not batch else [_product(rows)]), _product(columns)]))
     return op.reshape(product, result)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.frontends.tensorflow.writer import Writer
+from onward.frontends.writer import Writer
 from onward.graph.build import Tensor
 
 Activation = tuple[str, float | None, float | None]
@@ -27,6 +27,8 @@ class Layer:
     bias: Tensor | None
     resets_after: bool = False
     """GRU: whether the reset gate comes after the product with the state."""
+    backwards: bool = False
+    """Whether it reads the series from the end; what it gives has the order of the series."""
 
 
 class Series:
@@ -81,6 +83,8 @@ def _node(op: Writer, layer: Layer, x: Tensor, lengths: Tensor | None, states: S
         options["activation_beta"] = [b or 0.0 for b in betas]
     if layer.resets_after:
         options["linear_before_reset"] = 1
+    if layer.backwards:
+        options["direction"] = "reverse"
     outputs = 3 if layer.kind == "LSTM" else 2
     return op.many(layer.kind, outputs, x, layer.kernel, layer.recurrent, layer.bias, lengths, *initial, **options)
 
@@ -96,3 +100,10 @@ def _first(op: Writer, mask: Tensor) -> Tensor:
 def _gathered(op: Writer, rows: Tensor, places: Tensor) -> Tensor:
     """Of [batch, time, features], for each row the steps at some places."""
     return op.GatherND(rows, op.unsqueeze(places, [2]), batch_dims=1)
+
+
+def cleared(body: ir.Graph) -> None:
+    """Empty the body of a loop that became a layer, so that nothing in it counts as a reader of the weights."""
+    body.outputs.clear()
+    for node in reversed(list(body)):
+        body.remove(node, safe=True)

@@ -1,0 +1,1 @@
+"""Recurrent layers that frameworks write as loops: read from what a round computes, and written as one node."""
