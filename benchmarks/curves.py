@@ -20,7 +20,7 @@ from pathlib import Path
 
 import machine
 import torch
-from networks import CLASSES, NETWORKS, Batch
+from networks import CLASSES, NETWORKS, Batch, Network
 from torch import Tensor, nn
 
 from onward import training
@@ -36,9 +36,9 @@ Curve = tuple[list[float], float]
 """Losses, and the accuracy in the end."""
 
 
-def labelled(name: str, count: int) -> list[Batch]:
+def labelled(network: Network, count: int) -> list[Batch]:
     """Batches of classes that can be told apart: by a picture that is mixed in, or by words that are theirs."""
-    inputs = [NETWORKS[name].data() for _ in range(count)]
+    inputs = [network.data() for _ in range(count)]
     classes = [torch.randint(0, CLASSES, (len(x),)) for x in inputs]
     if inputs[0].is_floating_point():
         pictures = torch.rand(CLASSES, *inputs[0].shape[1:])
@@ -100,7 +100,7 @@ def first_beyond(a: Curve, b: Curve, limit: float = 1e-4) -> int | None:
 def measured(name: str, optimizer: str, steps: int, threads: int, folder: Path) -> dict[str, object]:
     torch.manual_seed(0)
     net = NETWORKS[name].make()
-    every = labelled(name, STEPS + HELD_OUT)
+    every = labelled(NETWORKS[name], STEPS + HELD_OUT)
     data, held_out = every[:steps], every[STEPS:]
     path = folder / f"{name}.onnx"
     if not path.exists():

@@ -37,7 +37,7 @@ class ResNet50(nn.Module):
     @nn.compact
     def __call__(self, image: jax.Array) -> jax.Array:
         x = nn.Conv(64, (7, 7), 2, padding=3, use_bias=False, name="conv1")(image)
-        x = nn.max_pool(nn.relu(norm("bn1")(x)), (3, 3), (2, 2), ((1, 1), (1, 1)))
+        x = nn.max_pool(nn.relu(norm("bn1")(x)), window_shape=(3, 3), strides=(2, 2), padding=((1, 1), (1, 1)))
         for number, blocks in enumerate((3, 4, 6, 3)):
             for i in range(blocks):
                 stride = 2 if number and i == 0 else 1

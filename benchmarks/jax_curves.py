@@ -23,71 +23,37 @@ import numpy as np
 import optax
 import torch
 from curves import labelled
-from flax import linen as nn
-from networks import NETWORKS as TORCH_NETWORKS
+from jax_networks import FLAX, TORCH, Flax
+from networks import CLASSES
 
 import onward
 from onward import training
-from training import OPTIMIZERS as RECIPES
 from training import export
 
 PAGE = Path(__file__).parent.parent / "docs/measured/curves.md"
 BEGIN, END = "<!-- jax curves: written by benchmarks/jax_curves.py -->", "<!-- end of jax curves -->"
-STEPS, BEFORE, BATCH, CLASSES = 50, 25, 32, 10
+STEPS, BEFORE, BATCH = 50, 25, 32
 SIGNAL = 0.3
-OPTIMIZERS: dict[str, Callable[[], Any]] = {"sgd": lambda: optax.sgd(0.05), "adamw": lambda: optax.adamw(1e-3)}
-
-
-class Mlp(nn.Module):
-    @nn.compact
-    def __call__(self, x: Any) -> Any:
-        return nn.Dense(CLASSES)(nn.relu(nn.Dense(256)(nn.relu(nn.Dense(256)(x)))))
-
-
-class Cnn(nn.Module):
-    @nn.compact
-    def __call__(self, x: Any) -> Any:
-        for width in (16, 32):
-            x = nn.max_pool(nn.relu(nn.Conv(width, (3, 3))(x)), (2, 2), (2, 2))
-        return nn.Dense(CLASSES)(x.reshape(x.shape[0], -1))
-
-
-class Lstm(nn.Module):
-    @nn.compact
-    def __call__(self, x: Any) -> Any:
-        return nn.Dense(CLASSES)(nn.RNN(nn.OptimizedLSTMCell(64))(x)[:, -1])
-
-
-class Transformer(nn.Module):
-    @nn.compact
-    def __call__(self, x: Any) -> Any:
-        h = nn.Dense(64)(x)
-        for _ in range(2):
-            h = nn.LayerNorm()(h + nn.MultiHeadDotProductAttention(4)(h))
-            h = nn.LayerNorm()(h + nn.Dense(64)(nn.gelu(nn.Dense(256)(h))))
-        return nn.Dense(CLASSES)(h.mean(1))
-
-
-FLAX: dict[str, tuple[Any, tuple[int, ...]]] = {
-    "mlp": (Mlp(), (784,)),
-    "cnn": (Cnn(), (28, 28, 1)),
-    "lstm": (Lstm(), (28, 28)),
-    "transformer": (Transformer(), (16, 28)),
+OPTIMIZERS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+    "sgd": (lambda: optax.sgd(0.05), lambda: training.SGD(lr=0.05)),
+    "momentum": (lambda: optax.sgd(0.02, 0.9), lambda: training.SGD(lr=0.02, momentum=0.9)),
+    "adamw": (lambda: optax.adamw(1e-3), lambda: training.AdamW(lr=1e-3)),
 }
+"""In optax, and on ONNX Runtime."""
 
 
-def stepped(loss: Callable[..., Any], optimizer: Any, params: Any, batches: Any) -> list[float]:
+def stepped(loss: Callable[..., Any], optimizer: Any, params: Any, model_state: Any, batches: Any) -> list[float]:
     """The curve of optax."""
 
     @jax.jit
-    def step(params: Any, state: Any, *batch: Any) -> Any:
-        value, gradients = jax.value_and_grad(loss)(params, *batch)
+    def step(params: Any, state: Any, model_state: Any, *batch: Any) -> Any:
+        (value, model_state), gradients = jax.value_and_grad(loss, has_aux=True)(params, model_state, *batch)
         moves, state = optimizer.update(gradients, state, params)
-        return optax.apply_updates(params, moves), state, value
+        return optax.apply_updates(params, moves), state, model_state, value
 
     state, losses = optimizer.init(params), []
     for batch in batches:
-        params, state, value = step(params, state, *batch)
+        params, state, model_state, value = step(params, state, model_state, *batch)
         losses.append(float(value))
     return losses
 
@@ -102,33 +68,46 @@ def moved(tree: Any) -> Any:
     return jax.tree.map(one, tree)
 
 
-def from_jax(name: str, optimizer: str) -> list[str]:
-    module, shape = FLAX[name]
-    draws = np.random.default_rng(0)
+def batches_of(network: Flax) -> list[Any]:
+    """Of classes that can be told apart: by numbers that are mixed in, or by words that are theirs."""
+    draws, shape = np.random.default_rng(0), network.shape
     y = draws.integers(0, CLASSES, (STEPS, BATCH)).astype(np.int32)
-    own, x = draws.random((CLASSES, *shape)), draws.random((STEPS, BATCH, *shape))
-    x = (x + SIGNAL * (own[y] - x)).astype(np.float32)
-    params = module.init(jax.random.key(0), x[0])
+    if network.words is None:
+        own, x = draws.random((CLASSES, *shape)), draws.random((STEPS, BATCH, *shape))
+        x = (x + SIGNAL * (own[y] - x)).astype(np.float32)
+    else:
+        own, x = (draws.integers(0, network.words, size) for size in ((CLASSES, *shape), (STEPS, BATCH, *shape)))
+        x = np.where(draws.random(x.shape) < SIGNAL, own[y], x).astype(np.int32)
+    return list(zip(x, y, strict=True))
 
-    def loss(params: Any, x: Any, labels: Any) -> Any:
-        return optax.softmax_cross_entropy_with_integer_labels(module.apply(params, x), labels).mean()
 
-    how = OPTIMIZERS[optimizer]()
-    specs = jax.ShapeDtypeStruct(("b", *shape), jnp.float32), jax.ShapeDtypeStruct(("b",), jnp.int32)
-    trainer = training.Trainer(onward.from_jax(loss, *specs, params=params, optimizer=how))
-    ours = [trainer.step({"x": a, "labels": b}) for a, b in zip(x, y, strict=True)]
-    batches = list(zip(x, y, strict=True))
-    theirs, other = (stepped(loss, how, tree, batches) for tree in (params, moved(params)))
+def from_jax(name: str, optimizer: str) -> list[str]:
+    network, how = FLAX[name], OPTIMIZERS[optimizer][0]()
+    batches = batches_of(network)
+    variables = network.module.init(jax.random.key(0), batches[0][0], False)
+    params, running = variables["params"], variables.get("batch_stats", {})
+
+    def loss(params: Any, running: Any, x: Any, labels: Any) -> Any:
+        held = {"params": params, "batch_stats": running}
+        logits, after = network.module.apply(held, x, True, mutable=["batch_stats"])
+        value = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+        return value, after.get("batch_stats", {})
+
+    specs = [jax.ShapeDtypeStruct(("b", *array.shape[1:]), array.dtype) for array in batches[0]]
+    made = onward.from_jax(loss, *specs, params=params, model_state=running, optimizer=how)
+    trainer = training.Trainer(made)
+    ours = [trainer.step({"x": x, "labels": y}) for x, y in batches]
+    theirs, other = (stepped(loss, how, tree, running, batches) for tree in (params, moved(params)))
     return ["JAX to ONNX", name, optimizer, *compared(ours, theirs, other)]
 
 
 def to_jax(name: str, optimizer: str, folder: Path) -> list[str]:
     torch.manual_seed(0)
-    data = [{"x": x.numpy(), "labels": y.numpy()} for x, y in labelled(name, BEFORE + STEPS)]
+    data = [{"x": x.numpy(), "labels": y.numpy()} for x, y in labelled(TORCH[name], BEFORE + STEPS)]
     path = folder / f"{name}.onnx"
     if not path.exists():
-        export(TORCH_NETWORKS[name].make(), torch.from_numpy(data[0]["x"]), path)
-    trainer = training.Trainer(training.prepare(path, optimizer=RECIPES[optimizer][0]()))
+        export(TORCH[name].make(), torch.from_numpy(data[0]["x"]), path)
+    trainer = training.Trainer(training.prepare(path, optimizer=OPTIMIZERS[optimizer][1]()))
     for batch in data[:BEFORE]:
         trainer.step(batch)
     package = training.to_jax_package(trainer, folder / f"{name}_{optimizer}")
@@ -162,20 +141,16 @@ def ends(losses: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", metavar="network", help=", ".join({**FLAX, **TORCH_NETWORKS}))
+    parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(FLAX))
     args = parser.parse_args()
     heads = ["direction", "network", "optimizer", "Onward, JAX", "JAX, one bit off", "apart by 1e-4 from step"]
     rows = [[*heads, "loss: first, last"], ["---"] * (len(heads) + 1)]
     with tempfile.TemporaryDirectory() as folder:
-        for optimizer in OPTIMIZERS:
-            for name in FLAX:
-                if not args.networks or name in args.networks:
-                    rows.append(from_jax(name, optimizer))
-                    print(*rows[-1], flush=True)
-            for name in TORCH_NETWORKS:
-                if not args.networks or name in args.networks:
-                    rows.append(to_jax(name, optimizer, Path(folder)))
-                    print(*rows[-1], flush=True)
+        for name in args.networks or FLAX:
+            for optimizer in OPTIMIZERS:
+                for row in (from_jax(name, optimizer), to_jax(name, optimizer, Path(folder))):
+                    rows.append(row)
+                    print(*row, flush=True)
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     made = machine.describe("onward", "onnxruntime", "jax", "optax", "flax")
     text = "\n".join([BEGIN, *lines, "", made, END])

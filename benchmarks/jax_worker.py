@@ -1,10 +1,11 @@
-"""What `jax_programs.py` runs in processes of their own: programs and models of the battery, converted by either side.
+"""What `jax_programs.py` and `speed_from_jax.py` run in processes of their own: conversions by either side.
 
 python jax_worker.py onward       Onward, in this environment
 python jax_worker.py jax2onnx     jax2onnx, in an environment that has it
 
-Reads lines of JSON: a case by its id, and the file to write. Answers each with a line of JSON: the seconds of processor
-time that the conversion took, or the error.
+Reads lines of JSON: a program, model or network by its id, and the file to write. Answers each with a line of JSON: the
+seconds of processor time that the conversion took, from the call to a protobuf in memory, and if it is asked for those
+that JAX takes to trace it; or the error.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ BATTERY = Path(__file__).parent.parent / "tests/frontends/jax/battery"
 sys.path.insert(0, str(BATTERY))
 
 import jax  # noqa: E402
+import onnx  # noqa: E402
 from jax_cases import Case  # noqa: E402
 from jax_data import parsed, structs  # noqa: E402
 from jax_modules import CASES, MODELS  # noqa: E402
 
-Convert = Callable[[Case, Path], None]
+Convert = Callable[[Case], onnx.ModelProto]
 
 
-def by_onward(case: Case, out: Path) -> None:
+def by_onward(case: Case) -> onnx.ModelProto:
     import onward
 
     target, keywords = case.target()
-    onward.from_jax(target, *structs(case.specs), check=False, **keywords).save(out)
+    return onward.from_jax(target, *structs(case.specs), check=False, **keywords).to_proto()
 
 
-def by_jax2onnx(case: Case, out: Path) -> None:
+def by_jax2onnx(case: Case) -> onnx.ModelProto:
     """It takes no trees: leaves are given one by one. Sizes may be names."""
     from jax2onnx import to_onnx
 
@@ -50,7 +52,7 @@ def by_jax2onnx(case: Case, out: Path) -> None:
         target = case.original()
     is_flat = tree == jax.tree.structure(tuple(range(len(leaves))))
     function = target if is_flat else lambda *flat: case.original()(*jax.tree.unflatten(tree, flat))
-    to_onnx(function, given, enable_double_precision=case.x64, return_mode="file", output_path=str(out))
+    return to_onnx(function, given, enable_double_precision=case.x64)
 
 
 def as_named(spec: str) -> jax.ShapeDtypeStruct:
@@ -67,8 +69,10 @@ def answered(convert: Convert, case: Case, out: Path) -> dict[str, Any]:
         try:
             case.target()
             began = time.process_time()
-            convert(case, out)
-            return {"seconds": time.process_time() - began}
+            model = convert(case)
+            ended = time.process_time()
+            onnx.save(model, out)
+            return {"seconds": ended - began}
         except Exception as error:
             out.unlink(missing_ok=True)
             last = traceback.extract_tb(error.__traceback__)[-1]
@@ -76,17 +80,33 @@ def answered(convert: Convert, case: Case, out: Path) -> dict[str, Any]:
             return {"kind": type(error).__name__, "error": " ".join(str(error).split())[:400] or where}
 
 
+def tracing(case: Case) -> float:
+    """What a converter cannot do without; the function is a new one, since JAX knows those it has traced."""
+    original, given = case.original(), structs(case.specs)
+    began = time.process_time()
+    jax.make_jaxpr(lambda *inputs: original(*inputs))(*given)
+    return time.process_time() - began
+
+
 def main() -> None:
     """Something small is converted first, so that what a converter loads when it is called is not counted."""
     warnings.simplefilter("ignore")
     convert = CONVERTERS[sys.argv[1]]
-    cases = {case.id: case for case in (*CASES, *MODELS)}
+    cases: dict[str, Case] = {case.id: case for case in (*CASES, *MODELS)}
     answers, sys.stdout = sys.stdout, sys.stderr
     with tempfile.TemporaryDirectory() as folder:
         answered(convert, next(iter(cases.values())), Path(folder) / "first.onnx")
     for line in sys.stdin:
         asked = json.loads(line)
-        print(json.dumps(answered(convert, cases[asked["id"]], Path(asked["out"]))), file=answers, flush=True)
+        if asked["id"] not in cases:  # PyTorch is imported with them
+            from jax_sizes import NETWORKS
+
+            cases |= {case.id: case for case in NETWORKS}
+        case = cases[asked["id"]]
+        answer = answered(convert, case, Path(asked["out"]))
+        if asked["tracing"] and "error" not in answer:
+            answer["tracing"] = tracing(case)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

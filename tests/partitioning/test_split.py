@@ -6,7 +6,7 @@ import random
 import numpy as np
 import onnx_ir as ir
 import pytest
-import random_graphs
+import random_models
 
 import onward
 from onward import runners
@@ -20,7 +20,7 @@ GRAPHS = int(os.environ.get("ONWARD_GRAPHS", "160"))
 
 
 def divided(seed: int, size: int) -> tuple[onward.Model, Graph, set[str], list[Part]]:
-    whole = ready(onward.load(random_graphs.model(seed, size)))
+    whole = ready(onward.load(random_models.model(seed, size)))
     graph = graph_of(whole)
     draw = random.Random(seed)
     refused = {node.name or "" for node in graph.nodes if draw.random() < draw.choice([0.1, 0.4])}
@@ -39,7 +39,7 @@ def test_random_models_are_divided_into_parts_that_are_the_same_together(part: i
     for seed in range(part * GRAPHS // 4, (part + 1) * GRAPHS // 4):
         whole, graph, refused, parts = divided(seed, 3 + seed % 20)
         check_parts(graph, refused, parts)
-        feeds = random_graphs.feeds(seed)
+        feeds = random_models.feeds(seed)
         run = chain_of(whole, parts).runner([runners.prepare("onnxruntime", p.model) for p in parts])
         expected = runners.prepare("onnxruntime", whole)(feeds)
         found = run(feeds)
@@ -60,8 +60,8 @@ def check_parts(graph: Graph, refused: set[str], parts: list[Part]) -> None:
 
 
 def test_a_value_that_only_a_body_reads_crosses_the_boundary() -> None:
-    seed = next(s for s in range(1000) if any(n.op_type == "If" for n in random_graphs.model(s, 12).graph.node))
-    whole = ready(onward.load(random_graphs.model(seed, 12)))
+    seed = next(s for s in range(1000) if any(n.op_type == "If" for n in random_models.model(s, 12).graph.node))
+    whole = ready(onward.load(random_models.model(seed, 12)))
     graph = graph_of(whole)
     branch = next(node for node in graph.nodes if node.op_type == "If")
     parts = split(graph, {branch.name or ""})

@@ -36,6 +36,7 @@ def from_jax(
     params: Any,
     optimizer: Any,
     state: Any = None,
+    model_state: Any = None,
     inference: Any = None,
     inference_specs: Sequence[Any] | None = None,
     opset: int = OPSET,
@@ -49,6 +50,7 @@ def from_jax(
     params: Any = None,
     optimizer: Any = None,
     state: Any = None,
+    model_state: Any = None,
     inference: Any = None,
     inference_specs: Sequence[Any] | None = None,
     input_names: Sequence[str] | None = None,
@@ -68,7 +70,7 @@ def from_jax(
     Inputs are called as the parameters of the function are, parts of a tree as `state_h`.
 
     Given an `optimizer` of optax, the function is a loss of `params` and the result a trainable model, which makes the
-    same steps; `onward.training.from_jax` says more of it, and of `state`, `inference` and `inference_specs`.
+    same steps; `onward.training.from_jax` says more of it, and of the other options.
 
     Unless `check` is false, the model is run beside JAX, and `VerificationError` is raised if they differ.
 
@@ -83,12 +85,16 @@ def from_jax(
 
         if input_names is not None or output_names is not None:
             raise OnwardError("input_names and output_names are for inference, not for training")
-        made, step, made_by_jax = captured(function, specs, params, optimizer, state, inference, inference_specs, opset)
+        made, step, made_by_jax = captured(
+            function, specs, params, optimizer, state, model_state, inference, inference_specs, opset
+        )
         if check:
             prove_source(step, made_by_jax, "JAX")
         return made
-    if state is not None or inference is not None or inference_specs is not None:
-        raise OnwardError("state, inference and inference_specs are options of training: give an optimizer as well")
+    if any(option is not None for option in (state, model_state, inference, inference_specs)):
+        raise OnwardError(
+            "state, model_state, inference and inference_specs are options of training: give an optimizer as well"
+        )
     from onward.frontends.jax.convert import converted
 
     with missing_packages():

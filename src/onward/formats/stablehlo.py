@@ -11,13 +11,16 @@ import onnx_ir as ir
 from onward.formats import Kind, Opened, register
 from onward.formats.matching import Declared
 from onward.gate import opens
+from onward.gate.mlir import MAGIC, text_of
 from onward.runners.calls import Inputs, Outputs
 
-MAGIC = b"ML\xefR"
 FIRST = 4096
 """Bytes in which a file says what it is."""
 CALLED = re.compile(r'custom_call\s+@("?)([\w.$-]+)\1|call_target_name = "([^"]*)"')
-HARMLESS = re.compile(r"shape_assertion|Sharding|stablehlo\..*|mhlo\..*|chlo\..*|lapack_\w+|ducc_fft|TopK|ApproxTopK")
+HARMLESS = re.compile(
+    r"shape_assertion|Sharding|SPMDFullToShardShape|SPMDShardToFullShape|annotate_device_placement"
+    r"|stablehlo\..*|mhlo\..*|chlo\..*|lapack_\w+|ducc_fft|TopK|ApproxTopK"
+)
 """Functions outside of a module that compute, and do nothing else."""
 
 
@@ -33,8 +36,6 @@ def recognise(path: Path) -> bool:
 
 def dangers(path: Path) -> Iterator[str]:
     """A module computes, but for calls of functions that are none of its own: some are of Python."""
-    from onward.backends.jax.stablehlo_file import text_of
-
     names = {a or b for _, a, b in CALLED.findall(text_of(path))}
     for name in sorted(names):
         if not HARMLESS.fullmatch(name):

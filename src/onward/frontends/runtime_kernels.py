@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import onnx
 import onnx_ir as ir
 
 from onward.errors import UnsupportedError
-from onward.graph.replace import is_op
+from onward.graph.replace import is_op, new_node, take_over
 from onward.graph.walk import all_nodes
 from onward.passes.cast_around import Typed, cast_around, typed
 
@@ -142,31 +145,57 @@ def keep_sums(model: ir.Model) -> None:
         if not is_op(node, "ScatterND") or node.attributes.get_string("reduction", "none") == "none":
             continue
         data, indices, updates = node.inputs
-        assert data is not None and indices is not None and updates is not None and node.graph is not None
-        if data.shape is None or indices.shape is None or len(indices.shape) != 2 or indices.shape[1] != 1:
+        assert data is not None and indices is not None and updates is not None
+        depth = None if indices.shape is None else indices.shape[-1]
+        if data.shape is None or not isinstance(depth, int) or depth == 0:
             continue
-        rank, name = len(data.shape), str(node.name)
-        shape = _ints(f"{name}/column", [-1, *[1] * (rank - 1)])
-        made = [shape, ir.Node("", "Reshape", [indices, shape.outputs[0]], num_outputs=1, name=f"{name}/rows")]
-        if rank > 1:
-            size = ir.Node("", "Shape", [updates], num_outputs=1, name=f"{name}/size")
-            whole = ir.Node("", "Expand", [made[-1].outputs[0], size.outputs[0]], num_outputs=1, name=f"{name}/places")
-            made += [size, whole]
-        for new in made[1:]:
-            new.outputs[0].name = new.name
-            new.outputs[0].type = ir.TensorType(ir.DataType.INT64)
-        made[-1].outputs[0].shape = updates.shape
-        attributes = [ir.AttrInt64("axis", 0), node.attributes["reduction"]]
-        scatter = ir.Node(
-            "", "ScatterElements", [data, made[-1].outputs[0], updates], attributes, num_outputs=1, name=name
-        )
-        scatter.metadata_props.update(node.metadata_props)
-        old, found = node.outputs[0], scatter.outputs[0]
-        found.type, found.shape = old.type, old.shape
-        node.graph.insert_before(node, [*made, scatter])
-        old.replace_all_uses_with(found, replace_graph_outputs=True)
-        found.name = old.name
+        sizes = [size for size in data.shape[1:depth] if isinstance(size, int)]
+        if len(sizes) < depth - 1:
+            continue
+        made = _scattered_rows(node, data, indices, updates, depth, sizes)
+        take_over(node.outputs[0], made)
+        assert node.graph is not None
         node.graph.remove(node, safe=True)
+
+
+def _scattered_rows(
+    node: ir.Node, data: ir.Value, indices: ir.Value, updates: ir.Value, depth: int, sizes: Sequence[int]
+) -> ir.Value:
+    """What a ScatterND gives, of the first axes as one; `sizes` are those of these axes but for the first."""
+    assert data.shape is not None and node.graph is not None
+    count, name, graph = itertools.count(), node.outputs[0].name, node.graph
+    rank = len(data.shape) - depth + 1
+
+    def made(op_type: str, *inputs: ir.Value, like: ir.Value = indices, **attributes: Any) -> ir.Value:
+        found = new_node(op_type, inputs, attributes, node, node)
+        found.name = found.outputs[0].name = f"{name}/{op_type}_{next(count)}"
+        found.outputs[0].type = like.type
+        return found.outputs[0]
+
+    def numbers(*values: int) -> ir.Value:
+        constant = _ints(f"{name}/numbers_{next(count)}", values)
+        graph.insert_before(node, constant)
+        return constant.outputs[0]
+
+    whole = made("Shape", data)
+    places = indices
+    if depth > 1:
+        steps = [math.prod(sizes[axis:]) for axis in range(depth)]
+        ends = made("Slice", whole, numbers(0), numbers(depth))
+        is_below = made("Less", indices, numbers(0))
+        is_below.type = ir.TensorType(ir.DataType.BOOL)
+        counted = made("Where", is_below, made("Add", indices, ends), indices)
+        places = made("ReduceSum", made("Mul", counted, numbers(*steps)), numbers(-1), keepdims=0)
+    places = made("Reshape", places, numbers(-1, *[1] * (rank - 1)))
+    rest = made("Slice", whole, numbers(depth), numbers(len(data.shape)))
+    row = made("Concat", numbers(-1), rest, axis=0)
+    rows = made("Reshape", updates, row, like=data)
+    if rank > 1:
+        places = made("Expand", places, made("Shape", rows))
+    flat = made("Reshape", data, row, like=data)
+    reduction = node.attributes.get_string("reduction")
+    added = made("ScatterElements", flat, places, rows, like=data, axis=0, reduction=reduction)
+    return made("Reshape", added, whole, like=data)
 
 
 def _ints(name: str, numbers: Sequence[int]) -> ir.Node:

@@ -7,30 +7,18 @@ claim an array of any size, all of whose elements are the same.
 from __future__ import annotations
 
 import io
-import json
-import subprocess
-import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from onward.advice.extras import require
 from onward.errors import InvalidModelError
+from onward.gate.apart import apart
 from onward.gate.archive import archive, is_archive
 from onward.gate.bounds import MEMBERS, UNPACKED, unpacked
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 WEIGHTS = "model.weights.h5"
-SECONDS = 30.0
-"""What it may take to look through a file, beside what it takes to read it."""
-SPEED = 20e6
-"""Bytes that are read in a second, at least."""
-START = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from onward.gate.hdf5 import total
-print(total(sys.argv[2]))
-"""
 
 
 def check_hdf5(path: Path) -> None:
@@ -52,20 +40,8 @@ def _has_hdf5(path: Path) -> bool:
 @lru_cache(16)
 def _check(path: Path, state: tuple[int, int, int]) -> None:
     """`state` is what tells the file from what it was before."""
-    seconds = SECONDS + state[1] / SPEED
-    command = [sys.executable, "-I", "-S", "-c", START, json.dumps(sys.path), str(path.absolute())]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise InvalidModelError(
-            f"{path}: the HDF5 file is damaged: HDF5 was still reading it after {seconds:.0f} s"
-        ) from None
-    if done.returncode < 0:
-        raise InvalidModelError(f"{path}: the HDF5 file is damaged: HDF5 crashes on it")
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise InvalidModelError(f"{path}: the HDF5 file is damaged: {last}")
-    claimed, most = int(done.stdout), unpacked(state[1])
+    said = apart(path, "onward.gate.hdf5", "total", "the HDF5 file", "HDF5")
+    claimed, most = int(said), unpacked(state[1])
     if claimed > most:
         raise InvalidModelError(
             f"{path}: it has {state[1]:,} bytes and claims arrays of {claimed:,}, more than {most:,}; {UNPACKED.hint}"

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.graph.origin import copy_origin
+from onward.graph.rewriter import attribute
 from onward.graph.walk import all_graphs
 
 DOMAIN = "onward"
@@ -72,7 +73,7 @@ def new_node(
         domain,
         op_type,
         inputs,
-        [ir.convenience.convert_attribute(k, v) for k, v in attributes.items() if v is not None],
+        [attribute(k, v) for k, v in attributes.items() if v is not None],
         num_outputs=outputs,
         name=main.name,
         metadata_props=dict(main.metadata_props),

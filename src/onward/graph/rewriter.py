@@ -46,13 +46,20 @@ def require(node: ir.Node, name: str) -> Any:
 
 
 def attribute(name: str, value: Any) -> ir.Attr:
-    """An attribute of the type that `value` is of (the general function of onnx-ir is slow for tensors)."""
-    if isinstance(value, ir.Attr):
-        return value
-    if isinstance(value, ir.Tensor):
-        return ir.AttrTensor(name, value)
-    if isinstance(value, int):
-        return ir.AttrInt64(name, int(value))
+    """An attribute of the type that `value` is of (the general function of onnx-ir is slow for most)."""
+    match value:
+        case ir.Attr():
+            return value
+        case ir.Tensor():
+            return ir.AttrTensor(name, value)
+        case int():
+            return ir.AttrInt64(name, int(value))
+        case float():
+            return ir.AttrFloat32(name, float(value))
+        case str():
+            return ir.AttrString(name, value)
+        case list() | tuple() if value and all(isinstance(item, int) for item in value):
+            return ir.AttrInt64s(name, list(map(int, value)))
     return ir.convenience.convert_attribute(name, value)
 
 

@@ -47,6 +47,8 @@ class Change:
     """The elements of the only output, a vector, that are wanted."""
     burden: int = 0
     """What it costs to compute the node so, in elements moved."""
+    domain: str = ""
+    """Of the op that computes the node so, where it is another one."""
     takes_any: bool = False
     """Whether the result is as the graph has it, in whichever way the first input is stored."""
 

@@ -11,9 +11,9 @@ import onnx_ir as ir
 from onward.graph.known import Known
 from onward.layout.change import Aligned, Change, constant, is_plain
 from onward.layout.meanings import Meanings, change_of, has_layout, main_tensor, permutation
-from onward.layout.orders import Layout, Order, between
+from onward.layout.orders import Layout, Order, between, to_last
 from onward.layout.partition import Partition, Side, cost_of
-from onward.layout.roles import Images, Roles, images_of
+from onward.layout.roles import DOMAIN, Images, Roles, images_of
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Marked:
     def _mark(self, node: ir.Node, known: Known) -> Mark | None:
         images = images_of(node)
         if images is not None:
-            return Mark(Layout.FIRST, images=images) if node.op_type in self.roles.channels_last else None
+            return self._image_op(node, images)
         perm = permutation(node)
         if perm is not None:
             return self._transpose(node, perm)
@@ -76,6 +76,15 @@ class Marked:
         if change is None or not self._fits(node, change, meaning):
             return None
         return Mark(meaning, change, takes_any=change.takes_any)
+
+    def _image_op(self, node: ir.Node, images: Images) -> Mark | None:
+        if node.op_type in self.roles.channels_last:
+            return Mark(Layout.FIRST, images=images)
+        if node.op_type not in self.roles.either:
+            return None
+        order = to_last(len(node.outputs[0].shape or ()))
+        change = Change(dict.fromkeys(images.inputs, order), dict.fromkeys(images.outputs, order), domain=DOMAIN)
+        return Mark(Layout.FIRST, change)
 
     def _transpose(self, node: ir.Node, perm: Order) -> Mark | None:
         """A Transpose between the layouts only gives a tensor another meaning; any other takes and gives either."""

@@ -12,6 +12,7 @@ from onward.errors import UnsupportedError
 from onward.graph.known import Dim, dims_of
 from onward.graph.names import Names
 from onward.graph.origin import copy_origin, mark_origin
+from onward.graph.rewriter import attribute
 from onward.layout.change import Aligned, Array, Change, Picked, constant, is_plain
 from onward.layout.constants import Constants
 from onward.layout.mark import Mark, Marked, aligned_order, stored_permutation
@@ -86,7 +87,7 @@ class Rewriter:
     ) -> ir.Value:
         """What a new node behind the one that makes `value` makes of it."""
         self._opsets.setdefault("", OPSET)
-        attrs = [ir.convenience.convert_attribute(key, item) for key, item in attributes.items()]
+        attrs = [attribute(key, item) for key, item in attributes.items()]
         producer = value.producer()
         node = ir.Node("", op_type, [value, *operands], attrs, name=self._names.node(f"{name}/{op_type}"))
         if producer is not None and producer.graph is self._graph:
@@ -104,8 +105,7 @@ class Rewriter:
     def _node(self, node: ir.Node, mark: Mark) -> None:
         mark_origin(node)
         if mark.images is not None:
-            node.domain, node.version = DOMAIN, None
-            self._opsets[DOMAIN] = 1
+            self._move(node, DOMAIN)
             for i in mark.images.inputs:
                 self._permute(node, i, to_last(len(self._shape(node.inputs[i]))))
         elif mark.perm is not None:
@@ -121,7 +121,14 @@ class Rewriter:
             if layout is not mark.meaning:
                 self._apply(node, mark.change)
 
+    def _move(self, node: ir.Node, domain: str) -> None:
+        """Let a node be the op of another domain."""
+        node.domain, node.version = domain, None
+        self._opsets[domain] = 1
+
     def _apply(self, node: ir.Node, change: Change) -> None:
+        if change.domain:
+            self._move(node, change.domain)
         for i, order in change.inputs.items():
             self._permute(node, i, order)
         for i, operand in change.operands.items():
@@ -131,7 +138,7 @@ class Rewriter:
         for name, item in change.attributes.items():
             node.attributes.pop(name, None)
             if item is not None:
-                node.attributes[name] = ir.convenience.convert_attribute(name, item)
+                node.attributes[name] = attribute(name, item)
         if change.picked is not None:
             self._pick(node.outputs[0], change.picked)
 

@@ -58,13 +58,25 @@ wherever their tensor's channels are."""
 
 @dataclass(frozen=True)
 class Roles:
-    """What a target has: the image ops that it computes channels last only; the others it has channels first only."""
+    """What a target has: the image ops that it computes channels last only, and those that it computes `either` way;
+    the others it has channels first only.
+    """
 
     channels_last: frozenset[str]
+    either: frozenset[str] = frozenset()
 
 
 ONNX = Roles(frozenset())
 TENSORFLOW = Roles(frozenset(IMAGE_OPS))
+JAX = Roles(
+    frozenset({"Conv", "ConvTranspose"}),
+    frozenset(
+        {
+            *("AveragePool", "BatchNormalization", "DepthToSpace", "GlobalAveragePool", "GlobalMaxPool"),
+            *("GroupNormalization", "InstanceNormalization", "LRN", "MaxPool", "Resize", "SpaceToDepth"),
+        }
+    ),
+)
 
 
 def images_of(node: ir.Node) -> Images | None:

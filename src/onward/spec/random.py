@@ -10,6 +10,10 @@ import onnx_ir as ir
 from onward.spec.meaning import Spec, attributes, means
 
 _D = ir.DataType
+RANDOM = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+)
+"""Ops that draw in whatever mode a model is: not Dropout."""
 
 
 @means("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")

@@ -11,10 +11,9 @@ import onnx_ir as ir
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.model import Model
 from onward.runners.calls import Outputs
+from onward.spec.random import RANDOM
 from onward.verification.compare import tolerance
 from onward.verification.metrics import FILL, Array, Error, is_float, rms
-
-RANDOM_OPS = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 
 
 def doubts(model: Model | None, found: list[Outputs]) -> Iterator[str]:
@@ -106,7 +105,7 @@ def drawn_outputs(model: Model | None) -> set[str]:
 def _draws(node: ir.Node) -> bool:
     """Dropout does while a model is trained."""
     if node.op_type != "Dropout" or node.domain not in ("", "ai.onnx"):
-        return node.op_type in RANDOM_OPS
+        return node.op_type in RANDOM
     training = node.inputs[2] if len(node.inputs) > 2 else None
     fixed = None if training is None else ir.convenience.get_const_tensor(training)
     return training is not None and (fixed is None or bool(fixed.numpy().any()))

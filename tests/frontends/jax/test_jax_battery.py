@@ -1,5 +1,6 @@
 """Every program and model of the battery, converted and run on ONNX Runtime, computes what JAX computes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,20 @@ pytest.importorskip("flax")
 pytest.importorskip("equinox")
 pytest.importorskip("haiku")
 
+import jax
 import jax.numpy as jnp
 import ml_dtypes
 from jax_cases import Case, Refusal
 from jax_compare import difference
 from jax_data import VARIANTS, inputs, names_of
-from jax_judge import converted, judge, judge_refusal
+from jax_judge import compared, compiled, converted, judge, judge_refusal, settings
 from jax_modules import CASES, MODELS, REFUSALS
+from jax_op_by_op import op_by_op
 from jax_refused import REFUSED
 
 import onward
 from onward.errors import UnsupportedError
+from onward.frontends.jax.registry import RULES
 
 CONVERTED = [case for case in (*CASES, *MODELS) if case.id not in REFUSED]
 
@@ -78,6 +82,7 @@ PROGRAM = Case("judge", "program", lambda x: (jnp.sin(x), jnp.argmax(x)), ("f32[
     [
         (lambda x: (jnp.sin(x), jnp.argmax(x)), "same"),
         (lambda x: (jnp.sin(x) + 1e-3, jnp.argmax(x)), "wrong"),
+        (lambda x: (jnp.sin(x) * (1 + 1e-4), jnp.argmax(x)), "wrong"),
         (lambda x: (jnp.sin(x), jnp.argmin(x)), "wrong"),
         (lambda x: jnp.sin(x), "wrong"),
         (lambda x: (jnp.sin(x)[None], jnp.argmax(x)), "wrong"),
@@ -87,6 +92,38 @@ PROGRAM = Case("judge", "program", lambda x: (jnp.sin(x), jnp.argmax(x)), ("f32[
 def test_the_judge_tells_one_program_from_another(other: Any, word: str) -> None:
     model = converted(Case("judge", "other", other, PROGRAM.specs))
     assert judge(PROGRAM, lambda _: model).word == word
+
+
+@pytest.mark.parametrize("case", CONVERTED[::110], ids=lambda case: case.id)
+def test_the_program_that_is_compiled_is_what_jax_computes_op_by_op(case: Case) -> None:
+    given = inputs(case.specs, "ordinary", case.id)
+    with settings(case.x64):
+        assert compared(op_by_op(case.original(), given), compiled(case)(given)).word == "same"
+
+
+def test_scans_and_constants_run_op_by_op() -> None:
+    table = jnp.arange(20.0)
+
+    def function(x: Any) -> Any:
+        total, products = jax.lax.scan(lambda carry, v: (carry + v, carry * v), 0, x)
+        return jax.nn.relu(total), products, jax.jit(jnp.take)(table, total)
+
+    for given, wanted in (([1, 2, 7], [10, [0, 2, 21], 10.0]), ([], [0, [], 0.0])):
+        results = op_by_op(function, (np.array(given, np.int32),))
+        assert [result.tolist() for result in results] == wanted
+        assert [result.dtype for result in results] == [np.int32, np.int32, np.float32]
+
+
+def test_what_rounding_explains_is_settled_op_by_op_and_a_wrong_rule_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float32 the gradient of a saturated tanh is all rounding: 1 minus nearly 1."""
+    case = next(case for case in CASES if case.id == "gradients/grad_matmul")
+    assert judge(case).word == "same"
+    rule = RULES.get("tanh")
+    assert rule is not None
+    off = replace(rule, function=lambda op, x: rule.function(op, x) * (1 + 1e-4))
+    monkeypatch.setitem(RULES._user, "tanh", off)
+    for name in ("gradients/grad_matmul", "gradients/grad_tanh"):
+        assert judge(next(case for case in CASES if case.id == name)).word == "wrong"
 
 
 def test_the_judge_tells_how_it_failed() -> None:

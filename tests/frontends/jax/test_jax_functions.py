@@ -13,6 +13,7 @@ from jax import lax  # noqa: E402
 
 import onward  # noqa: E402
 from onward.errors import OnwardError, UnsupportedError, VerificationError  # noqa: E402
+from onward.graph.walk import all_nodes  # noqa: E402
 from onward.runners import onnxruntime  # noqa: E402
 
 DRAW = np.random.default_rng(0)
@@ -270,3 +271,17 @@ def test_no_function_of_jax_is_replaced() -> None:
     before = {name: getattr(jnp, name) for name in dir(jnp)}
     converted(lambda x: jax.nn.softmax(jnp.where(x > 0, x, 0)), spec(3))
     assert all(getattr(jnp, name) is value for name, value in before.items())
+
+
+def test_what_is_left_of_the_error_function_is_written_where_it_stands() -> None:
+    """It is put off until a Gelu could have taken it: in bodies, as an output, and twice of one number."""
+
+    def program(x: Any) -> Any:
+        last, rest = lax.scan(lambda carry, row: (lax.erfc(carry + row), lax.erfc(row)), x[0], x)
+        return lax.erfc(x), last, rest, lax.erfc(x) * 0.5 * x
+
+    model = converted(program, spec(4, 3))
+    assert all(node.domain == "" for node in all_nodes(model.ir.graph))
+    given = drawn(4, 3)
+    for found, wanted in zip(run(model, given), program(given), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-7)

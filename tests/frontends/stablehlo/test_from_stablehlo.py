@@ -74,6 +74,31 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "random numbers": (lambda x: x + jax.random.normal(jax.random.wrap_key_data(jnp.uint32([1, 2])), (3,)), [spec(3)]),
     "complex numbers inside": (lambda x: jnp.abs(jnp.fft.fft(x)), [spec(2, 8)]),
     "shapes": (lambda x: (jnp.pad(x, ((0, 1), (2, 0))), x[::-1, 1::2], jnp.roll(x, 1), jnp.tile(x, 2)), [spec(3, 4)]),
+    "decompositions": (
+        lambda x, y: (
+            jnp.linalg.cholesky(x @ x.mT + jnp.eye(3)),
+            *jnp.linalg.qr(x),
+            jnp.linalg.svd(x, compute_uv=False),
+            jnp.linalg.eigvalsh(x + x.mT),
+            *lax.linalg.lu(x),
+            jnp.linalg.solve(x, y),
+            lax.linalg.triangular_solve(x, y.mT, lower=True, transpose_a=True, unit_diagonal=True),
+            lax.linalg.tridiagonal_solve(x[:, 0], 5 + x[:, 1], x[:, 2], y),
+        ),
+        [spec(2, 3, 3), spec(2, 3, 2)],
+    ),
+    "a decomposition of an open batch": (
+        lambda x: jnp.linalg.cholesky(x @ x.mT + jnp.eye(3)),
+        [spec(*jax.export.symbolic_shape("b, 3, 3"))],
+    ),
+    "a scatter and a window by functions of their own": (
+        lambda x, i: (x.at[i].apply(jnp.tanh), lax.cumlogsumexp(x), lax.approx_max_k(x, 2)),
+        [spec(4, 4), spec(2, dtype=I32)],
+    ),
+    "open lengths": (
+        lambda x: (x[: x.shape[0] // 2 + 1], x.cumsum(0), lax.scan(lambda c, r: (jnp.tanh(c + r), c), x[0], x)),
+        [spec(*jax.export.symbolic_shape("t, 3"))],
+    ),
     "an open batch": (
         lambda x: (x.mean(0), x.reshape(-1) * x.shape[0], jnp.arange(x.shape[0]), x[1:], jnp.concatenate([x, x])),
         [spec(*jax.export.symbolic_shape("b, 3"))],
@@ -136,16 +161,36 @@ def test_open_dimensions_are_named_where_they_have_no_names(tmp_path: Path) -> N
 
 
 REFUSED = {
-    "calls lapack_spotrf_ffi": """func.func @main(%a: tensor<3x3xf32>) -> tensor<3x3xf32> {
-      %0 = stablehlo.custom_call @lapack_spotrf_ffi(%a) : (tensor<3x3xf32>) -> tensor<3x3xf32>
+    "calls lapack_spotrf_ffi on matrices that are not stored by column": """
+      func.func @main(%a: tensor<3x3xf32>) -> tensor<3x3xf32> {
+      %0:2 = stablehlo.custom_call @lapack_spotrf_ffi(%a) {mhlo.backend_config = {uplo = 76 : ui8}}
+        : (tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<i32>)
+      return %0#0 : tensor<3x3xf32> }""",
+    "calls lapack_sgees_ffi, a function of LAPACK that has no form": """
+      func.func @main(%a: tensor<3x3xf32>) -> tensor<3x3xf32> {
+      %0 = stablehlo.custom_call @lapack_sgees_ffi(%a) : (tensor<3x3xf32>) -> tensor<3x3xf32>
       return %0 : tensor<3x3xf32> }""",
+    "calls SPMDFullToShardShape: it is for several devices": """
+      func.func @main(%a: tensor<4xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @SPMDFullToShardShape(%a) : (tensor<4xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32> }""",
+    "stablehlo.constant at line 3: the numbers of a constant were left out": """
+      func.func @main(%a: tensor<64xf32>) -> tensor<64xf32> {
+      %c = stablehlo.constant dense_resource<__elided__> : tensor<64xf32>
+      %r = stablehlo.add %a, %c : tensor<64xf32> return %r : tensor<64xf32> }""",
+    "has quantized types": """func.func @main(%a: tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32, 0.1>> {
+      %q = stablehlo.uniform_quantize %a : (tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32, 0.1>>
+      return %q : tensor<4x!quant.uniform<i8:f32, 0.1>> }""",
+    "gives tuple<.*>, which is no tensor": """func.func @main(%a: tuple<tensor<f32>>) -> tuple<tensor<f32>> {
+      return %a : tuple<tensor<f32>> }""",
     "a sort by a comparison of its own": """func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {
       %0 = "stablehlo.sort"(%a) ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>):
         %s = stablehlo.add %x, %y : tensor<f32>
         %1 = stablehlo.compare LT, %s, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
         stablehlo.return %1 : tensor<i1> }) {dimension = 0 : i64} : (tensor<3xf32>) -> tensor<3xf32>
       return %0 : tensor<3xf32> }""",
-    "stablehlo.rng has no form": """func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> tensor<3xf32> {
+    r"random numbers \(UNIFORM\) are the compiler's own": """
+      func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> tensor<3xf32> {
       %s = stablehlo.constant dense<3> : tensor<1xi64>
       %0 = stablehlo.rng %a, %b, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<3xf32>
       return %0 : tensor<3xf32> }""",
@@ -157,6 +202,15 @@ def test_what_is_refused(words: str, tmp_path: Path) -> None:
     path = tmp_path / "module.mlir"
     path.write_text(f"module {{ {REFUSED[words]} }}")
     with pytest.raises(UnsupportedError, match=words):
+        onward.from_stablehlo(path)
+
+
+def test_what_is_refused_after_it_was_read_has_its_place(tmp_path: Path) -> None:
+    def windows(x: Any) -> Any:
+        return lax.reduce_window(jnp.sin(x), F32(1), lambda a, b: a * b + 1, (2, 1), (1, 1), "VALID")
+
+    path = written(tmp_path / "module.mlir", windows, [spec(*jax.export.symbolic_shape("b, 3"))])
+    with pytest.raises(UnsupportedError, match=r"reduce_window at jit\(windows\)/reduce_window: windows that move"):
         onward.from_stablehlo(path)
 
 

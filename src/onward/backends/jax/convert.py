@@ -21,10 +21,12 @@ from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Tensor, Weights
 from onward.backends.jax.functions import STATIC, JaxWriter
 from onward.backends.jax.strings import hand_over_strings
-from onward.backends.jax.target import DTYPES, TARGET
+from onward.backends.jax.target import DTYPES, KEYS, TARGET
 from onward.backends.jax.wide import needs_64_bits
 from onward.errors import OnwardError
 from onward.hub.collector import no_garbage_collection
+from onward.layout.channels_last import to_channels_last
+from onward.layout.roles import JAX
 from onward.model import Model
 from onward.passes.pipelines import canonical
 from onward.registry import import_files
@@ -38,6 +40,7 @@ ASKING = ("known", "listed", "number")
 
 IMPORTS = {
     "math": "import math",
+    "Iterator": "from collections.abc import Iterator",
     "Path": "from pathlib import Path",
     "Any": "from typing import Any",
     "np": "import numpy as np",
@@ -54,21 +57,28 @@ def load_rules() -> None:
     import_files("onward.backends.jax.rules")
 
 
-def generate(model: Model, trainable: Trainable = True, bounds: Mapping[str, int] | None = None) -> Source:
-    """The JAX source of a model. `model` is left as it is. `bounds` are sizes of results, for `jax.jit`."""
-    source = _generate(model, trainable, bounds)
-    return replace(source, checked=_generate(model, trainable, None)) if bounds else source
+def generate(
+    model: Model, trainable: Trainable = True, bounds: Mapping[str, int] | None = None, *, draws: bool = False
+) -> Source:
+    """The JAX source of a model. `model` is left as it is. `bounds` are sizes of results, for `jax.jit`.
+
+    With `draws`, the last argument is a key, by which the model draws what has no seed in the file.
+    """
+    source = _generate(model, trainable, bounds, draws)
+    return replace(source, checked=_generate(model, trainable, None, draws)) if bounds else source
 
 
-def _generate(model: Model, trainable: Trainable, bounds: Mapping[str, int] | None) -> Source:
+def _generate(model: Model, trainable: Trainable, bounds: Mapping[str, int] | None, draws: bool) -> Source:
     load_rules()
     with no_garbage_collection():
         with guarded("bringing the model to canonical form"):
             graph = canonical(model, TARGET.rules.__contains__)
+        with guarded("choosing the layout of its images"):
+            to_channels_last(graph, JAX)
         carriers = {name: _carriers(model, name) for name in bounds or ()}
         sizes = {value: size for name, size in (bounds or {}).items() for value in carriers[name]}
         with guarded("choosing JAX's words for its nodes"):
-            emitter, function = emit(graph, TARGET, bounds=sizes)
+            emitter, function = emit(graph, TARGET, [KEYS] if draws else [], sizes)
         for name, values in carriers.items():
             if values.isdisjoint(emitter.open):
                 known = ", ".join(map(repr, dict.fromkeys(emitter.open))) or "none"
@@ -77,7 +87,7 @@ def _generate(model: Model, trainable: Trainable, bounds: Mapping[str, int] | No
         hand_over_strings(function, emitter.values(), list(graph.graph.outputs))
         choose(emitter.weights, trainable)
         with guarded("writing source code"):
-            return _source(model.name, graph, emitter.weights, function)
+            return _source(model.name, graph, emitter.weights, function, draws)
 
 
 def _mark_static(function: Function, values: Mapping[Var, ir.Value]) -> None:
@@ -106,14 +116,14 @@ def _carriers(model: Model, name: str) -> set[str]:
     return {name} | {value.name or "" for value, dim in dims if dim.value == name}
 
 
-def _source(name: str, graph: ir.Model, weights: Weights, function: Function) -> Source:
+def _source(name: str, graph: ir.Model, weights: Weights, function: Function, draws: bool) -> Source:
     """Split the computation into functions and print them."""
     tree = build_tree(weights)
     split(tree, function, in_loops=False)
     hold_settings(tree, weights)
     trained = [tensor for tensor in weights.tensors.values() if tensor.is_trained]
     fixed = [tensor for tensor in weights.tensors.values() if not tensor.is_trained]
-    writer = JaxWriter(tree, list(weights.tensors), class_names(graph.graph), has_constants=bool(fixed))
+    writer = JaxWriter(tree, list(weights.tensors), class_names(graph.graph), has_constants=bool(fixed), draws=draws)
     functions = writer.write(plain(name))
     warn = ["ops.warn_of_32_bits()"] if needs_64_bits(graph.graph) else []
     parts = [writer.constants(), functions, _loader("load", "weights", PARAMETERS, trained, warn)]

@@ -59,22 +59,32 @@ class JaxWriter(FunctionWriter):
 
     has_constants: bool = False
     """Whether there are tensors that are not trained."""
+    draws: bool = False
+    """Whether it is given a key to draw by; the last of its arguments are the keys that follow from that."""
     reserved: frozenset[str] = RESERVED
     words: Words = field(default_factory=lambda: WORDS)
     tree_type = "Params"
 
     def __post_init__(self) -> None:
+        self.reserved |= {"key"} if self.draws else set()
         super().__post_init__()
         self.whole = self.own if self.has_constants else "params"
 
     def annotation(self, kind: str) -> str:
-        return {"tensor": "Array", "host": "int", STATIC: "Static", TEXT: "Text"}.get(kind, "Any")
+        named = {"tensor": "Array", "host": "int", STATIC: "Static", TEXT: "Text", "flag": "Iterator[Array]"}
+        return named.get(kind, "Any")
 
     def header(self, arguments: list[str], returns: str) -> tuple[str, list[str]]:
+        first = []
+        if self.draws:
+            *arguments, keys = arguments
+            arguments.append("key: Array")
+            first.append(f"{keys.partition(':')[0]} = ops.keys_of(key)")
+            self.helpers.add("keys_of")
         given = ["params: Params", *arguments, *(["constants: Params"] if self.has_constants else [])]
         if self.has_constants:
             self.helpers.add("merged")
-        first = ["p = ops.merged(params, constants)"] if self.has_constants else []
+            first.append("p = ops.merged(params, constants)")
         return f"def apply({', '.join(given)}) -> {returns}:", first
 
     def constants(self) -> str:

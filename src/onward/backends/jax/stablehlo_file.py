@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import numpy as np
 import onnx_ir as ir
 from jax.extend.backend import get_backend
 from jax.interpreters.mlir import make_ir_context
+from jaxlib import _jax
 from jaxlib.mlir import ir as mlir
 from jaxlib.mlir.dialects import stablehlo
 from jaxlib.mlir.passmanager import PassManager
@@ -22,6 +23,7 @@ from onward.advice.options import option
 from onward.backends.jax.target import DTYPES
 from onward.backends.jax.values import in_64_bits
 from onward.errors import InvalidModelError, UnsupportedError
+from onward.gate.mlir import text_of
 from onward.graph.names import Unique
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 
 BYTECODE = ".mlirbc"
 """The suffix of files that are no text."""
-MAGIC = b"ML\xefR"
-"""How bytecode of MLIR begins."""
 ARGUMENT, RESULT = "jax.arg_info", "jax.result_info"
 """Where a module says what its arguments and results are called."""
 WORDS = {"mod", "floordiv", "max", "min"}
@@ -142,33 +142,19 @@ class Module:
             main = _main(module)
             types = [_typed(shape, old) for shape, old in zip(shapes, main.type.inputs, strict=True)]
             stablehlo.register_stablehlo_passes()
-            refine = f"stablehlo-refine-arguments{{types={','.join(map(str, types))}}},stablehlo-refine-shapes"
-            plain = "func.func(stablehlo-canonicalize-dynamism),canonicalize"
             try:
-                PassManager.parse(f"builtin.module({refine},{plain})").run(module.operation)
-            except mlir.MLIRError as error:
-                raise UnsupportedError(f"the module does not take inputs of these shapes: {error.message}") from error
-            for assertion in list(_assertions(_main(module))):
-                assertion.erase()
-            return str(module.operation.get_asm(enable_debug_info=False))
-
-
-def _assertions(main: Any) -> Iterator[Any]:
-    """What a module says of the sizes that it takes; raises where it is given others."""
-    for op in main.entry_block.operations:
-        called = op.operation.name == "stablehlo.custom_call" and op.attributes["call_target_name"].value
-        if called == "shape_assertion":
-            holds = op.operands[0].owner.attributes["value"]
-            if not all(holds):
-                why = op.attributes["error_message"].value.partition(".")[0]
-                raise UnsupportedError(f"the module does not take inputs of these shapes: {why}")
-            yield op.operation
+                PassManager.parse(
+                    f"builtin.module(stablehlo-refine-arguments{{types={','.join(map(str, types))}}})"
+                ).run(module.operation)
+                refined = _jax.mlir.refine_polymorphic_shapes(module.operation.get_asm().encode())
+            except (mlir.MLIRError, ValueError, jax.errors.JaxRuntimeError) as error:
+                why = " ".join(str(error).split()).partition(". ")[0][:300]
+                raise UnsupportedError(f"the module does not take inputs of these shapes: {why}") from error
+            return str(mlir.Module.parse(refined).operation.get_asm(enable_debug_info=False))
 
 
 def _compiled(text: str) -> Callable[[Sequence[Any]], list[Any]]:
     """Runs the main function of a module of fixed sizes on the first device."""
-    from jaxlib import _jax
-
     client = get_backend()
     devices = _jax.DeviceList(tuple(client.local_devices()[:1]))
     program = client.compile_and_load(text, devices, _jax.CompileOptions())
@@ -198,23 +184,15 @@ class _parsed:
         except Exception as error:
             self.__exit__()
             reason = " ".join(str(error).split())[:200]
+            if "quant" in reason:
+                raise UnsupportedError(
+                    f"{self._label}: the module has quantized types (!quant), which have no form in ONNX here"
+                ) from error
             raise InvalidModelError(f"{self._label}: this is no module of StableHLO: {reason}") from error
 
     def __exit__(self, *found: object) -> None:
         self._location.__exit__(None, None, None)
         self._context.__exit__(None, None, None)
-
-
-def text_of(path: Path) -> str:
-    """The text of a module that is stored as such or as an artifact; nothing of it is run."""
-    content = path.read_bytes()
-    if not content.startswith(MAGIC):
-        return content.decode("utf-8", "replace")
-    try:
-        with make_ir_context() as context:
-            return str(stablehlo.deserialize_portable_artifact(context, content).operation.get_asm())
-    except Exception as error:
-        raise InvalidModelError(f"{path}: this artifact of StableHLO is damaged, or newer than JAX reads") from error
 
 
 def _main(module: Any) -> Any:
@@ -230,6 +208,8 @@ def _sides(types: Sequence[Any], attributes: Any, kind: str, key: str) -> list[S
     told = list(attributes[kind]) if kind in attributes else [{}] * len(types)
     found = []
     for i, (each, attrs) in enumerate(zip(types, told, strict=True)):
+        if not isinstance(each, mlir.RankedTensorType):
+            raise UnsupportedError(f"the module takes or gives {str(each)[:100]}, which is no tensor of a known rank")
         tensor = mlir.RankedTensorType(each)
         name = attrs[key].value if key in attrs else f"{'arg' if key == ARGUMENT else 'result'}{i}"
         dims = tuple(None if tensor.is_dynamic_dim(d) else tensor.get_dim_size(d) for d in range(tensor.rank))

@@ -18,7 +18,7 @@ def hand_over_strings(function: Function, values: Mapping[Var, ir.Value], output
     """Let arguments be tuples of strings, which `jax.jit` takes, and say which node gives strings, which it refuses."""
     body = function.block.body
     for place, var in enumerate(function.arguments):
-        if _is_text(values[var]):
+        if var in values and _is_text(values[var]):
             given = function.arguments[place] = Var(var.hint, TEXT)
             body.insert(0, Assign([var], np_.asarray(Ref(given), dtype=Name("object"))))
     for place, value in enumerate(outputs):

@@ -20,6 +20,8 @@ jnp = Name("jnp")
 lax = Name("lax")
 math = Name("math")
 np_ = Name("np")
+KEYS = "keys"
+"""The flag of a model that is given a key to draw by: what goes through the keys of all that is drawn."""
 
 _D = ir.DataType
 DTYPES: dict[ir.DataType, str] = {

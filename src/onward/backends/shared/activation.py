@@ -15,6 +15,6 @@ def shrink(e: Emitter, x: Expr, p: Shrink) -> Expr:
     return in_float(e, x, lambda x: ops.shrink(x, p.lambd, p.bias))
 
 
-def dropout_with_mask(e: Emitter, x: Expr, rate: Any, active: Any, p: Dropout) -> list[Expr]:
+def dropout_with_mask(e: Emitter, x: Expr, rate: Any, active: Any, p: Dropout, **more: Expr) -> list[Expr]:
     """What is left, and which elements that is."""
-    return e.unpack(ops.dropout_with_mask(x, rate, active, **given(seed=p.seed)), 2)
+    return e.unpack(ops.dropout_with_mask(x, rate, active, **given(seed=p.seed), **more), 2)

@@ -15,6 +15,7 @@ from onward.frontends.jax.specs import abstract, struct
 from onward.frontends.jax.translate import Translator
 from onward.frontends.opset import checked_opset
 from onward.graph.build import Tensor
+from onward.hub.collector import no_garbage_collection
 from onward.model import Model
 from onward.registry import import_files
 from onward.runners.calls import Inputs, Outputs, Run
@@ -31,12 +32,26 @@ def converted(
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
     opset: int,
+    places: list[str] | None = None,
 ) -> tuple[Model, Callable[[], Run]]:
-    """The model, and what opens the function that it is of, to be run beside it."""
-    import jax
-
+    """The model, and what opens the function that it is of, to be run beside it; `places` are a translator's."""
     checked_opset(opset)
     import_files(RULES)
+    with no_garbage_collection():
+        return _converted(source, specs, params, input_names, output_names, opset, places)
+
+
+def _converted(
+    source: Any,
+    specs: Sequence[Any],
+    params: Any,
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+    opset: int,
+    places: list[str] | None,
+) -> tuple[Model, Callable[[], Run]]:
+    import jax
+
     found = opened(source, params)
     given = abstract(specs)
     arrays = [weight.array for weight in found.weights]
@@ -48,6 +63,7 @@ def converted(
     labels = _labels(input_names, _input_names(found, given), "input")
     outputs = _labels(output_names, names.output_names(results), "output")
     translator = Translator(opset)
+    translator.places = places
     translator.model.graph.name = getattr(source, "__name__", type(source).__name__)
     if "<" in (translator.model.graph.name or ""):
         translator.model.graph.name = "model"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
+from onward.frontends.decompose import special
 from onward.frontends.jax import norms
 from onward.frontends.jax.translate import Translator
 from onward.frontends.runtime_kernels import make_runnable
-from onward.graph.replace import graphs, remove_unread
+from onward.graph.build import Builder
+from onward.graph.replace import DOMAIN, graphs, remove_unread, take_over
 from onward.graph.trained import record
 from onward.graph.walk import all_nodes
 from onward.layout.constants import rename
@@ -31,10 +34,30 @@ def _remove_unread(model: Model) -> None:
         remove_unread(list(graph))
 
 
+def _write_out(model: Model) -> None:
+    """Write the complementary error functions that are no part of another function."""
+    tails = [node for node in all_nodes(model.ir.graph) if node.domain == DOMAIN and node.op_type == "Erfc"]
+    if not tails:
+        return
+    op = Builder(model.ir)
+    for node in tails:
+        apart = ir.Graph([], [], nodes=[], name="erfc")
+        op.scope = f"{node.name}/"
+        assert node.graph is not None and node.inputs[0] is not None
+        with op.inside(apart):
+            tail = special.erfc(op, op.tensor(node.inputs[0]))
+        written = list(apart)
+        apart.remove(written)
+        node.graph.insert_before(node, written)
+        take_over(node.outputs[0], tail.value)
+        node.graph.remove(node, safe=True)
+
+
 def finished(translator: Translator) -> Model:
     model = Model(translator.model)
     graph, opset = model.ir.graph, model.ir.opset_imports[""]
     _remove_unread(model)
+    _write_out(model)
     norms.fuse(model.ir)
     fuse_norms(model.ir)  # as Keras writes them
     fuse_activation(model.ir, [name for name, since in ACTIVATIONS.items() if opset >= since])

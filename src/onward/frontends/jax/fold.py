@@ -27,6 +27,8 @@ NEVER = {
 """Primitives that are left to their rules: they write constants themselves, put work off, or are refused."""
 
 
+STEPS = 100_000
+"""Equations that are computed at once, in all rounds of loops; a loop that ends by a condition is the model's."""
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "abs": np.abs, "add": np.add, "add_any": np.add, "and": np.bitwise_and, "ceil": np.ceil, "cos": np.cos,
     "eq": np.equal, "exp": np.exp, "floor": np.floor, "ge": np.greater_equal, "gt": np.greater, "le": np.less_equal,
@@ -85,7 +87,7 @@ def folded(op: Writer, eqn: Any, inputs: Sequence[Value]) -> list[Value] | None:
     if done is not None:
         return done
     given = [_known(op, value) for value in inputs]
-    if any(array is None for array in given):
+    if any(array is None for array in given) or _steps(eqn) > STEPS:
         return None
     sizes = [math.prod(variable.aval.shape) for variable in eqn.outvars]
     read = [math.prod(atom.aval.shape) for atom in eqn.invars]
@@ -97,6 +99,16 @@ def folded(op: Writer, eqn: Any, inputs: Sequence[Value]) -> list[Value] | None:
         if moved is not None:
             return [op.array(np.ascontiguousarray(moved).reshape(moved.shape))]
     return [_value(op, result) for result in _by_jax(eqn, full)]
+
+
+def _steps(eqn: Any) -> float:
+    """How many equations are computed inside of one, in all rounds of its loops."""
+    from jax.extend.core import jaxprs_in_params
+
+    length = eqn.params["length"] if eqn.primitive.name == "scan" else 1
+    if eqn.primitive.name == "while" or not is_known(length):
+        return math.inf
+    return float(length * sum(1 + _steps(one) for jaxpr in jaxprs_in_params(eqn.params) for one in jaxpr.eqns))
 
 
 def _elementwise(op: Writer, eqn: Any, inputs: Sequence[Value]) -> list[Value] | None:

@@ -208,9 +208,11 @@ def clip(op: Writer, a: Tensor, b: Tensor) -> Tensor | None:
 def gelu(op: Writer, a: Tensor, b: Tensor) -> Tensor | None:
     """`0.5 x · erfc(-x / √2)`"""
     for half, tail in ((a, b), (b, a)):
-        argument = op.tails.get(tail.value)
-        scaled, halved = made_by(argument, "Mul"), made_by(half.value, "Mul")
-        if scaled is None or halved is None or half.dtype != ir.DataType.FLOAT:
+        made, halved = tail.value.producer(), made_by(half.value, "Mul")
+        if made is None or made.op_type != "Erfc" or halved is None or half.dtype != ir.DataType.FLOAT:
+            continue
+        scaled = made_by(made.inputs[0], "Mul")
+        if scaled is None:
             continue
         root, negative = _factor(op, scaled, math.sqrt(0.5)), None
         if root is not None:

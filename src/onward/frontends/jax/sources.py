@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,11 @@ class Source:
     skip: int = 0
     """Parameters of that before the first input."""
 
+    def renamed(self, names: Sequence[str]) -> Source:
+        """With other names of weights."""
+        pairs = zip(self.weights, names, strict=True)
+        return replace(self, weights=[replace(weight, name=name) for weight, name in pairs])
+
 
 def opened(source: Any, params: Any) -> Source:
     """A function, module, or a module with its variables."""
@@ -46,7 +51,12 @@ def opened(source: Any, params: Any) -> Source:
         )
     if params is None:
         return Source(lambda _, *inputs: source(*inputs), [], source)
-    return _with_tree(source, params, source, skip=1)
+    return with_tree(source, params, source, skip=1)
+
+
+def is_module(source: Any) -> bool:
+    """Whether it is of a library of modules, and no plain function."""
+    return _kind(source) is not None
 
 
 def _kind(source: Any) -> Callable[[Any, Any], Source] | None:
@@ -87,7 +97,7 @@ def _is_array(leaf: Any) -> bool:
     return hasattr(leaf, "dtype") and hasattr(leaf, "shape")
 
 
-def _with_tree(
+def with_tree(
     call: Callable[..., Any],
     tree: Any,
     signature: Callable[..., Any],
@@ -116,6 +126,12 @@ def _with_tree(
     return Source(called, weights, signature, skip)
 
 
+def variable_path(keys: Sequence[Any]) -> str:
+    """A path to an array, without the attribute by which a variable of nnx holds it."""
+    held = len(keys) > 1 and getattr(keys[-1], "name", None) in ("value", "raw_value")
+    return path_of(keys[:-1] if held else keys)
+
+
 def _without_first(keys: Sequence[Any]) -> str:
     """A path inside a collection of Flax, such as `params`."""
     return path_of(keys[1:] if len(keys) > 1 else keys)
@@ -128,7 +144,7 @@ def _linen(module: Any, variables: Any) -> Source:
         raise OnwardError(
             "a module of Flax has no weights by itself: give (module, variables), or module.bind(variables)"
         )
-    return _with_tree(
+    return with_tree(
         lambda tree, *inputs: module.apply(tree, *inputs),
         variables,
         type(module).__call__,
@@ -151,19 +167,19 @@ def _nnx(module: Any, params: Any) -> Source:
         found = kinds.get(path) or kinds.get(path[:-1])
         return found is None or issubclass(getattr(found, "type", type(found)), nnx.Param)
 
-    return _with_tree(
+    return with_tree(
         lambda tree, *inputs: nnx.merge(graph, tree)(*inputs),
         state,
         type(module).__call__,
         skip=1,
-        named=lambda keys: path_of([key for key in keys if path_of([key]) not in ("value", "raw_value")]),
+        named=variable_path,
         trained=is_parameter,
     )
 
 
 def _equinox(module: Any, params: Any) -> Source:
     tree = module if params is None else params
-    return _with_tree(lambda held, *inputs: held(*inputs), tree, type(module).__call__, skip=1)
+    return with_tree(lambda held, *inputs: held(*inputs), tree, type(module).__call__, skip=1)
 
 
 def _haiku(transformed: Any, params: Any) -> Source:
@@ -176,14 +192,14 @@ def _haiku(transformed: Any, params: Any) -> Source:
         def called(tree: Any, *inputs: Any) -> Any:
             return transformed.apply(tree, *between, *inputs)
 
-        return _with_tree(called, params, lambda x: x)
+        return with_tree(called, params, lambda x: x)
     if not isinstance(params, tuple) or len(params) != 2:
         raise OnwardError("a function of Haiku with state takes both: give params=(params, state)")
 
     def with_state(tree: Any, *inputs: Any) -> Any:
         return transformed.apply(tree[0], tree[1], *between, *inputs)[0]
 
-    return _with_tree(
+    return with_tree(
         with_state, params, lambda x: x, named=_without_first, trained=lambda keys, _: path_of(keys[:1]) == "0"
     )
 

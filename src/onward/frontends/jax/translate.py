@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +34,8 @@ class Translator:
         self.op.translator = self
         self.names: dict[int, str] = {}
         """Names of arrays that functions close over, by their ids."""
+        self.places: list[str] | None = None
+        """Where each operation of a file comes from: name stacks are their numbers then, and no names."""
         self._constants: dict[int, tuple[Any, Value]] = {}
         self._full: dict[tuple[ir.Value, tuple[int | str, ...]], Tensor] = {}
 
@@ -125,7 +128,7 @@ class Translator:
 
     def _located(self, error: OnwardError, eqn: Any) -> OnwardError:
         """An error with the primitive and the line of the user's program, where a function around it has one."""
-        at, line = getattr(error, "primitive", eqn.primitive.name), line_of(eqn)
+        at, line = getattr(error, "primitive", eqn.primitive.name), self._place(eqn)
         words = getattr(error, "words", str(error))
         if getattr(error, "line", ""):
             return error
@@ -133,9 +136,16 @@ class Translator:
         located.primitive, located.words, located.line = at, words, line  # type: ignore[attr-defined]
         return located
 
+    def _place(self, eqn: Any) -> str:
+        """Where an equation comes from: a line of the user's program, or an operation of a file."""
+        if self.places is None:
+            return line_of(eqn)
+        numbers = re.findall(r"\d+", str(eqn.source_info.name_stack))
+        return self.places[int(numbers[-1])] if numbers else ""
+
     def _scope(self, eqn: Any) -> str:
         """The names that the user gave to what is computed, as a prefix of nodes."""
-        stack = str(eqn.source_info.name_stack)
+        stack = str(eqn.source_info.name_stack) if self.places is None else ""
         return f"{self.op.scope}{stack}/" if stack else self.op.scope
 
     def _written(self, eqn: Any, inputs: list[Value]) -> list[Value]:

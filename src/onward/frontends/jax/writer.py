@@ -46,8 +46,6 @@ class Writer(writer.Writer):
         self.dimensions = Dimensions(self)
         self.extremes: dict[ir.Value, Tensor] = {}
         """Extremes as JAX has them, and as ONNX Runtime has them, which differ where there is a NaN."""
-        self.tails: dict[ir.Value, ir.Value] = {}
-        """What the complementary error function was taken of."""
         self._made: dict[Any, list[Tensor]] = {}
 
     @property

@@ -151,7 +151,8 @@ def reflections(op: Writer, a: Tensor) -> tuple[Tensor, Tensor]:
         below = op.where(rows > at, column, 0.0)
         square = op.sum(below * below, [-2])
         norm = op.Sqrt(first * first + square)
-        beta = op.Where(first < 0.0, norm, -norm)
+        below_zero = op.Or(first < 0.0, op.like(1, first) / first < 0.0)  # LAPACK takes the sign of -0.0, too
+        beta = op.Where(below_zero, norm, -norm)
         none = op.Equal(square, 0)
         factor = op.where(none, 0.0, (beta - first) / op.where(none, 1.0, beta))
         vector_below = below / op.where(none, 1.0, first - beta)

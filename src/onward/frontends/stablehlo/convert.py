@@ -41,7 +41,7 @@ def converted(path: Path, dims: Dims | None, opset: int) -> tuple[Model, Callabl
         shapes = _shapes(module, dims or {})
         given = [jax.ShapeDtypeStruct(shape, side.dtype) for shape, side in zip(shapes, module.arguments, strict=True)]
         try:
-            model, _ = traced(function, given, None, inputs, outputs, opset)
+            model, _ = traced(function, given, None, inputs, outputs, opset, reader.places)
         except OnwardError as error:
             is_open = any(None in side.dims for side in module.arguments)
             if not is_open or not isinstance(error.__cause__, TypeError | ValueError):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
 
 from onward.errors import InvalidModelError, UnsupportedError
 from onward.frontends.stablehlo.registry import RULES
-from onward.frontends.stablehlo.values import SMALL, Sizes, Value, as_array, constant
+from onward.frontends.stablehlo.values import SMALL, Sizes, Value, as_array, constant, shape_of
 from onward.gate.bounds import NODES
 
 CALLS = ("func.call", "call")
@@ -23,7 +26,8 @@ class Reader:
     def __init__(self, module: Any) -> None:
         functions = [op for op in module.body.operations if op.operation.name == "func.func"]
         self.functions = {op.name.value: op for op in functions}
-        self._said = 0
+        self.places: list[str] = []
+        """Where each operation that was said comes from; name stacks have its number."""
         self._inside: list[str] = []
 
     def call(self, name: str, arguments: Sequence[Value]) -> list[Value]:
@@ -58,23 +62,59 @@ class Reader:
         return lambda *arguments: [as_array(value) for value in self.block(block, arguments, values)]
 
     def _results(self, op: Any, given: list[Value], values: dict[Any, Value]) -> list[Value]:
-        self._said += 1
-        if self._said > NODES.value:
+        if len(self.places) >= NODES.value:
             raise InvalidModelError(
                 f"the module has more than {NODES.value:,} operations, with its calls; {NODES.hint}"
             )
-        if op.name == "stablehlo.constant":
-            return [constant(op)]
+        self.places.append(_place(op))
         if op.name in CALLS:
             return self.call(op.attributes["callee"].value, given)
+        with jax.named_scope(str(len(self.places) - 1)):
+            try:
+                return self._by_rule(op, given, values)
+            except UnsupportedError as error:
+                if hasattr(error, "place"):
+                    raise
+                place = _place(op)
+                located = UnsupportedError(f"{op.name}{f' at {place}' if place else ''}: {error}")
+                located.place = place  # type: ignore[attr-defined]
+                raise located from error
+
+    def _by_rule(self, op: Any, given: list[Value], values: dict[Any, Value]) -> list[Value]:
+        if op.name == "stablehlo.constant":
+            return [_counted_out(constant(op))]
         rule = RULES.get(op.name)
         if rule is None:
-            raise UnsupportedError(f"{op.name} has no form in ONNX here; {INSTEAD}")
+            raise UnsupportedError(f"it has no form in ONNX here; {INSTEAD}")
         self.values = values
-        if not len(op.regions) and given and all(isinstance(x, np.ndarray) and x.size <= SMALL for x in given):
+        if not len(op.regions) and given and all(map(_is_small, given)) and all(map(_is_little, op.results)):
             with jax.ensure_compile_time_eval():
                 return [np.asarray(value) for value in _listed(rule(self, op, *given))]
         return _listed(rule(self, op, *given))
+
+
+def _place(op: Any) -> str:
+    """What JAX called an operation, or else its line in the text of the module."""
+    found = re.search(r'loc\(.*?"([^"]*)"(?::(\d+))?', str(op.location))
+    if found is None:
+        return ""
+    return f"line {found[2]}" if found[1] == "-" else found[1] if found[2] is None else ""
+
+
+def _counted_out(array: np.ndarray[Any, Any]) -> Value:
+    """A constant; what is one number many times over is traced as such, whatever memory it would take."""
+    is_one = array.size > SMALL and not any(array.strides)
+    return lax.full(array.shape, array[(0,) * array.ndim], array.dtype) if is_one else array
+
+
+def _is_small(value: Value) -> bool:
+    return isinstance(value, np.ndarray) and value.size <= SMALL
+
+
+def _is_little(result: Any) -> bool:
+    """Whether a result is of a known, small size."""
+    shape = shape_of(result.type)
+    return None not in shape and math.prod(n or 0 for n in shape) <= SMALL
 
 
 def _listed(found: Any) -> list[Value]:

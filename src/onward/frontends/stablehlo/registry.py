@@ -13,3 +13,6 @@ from onward.registry import Registry
 Rule = Callable[..., Any]
 RULES: Registry[Rule] = Registry("op of StableHLO")
 rule = RULES.register
+OUTSIDE: Registry[Rule] = Registry("function outside of a module")
+outside = OUTSIDE.register
+"""Files a rule for calls of a function that the module does not have itself, by its name."""

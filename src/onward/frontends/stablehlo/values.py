@@ -65,6 +65,8 @@ def constant(op: Any) -> np.ndarray[Any, Any]:
     shape, dtype = [n or 0 for n in shape_of(kind)], dtype_of(kind)
     if dtype.name not in PLAIN:
         return _written(op.get_asm(), dtype, shape)
+    if not isinstance(op.attributes["value"], ir.DenseElementsAttr):
+        raise UnsupportedError("the numbers of a constant were left out of the module, or stand outside of it")
     dense = ir.DenseElementsAttr(op.attributes["value"])
     if not dense.is_splat:
         return np.array(dense).astype(dtype, copy=False).reshape(shape)

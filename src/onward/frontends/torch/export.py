@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from onward.advice.extras import require
 from onward.errors import OnwardError, UnsupportedError
-from onward.frontends.runtime_kernels import keep_pads, keep_vectors
+from onward.frontends.runtime_kernels import keep_pads, keep_sums, keep_vectors
 from onward.frontends.torch.decompositions import prepared
 from onward.frontends.torch.loops import as_scans
 from onward.frontends.torch.names import Dynamic, always, called, name_dims, name_outputs, open_dims
@@ -108,6 +108,7 @@ def exported(
     record(model.ir, _trained(module, program))
     keep_pads(model.ir)
     keep_vectors(model.ir)
+    keep_sums(model.ir)
     if outputs is None and program.exported_program is not None:
         name_outputs(model.ir.graph, program.exported_program)
     name_dims(model.ir, wanted)

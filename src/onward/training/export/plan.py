@@ -19,6 +19,7 @@ from onward.graph.held_weights import with_weights
 from onward.model import Model
 from onward.training.export.recognise import recognise
 from onward.training.export.state import Place, package, with_adapters
+from onward.training.recipe.ctc import CTC
 from onward.training.recipe.groups import Rule, matches
 from onward.training.recipe.losses import Penalty, Term
 from onward.training.recipe.modes import inference_mode
@@ -69,6 +70,11 @@ class Plan:
     def scheduled(self) -> bool:
         return self.schedule is not None and not isinstance(self.schedule, Constant)
 
+    @staticmethod
+    def part_of_adapter(matrix: str, part: str) -> tuple[str, str]:
+        """What `a` or `b` beside a matrix is called in the model, and in the file of adapters."""
+        return f"{matrix}.{part}", f"{matrix}.{part}"
+
 
 @dataclass(frozen=True)
 class Wrapped:
@@ -109,7 +115,7 @@ def planned(
     trains = _trains(given)
     weights = given.weights(given.parameters)
     source, found = package(_model(given, weights, trains), weights, backend)
-    places, adapters, apart = with_adapters(given, found)
+    places, adapters, apart = with_adapters(given, found, make.part_of_adapter)
     graph = given.gradients.graph
     plan = make(
         data=_inputs(given),
@@ -168,15 +174,6 @@ def write(
     )
 
 
-def quoted(text: str) -> str:
-    """A name of the file as a string of Python."""
-    return '"' + text.encode("unicode_escape").decode().replace('"', '\\"') + '"'
-
-
-def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
-    return ["    " * depth + line if line else line for line in lines]
-
-
 def _fitting(penalty: Penalty, places: list[Place]) -> list[str]:
     """The weights that a penalty is of; none where it is of all."""
     found = [place.name for place in places if matches(place.onnx_name, penalty.patterns)]
@@ -233,6 +230,8 @@ def _terms(trainable: Trainable, framework: str) -> list[Term]:
     """The loss as the file says it, or as it is read off the graph."""
     names = {value.name for value in trainable.original.ir.graph.outputs}
     if trainable.loss is not None and all(term.output in names for term in trainable.loss):
+        if any(isinstance(term.loss, CTC) and term.loss.concatenated for term in trainable.loss):
+            raise UnsupportedError("CTC labels that are concatenated cannot be cut into batches: use padded ones")
         return trainable.loss
     loss = next(value for value in trainable.gradients.graph.outputs if value.name == LOSS)
     return recognise(loss, _outputs(trainable), framework)

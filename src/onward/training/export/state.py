@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -75,12 +75,12 @@ def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> 
 
 
 def with_adapters(
-    trainable: Trainable, places: Sequence[Place]
+    trainable: Trainable, places: Sequence[Place], names: Callable[[str, str], tuple[str, str]]
 ) -> tuple[list[Place], dict[str, float], dict[str, Array]]:
     """Where all is that is trained, the scales of adapters by the matrix that they are beside, and their tensors.
 
     A module adds `a @ b` to its matrix. Where it holds the matrix transposed, that is the product of the ONNX model's
-    two, transposed and in the other order.
+    two, transposed and in the other order. `names` says what a part beside a matrix is called, there and in its file.
     """
     found, scales, tensors = [], {}, {}
     for place in places:
@@ -96,15 +96,14 @@ def with_adapters(
             raise UnsupportedError(f"the weight {place.name} has the elements of an adapted matrix in another order")
         scales[place.name] = adapter.scale
         tensors[f"{place.name}.original"] = place.moved(array)
-        path, _, own = place.name.rpartition(".")
         flipped = turned != adapter.transposed
         for key, name in zip("ab", (adapter.b, adapter.a) if flipped else (adapter.a, adapter.b), strict=True):
             small = trainable.parameters[name]
             order = np.arange(small.size).reshape(small.shape)
             order = order.T if flipped else order
-            at = f"{path}.parametrizations.{own}.0.{key}".lstrip(".")
+            at, in_file = names(place.name, key)
             found.append(Place(at, name, order.shape, order.reshape(-1)))
-            tensors[f"{place.name}.0.{key}"] = found[-1].moved(small)
+            tensors[in_file] = found[-1].moved(small)
     return found, scales, tensors
 
 

@@ -8,6 +8,7 @@ from onnx_ir.passes import common
 from onward.errors import UnsupportedError
 from onward.graph.build import Builder
 from onward.graph.walk import all_nodes
+from onward.spec.random import RANDOM
 from onward.training.recipe.modes import inference_mode
 from onward.training.recipe.targets import class_labels
 from onward.training.step_graphs import LOSS, give_out, keep_outputs
@@ -17,7 +18,6 @@ RIGHT = "onward.right"
 """How many labels the highest score was that of."""
 COUNTED = "onward.counted"
 """How many labels were of a class."""
-RANDOM = {"RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Bernoulli", "Multinomial"}
 """Ops that draw numbers, whatever the mode."""
 
 

@@ -16,14 +16,13 @@ from onward.errors import UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.walk import all_graphs, all_nodes, inner_graphs
 from onward.model import Model
+from onward.spec.random import RANDOM
 
 OWN = "/own"
 """Added to the names of results in a model whose nodes are separate: the name itself is an input there."""
 
 AS_INFERRED: Any = object()
 """Fed in place of an array: the input has the type and shape that were inferred for it."""
-
-RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 
 
 class Cutter:

@@ -10,10 +10,10 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from onward.errors import UnsupportedError
+from onward.spec.random import RANDOM
 
 LARGEST = 1 << 26
 """Bytes of the weights, in single precision, above which a copy is not worth its cost."""
-RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 DTYPES = {"Cast": "to", "EyeLike": "dtype", "SequenceEmpty": "dtype"} | dict.fromkeys(
     ("HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix"), "output_datatype"
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 5e-5, np.dtype(np.float16): 4e-3}
+TOLERANCES = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 2e-5, np.dtype(np.float16): 4e-3}
 TOLERANCES[np.dtype(ml_dtypes.bfloat16)] = 3.2e-2
 """How far a float may be off: this share of itself, and a fifth of that of the greatest, or of 1 if all are less."""
 

@@ -1,19 +1,28 @@
-"""Judges a case: the program is converted, and run by JAX and by ONNX Runtime on the same data."""
+"""Judges a case: the program is converted, and run by JAX and by ONNX Runtime on the same data.
+
+What JAX computes is what it computes without `jit`, primitive by primitive. That compiles every primitive, which takes
+six times as long as to compile the program once, with the optimisations left out that change results. So the compiled
+program is asked first; where ONNX Runtime differs from it, JAX runs the primitives one by one, and that decides.
+"""
 
 from __future__ import annotations
 
+import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.export
 import numpy as np
 from jax_cases import Case, Refusal
 from jax_compare import difference
 from jax_data import VARIANTS, inputs, structs
+from jax_op_by_op import op_by_op
 
 import onward
 from onward.errors import UnsupportedError
@@ -29,6 +38,8 @@ QUICK: dict[str, Any] = {
 }
 """What runs a few times is not worth more optimisations."""
 Convert = Callable[[Case], onward.Model]
+Original = Callable[[Any], list[Any]]
+"""What JAX makes of inputs."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,15 @@ def converted(case: Case) -> onward.Model:
     return onward.from_jax(target, *structs(case.specs), check=False, **keywords)
 
 
+def through_stablehlo(case: Case) -> onward.Model:
+    """The program as Onward converts the module of StableHLO that JAX exports."""
+    function, given = jax.jit(case.original(), keep_unused=True), structs(case.specs)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.mlir"
+        path.write_text(jax.export.export(function)(*given).mlir_module(), encoding="utf-8")
+        return onward.from_stablehlo(path, check=False)
+
+
 def judge(case: Case, convert: Convert = converted, variants: tuple[str, ...] = VARIANTS) -> Verdict:
     """Convert and compare; the first variant that differs decides."""
     with settings(case.x64):
@@ -64,26 +84,35 @@ def judge(case: Case, convert: Convert = converted, variants: tuple[str, ...] = 
         original = compiled(case)
         for variant in variants:
             given = inputs(case.specs, variant, case.id)
-            verdict = judge_run(model, run, original(given), jax.tree.leaves(given))
+            verdict = judge_run(model, run, given, (original, partial(op_by_op, case.original())))
             if verdict.word != "same":
                 return Verdict(verdict.word, f"{variant}: {verdict.detail}")
     return Verdict("same")
 
 
-def judge_run(model: onward.Model, run: Callable[..., Any], wanted: list[Any], given: list[Any]) -> Verdict:
-    """Inputs and outputs are matched by their order."""
+def judge_run(model: onward.Model, run: Callable[..., Any], given: Any, originals: Sequence[Original]) -> Verdict:
+    """Inputs and outputs are matched by their order; of the originals each is asked if those before it differ."""
     names = [str(value.name) for value in model.ir.graph.inputs]
-    if len(names) != len(given):
-        return Verdict("wrong", f"{len(names)} inputs instead of {len(given)}")
+    leaves = jax.tree.leaves(given)
+    if len(names) != len(leaves):
+        return Verdict("wrong", f"{len(names)} inputs instead of {len(leaves)}")
     try:
-        results = run(dict(zip(names, given, strict=True)))
+        results = run(dict(zip(names, leaves, strict=True)))
     except Exception as error:
         return Verdict("crash", f"{type(error).__name__}: {error}")
-    found = [results[str(value.name)] for value in model.ir.graph.outputs]
+    found = [np.asarray(results[str(value.name)]) for value in model.ir.graph.outputs]
+    for original in originals:
+        verdict = compared(original(given), found)
+        if verdict.word == "same":
+            break
+    return verdict
+
+
+def compared(wanted: list[Any], found: list[Any]) -> Verdict:
     if len(found) != len(wanted):
         return Verdict("wrong", f"{len(found)} outputs instead of {len(wanted)}")
     for i, (one, other) in enumerate(zip(wanted, found, strict=True)):
-        if (differs := difference(one, np.asarray(other))) is not None:
+        if (differs := difference(one, other)) is not None:
             return Verdict("wrong", f"output {i}: {differs}")
     return Verdict("same")
 
@@ -97,7 +126,7 @@ def built(lowered: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def compiled(case: Case) -> Callable[[Any], list[Any]]:
+def compiled(case: Case) -> Original:
     """What JAX itself computes, compiled once for each shape."""
     programs: dict[str, Any] = {}
     jitted = jax.jit(case.original())

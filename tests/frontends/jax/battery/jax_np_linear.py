@@ -111,6 +111,12 @@ def tall_qr(a):
     return q @ r, q.T @ q
 
 
+@case("f32[6,3] plain")
+def signs_of_qr(a):
+    """A column that begins with -0.0 has the sign of it."""
+    return jnp.linalg.qr(a)
+
+
 @case("f32[3,5] plain")
 def wide_svd(a):
     u, s, vt = jnp.linalg.svd(a, full_matrices=False)

@@ -9,7 +9,8 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Binary, Expr
 from onward.backends.jax.dtypes import UNSIGNED
-from onward.backends.jax.target import TARGET, dtype, jax, jnp, ops, rule
+from onward.backends.jax.rules.random import key
+from onward.backends.jax.target import KEYS, TARGET, dtype, jax, jnp, ops, rule
 from onward.backends.shared import activation as shared
 from onward.backends.shared.elementwise import functions
 from onward.spec.activation import Along, Dropout, HardSigmoid, Selu
@@ -74,4 +75,9 @@ def dropout(e: Emitter, x: Expr, ratio: Expr | None = None, training: Expr | Non
         return x, jnp.ones_like(x, dtype=dtype(_D.BOOL)) if e.used(1) else None
     rate = 0.5 if ratio is None else e.scalar(ratio, 1)
     active = training if switch is None else switch
-    return shared.dropout_with_mask(e, x, ratio if rate is None else rate, active, p)
+    amount = ratio if rate is None else rate
+    if KEYS not in e.flags or p.seed is not None:
+        return shared.dropout_with_mask(e, x, amount, active, p)
+    if active is True and not e.used(1):
+        return ops.dropout(x, amount, key(e)), None
+    return shared.dropout_with_mask(e, x, amount, active, p, key=key(e))

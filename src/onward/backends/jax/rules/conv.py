@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from onward.backends.emit.arguments import given, options
-from onward.backends.emit.emitter import Emitter
+import numpy as np
+
+from onward.backends.emit.arguments import given
+from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.emit.facts import without_zeros
 from onward.backends.jax.filled import is_filled
+from onward.backends.jax.images import dimension_numbers, flag, is_last
 from onward.backends.jax.target import lax, ops, rule
 from onward.backends.shared.conv import lists
-from onward.backends.shared.layer_weights import owned
+from onward.backends.shared.layer_weights import Arrangement, owned
 from onward.spec.conv import Conv, ConvTranspose, DeformConv, Strided
+from onward.spec.meaning import CHANNELS_LAST
 from onward.spec.window import Window
 
 
-@rule("Conv")
+@rule("Conv", "onward.nhwc::Conv")
 def conv(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: Conv) -> Expr:
-    win = p.window
-    w, b = layer(e, w, b)
+    win, arranged = p.window, _is_arranged(e, w)
+    w, b = layer(e, w, b, arranged=arranged)
     if win is None:
-        return ops.conv_nd(x, w, **options(bias=b), **lists(e, strides=p.strides), **conv_padding(p), **_more(e, p))
+        window = lists(e, strides=p.strides) | conv_padding(p) | _more(e, p)
+        numbers = dimension_numbers(e, (e.rank(x) or 2) - 2, arranged=arranged)
+        return _biased(e, ops.conv_nd(x, w, **window, **numbers), b, lambda bias: ops.by_channel(bias, x))
+    rank = len(win.kernel)
     gaps = {} if set(win.dilations) == {1} else {"rhs_dilation": win.dilations}
     groups = {} if p.group == 1 else {"feature_group_count": p.group}
-    y = lax.conv_general_dilated(x, w, win.strides, window_padding(win), **gaps, **groups)
-    return y if b is None else y + by_channel(b, len(win.kernel))
+    numbers = dimension_numbers(e, rank, arranged=arranged)
+    y = lax.conv_general_dilated(x, w, win.strides, window_padding(win), **gaps, **groups, **numbers)
+    return _biased(e, y, b, lambda bias: by_channel(bias, rank))
 
 
-def layer(e: Emitter, w: Expr, b: Expr | None) -> tuple[Expr, Expr | None]:
-    """The weight and bias of a layer, in ONNX's arrangement."""
-    weight, bias = owned(e, "conv", weight=w, bias=without_zeros(e, b))
+def _is_arranged(e: Emitter, w: Expr) -> bool:
+    """Whether filters are written with their channels at the end: those that only such convolutions read."""
+    if not is_last(e) or not isinstance(w, Arg) or e.const(w) is None or w._value.is_graph_output():
+        return False
+    readers = [(node.domain, node.op_type, place) for node, place in w._value.uses()]
+    return set(readers) == {(CHANNELS_LAST, "Conv", 1)}
+
+
+def _biased(e: Emitter, y: Expr, b: Expr | None, arrange: Callable[[Expr], Expr]) -> Expr:
+    if b is None:
+        return y
+    return y + (b if is_last(e) else arrange(b))
+
+
+def layer(e: Emitter, w: Expr, b: Expr | None, *, arranged: bool = False) -> tuple[Expr, Expr | None]:
+    """The weight and bias of a layer; filters in ONNX's arrangement, or with their channels at the end."""
+    order = (*range(2, e.rank(w) or 2), 1, 0)
+    changed: dict[str, Arrangement] = {"weight": (lambda a: np.transpose(a, order), "channels last")}
+    weight, bias = owned(e, "conv", changed if arranged else None, weight=w, bias=without_zeros(e, b))
     assert weight is not None
     return _hidden(e, w, weight), bias
 
@@ -72,7 +96,7 @@ def _more(e: Emitter, p: Conv) -> dict[str, Any]:
     return lists(e, dilations=p.dilations) | ({} if p.group == 1 else {"groups": p.group})
 
 
-@rule("ConvTranspose")
+@rule("ConvTranspose", "onward.nhwc::ConvTranspose")
 def conv_transpose(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: ConvTranspose) -> Expr:
     w, b = layer(e, w, b)
     pads = p.pads if p.auto_pad == "NOTSET" else None
@@ -83,6 +107,7 @@ def conv_transpose(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: Co
         **lists(e, strides=p.strides, pads=pads, output_padding=p.output_padding),
         **_more(e, p),
         **given(output_shape=p.output_shape, auto_pad=p.auto_pad if p.is_same else None),
+        **flag(e),
     )
 
 

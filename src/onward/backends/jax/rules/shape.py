@@ -13,6 +13,8 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Emitter, Hosted, Unpack
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.host import is_nonnegative
+from onward.backends.jax.filled import is_filled
+from onward.backends.jax.images import flag
 from onward.backends.jax.numbers import integers, is_string, scalar
 from onward.backends.jax.target import dtype as typename
 from onward.backends.jax.target import jnp, np_, ops, rule
@@ -134,6 +136,8 @@ def concat(e: Emitter, *parts: Expr, p: spec.Concat) -> Expr:
     rows = [unsqueezed(e, part, p.axis) for part in parts]
     if None not in rows:
         return own.stack(tuple(rows), **_along(p.axis))
+    if (e.rank(parts[0]) or 3) > 2:  # see `pad_last`, which XLA makes of a concatenation with one number
+        parts = tuple(ops.apart(part) if is_filled(e, part) else part for part in parts)
     return own.concatenate(tuple(parts), **_along(p.axis))
 
 
@@ -202,11 +206,11 @@ def trilu(e: Emitter, x: Expr, k: Expr | None = None, *, p: spec.Trilu) -> Expr:
     return (jnp.triu if p.upper else jnp.tril)(x, *([] if is_number(shift, 0) else [shift]))
 
 
-@rule("DepthToSpace")
+@rule("DepthToSpace", "onward.nhwc::DepthToSpace")
 def depth_to_space(e: Emitter, x: Expr, p: spec.Blocks) -> Expr:
-    return ops.depth_to_space(x, p.blocksize, **({} if p.mode == "DCR" else {"mode": p.mode}))
+    return ops.depth_to_space(x, p.blocksize, **({} if p.mode == "DCR" else {"mode": p.mode}), **flag(e))
 
 
-@rule("SpaceToDepth")
+@rule("SpaceToDepth", "onward.nhwc::SpaceToDepth")
 def space_to_depth(e: Emitter, x: Expr, p: spec.Blocks) -> Expr:
-    return ops.space_to_depth(x, p.blocksize, **({} if p.mode == "DCR" else {"mode": p.mode}))
+    return ops.space_to_depth(x, p.blocksize, **({} if p.mode == "DCR" else {"mode": p.mode}), **flag(e))

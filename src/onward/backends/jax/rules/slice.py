@@ -37,8 +37,10 @@ def pad(e: Emitter, x: Expr, pads: Expr, value: Expr | None = None, axes: Expr |
             return x
         each = tuple(tuple(sides.get(axis, (0, 0))) for axis in range(rank))
         if _jax_can(e, x, p.mode, each):
-            mode = {} if p.mode == "constant" else {"mode": p.mode}
-            return jnp.pad(x, each, **mode, **({} if fill is None else {"constant_values": fill}))
+            filled = {} if fill is None else {"constant_values": fill}
+            if p.mode != "constant":
+                return jnp.pad(x, each, mode=p.mode)
+            return ops.pad_last(x, each, **filled) if rank > 2 and any(each[-1]) else jnp.pad(x, each, **filled)
     given: dict[str, Any] = {} if p.mode == "constant" else {"mode": p.mode}
     given |= {} if fill is None else {"value": fill}
     return ops.pad(x, widths, **given, **({} if axes is None else {"axes": e.numbers(axes)}))

@@ -22,10 +22,18 @@ def hardmax(x: Array, axis: int) -> Array:
     return jax.nn.one_hot(jnp.argmax(x, axis), x.shape[axis], dtype=x.dtype, axis=axis)
 
 
-def dropout_with_mask(x: Array, rate: Any, training: Any, seed: int | None = None) -> tuple[Array, Array]:
+def dropout(x: Array, rate: Any, key: Array) -> Array:
+    """Elements are zero at this rate, and the others larger, so that their mean stays."""
+    kept = jax.random.bernoulli(key, 1 - rate, x.shape)
+    return jnp.where(kept, x / jnp.asarray(1 - rate, x.dtype), 0)
+
+
+def dropout_with_mask(
+    x: Array, rate: Any, training: Any, seed: int | None = None, key: Array | None = None
+) -> tuple[Array, Array]:
     """Dropout, and which elements it kept. With a seed, those that ONNX's reference implementation keeps."""
     if seed is None:
-        drawn = jax.random.uniform(new_key(), x.shape)
+        drawn = jax.random.uniform(new_key() if key is None else key, x.shape)
     else:
         drawn = jnp.asarray(np.random.RandomState(seed).uniform(size=x.shape))
     kept = (drawn >= rate) | ~jnp.asarray(training, bool)

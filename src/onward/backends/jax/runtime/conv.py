@@ -1,4 +1,4 @@
-"""Convolutions that JAX itself does not have. Images and weights are channels first."""
+"""Convolutions that JAX itself does not have. Weights are channels first, and images unless it is said."""
 
 from __future__ import annotations
 
@@ -13,30 +13,35 @@ from jax import Array, lax
 from onward.backends.jax.runtime.sample import sample_linear
 
 
-def apart(weight: Array) -> Array:
-    """A weight that is full of one number, made before the convolution.
+def apart(filled: Array) -> Array:
+    """A tensor that is full of one number, made before the convolution or concatenation that reads it.
 
     The CPU compiler of jaxlib 0.10 computes both wrongly as a whole where the sum, mean or maximum of the result is
     taken: it reads memory that no one has written.
     """
-    return lax.optimization_barrier(weight)
+    return lax.optimization_barrier(filled)
 
 
 def conv_nd(
     x: Array,
     weight: Array,
-    bias: Array | None = None,
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     dilations: Sequence[int] | None = None,
     groups: int = 1,
+    dimension_numbers: Any = None,
     precision: Any = None,
 ) -> Array:
-    """A convolution over any number of axes; `padding` and `precision` are what `lax.conv_general_dilated` takes."""
-    rank = weight.ndim - 2
-    window = {"rhs_dilation": dilations, "feature_group_count": groups}
-    y = lax.conv_general_dilated(x, weight, strides or (1,) * rank, padding, **window, precision=precision)
-    return y if bias is None else y + bias.reshape(-1, *[1] * rank)
+    """A convolution over any number of axes; for what is not said here, see `lax.conv_general_dilated`."""
+    window = {"rhs_dilation": dilations, "feature_group_count": groups, "dimension_numbers": dimension_numbers}
+    strides = strides or (1,) * (weight.ndim - 2)
+    y: Array = lax.conv_general_dilated(x, weight, strides, padding, **window, precision=precision)
+    return y
+
+
+def by_channel(bias: Array, x: Array) -> Array:
+    """A number for each channel, so that it broadcasts with `x`."""
+    return bias.reshape(-1, *[1] * (x.ndim - 2))
 
 
 def conv_transpose(
@@ -50,31 +55,40 @@ def conv_transpose(
     groups: int = 1,
     output_shape: Sequence[int] | None = None,
     auto_pad: str | None = None,
+    channels_last: bool = False,
 ) -> Array:
     """A transposed convolution, cut or extended to the size that is asked for. `weight` is (in, out / groups, …).
 
     `pads` lists what is cut off the beginning of each axis, then what is cut off each end. `output_shape` or
     `auto_pad` ask for a size instead; "SAME_UPPER" cuts the larger half off the end, else off the start.
     """
-    rank = weight.ndim - 2
+    rank, sizes = weight.ndim - 2, x.shape[1:-1] if channels_last else x.shape[2:]
     strides, gaps, more = strides or (1,) * rank, dilations or (1,) * rank, output_padding or (0,) * rank
     padding = []
     for i in range(rank):
         before = (weight.shape[i + 2] - 1) * gaps[i]
-        size = (x.shape[i + 2] - 1) * strides[i] + before + 1 + more[i]
+        size = (sizes[i] - 1) * strides[i] + before + 1 + more[i]
         begin, end = (pads[i], pads[i + rank]) if pads else (0, 0)
         if output_shape or auto_pad:
-            wanted = output_shape[i - rank] if output_shape else x.shape[i + 2] * strides[i]
+            wanted = output_shape[i - rank] if output_shape else sizes[i] * strides[i]
             cut = max(size - wanted, 0)
             begin = cut // 2 if auto_pad == "SAME_UPPER" else cut - cut // 2
             end = size - wanted - begin if output_shape else cut - begin
         padding.append((before - begin, before - end + more[i]))
     kernel = jnp.flip(weight, range(2, weight.ndim)).reshape(groups, -1, *weight.shape[1:]).swapaxes(1, 2)
     kernel = kernel.reshape(-1, weight.shape[0] // groups, *weight.shape[2:])
+    image = "DHW"[-rank:]
     y = lax.conv_general_dilated(
-        x, kernel, (1,) * rank, padding, lhs_dilation=strides, rhs_dilation=gaps, feature_group_count=groups
+        x,
+        kernel,
+        (1,) * rank,
+        padding,
+        lhs_dilation=strides,
+        rhs_dilation=gaps,
+        feature_group_count=groups,
+        dimension_numbers=(f"N{image}C", f"OI{image}", f"N{image}C") if channels_last else None,
     )
-    return y if bias is None else y + bias.reshape(-1, *[1] * rank)
+    return y if bias is None else y + (bias if channels_last else by_channel(bias, x))
 
 
 def deform_conv(

@@ -1,4 +1,4 @@
-"""Normalisations. Channels are the second axis; half precision is computed in single precision."""
+"""Normalisations. Channels are the axis `axis`; half precision is computed in single precision."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +12,15 @@ def single(x: Array) -> Array:
     return x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
-def per_channel(statistic: Array, x: Array) -> Array:
+def per_channel(statistic: Array, x: Array, axis: int) -> Array:
     """One value per channel, shaped to be combined with `x`."""
-    return statistic.reshape(-1, *[1] * (x.ndim - 2)) if x.ndim > 2 else statistic
+    after = -1 - axis if axis < 0 else x.ndim - 1 - axis
+    return statistic.reshape(-1, *[1] * after) if after else statistic
+
+
+def inner_axes(x: Array, axis: int) -> tuple[int, ...]:
+    """The axes that are neither the batch's nor the channels'."""
+    return tuple(i for i in range(1, x.ndim) if i != axis % x.ndim)
 
 
 def standardized(x: Array, axes: Any, eps: float) -> tuple[Array, Array, Array]:
@@ -25,39 +31,48 @@ def standardized(x: Array, axes: Any, eps: float) -> tuple[Array, Array, Array]:
     return centered * inverse, mean, inverse
 
 
-def batch_norm(x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float = 1e-5) -> Array:
+def batch_norm(
+    x: Array, weight: Array, bias: Array, mean: Array, var: Array, eps: float = 1e-5, axis: int = -1
+) -> Array:
     """Batch normalisation by given statistics."""
-    scale = per_channel(single(weight) * lax.rsqrt(single(var) + eps), x)
-    return ((x - per_channel(single(mean), x)) * scale + per_channel(single(bias), x)).astype(x.dtype)
+    scale = per_channel(single(weight) * lax.rsqrt(single(var) + eps), x, axis)
+    return ((x - per_channel(single(mean), x, axis)) * scale + per_channel(single(bias), x, axis)).astype(x.dtype)
 
 
 def batch_norm_train(
-    x: Array, weight: Array, bias: Array, mean: Array, var: Array, momentum: float = 0.9, eps: float = 1e-5
+    x: Array,
+    weight: Array,
+    bias: Array,
+    mean: Array,
+    var: Array,
+    momentum: float = 0.9,
+    eps: float = 1e-5,
+    axis: int = -1,
 ) -> tuple[Array, Array, Array]:
     """Batch normalisation by the statistics of the batch, and the running statistics with these mixed in.
 
     `momentum` is the share of the old statistics that is kept; the variance is the biased one throughout.
     """
     wide = x.astype(jnp.promote_types(mean.dtype, single(x).dtype))
-    axes = tuple(i for i in range(x.ndim) if i != 1)
+    axes = (0, *inner_axes(x, axis))
     batch_mean, batch_var = wide.mean(axes), wide.var(axes)
-    y = batch_norm(x, weight, bias, batch_mean, batch_var, eps)
+    y = batch_norm(x, weight, bias, batch_mean, batch_var, eps, axis)
     running_mean = (mean * momentum + batch_mean * (1 - momentum)).astype(mean.dtype)
     return y, running_mean, (var * momentum + batch_var * (1 - momentum)).astype(var.dtype)
 
 
-def instance_norm(x: Array, weight: Array, bias: Array, eps: float = 1e-5) -> Array:
+def instance_norm(x: Array, weight: Array, bias: Array, eps: float = 1e-5, axis: int = -1) -> Array:
     """Each channel of each sample normalised by itself."""
-    y, _, _ = standardized(single(x), tuple(range(2, x.ndim)), eps)
-    return (y * per_channel(single(weight), x) + per_channel(single(bias), x)).astype(x.dtype)
+    y, _, _ = standardized(single(x), inner_axes(x, axis), eps)
+    return (y * per_channel(single(weight), x, axis) + per_channel(single(bias), x, axis)).astype(x.dtype)
 
 
-def group_norm(x: Array, groups: int, weight: Array, bias: Array, eps: float = 1e-5) -> Array:
+def group_norm(x: Array, groups: int, weight: Array, bias: Array, eps: float = 1e-5, axis: int = -1) -> Array:
     """Each group of channels of each sample normalised by itself."""
-    n, c, *sizes = x.shape
-    parts = single(x).reshape(n, groups, c // groups, *sizes)
-    y = standardized(parts, tuple(range(2, parts.ndim)), eps)[0].reshape(x.shape)
-    return (y * per_channel(single(weight), x) + per_channel(single(bias), x)).astype(x.dtype)
+    at = axis % x.ndim
+    parts = single(x).reshape(*x.shape[:at], groups, x.shape[at] // groups, *x.shape[at + 1 :])
+    y = standardized(parts, inner_axes(parts, at), eps)[0].reshape(x.shape)
+    return (y * per_channel(single(weight), x, axis) + per_channel(single(bias), x, axis)).astype(x.dtype)
 
 
 def axes_from(x: Array, axis: int) -> tuple[int, ...]:
@@ -87,11 +102,13 @@ def rms_norm(x: Array, weight: Array, axis: int = -1, eps: float = 1e-5) -> Arra
     return (wide * inverse).astype(x.dtype) * weight
 
 
-def local_response_norm(x: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Array:
+def local_response_norm(
+    x: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, axis: int = -1
+) -> Array:
     """Each element divided by the energy of `size` neighbouring channels; an even size reaches further up."""
     wide, below = single(x), (size - 1) // 2
     window, padding = [1] * x.ndim, [(0, 0)] * x.ndim
-    window[1], padding[1] = size, (below, size - 1 - below)
+    window[axis], padding[axis] = size, (below, size - 1 - below)
     energy: Array = lax.reduce_window(jnp.square(wide), 0.0, lax.add, window, [1] * x.ndim, padding)
     return (wide / (bias + alpha / size * energy) ** beta).astype(x.dtype)
 

@@ -62,13 +62,24 @@ def slide(
     stride: Sequence[int],
     amounts: Sequence[tuple[int, int]],
     dilation: Sequence[int],
+    channels_last: bool = False,
 ) -> Array:
     """`lax.reduce_window` over the spatial axes."""
-    gaps = (1, 1, *dilation)
-    start = np.asarray(initial, x.dtype)
-    padding = ((0, 0), (0, 0), *amounts)
-    y: Array = lax.reduce_window(x, start, function, (1, 1, *kernel), (1, 1, *stride), padding, window_dilation=gaps)
+
+    def full(inner: Sequence[Any], other: Any = 1) -> tuple[Any, ...]:
+        return (other, *inner, other) if channels_last else (other, other, *inner)
+
+    start, padding = np.asarray(initial, x.dtype), full(amounts, (0, 0))
+    y: Array = lax.reduce_window(
+        x, start, function, full(kernel), full(stride), padding, window_dilation=full(dilation)
+    )
     return y
+
+
+def image_sizes(x: Array, channels_last: bool) -> tuple[int, ...]:
+    """The sizes of the spatial axes."""
+    sizes: tuple[int, ...] = x.shape[1:-1] if channels_last else x.shape[2:]
+    return sizes
 
 
 def max_pool_nd(
@@ -78,11 +89,12 @@ def max_pool_nd(
     pads: Sequence[int] | str | None = None,
     dilation: Sequence[int] | None = None,
     ceil_mode: bool = False,
+    channels_last: bool = False,
 ) -> Array:
     """The maximum of each window; `stride` is 1 where not given. See `pool_pads` for `pads`."""
     stride, dilation = stride or (1,) * len(kernel), dilation or (1,) * len(kernel)
-    amounts = pool_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
-    return slide(x, lowest(x.dtype), lax.max, kernel, stride, amounts, dilation)
+    amounts = pool_pads(image_sizes(x, channels_last), kernel, stride, dilation, pads, ceil_mode)
+    return slide(x, lowest(x.dtype), lax.max, kernel, stride, amounts, dilation, channels_last)
 
 
 def max_pool_indices(
@@ -139,6 +151,7 @@ def avg_pool_nd(
     dilation: Sequence[int] | None = None,
     ceil_mode: bool = False,
     count_include_pad: bool = False,
+    channels_last: bool = False,
 ) -> Array:
     """The mean of each window: of its elements in `x`, or with `count_include_pad` also of the padding's zeros.
 
@@ -146,20 +159,22 @@ def avg_pool_nd(
     """
     rank = len(kernel)
     stride, dilation = stride or (1,) * rank, dilation or (1,) * rank
-    amounts = pool_pads(x.shape[2:], kernel, stride, dilation, pads, ceil_mode)
+    sizes = image_sizes(x, channels_last)
+    amounts = pool_pads(sizes, kernel, stride, dilation, pads, ceil_mode)
     wide = single(x)
-    total = slide(wide, 0, lax.add, kernel, stride, amounts, dilation)
+    total = slide(wide, 0, lax.add, kernel, stride, amounts, dilation, channels_last)
+    steps = image_sizes(total, channels_last)
     counts: Any = np.ones((), wide.dtype)
     for i, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True)):
-        begin, size = amounts[i][0], x.shape[2 + i]
+        begin, size = amounts[i][0], sizes[i]
         low, high = 0, size
         if count_include_pad and isinstance(pads, str):
             low, high = -begin, size + pool_same_pads(size, k, s, pads == "same_lower")[1]
         elif count_include_pad:
-            low, high = -begin, size + (pads[i + rank] if pads else 0)
-        places = (np.arange(total.shape[2 + i]) * s - begin)[:, None] + np.arange(k) * d
+            low, high = -begin, size + (int(pads[i + rank]) if pads else 0)
+        places = (np.arange(steps[i]) * s - begin)[:, None] + np.arange(k) * d
         count = ((places >= low) & (places < high)).sum(-1).astype(wide.dtype)
-        counts = counts * count.reshape(-1, *[1] * (rank - 1 - i))
+        counts = counts * count.reshape(-1, *[1] * (rank - 1 - i + channels_last))
     return (total / counts).astype(x.dtype)
 
 

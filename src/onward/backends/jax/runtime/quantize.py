@@ -75,4 +75,4 @@ def quantized_conv(
     points = jnp.asarray(w_zero_point)
     points = points.reshape(-1, *[1] * (weight.ndim - 1)) if points.ndim == 1 else points
     images, kernel = distance(x, x_zero_point, dtype), distance(weight, points, dtype)
-    return conv_nd(images, kernel, None, strides, padding, dilations, groups, "highest").astype(jnp.int32)
+    return conv_nd(images, kernel, strides, padding, dilations, groups, precision="highest").astype(jnp.int32)

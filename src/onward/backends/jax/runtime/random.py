@@ -1,6 +1,7 @@
 """Keys of random numbers."""
 
 import secrets
+from collections.abc import Iterator
 
 import jax
 from jax import Array
@@ -16,3 +17,10 @@ def new_key() -> Array:
             "call; call it without jit, or give the random nodes of the file a seed"
         )
     return jax.random.key(secrets.randbits(32))
+
+
+def keys_of(key: Array) -> Iterator[Array]:
+    """A key for each thing that is drawn, one after the other."""
+    while True:
+        key, own = jax.random.split(key)
+        yield own

@@ -35,8 +35,13 @@ def triangle(x: Array, k: Array, upper: bool = True) -> Array:
     return jnp.where(place >= k if upper else place <= k, x, jnp.zeros_like(x))
 
 
-def depth_to_space(x: Array, block: int, mode: str = "DCR") -> Array:
+def depth_to_space(x: Array, block: int, mode: str = "DCR", channels_last: bool = False) -> Array:
     """Channels to blocks of pixels; the place in a block is the outer ("DCR") or inner part of the channel."""
+    if channels_last:
+        n, h, w, c = x.shape
+        split = (c // block**2, block, block) if mode == "CRD" else (block, block, c // block**2)
+        order = (0, 1, 4, 2, 5, 3) if mode == "CRD" else (0, 1, 3, 2, 4, 5)
+        return x.reshape(n, h, w, *split).transpose(order).reshape(n, h * block, w * block, c // block**2)
     n, c, h, w = x.shape
     if mode == "CRD":
         x = x.reshape(n, c // block**2, block, block, h, w).transpose(0, 1, 4, 2, 5, 3)
@@ -45,8 +50,13 @@ def depth_to_space(x: Array, block: int, mode: str = "DCR") -> Array:
     return x.reshape(n, c // block**2, h * block, w * block)
 
 
-def space_to_depth(x: Array, block: int, mode: str = "DCR") -> Array:
+def space_to_depth(x: Array, block: int, mode: str = "DCR", channels_last: bool = False) -> Array:
     """Blocks of pixels to channels: the inverse of `depth_to_space`."""
+    if channels_last:
+        n, h, w, c = x.shape
+        x = x.reshape(n, h // block, block, w // block, block, c)
+        x = x.transpose(0, 1, 3, 5, 2, 4) if mode == "CRD" else x.transpose(0, 1, 3, 2, 4, 5)
+        return x.reshape(n, h // block, w // block, c * block**2)
     n, c, h, w = x.shape
     x = x.reshape(n, c, h // block, block, w // block, block)
     x = x.transpose(0, 1, 3, 5, 2, 4) if mode == "CRD" else x.transpose(0, 3, 5, 1, 2, 4)

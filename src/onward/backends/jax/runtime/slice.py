@@ -51,7 +51,24 @@ def pad_constant(x: Any, sides: Sequence[tuple[int, int]], value: Any = None) ->
     if isinstance(x, np.ndarray):
         kept = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, sides, strict=True))]
         return np.pad(kept, [(max(a, 0), max(b, 0)) for a, b in sides], constant_values="" if value is None else value)
-    return lax.pad(x, jnp.asarray(0 if value is None else value, x.dtype), [(a, b, 0) for a, b in sides])
+    value = 0 if value is None else value
+    inner, last = sides, (0, 0)
+    if x.ndim > 2:
+        inner, last = [*sides[:-1], (min(sides[-1][0], 0), min(sides[-1][1], 0))], sides[-1]
+    x = lax.pad(x, jnp.asarray(value, x.dtype), [(a, b, 0) for a, b in inner])
+    return pad_last(x, [*[(0, 0)] * (x.ndim - 1), (max(last[0], 0), max(last[1], 0))], value) if max(last) > 0 else x
+
+
+def pad_last(x: Array, sides: Sequence[tuple[int, int]], constant_values: Any = 0) -> Array:
+    """`jnp.pad` that extends the last axis, by a concatenation.
+
+    The CPU compiler of jaxlib 0.10 computes a sum, mean or maximum wrongly, or crashes, where it fuses it with such a
+    padding and with a convolution of the same tensor. It must not see that what is added is one number.
+    """
+    x = jnp.pad(x, [*sides[:-1], (0, 0)], constant_values=constant_values)
+    added = [jnp.full((*x.shape[:-1], n), constant_values, x.dtype) for n in sides[-1]]
+    before, after = ([lax.optimization_barrier(part)] if part.size else [] for part in added)
+    return jnp.concatenate((*before, x, *after), -1)
 
 
 def border_index(size: int, before: int, after: int, mode: str) -> np.ndarray:

@@ -113,7 +113,14 @@ def square(op: Writer, x: Tensor) -> Tensor:
 def mul(op: Writer, a: Tensor, b: Tensor) -> Tensor:
     if a.dtype == ir.DataType.BOOL:
         return op.And(a, b)
-    return idioms.gelu(op, a, b) or a * b
+    return idioms.gelu(op, a, b) or _other_than_one(op, a, b) or _other_than_one(op, b, a) or a * b
+
+
+def _other_than_one(op: Writer, x: Tensor, factor: Tensor) -> Tensor | None:
+    """What is multiplied by a constant 1: ONNX Runtime 1.31 loses such a product where a quotient is a factor, too."""
+    number = None if factor.value in op.weights else op.known(factor)
+    is_inside = number is not None and number.size == 1 and number.ndim <= op.rank(x, "a factor")
+    return x if is_inside and number == 1 else None
 
 
 @rule("add", "add_any", broadcasts=True)

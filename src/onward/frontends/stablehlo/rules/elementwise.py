@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from onward.errors import UnsupportedError
 from onward.frontends.stablehlo.reader import Reader, is_sizes
 from onward.frontends.stablehlo.registry import rule
 from onward.frontends.stablehlo.values import Sizes, Value, as_array, dtype_of, numbers_of
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "abs": lax.abs, "add": lax.add, "and": lax.bitwise_and, "atan2": lax.atan2, "cbrt": lax.cbrt, "ceil": lax.ceil,
+    "abs": lax.abs, "add": lax.add, "atan2": lax.atan2, "cbrt": lax.cbrt, "ceil": lax.ceil,
     "cosine": lax.cos, "count_leading_zeros": lax.clz, "divide": lax.div, "exponential": lax.exp,
     "exponential_minus_one": lax.expm1, "floor": lax.floor, "imag": lax.imag, "is_finite": lax.is_finite,
     "log": lax.log, "log_plus_one": lax.log1p, "logistic": lax.logistic, "maximum": lax.max, "minimum": lax.min,
@@ -25,7 +25,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round_nearest_afz": lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
     "round_nearest_even": lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
     "shift_left": lax.shift_left, "shift_right_arithmetic": lax.shift_right_arithmetic,
-    "shift_right_logical": lax.shift_right_logical, "sign": lax.sign, "sine": lax.sin, "sqrt": lax.sqrt,
+    "shift_right_logical": lax.shift_right_logical, "sine": lax.sin, "sqrt": lax.sqrt,
     "subtract": lax.sub, "tan": lax.tan, "tanh": lax.tanh, "xor": lax.bitwise_xor, "complex": lax.complex,
 }  # fmt: skip
 OF_CHLO: dict[str, Callable[..., Any]] = {
@@ -44,10 +44,20 @@ SIZES: dict[str, Callable[[Any, Any], Any]] = {
     "divide": operator.floordiv,
     "remainder": operator.mod,
 }
-"""What sizes are computed with; they are no negative numbers, so that quotients are rounded alike."""
+"""What sizes are computed with."""
+QUOTIENTS = ("divide", "remainder")
+"""They are rounded towards zero, and so only alike where no number is negative."""
 DIRECTIONS = {"EQ": lax.eq, "NE": lax.ne, "LT": lax.lt, "LE": lax.le, "GT": lax.gt, "GE": lax.ge}
 
 
+OPERATORS = {
+    "EQ": operator.eq,
+    "NE": operator.ne,
+    "LT": operator.lt,
+    "LE": operator.le,
+    "GT": operator.gt,
+    "GE": operator.ge,
+}
 TOTAL = {
     "LT": (lax.lt_to_p, False),
     "LE": (lax.le_to_p, False),
@@ -64,13 +74,35 @@ def _extreme(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return function(a, b) if known else (core.max_dim if function is max else core.min_dim)(a, b)
 
 
+def _decided(function: Callable[..., Any], *given: Value) -> np.ndarray[Any, Any] | None:
+    """What is true of sizes, one by one; None where that depends on what they are."""
+    if not any(isinstance(x, Sizes) for x in given) or not all(map(is_sizes, given)):
+        return None
+    try:
+        return np.asarray(np.frompyfunc(lambda *each: bool(function(*each)), len(given), 1)(*map(numbers_of, given)))
+    except jax.errors.InconclusiveDimensionOperation:
+        return None
+
+
+def _at_least(x: Value, least: int) -> bool:
+    """Whether sizes, or constants, are no less than a number, whatever they are."""
+    found = _decided(lambda n: n >= least, x) if isinstance(x, Sizes) else x >= least
+    return found is not None and bool(found.all())
+
+
+def _of_sizes(name: str, dtype: Any, given: Sequence[Value]) -> Sizes | None:
+    if name not in SIZES or not any(isinstance(x, Sizes) for x in given) or not all(map(is_sizes, given)):
+        return None
+    if name in QUOTIENTS and not all(_at_least(x, least) for x, least in zip(given, (0, 1), strict=True)):
+        return None
+    return Sizes(np.asarray(np.frompyfunc(SIZES[name], 2, 1)(*map(numbers_of, given)), object), dtype)
+
+
 def _file(name: str, function: Callable[..., Any]) -> None:
     @rule(f"stablehlo.{name}")
     def apply(reader: Reader, op: Any, *given: Value) -> Value:
-        if name in SIZES and any(isinstance(x, Sizes) for x in given) and all(map(is_sizes, given)):
-            found = np.frompyfunc(SIZES[name], 2, 1)(*map(numbers_of, given))
-            return Sizes(np.asarray(found, object), dtype_of(op.results[0].type))
-        return function(*map(as_array, given))
+        found = _of_sizes(name, dtype_of(op.results[0].type), given)
+        return function(*map(as_array, given)) if found is None else found
 
 
 for _name, _function in FUNCTIONS.items():
@@ -87,6 +119,22 @@ for _name, _function in OF_CHLO.items():
     _file_chlo(_name, _function)
 
 
+@rule("stablehlo.and")
+def both(reader: Reader, op: Any, a: Value, b: Value) -> Value:
+    """What is false is so whatever stands beside it: such is the sign of a size, which nobody has to compute."""
+    for x in (a, b):
+        if isinstance(x, np.ndarray) and x.dtype == bool and not x.ndim and not x:
+            return x
+    return lax.bitwise_and(as_array(a), as_array(b))
+
+
+@rule("stablehlo.sign")
+def sign(reader: Reader, op: Any, x: Value) -> Value:
+    if isinstance(x, Sizes) and _at_least(x, 1):
+        return np.ones(x.numbers.shape, dtype_of(op.results[0].type))
+    return lax.sign(as_array(x))
+
+
 @rule("stablehlo.compare")
 def compare(reader: Reader, op: Any, a: Value, b: Value) -> Value:
     direction = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
@@ -95,11 +143,14 @@ def compare(reader: Reader, op: Any, a: Value, b: Value) -> Value:
         primitive, is_turned = TOTAL[direction]
         pair = (b, a) if is_turned else (a, b)
         return primitive.bind(*(jnp.asarray(as_array(x)) for x in pair))
-    return DIRECTIONS[direction](as_array(a), as_array(b))
+    decided = _decided(OPERATORS[direction], a, b)
+    return DIRECTIONS[direction](as_array(a), as_array(b)) if decided is None else decided.astype(bool)
 
 
 @rule("stablehlo.select")
 def select(reader: Reader, op: Any, test: Value, yes: Value, no: Value) -> Value:
+    if isinstance(test, np.ndarray) and not test.ndim:
+        return yes if test else no
     test, yes, no = map(as_array, (test, yes, no))
     if np.ndim(test) != np.ndim(yes):
         test = jnp.broadcast_to(test, np.shape(yes))
@@ -135,37 +186,3 @@ def reduce_precision(reader: Reader, op: Any, x: Value) -> Value:
 @rule("stablehlo.optimization_barrier")
 def barrier(reader: Reader, op: Any, *given: Value) -> list[Value]:
     return list(given)
-
-
-@rule("stablehlo.composite")
-def composite(reader: Reader, op: Any, *given: Value) -> Any:
-    """A function by its name where that is known, else by what it is made of."""
-    dialect, _, name = op.attributes["name"].value.partition(".")
-    if dialect == "chlo" and name in OF_CHLO:
-        return OF_CHLO[name](*map(as_array, given))
-    if dialect == "chlo" and name == "top_k":
-        return _top_k(op, given[0], op.attributes["composite_attributes"])
-    return reader.call(op.attributes["decomposition"].value, given)
-
-
-@rule("stablehlo.custom_call")
-def custom_call(reader: Reader, op: Any, *given: Value) -> Any:
-    target = op.attributes["call_target_name"].value
-    if target == "shape_assertion":
-        return []
-    if target in ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"):
-        return list(given)
-    dialect, _, name = target.partition(".")
-    if dialect in ("mhlo", "chlo") and name in OF_CHLO:
-        return OF_CHLO[name](*map(as_array, given))
-    raise UnsupportedError(f"the module calls {target}, which only the runtime it was made for has")
-
-
-@rule("chlo.top_k")
-def top_k(reader: Reader, op: Any, x: Value) -> list[Value]:
-    return _top_k(op, x, op.attributes)
-
-
-def _top_k(op: Any, x: Value, attributes: Any) -> list[Value]:
-    values, places = lax.top_k(as_array(x), attributes["k"].value)
-    return [values, places.astype(dtype_of(op.results[1].type))]

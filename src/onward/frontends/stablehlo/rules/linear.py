@@ -10,7 +10,7 @@ from jaxlib.mlir.dialects import stablehlo
 
 from onward.frontends.stablehlo.reader import Reader
 from onward.frontends.stablehlo.registry import rule
-from onward.frontends.stablehlo.rules.shape import integers
+from onward.frontends.stablehlo.rules.shape import flag, integers
 from onward.frontends.stablehlo.values import Value, as_array, as_sizes, dtype_of
 
 
@@ -79,7 +79,7 @@ def dynamic_conv(reader: Reader, op: Any, x: Value, kernel: Value, padding: Valu
 @rule("stablehlo.cholesky")
 def cholesky(reader: Reader, op: Any, x: Value) -> Value:
     matrix = as_array(x)
-    if op.attributes["lower"].value:
+    if flag(op, "lower"):
         return lax.linalg.cholesky(matrix, symmetrize_input=False)
     return lax.linalg.cholesky(matrix.mT.conj(), symmetrize_input=False).mT.conj()
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 from jax import lax
 from jaxlib.mlir.dialects import stablehlo
 
 from onward.errors import UnsupportedError
 from onward.frontends.stablehlo.reader import RETURNS, Reader
-from onward.frontends.stablehlo.registry import rule
+from onward.frontends.stablehlo.registry import outside, rule
 from onward.frontends.stablehlo.rules.linear import pairs
-from onward.frontends.stablehlo.rules.shape import integers
-from onward.frontends.stablehlo.values import Value, as_array, as_sizes
+from onward.frontends.stablehlo.rules.shape import flag, integers
+from onward.frontends.stablehlo.values import Value, as_array, as_sizes, constant
 
 PAIRS: dict[str, Callable[..., Any]] = {
     "stablehlo.add": lax.add,
@@ -33,9 +35,8 @@ SCATTERS = {
 }
 
 
-def _one(op: Any, index: int = 0) -> str:
-    """The name of the op that a region is, of its two arguments; 'second' where it gives the second of these."""
-    block = op.regions[index].blocks[0]
+def _one(block: Any) -> str:
+    """The name of the op that a block is, of its two arguments; 'second' where it gives the second of these."""
     ops = [inner.operation for inner in block.operations]
     if len(ops) == 1 and list(ops[0].operands) == [block.arguments[1]]:
         return "second"
@@ -51,7 +52,41 @@ def while_(reader: Reader, op: Any, *given: Value) -> list[Any]:
     values = reader.values
     test, body = (reader.region(op, i, values) for i in (0, 1))
     start = [as_array(value) for value in given]
+    if (rounds := _rounds(op, given)) is not None:
+        return list(lax.scan(lambda state, _: (body(*state), None), start, None, length=rounds)[0])
     return list(lax.while_loop(lambda state: test(*state)[0], lambda state: body(*state), start))
+
+
+def _rounds(op: Any, given: Sequence[Value]) -> int | None:
+    """How often a loop runs that counts from a number by one up to another; None for others, and for very many."""
+    test, body = (region.blocks[0] for region in op.regions)
+    ops = [inner.operation for inner in test.operations if inner.operation.name != "stablehlo.constant"]
+    if [inner.name for inner in ops] != ["stablehlo.compare", "stablehlo.return"] or _direction(ops[0]) != "LT":
+        return None
+    counts = [i for i, argument in enumerate(test.arguments) if argument == ops[0].operands[0]]
+    limit = _number(ops[0].operands[1], op, given, test)
+    start = given[counts[0]] if counts else None
+    if limit is None or not isinstance(start, np.ndarray) or list(ops[1].operands) != list(ops[0].results):
+        return None
+    last = list(body.operations)[-1].operation.operands[counts[0]].owner
+    if getattr(last, "name", "") != "stablehlo.add" or body.arguments[counts[0]] not in list(last.operands):
+        return None
+    steps = [_number(operand, op, given, body) for operand in last.operands]
+    is_far = limit - int(start) > np.iinfo(np.int32).max
+    return max(limit - int(start), 0) if 1 in steps and not is_far else None
+
+
+def _number(value: Any, op: Any, given: Sequence[Value], block: Any) -> int | None:
+    """A constant integer: one, or a state of a loop that begins as one and stays it."""
+    owner = value.owner
+    if getattr(owner, "name", "") == "stablehlo.constant":
+        found = constant(owner)
+        return int(found) if not found.ndim and found.dtype.kind in "iu" else None
+    for i, argument in enumerate(block.arguments):
+        stays = list(op.regions[1].blocks[0].operations)[-1].operation.operands[i]
+        if argument == value and stays == op.regions[1].blocks[0].arguments[i] and isinstance(given[i], np.ndarray):
+            return int(given[i]) if not given[i].ndim and given[i].dtype.kind in "iu" else None
+    return None
 
 
 @rule("stablehlo.if")
@@ -75,7 +110,7 @@ def case(reader: Reader, op: Any, index: Value) -> list[Any]:
 def reduce(reader: Reader, op: Any, *given: Value) -> list[Any]:
     half = len(given) // 2
     arrays, starts = ([as_array(value) for value in part] for part in (given[:half], given[half:]))
-    axes, one = integers(op, "dimensions"), _one(op)
+    axes, one = integers(op, "dimensions"), _one(op.regions[0].blocks[0])
     if one in PAIRS:
         return [lax.reduce(arrays[0], starts[0], PAIRS[one], axes)]
     if len(arrays) == 2 and len(axes) == 1 and (found := _extreme_place(op, arrays, starts, axes[0])) is not None:
@@ -127,21 +162,82 @@ def _direction(op: Any) -> str:
 @rule("stablehlo.reduce_window")
 def reduce_window(reader: Reader, op: Any, *given: Value) -> list[Any]:
     half = len(given) // 2
-    arrays, starts = ([as_array(value) for value in part] for part in (given[:half], given[half:]))
     window = integers(op, "window_dimensions")
-    ones, one = [1] * len(window), _one(op)
-    options = (
+    ones = [1] * len(window)
+    windows = Windows(
         window,
         integers(op, "window_strides") or ones,
         pairs(op, "padding", len(window)),
         integers(op, "base_dilations") or ones,
         integers(op, "window_dilations") or ones,
     )
-    if one in PAIRS:
-        return [lax.reduce_window(arrays[0], starts[0], PAIRS[one], *options)]
     body = reader.region(op, 0, reader.values)
-    found = lax.reduce_window(arrays, starts, lambda a, b: tuple(body(*a, *b)), *options)
-    return list(found)
+    return windows.reduced(given[:half], given[half:], _one(op.regions[0].blocks[0]), body)
+
+
+@outside("stablehlo.dynamic_reduce_window")
+def dynamic_reduce_window(reader: Reader, op: Any, *given: Value) -> list[Any]:
+    """Sizes, strides, dilations and padding are the last operands; the function is one of the module."""
+    *rest, window, strides, base, dilations, padding = given
+    half, flat = len(rest) // 2, as_sizes(padding)
+    windows = Windows(
+        as_sizes(window),
+        as_sizes(strides),
+        list(zip(flat[::2], flat[1::2], strict=True)),
+        as_sizes(base),
+        as_sizes(dilations),
+    )
+    (name,) = op.attributes["called_computations"]
+    block = reader.functions[name.value].regions[0].blocks[0]
+
+    def body(*numbers: Any) -> list[Any]:
+        return [as_array(value) for value in reader.call(name.value, numbers)]
+
+    return windows.reduced(rest[:half], rest[half:], _one(block), body)
+
+
+RUNNING = {
+    "stablehlo.add": (lax.cumsum, 0),
+    "stablehlo.multiply": (lax.cumprod, 1),
+    "stablehlo.maximum": (lax.cummax, -np.inf),
+    "stablehlo.minimum": (lax.cummin, np.inf),
+}
+"""Functions of all that comes before, and the number that they begin with."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Which numbers a window reads; a number, or a pair of them, for each axis."""
+
+    sizes: list[Any]
+    strides: list[Any]
+    padding: list[tuple[Any, Any]]
+    base: list[Any]
+    dilations: list[Any]
+
+    def reduced(self, given: Sequence[Value], starts: Sequence[Value], one: str, body: Callable[..., Any]) -> list[Any]:
+        arrays, numbers = ([as_array(value) for value in part] for part in (given, starts))
+        options = (self.sizes, self.strides, self.padding, self.base, self.dilations)
+        if one not in PAIRS:
+            return list(lax.reduce_window(arrays, numbers, lambda a, b: body(*a, *b), *options))
+        if one in RUNNING and (running := self._running(arrays[0], numbers[0], *RUNNING[one])) is not None:
+            return [running]
+        return [lax.reduce_window(arrays[0], numbers[0], PAIRS[one], *options)]
+
+    def _running(self, x: Any, start: Any, function: Callable[..., Any], neutral: float) -> Any:
+        """Where the window of each number along one axis is all that comes before it, or after it."""
+        axes = [axis for axis, size in enumerate(self.sizes) if size != 1]
+        is_plain = all(n == 1 for n in (*self.strides, *self.base, *self.dilations))
+        if len(axes) != 1 or not is_plain or x.dtype.kind not in "iuf" or not isinstance(start, np.ndarray):
+            return None
+        (axis,) = axes
+        length, others = x.shape[axis], [pair for i, pair in enumerate(self.padding) if i != axis]
+        sides = [(length - 1, 0), (0, length - 1)]
+        if x.dtype.kind != "f" and np.isinf(neutral):
+            neutral = getattr(np.iinfo(x.dtype), "min" if neutral < 0 else "max")
+        if self.sizes[axis] != length or start != neutral or self.padding[axis] not in sides or any(map(any, others)):
+            return None
+        return function(x, axis, reverse=self.padding[axis] == sides[1] and length != 1)
 
 
 @rule("stablehlo.select_and_scatter")
@@ -151,7 +247,7 @@ def select_and_scatter(reader: Reader, op: Any, x: Value, source: Value, start: 
     compare = op.regions[0].blocks[0].operations[0].operation
     direction = str(compare.attributes["comparison_direction"]) if compare.name == "stablehlo.compare" else ""
     primitive = lax.ge_p if "GE" in direction else lax.le_p if "LE" in direction else None
-    if primitive is None or _one(op, 1) != "stablehlo.add":
+    if primitive is None or _one(op.regions[1].blocks[0]) != "stablehlo.add":
         raise UnsupportedError("a select_and_scatter by other than the largest or smallest, or that does not add")
     window = integers(op, "window_dimensions")
     strides = integers(op, "window_strides") or [1] * len(window)
@@ -251,9 +347,20 @@ def scatter(reader: Reader, op: Any, *given: Value) -> Any:
         operand_batching_dims=tuple(axes.input_batching_dims),
         scatter_indices_batching_dims=tuple(axes.scatter_indices_batching_dims),
     )
-    one = _one(op)
-    function = lax.scatter if one == "second" else SCATTERS.get(one)
-    if function is None:
-        raise UnsupportedError("a scatter by a function of its own; use one that sets, adds, multiplies or compares")
-    index = _vectors_last(places, axes.index_vector_dim)
-    return function(x, index, updates, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP)
+    one, index = _one(op.regions[0].blocks[0]), _vectors_last(places, axes.index_vector_dim)
+    options = {"mode": lax.GatherScatterMode.FILL_OR_DROP, "unique_indices": flag(op, "unique_indices")}
+    if function := lax.scatter if one == "second" else SCATTERS.get(one):
+        return function(x, index, updates, numbers, **options)
+    body = reader.region(op, 0, reader.values)
+    number = jax.ShapeDtypeStruct((), x.dtype)
+    closed = jax.make_jaxpr(lambda a, b: body(a, b)[0])(number, number)
+    return lax.scatter_p.bind(
+        x,
+        index,
+        updates,
+        dimension_numbers=numbers,
+        indices_are_sorted=False,
+        update_jaxpr=closed.jaxpr,
+        update_consts=tuple(closed.consts),
+        **options,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -17,6 +18,11 @@ from onward.frontends.stablehlo.values import Sizes, Value, as_array, as_sizes, 
 def integers(op: Any, name: str) -> list[int]:
     """An attribute that is a list of integers; none where it is left out."""
     return [int(n) for n in op.attributes[name]] if name in op.attributes else []
+
+
+def flag(op: Any, name: str) -> bool:
+    """An attribute that is true or false; false where it is left out."""
+    return name in op.attributes and bool(op.attributes[name].value)
 
 
 def _sized(op: Any, given: Sequence[Value]) -> bool:
@@ -121,7 +127,21 @@ def dynamic_slice(reader: Reader, op: Any, x: Value, *starts: Value) -> Value:
 
 @rule("stablehlo.real_dynamic_slice")
 def real_dynamic_slice(reader: Reader, op: Any, x: Value, starts: Value, ends: Value, steps: Value) -> Value:
+    if isinstance(starts, jax.core.Tracer) and (sizes := _window(reader, op, steps)) is not None:
+        data = as_array(x)
+        return lax.dynamic_slice(
+            data, [lax.squeeze(lax.slice(starts, [i], [i + 1]), [0]) for i in range(data.ndim)], sizes
+        )
     return lax.slice(as_array(x), as_sizes(starts), as_sizes(ends), as_sizes(steps))
+
+
+def _window(reader: Reader, op: Any, steps: Value) -> list[Any] | None:
+    """The sizes of a slice whose ends are its starts and these; None where that is not how the ends are made."""
+    added = op.operands[2].owner
+    if getattr(added, "name", "") != "stablehlo.add" or added.operands[0] != op.operands[1]:
+        return None
+    sizes = reader.values[added.operands[1]]
+    return as_sizes(sizes) if is_sizes(sizes) and set(as_sizes(steps)) == {1} else None
 
 
 @rule("stablehlo.dynamic_update_slice")

@@ -32,8 +32,8 @@ def gather(c: Context, g: Tensor, x: Tensor, indices: Tensor, *, axis: int) -> G
     return op.transpose(total, [order.index(i) for i in range(x.rank)])
 
 
-def added_rows(zeros: Tensor, numbers: Tensor, rows: Tensor) -> Tensor:
-    """Rows, added where their numbers say.
+def added_rows(zeros: Tensor, numbers: Tensor, rows: Tensor, reduction: str = "add") -> Tensor:
+    """Rows, added (or multiplied) where their numbers say.
 
     One after the other: ONNX Runtime's ScatterND adds in several threads at once, and loses what meets.
     """
@@ -46,7 +46,7 @@ def added_rows(zeros: Tensor, numbers: Tensor, rows: Tensor) -> Tensor:
     places = op.Reshape(numbers.cast(ir.DataType.INT64), op.ints([-1, *[1] * (rank - 1)]))
     if rank > 1:
         places = op.Expand(places, op.Shape(rows))
-    return op.ScatterElements(zeros, places, rows, axis=0, reduction="add")
+    return op.ScatterElements(zeros, places, rows, axis=0, reduction=reduction)
 
 
 @vjp("GatherElements")
@@ -59,27 +59,25 @@ def gather_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, p: spec.GatherN
     return added_at(c, c.op.zeros_like(x), with_batch(c, indices, p.batch_dims), g)
 
 
-def added_at(c: Context, start: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    """Updates, added where indices into the first axes say, one after the other."""
+def added_at(c: Context, start: Tensor, indices: Tensor, updates: Tensor, reduction: str = "add") -> Tensor:
+    """Updates, added (or multiplied) where indices into the first axes say, one after the other."""
     op = c.op
     depth = None if indices.dims is None else indices.dims[-1]
-    if start.rank is None or not isinstance(depth, int) or updates.rank is None or indices.rank is None:
-        return op.ScatterND(start, indices, updates, reduction="add")
+    if start.rank is None or not isinstance(depth, int) or depth == 0:
+        return op.ScatterND(start, indices, updates, reduction=reduction)  # of second derivatives, without shapes
     shape = op.Shape(start)
-    number = None
+    number = op.index(0)
     for axis in range(depth):
         size = op.Gather(shape, op.index(axis))
         part = op.Gather(indices, op.index(axis), axis=-1)
         part = op.where(part < 0, part + size, part)
-        number = part if number is None else number * size + part
-    if number is None:
-        return op.ScatterND(start, indices, updates, reduction="add")
+        number = part if axis == 0 else number * size + part
     rest = op.Shape(start, start=depth) if depth < start.rank else op.ints([])
     flat = op.Reshape(start, op.Concat(op.ints([-1]), rest, axis=0))
     flat.value.shape = ir.Shape([None, *(start.dims or [])[depth:]])
     rows = op.Reshape(updates, op.Concat(op.ints([-1]), rest, axis=0))
     rows.value.shape = ir.Shape([None, *(start.dims or [])[depth:]])
-    return op.Reshape(added_rows(flat, op.Reshape(number, op.ints([-1])), rows), shape)
+    return op.Reshape(added_rows(flat, op.Reshape(number, op.ints([-1])), rows, reduction), shape)
 
 
 def with_batch(c: Context, indices: Tensor, batch_dims: int) -> Tensor:
@@ -139,7 +137,7 @@ def scatter_nd(c: Context, g: Tensor, x: Tensor, indices: Tensor, updates: Tenso
             g,
             x,
             updates,
-            lambda into, what, how: op.ScatterND(into, indices, what, reduction=how),
+            lambda into, what, how: added_at(c, into, indices, what, how),
             lambda tensor: op.GatherND(tensor, indices),
         )
     hit = op.Equal(updates, op.GatherND(c.y, indices)).cast(g.dtype)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onward.backends.backend import Options, backend
+import onnx_ir as ir
+
+from onward.backends.backend import backend
 from onward.backends.emit.helpers import load_runtime
 from onward.backends.emit.package import Source
-from onward.backends.jax.convert import RUNTIME
+from onward.backends.jax.convert import RUNTIME, generate
 from onward.errors import UnsupportedError
 from onward.model import Model
+from onward.spec.random import RANDOM
 from onward.training.export.jax.script import TRAINING, Script
 from onward.training.export.jax.words import FIELDS
 from onward.training.export.plan import planned, weighted, write
@@ -31,36 +33,53 @@ def to_jax_package(trainable: Trainable | Trainer, out: str | os.PathLike[str], 
     """Write a package as `onward convert` does, with a `train.py` that goes on where the training is.
 
     As `to_torch_package`, for JAX and optax: the loss, an optimizer with its state, a jitted step and a loop. Where
-    batch normalisation behaves differently in training, the model as it is then stands in in_training.py.
+    batch normalisation or dropout behaves differently in training, the model as it is then stands in in_training.py.
+    What is drawn follows from a key, which key.safetensors keeps from step to step.
     """
     source, script, files = planned(trainable, backend("jax"), list(FIELDS), Script)
-    if script.adapters:
-        raise UnsupportedError("adapters are not written as JAX source: merge them first, or train all of the weights")
-    script = replace(script, has_constants=bool(source.constants))
+    model = weighted(trainable)
+    statistics = training_mode(model.ir) if script.trains else {}
+    script = replace(
+        script, has_constants=bool(source.constants), statistics=list(statistics), draws=_draws(model.ir.graph)
+    )
     more = {}
-    if script.trains:
-        model = weighted(trainable)
-        if any(node.op_type == "Dropout" for node in model.ir.graph.all_nodes()):
-            raise UnsupportedError("dropout in training is not written as JAX source: prepare with train_mode=False")
-        statistics = training_mode(model.ir)
-        if statistics:
-            inside = _in_training(model, source, statistics)
-            script = replace(script, statistics=list(statistics))
-            text = inside.model
-            more[f"{TRAINING}.py"] = lambda file: file.write(text.encode())
-            helpers = {name for one in (source.model, text) for name in re.findall(r"(?<=\bops\.)\w+", one)}
-            source = replace(source, ops=load_runtime(RUNTIME).source(helpers, ABOUT))
+    if script.statistics or script.draws:
+        text = _in_training(model, source, script)
+        more[f"{TRAINING}.py"] = lambda file: file.write(text.encode())
+        helpers = {name for one in (source.model, text) for name in re.findall(r"(?<=\bops\.)\w+", one)}
+        source = replace(source, ops=load_runtime(RUNTIME).source(helpers, ABOUT))
     return write(source, script, script.text(), files, out, more, force=force)
 
 
-def _in_training(model: Model, source: Source, statistics: Mapping[str, str]) -> Source:
+def _draws(graph: ir.Graph) -> bool:
+    """Whether a model draws random numbers in each step."""
+    found = [node for node in graph.all_nodes() if node.domain in ("", "ai.onnx") and _is_drawn(node)]
+    if inner := [node for node in found if node.graph is not graph]:
+        raise UnsupportedError(
+            f"{inner[0].op_type} {inner[0].name!r} draws random numbers in a body of If, Loop or Scan, which is not "
+            "written as JAX source for training: give it a seed, or prepare with train_mode=False"
+        )
+    return bool(found)
+
+
+def _is_drawn(node: ir.Node) -> bool:
+    if "seed" in node.attributes:
+        return False
+    if node.op_type == "Dropout":
+        switch = node.inputs[2] if len(node.inputs) > 2 else None
+        known = None if switch is None else ir.convenience.get_const_tensor(switch)
+        return switch is not None and (known is None or bool(known.numpy()))
+    return node.op_type in RANDOM
+
+
+def _in_training(model: Model, source: Source, script: Script) -> str:
     """The source of the model as it is while it is trained, which has the weights of the one for inference."""
     trained = [name for name in source.tensors if name not in source.constants]
-    inside = backend("jax").generate(model, Options(trainable=trained))
+    inside = generate(model, trained, draws=script.draws)
     own = {name: tuple(tensor.shape) for name, tensor in source.tensors.items()}
     for name, tensor in inside.tensors.items():
         if own.get(name) != tuple(tensor.shape):
             raise UnsupportedError(f"in training the model has the weight {name}, which it does not have otherwise")
-    if lost := [name for name in statistics if name not in own]:
+    if lost := [name for name in script.statistics if name not in own]:
         raise UnsupportedError(f"the JAX source does not have the running statistic {lost[0]!r} under its name")
-    return inside
+    return inside.model

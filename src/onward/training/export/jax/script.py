@@ -4,46 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.package import imports
 from onward.backends.emit.printer import wrap
-from onward.training.export.jax.transforms import OWN
-from onward.training.export.jax.words import (
-    APART,
-    CLASS_LOSS,
-    CLIP,
-    FIELDS,
-    SOFT_CLASS_LOSS,
-    core,
-    decays,
-    is_counted,
-    is_own,
-    loss_call,
-    penalty_call,
-)
-from onward.training.export.plan import Plan, indented, quoted
-from onward.training.export.progress import PROGRESS
-from onward.training.export.schedules import Words, factor
+from onward.training.export import script
+from onward.training.export.jax.losses import HELPERS
+from onward.training.export.jax.transforms import CLIP, OWN
+from onward.training.export.jax.words import APART, FIELDS, core, decays, is_counted, is_own, loss_call
+from onward.training.export.schedules import Words
+from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed, quoted
 from onward.training.recipe.optimizers import LAMB
-from onward.training.recipe.schedules import Constant
 
-TRACED = Words("jnp.minimum", "jnp", "jnp.where({test}, {yes}, {no})")
+TRAINING = "in_training"
+"""The module with the model as it is while it is trained, where that differs."""
 
 
 @dataclass(frozen=True)
-class Script(Plan):
-    """The text, and what it depends on."""
+class Script(script.Script):
+    """In the words of JAX and optax."""
+
+    dtypes, numbers = "np", Words("jnp.minimum", "jnp", "jnp.where({test}, {yes}, {no})")
 
     has_constants: bool = False
     """Whether the model holds what is not trained."""
     statistics: Sequence[str] = ()
     """What of that a step changes: the model in training gives these after its outputs."""
+    draws: bool = False
+    """Whether the model in training is given a key, for dropout and other random numbers."""
 
     def text(self) -> str:
         loss = self._loss()
-        parts: list[str | list[str]] = [loss]
+        parts: list[Text] = [loss]
         body = "\n".join(loss)
         parts += [text for name, text in HELPERS.items() if f" {name}(" in body]
         if self.clip_norm is not None:
@@ -53,14 +45,13 @@ class Script(Plan):
         if self.groups:
             parts.append(AMONG)
         if self.scheduled:
-            parts.append(self._rate())
-        parts += [self._make_optimizer(), FLAT, self._load_optimizer()]
-        if self.average is not None:
-            parts.append(LOAD_AVERAGE)
-        parts += [self._step(), self._train(), PROGRESS, self._save(), BATCHES, self._main()]
-        text = "\n\n\n".join("\n".join(part) if isinstance(part, list) else part.strip("\n") for part in parts)
-        head = "\n".join(self._head(text))
-        return f'{head}\n\n\n{text}\n\n\nif __name__ == "__main__":\n    main()\n'
+            parts.append(self.rate(("Array", "Any")))
+        parts += [self._make_optimizer(), FLAT, *([ADAPTED] if self.adapters else []), self._load_optimizer()]
+        parts += [LOAD_KEY] if self.draws else []
+        parts += [LOAD_AVERAGE] if self.average is not None else []
+        parts += [self._step(), self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
+        text = self.joined(parts)
+        return self.whole(self._head(text), text)
 
     @property
     def _fields(self) -> dict[str, str]:
@@ -71,71 +62,67 @@ class Script(Plan):
     def _counted(self) -> bool:
         return self.scheduled or is_counted(self.optimizer)
 
+    @property
+    def _changed(self) -> list[str]:
+        """What a step makes anew."""
+        return ["params", "state", *(["key"] if self.draws else []), *(["constants"] if self.statistics else [])]
+
+    @property
+    def _fixed(self) -> list[str]:
+        """What a step reads besides that and the batch."""
+        constants = ["constants"] if self.has_constants and not self.statistics else []
+        return [*(["originals"] if self.adapters else []), *constants]
+
+    @property
+    def _kept(self) -> list[str]:
+        """What training makes anew, and `save` writes."""
+        return [*self._changed, *(["average"] if self.average is not None else [])]
+
+    @property
+    def _read(self) -> list[str]:
+        """What a loss depends on, in the order of its arguments."""
+        own = {"key": self.draws, "originals": self.adapters, "constants": self.has_constants}
+        return ["params", "batch", *(name for name, there in own.items() if there)]
+
     def _head(self, body: str) -> list[str]:
-        after = f"after {self.steps} steps" if self.steps else "from its first step on"
-        inputs = ", ".join(f"{quoted(name)}: np.{dtype}" for name, dtype in {**self.data, **self.labels}.items())
-        constants = wrap(f"INPUTS = {{{inputs}}}")
+        constants = ["Batch = dict[str, Array]", *self.tables()]
         if self._fields:
             fields = ", ".join(f"{quoted(slot)}: {quoted(field)}" for slot, field in self._fields.items())
             constants += wrap(f"SLOTS = {{{fields}}}")
         if self.statistics:
-            constants += wrap(f"STATISTICS = [{', '.join(map(quoted, self.statistics))}]")
-        constants = ["Batch = dict[str, Array]", "FOLDER = Path(__file__).parent", *constants]
+            constants += wrap(f"STATISTICS = {listed(self.statistics)}")
         text = "\n".join([*constants, body])
-        return [
-            f'"""Trains the model {after}: python -m PACKAGE.train data.npz --epochs 3."""',
-            "",
-            *sort_imports(imports(text, IMPORTS)),
-            "",
-            *sort_imports(self._own_imports(text)),
-            "",
-            *constants,
-        ]
-
-    def _own_imports(self, text: str) -> set[str]:
-        found = imports(text, OWN_IMPORTS)
-        return found | {f"from .{TRAINING if self.statistics else 'model'} import apply"}
+        module = TRAINING if self.statistics or self.draws else "model"
+        own = imports(text, OWN_IMPORTS) | {f"from .{module} import apply"}
+        return [*sort_imports(imports(text, IMPORTS)), "", *sort_imports(own), "", *constants]
 
     def _loss(self) -> list[str]:
-        inputs = [f"batch[{quoted(name)}]" for name in self.data]
-        given = ", ".join(["params", *inputs, *(["constants"] if self.has_constants else [])])
-        result = "y" if len(self.outputs) == 1 else "outputs"
-        terms = []
-        for term in self.terms:
-            index = self.outputs.index(term.output or self.outputs[0])
-            prediction = "y" if len(self.outputs) == 1 else f"outputs[{index}]"
-            call = loss_call(term.loss, prediction, lambda name: f"batch[{quoted(name)}]")
-            terms.append(call if term.weight == 1 else f"{term.weight!r} * {call}")
-        for penalty, names in self.penalties:
-            chosen = f"[flat(params)[name] for name in [{', '.join(map(quoted, names))}]]"
-            terms.append(penalty_call(penalty, chosen if names else "jax.tree.leaves(params)"))
-        first, *more = terms
-        keeps = bool(more or self.statistics)
-        lines = [*wrap(f"{result} = apply({given})")]
+        def weights(names: Sequence[str]) -> str:
+            return f"[flat(params)[name] for name in {listed(names)}]" if names else "jax.tree.leaves(params)"
+
+        params = "merged(params, originals)" if self.adapters else "params"
+        given = ", ".join([params, *self.arguments, *(n for n in ("key", "constants") if n in self._read)])
+        lines = wrap(f"{self.result} = apply({given})")
+        more = []
         if self.statistics:
+            more.append("dict(zip(STATISTICS, statistics, strict=True))")
             count = len(self.outputs)
-            lines = [*wrap(f"{result}, *statistics = apply({given})")]
+            lines = wrap(f"{self.result}, *statistics = apply({given})")
             if count > 1:
                 lines = [*wrap(f"found = apply({given})"), f"outputs, statistics = found[:{count}], found[{count}:]"]
-        lines += wrap(f"{'loss =' if keeps else 'return'} {first}")
-        lines += [line for term in more for line in wrap(f"loss = loss + {term}")]
-        if self.statistics:
-            lines.append("return loss, dict(zip(STATISTICS, statistics, strict=True))")
-        elif more:
-            lines.append("return loss")
         doc = "What training minimises" + (", and the statistics after it." if self.statistics else ".")
-        gives = "Any" if self.statistics else "Array"
         return [
-            f"def loss_of({self._arguments('params: Any', 'batch: Batch')}) -> {gives}:",
+            *wrap(f"def loss_of({self._typed(self._read)}) -> {'Any' if self.statistics else 'Array'}:"),
             f'    """{doc}"""',
-            *indented(lines),
+            *indented([*lines, *self.summed(loss_call, weights, *more)]),
         ]
 
-    def _arguments(self, *given: str) -> str:
-        return ", ".join([*given, *(["constants: Any"] if self.has_constants else [])])
+    def _typed(self, names: Sequence[str]) -> str:
+        types = {"batch": "Batch", "key": "Array", "batches": "Iterable[Batch]"}
+        return ", ".join(f"{name}: {types.get(name, 'Any')}" for name in names)
 
     def _make_optimizer(self) -> list[str]:
-        decay = decays(self.optimizer, self.groups, lambda names: f"[{', '.join(map(quoted, names))}]")
+        decay = decays(self.optimizer, self.groups)
         chain = [f"clip_by_norm({self.clip_norm!r})"] if self.clip_norm is not None else []
         chain += [f"optax.clip({self.clip_value!r})"] if self.clip_value is not None else []
         chain += (
@@ -143,7 +130,7 @@ class Script(Plan):
         )
         chain += ["optax.scale_by_trust_ratio()"] if isinstance(self.optimizer, LAMB) else []
         chain += [
-            f"optax.masked(optax.scale({rule.lr!r}), partial(among, [{', '.join(map(quoted, names))}]))"
+            f"optax.masked(optax.scale({rule.lr!r}), partial(among, {listed(names)}))"
             for rule, names in self.groups.items()
             if rule.lr != 1
         ]
@@ -182,109 +169,85 @@ class Script(Plan):
         return [*head, *indented(lines)]
 
     def _step(self) -> list[str]:
-        given = self._arguments("params: Any", "state: Any", "batch: Batch")
-        if self.statistics:
-            return [
-                "@partial(jax.jit, donate_argnums=(0, 1))",
-                f"def step({given}) -> tuple[Any, Any, Any, Array]:",
-                '    """Parameters, state and constants after a step, and the loss before it."""',
-                "    gradient = jax.value_and_grad(loss_of, has_aux=True)",
-                "    (loss, statistics), gradients = gradient(params, batch, constants)",
-                "    moves, state = make_optimizer().update(gradients, state, params)",
-                "    constants = nested({**flat(constants), **statistics})",
-                "    return optax.apply_updates(params, moves), state, constants, loss",
-            ]
-        more = ", constants" if self.has_constants else ""
+        changed = {"params": "parameters", "key": "key", "constants": "constants"}
+        named = [changed.get(name, name) for name in self._changed]
+        doc = f"{', '.join(named[:-1])} and {named[-1]} after a step, and the loss before it.".capitalize()
+        options, loss = ("has_aux=True", "(loss, statistics)") if self.statistics else ("", "loss")
+        gradient = f"jax.value_and_grad({', '.join(filter(None, ['loss_of', options]))})"
+        own = ["own" if name == "key" else name for name in self._read]
+        lines = ["key, own = jax.random.split(key)"] if self.draws else []
+        lines += wrap(f"{loss}, gradients = {gradient}({', '.join(own)})")
+        lines.append("moves, state = make_optimizer().update(gradients, state, params)")
+        lines += ["constants = nested({**flat(constants), **statistics})"] if self.statistics else []
+        results = ", ".join(["optax.apply_updates(params, moves)", *self._changed[1:], "loss"])
+        given = self._typed([*self._changed[:2], "batch", *self._changed[2:], *self._fixed])
         return [
             "@partial(jax.jit, donate_argnums=(0, 1))",
-            f"def step({given}) -> tuple[Any, Any, Array]:",
-            '    """Parameters and state after a step, and the loss before it."""',
-            f"    loss, gradients = jax.value_and_grad(loss_of)(params, batch{more})",
-            "    moves, state = make_optimizer().update(gradients, state, params)",
-            "    return optax.apply_updates(params, moves), state, loss",
+            *wrap(f"def step({given}) -> tuple[{', '.join(['Any'] * len(self._changed))}, Array]:"),
+            f'    """{doc}"""',
+            *indented([*lines, f"return {results}"]),
         ]
-
-    def _rate(self) -> list[str]:
-        return [
-            "def rate(step: Array) -> Any:",
-            '    """What the learning rate is multiplied by; the first step is 1."""',
-            *indented(wrap(f"return {factor(self.schedule or Constant(), TRACED)}")),
-        ]
-
-    @property
-    def _kept(self) -> list[str]:
-        """What training makes anew, and `save` writes."""
-        statistics = ["constants"] if self.statistics else []
-        return ["params", "state", *statistics, *(["average"] if self.average is not None else [])]
 
     def _train(self) -> list[str]:
-        several = self.accumulate > 1
-        doc = "One step a batch" if not several else f"One step of the optimizer every {self.accumulate} batches"
-        kept = self._kept
-        lines = ["constants = load_constants()"] if self.has_constants and not self.statistics else []
+        several, kept = self.accumulate > 1, self._kept
+        lines = ["constants = load_constants()"] if "constants" in self._fixed else []
+        lines += FORGET.strip("\n").splitlines() if several else []
         counted = several and self.average is not None
         lines += ["losses = []", "for number, batch in enumerate(batches, 1):" if counted else "for batch in batches:"]
-        more = ", constants" if self.has_constants else ""
-        changed = ", ".join(name for name in kept if name != "average")
-        loop = [f"{changed}, loss = step(params, state, batch{more})"]
+        given = ", ".join([*self._changed[:2], "batch", *self._changed[2:], *self._fixed])
+        loop = wrap(f"{', '.join(self._changed)}, loss = step({given})")
         if self.average is not None:
             update = f"average = optax.incremental_update(params, average, {1 - self.average!r})"
             loop += [f"if number % {self.accumulate} == 0:", f"    {update}"] if several else [update]
         loop.append("losses.append(loss)")
         lines += [*indented(loop), f"return {', '.join(kept)}, [float(loss) for loss in losses]"]
-        arguments = ", ".join(f"{name}: Any" for name in kept) + ", batches: Iterable[Batch]"
+        arguments = self._typed([*kept, *self._originals, "batches"])
         results = f"tuple[{', '.join(['Any'] * len(kept))}, list[float]]"
         return [
             *wrap(f"def train({arguments}) -> {results}:"),
-            f'    """{doc}; gives what it made of all these, and the loss of each batch."""',
+            f'    """{self.doc_of_training()}; gives what it made of all these, and the loss of each batch."""',
             *indented(lines),
         ]
 
+    @property
+    def _originals(self) -> list[str]:
+        return ["originals"] if self.adapters else []
+
     def _save(self) -> list[str]:
-        body = ['files = {"weights.safetensors": flat(params)}']
+        whole = "merged(params, originals)" if self.adapters else "params"
+        body = [f'files = {{"weights.safetensors": flat({whole})}}']
+        if self.adapters:
+            body += SAVED_ADAPTERS.strip("\n").splitlines()
         if self.statistics:
             body.append('files["constants.safetensors"] = flat(constants)')
         if self._fields:
             body += STATE.strip("\n").splitlines()
+        if self.draws:
+            body.append('files["key.safetensors"] = {"key": jax.random.key_data(key)}')
         if self.average is not None:
             body.append('files["average.safetensors"] = flat(average)')
-        arguments = ", ".join(f"{name}: Any" for name in self._kept)
-        return [
-            *wrap(f"def save({arguments}, *, step: int, epoch: int) -> None:"),
-            '    """Write everything to where it is read from: all of it or nothing, whatever interrupts this."""',
-            *indented([*body, *SAVED.strip("\n").splitlines()]),
-        ]
+        return self.save([self._typed([*self._kept, *self._originals])], body, "tensors")
 
     def _main(self) -> list[str]:
-        names = ", ".join({**self.data, **self.labels})
-        own = ", ".join(self._kept)
-        per = "" if self.accumulate == 1 else f" // {self.accumulate}"
-        call = f"train({own}, batches_of(data, args.batch, epoch))"
-        return [
-            "def main() -> None:",
-            '    parser = argparse.ArgumentParser(description="Goes on training; weights are written in place.")',
-            *indented(wrap(f'parser.add_argument("data", help={quoted(f"an .npz file with {names}")})')),
-            '    parser.add_argument("--epochs", type=int, default=1)',
-            '    parser.add_argument("--batch", type=int, default=32, help="samples of a batch")',
-            "    args = parser.parse_args()",
-            "    with np.load(args.data) as file:",
-            "        data = {name: file[name].astype(dtype) for name, dtype in INPUTS.items()}",
-            "    made, before = load_progress()",
-            "    params = load()",
-            "    state = load_optimizer(params, made)",
-            *(["    constants = load_constants()"] if self.statistics else []),
-            *(["    average = load_average(params)"] if self.average is not None else []),
-            "    for epoch in range(before + 1, before + args.epochs + 1):",
-            *indented(wrap(f"{own}, losses = {call}"), 2),
-            f"        made += len(losses){per}",
-            *indented(wrap(f"save({own}, step=made, epoch=epoch)"), 2),
-            '        print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
-        ]
+        kept = ", ".join(self._kept)
+        given = ", ".join([*self._kept, *self._originals])
+        loaded = {"key": "load_key()", "constants": "load_constants()", "average": "load_average(params)"}
+        return self.main(
+            "file[name].astype(dtype)",
+            [
+                "params, originals = load_adapted()" if self.adapters else "params = load()",
+                "state = load_optimizer(params, made)",
+                *(f"{name} = {loaded[name]}" for name in self._kept[2:]),
+            ],
+            wrap(f"{kept}, losses = train({given}, batches_of(data, args.batch, epoch))"),
+            [given],
+        )
 
 
 IMPORTS = {
     "argparse": "import argparse",
     "json": "import json",
+    "os": "import os",
     "Iterable": "from collections.abc import Iterable",
     "Iterator": "from collections.abc import Iterator",
     "partial": "from functools import partial",
@@ -299,14 +262,11 @@ IMPORTS = {
     "load_file": "from safetensors.flax import load_file",
     "save_file": "from safetensors.flax import save_file",
 }
-TRAINING = "in_training"
-"""The module with the model as it is while it is trained, where that differs."""
 OWN_IMPORTS = {
     "load": "from .model import load",
     "load_constants": "from .model import load_constants",
     "nested": "from .ops import nested",
 }
-HELPERS: dict[str, Any] = {"class_loss": CLASS_LOSS, "soft_class_loss": SOFT_CLASS_LOSS}
 AMONG = '''
 def among(names: list[str], params: Any) -> Any:
     """Which of the parameters have these names."""
@@ -318,6 +278,37 @@ def flat(tree: Any) -> dict[str, Any]:
     paths = jax.tree_util.tree_leaves_with_path(tree)
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in paths}
 '''
+ADAPTED = '''
+def load_adapted() -> tuple[Any, dict[str, Array]]:
+    """What is trained, with `a` and `b` in the place of each adapted matrix, and those matrices without their adapters.
+
+    `load` gives the parameters with adapters merged.
+    """
+    saved = load_file(FOLDER / "adapters.safetensors")
+    originals = {name: saved.pop(f"{name}.original") for name in ADAPTERS}
+    others = {name: tensor for name, tensor in flat(load()).items() if name not in ADAPTERS}
+    return nested({**others, **saved}), originals
+
+
+def merged(params: Any, originals: dict[str, Array]) -> Any:
+    """The parameters of the model: each adapted matrix has the product of its two small ones in it."""
+    found = flat(params)
+    for name, scale in ADAPTERS.items():
+        found[name] = originals[name] + scale * (found.pop(f"{name}.a") @ found.pop(f"{name}.b"))
+    return nested(found)
+'''
+SAVED_ADAPTERS = """
+trained, small = flat(params), [f"{name}.{part}" for name in ADAPTERS for part in "ab"]
+before = {f"{name}.original": tensor for name, tensor in originals.items()}
+files["adapters.safetensors"] = {**before, **{name: trained[name] for name in small}}
+"""
+LOAD_KEY = '''
+def load_key() -> Array:
+    """What the random numbers of the next step follow from."""
+    if (FOLDER / "key.safetensors").exists():
+        return jax.random.wrap_key_data(load_file(FOLDER / "key.safetensors")["key"])
+    return jax.random.key(0)
+'''
 LOAD_AVERAGE = '''
 def load_average(params: Any) -> Any:
     """The moving average of the weights, in place of which they are used themselves before the first step."""
@@ -325,18 +316,16 @@ def load_average(params: Any) -> Any:
         return nested(load_file(FOLDER / "average.safetensors"))
     return jax.tree.map(jnp.copy, params)
 '''
+FORGET = """
+nothing = jax.tree.map(jnp.zeros_like, (state.mini_step, state.acc_grads))
+state = state._replace(mini_step=nothing[0], acc_grads=nothing[1])  # of batches that made no step
+"""
 STATE = """
 files["optimizer.safetensors"] = {
     f"{name}.{slot}": tensor
     for slot, field in SLOTS.items()
     for name, tensor in flat(optax.tree_utils.tree_get(state, field)).items()
 }
-"""
-SAVED = """
-for name, tensors in files.items():
-    save_file(tensors, FOLDER / f"{name}.part")
-note_progress(step, epoch, list(files))
-load_progress()
 """
 BATCHES = '''
 def batches_of(data: dict[str, np.ndarray], size: int, seed: int) -> Iterator[Batch]:

@@ -112,3 +112,13 @@ move = g + alpha * trace if mode == "nesterov" else trace
     ),
 }
 """By optimizer; of SGD, what is dampened."""
+CLIP = '''
+def clip_by_norm(limit: float) -> optax.GradientTransformation:
+    """Keeps the norm of all gradients together below a limit."""
+
+    def clip(gradients: Any, params: Any) -> Any:
+        factor = jnp.minimum(limit / (optax.tree.norm(gradients) + 1e-6), 1)
+        return jax.tree.map(lambda g: g * factor, gradients)
+
+    return optax.stateless(clip)
+'''

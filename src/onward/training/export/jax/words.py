@@ -7,7 +7,9 @@ from typing import Any
 
 from onward.errors import UnsupportedError
 from onward.training.export.jax.transforms import OWN
+from onward.training.export.script import listed
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
+from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
     L1,
     BinaryCrossEntropy,
@@ -16,7 +18,6 @@ from onward.training.recipe.losses import (
     KLDivergence,
     MeanSquaredError,
     NegativeLogLikelihood,
-    Penalty,
 )
 from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
 
@@ -57,13 +58,15 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
         case KLDivergence():
             apart = f"jax.scipy.special.xlogy({wanted}, {wanted}) - {wanted} * {prediction}"
             return f"jnp.sum({apart}) / len({prediction})"
+        case CTC():
+            return _ctc_loss(loss, prediction, batch)
         case _:
             raise UnsupportedError(f"the loss {type(loss).__name__} has no counterpart in optax")
     return f"{each}.{loss.reduction}()"
 
 
 def _class_loss(loss: CrossEntropy | NegativeLogLikelihood, prediction: str, wanted: str) -> str:
-    """A plain one in optax's words; with options, by the function that `CLASS_LOSS` defines."""
+    """A plain one in optax's words; with options, by a function that is printed."""
     plain = loss.weight is None and loss.ignore_index is None
     is_soft = isinstance(loss, CrossEntropy) and loss.soft
     smoothing = loss.label_smoothing if isinstance(loss, CrossEntropy) else 0.0
@@ -82,54 +85,20 @@ def _class_loss(loss: CrossEntropy | NegativeLogLikelihood, prediction: str, wan
     return f"{'soft_' if is_soft else ''}class_loss({prediction}, {wanted}{given})"
 
 
-CLASS_LOSS = '''
-def class_loss(
-    logp: Array,
-    labels: Array,
-    weight: Any = None,
-    ignored: int | None = None,
-    smoothing: float = 0.0,
-    reduction: str = "mean",
-) -> Array:
-    """The negative logarithm of the labelled class's probability: a mean over what counts, or a sum."""
-    counts = jnp.ones(labels.shape, logp.dtype) if ignored is None else (labels != ignored).astype(logp.dtype)
-    index = jnp.where(counts > 0, labels, 0)
-    share = counts if weight is None else counts * jnp.array(weight, logp.dtype)[index]
-    losses = -jnp.take_along_axis(logp, index[:, None], axis=1)[:, 0] * share
-    if smoothing:
-        ends = [1] * (logp.ndim - 2)
-        even = logp if weight is None else logp * jnp.array(weight, logp.dtype).reshape(-1, *ends)
-        losses = losses * (1 - smoothing) - even.mean(axis=1) * counts * smoothing
-    return losses.sum() / share.sum() if reduction == "mean" else losses.sum()
-'''
-SOFT_CLASS_LOSS = '''
-def soft_class_loss(
-    logp: Array, p: Array, weight: Any = None, smoothing: float = 0.0, reduction: str = "mean"
-) -> Array:
-    """The cross entropy of probabilities of every class."""
-    p = p * (1 - smoothing) + smoothing / logp.shape[1]
-    if weight is not None:
-        p = p * jnp.array(weight, logp.dtype).reshape(-1, *[1] * (logp.ndim - 2))
-    losses = -(p * logp).sum(axis=1)
-    return losses.mean() if reduction == "mean" else losses.sum()
-'''
-CLIP = '''
-def clip_by_norm(limit: float) -> optax.GradientTransformation:
-    """Keeps the norm of all gradients together below a limit."""
-
-    def clip(gradients: Any, params: Any) -> Any:
-        factor = jnp.minimum(limit / (optax.global_norm(gradients) + 1e-6), 1)
-        return jax.tree.map(lambda g: g * factor, gradients)
-
-    return optax.stateless(clip)
-'''
-
-
-def penalty_call(penalty: Penalty, weights: str) -> str:
-    """A regularisation term; `weights` is what goes through the weights that it is of."""
-    if penalty.power == 1:
-        return f"{penalty.factor!r} * sum(jnp.abs(w).sum() for w in {weights})"
-    return f"{penalty.factor / 2!r} * sum(jnp.square(w).sum() for w in {weights})"
+def _ctc_loss(loss: CTC, prediction: str, batch: Callable[[str], str]) -> str:
+    lengths = batch(loss.target_lengths)
+    times = f"jnp.full_like({lengths}, {prediction}.shape[{int(loss.batch_first)}])"
+    if loss.input_lengths is not None:
+        times = batch(loss.input_lengths)
+    logp = f"{prediction}.swapaxes(0, 1)" if loss.batch_first else prediction
+    logp = f"jax.nn.log_softmax({logp})" if loss.logits else logp
+    options: list[tuple[str, Any, Any]] = [
+        ("blank", loss.blank, 0),
+        ("zero_infinity", loss.zero_infinity, False),
+        ("reduction", loss.reduction, "mean"),
+    ]
+    given = [f"{name}={value!r}" for name, value, usual in options if value != usual]
+    return f"ctc_loss({', '.join([logp, batch(loss.labels), times, lengths, *given])})"
 
 
 def core(optimizer: Any) -> list[str]:
@@ -162,15 +131,15 @@ def is_own(optimizer: Any) -> bool:
     return type(optimizer) in OWN and not (isinstance(optimizer, SGD) and not optimizer.dampening)
 
 
-def decays(optimizer: Any, groups: Mapping[Any, Sequence[str]], names: Callable[[Sequence[str]], str]) -> list[str]:
-    """Weight decay, of all parameters or by groups; `names` is how a group is written."""
+def decays(optimizer: Any, groups: Mapping[Any, Sequence[str]]) -> list[str]:
+    """Weight decay, of all parameters or by groups."""
     if not groups:
         return [f"optax.add_decayed_weights({optimizer.weight_decay!r})"] if optimizer.weight_decay else []
     by_decay: dict[float, list[str]] = {}
     for rule, members in groups.items():
         by_decay.setdefault(rule.decay, []).extend(members)
     return [
-        f"optax.add_decayed_weights({decay!r}, mask=partial(among, {names(members)}))"
+        f"optax.add_decayed_weights({decay!r}, mask=partial(among, {listed(members)}))"
         for decay, members in by_decay.items()
         if decay
     ]

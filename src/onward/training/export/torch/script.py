@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from onward.backends.emit.printer import wrap
-from onward.training.export.plan import Plan, indented, quoted
-from onward.training.export.progress import PROGRESS
-from onward.training.export.schedules import factor
+from onward.training.export import script
+from onward.training.export.schedules import PYTHON, factor
+from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed
 from onward.training.export.torch.classes import LOW_RANK, OWN
-from onward.training.export.torch.words import loss_call, optimizer_call, penalty_call
+from onward.training.export.torch.words import loss_call, optimizer_call
 from onward.training.recipe.schedules import Constant
 
 
-class Script(Plan):
-    """The text, and what it depends on."""
+class Script(script.Script):
+    """In PyTorch's words."""
+
+    dtypes, numbers = "torch", PYTHON
+
+    @staticmethod
+    def part_of_adapter(matrix: str, part: str) -> tuple[str, str]:
+        """As parametrised modules call it."""
+        path, _, own = matrix.rpartition(".")
+        return f"{path}.parametrizations.{own}.0.{part}".lstrip("."), f"{matrix}.0.{part}"
 
     def text(self) -> str:
-        parts: list[str | list[str]] = [self._head()]
-        if self.adapters:
-            parts.append(LOW_RANK)
+        parts: list[Text] = [LOW_RANK] if self.adapters else []
         parts.append(self._loss())
         if own := OWN.get(type(self.optimizer)):
             parts.append(own.source(self.optimizer))
@@ -27,28 +33,17 @@ class Script(Plan):
         if self.average is not None:
             parts.append(self._load_average(self.average))
         if self.scheduled:
-            parts.append(self._rate())
+            parts.append(self.rate(("int", "float")))
         parts += [self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
-        body = "\n\n\n".join("\n".join(part) if isinstance(part, list) else part.strip("\n") for part in parts)
-        return f'{body}\n\n\nif __name__ == "__main__":\n    main()\n'
+        return self.whole(self._head(), self.joined(parts))
 
     def _head(self) -> list[str]:
-        after = f"after {self.steps} steps" if self.steps else "from its first step on"
-        inputs = ", ".join(f"{quoted(name)}: torch.{dtype}" for name, dtype in {**self.data, **self.labels}.items())
         imports = ["import argparse", "import json"]
         if self.scheduled and "math." in factor(self.schedule or Constant()):
             imports.append("import math")
         imports.append("import os")
         own = type(self.optimizer) in OWN
-        constants = wrap(f"INPUTS = {{{inputs}}}")
-        if self.slots:
-            constants += wrap(f"SLOTS = [{', '.join(map(quoted, self.slots))}]")
-        if self.adapters:
-            scales = ", ".join(f"{quoted(name)}: {scale!r}" for name, scale in self.adapters.items())
-            constants += wrap(f"ADAPTERS = {{{scales}}}")
         return [
-            f'"""Trains the model {after}: python -m PACKAGE.train data.npz --epochs 3."""',
-            "",
             *imports,
             "from collections.abc import Iterable, Iterator",
             "from pathlib import Path",
@@ -65,31 +60,20 @@ class Script(Plan):
             "from .model import Model, load",
             "",
             "Batch = dict[str, Tensor]",
-            "FOLDER = Path(__file__).parent",
-            *constants,
+            *self.tables(),
+            *(wrap(f"SLOTS = {listed(self.slots)}") if self.slots else []),
         ]
 
     def _loss(self) -> list[str]:
-        arguments = ", ".join(f"batch[{quoted(name)}]" for name in self.data)
-        result = "y" if len(self.outputs) == 1 else "outputs"
-        terms = []
-        for term in self.terms:
-            index = self.outputs.index(term.output or self.outputs[0])
-            prediction = "y" if len(self.outputs) == 1 else f"outputs[{index}]"
-            loss: Any = term.loss
-            call = loss_call(loss, prediction, lambda name: f"batch[{quoted(name)}]")
-            terms.append(call if term.weight == 1 else f"{term.weight!r} * {call}")
-        for penalty, names in self.penalties:
-            weights = f"map(net.get_parameter, [{', '.join(map(quoted, names))}])"
-            terms.append(penalty_call(penalty, weights if names else "net.parameters() if w.requires_grad"))
-        first, *more = terms
-        lines = [*wrap(f"{result} = net({arguments})"), *wrap(f"{'loss =' if more else 'return'} {first}")]
-        lines += [line for term in more for line in wrap(f"loss = loss + {term}")]
-        lines += ["return loss"] if more else []
+        def weights(names: Sequence[str]) -> str:
+            found = f"map(net.get_parameter, {listed(names)})"
+            return found if names else "net.parameters() if w.requires_grad"
+
         return [
             "def loss_of(net: Model, batch: Batch) -> Tensor:",
             '    """What training minimises."""',
-            *indented(lines),
+            *indented(wrap(f"{self.result} = net({', '.join(self.arguments)})")),
+            *indented(self.summed(loss_call, weights)),
         ]
 
     def _make_optimizer(self) -> list[str]:
@@ -97,12 +81,11 @@ class Script(Plan):
         if self.groups:
             lines.append("    groups = [")
             for rule, names in self.groups.items():
-                found = ", ".join(map(quoted, names))
                 own = {"lr": float(f"{self.lr * rule.lr:.12g}"), "weight_decay": rule.decay}
                 lines += indented(
                     [
                         "{",
-                        *indented(wrap(f'"params": [net.get_parameter(name) for name in [{found}]],')),
+                        *indented(wrap(f'"params": [net.get_parameter(name) for name in {listed(names)}],')),
                         *(f'    "{key}": {value!r},' for key, value in own.items()),
                         "},",
                     ],
@@ -165,7 +148,6 @@ class Script(Plan):
     def _save(self) -> list[str]:
         given = {"optimizer": "torch.optim.Optimizer"} if self.slots else {}
         given |= {"average": "AveragedModel"} if self.average is not None else {}
-        arguments = ", ".join(["net: Model", *(f"{name}: {kind}" for name, kind in given.items())])
         body = ['weights, now = load_file(FOLDER / "weights.safetensors"), net.state_dict()', "files = {}"]
         if self.adapters:
             body += ADAPTED.strip("\n").splitlines()
@@ -174,24 +156,13 @@ class Script(Plan):
             body += STATE.strip("\n").splitlines()
         if self.average is not None:
             body += AVERAGE.strip("\n").splitlines()
-        return [
-            *wrap(f"def save({arguments}, *, step: int, epoch: int) -> None:"),
-            '    """Write everything to where it is read from: all of it or nothing, whatever interrupts this."""',
-            *indented([*body, *SAVED.strip("\n").splitlines()]),
-        ]
-
-    def _rate(self) -> list[str]:
-        return [
-            "def rate(step: int) -> float:",
-            '    """What the learning rate is multiplied by; the first step is 1."""',
-            *indented(wrap(f"return {factor(self.schedule or Constant())}")),
-        ]
+        arguments = ["net: Model", *(f"{name}: {kind}" for name, kind in given.items())]
+        return self.save(arguments, body, "{key: tensor.detach().contiguous() for key, tensor in tensors.items()}")
 
     def _train(self) -> list[str]:
         scheduled, several = self.scheduled, self.accumulate > 1
         start = f", start: int = {self.steps}" if scheduled else ""
-        doc = "One step a batch" if not several else f"One step of the optimizer every {self.accumulate} batches"
-        doc += "; gives the loss of each."
+        doc = f"{self.doc_of_training()}; gives the loss of each."
         doc += " `start` steps were made before." if scheduled else ""
         lines = [f"net.{'train' if self.trains else 'eval'}()", "losses = []"]
         steps = []
@@ -222,32 +193,22 @@ class Script(Plan):
         return [*wrap(f"def train({arguments}) -> list[float]:"), f'    """{doc}"""', *indented(lines)]
 
     def _main(self) -> list[str]:
-        names = ", ".join({**self.data, **self.labels})
         own = [*(["optimizer"] if self.slots else []), *(["average"] if self.average is not None else [])]
         more = ", average" if self.average is not None else ""
-        more += ", step" if self.scheduled else ""
-        per = "" if self.accumulate == 1 else f" // {self.accumulate}"
-        return [
-            "def main() -> None:",
-            '    parser = argparse.ArgumentParser(description="Goes on training; weights are written in place.")',
-            *indented(wrap(f'parser.add_argument("data", help={quoted(f"an .npz file with {names}")})')),
-            '    parser.add_argument("--epochs", type=int, default=1)',
-            '    parser.add_argument("--batch", type=int, default=32, help="samples of a batch")',
-            "    args = parser.parse_args()",
-            "    check_alone()",
-            "    with np.load(args.data) as file:",
-            "        data = {name: torch.from_numpy(file[name]).to(dtype) for name, dtype in INPUTS.items()}",
-            "    step, before = load_progress()",
-            f"    net = {'load_adapted' if self.adapters else 'load'}()",
-            "    optimizer = load_optimizer(net)",
-            *(["    average = load_average(net)"] if self.average is not None else []),
-            "    for epoch in range(before + 1, before + args.epochs + 1):",
-            "        torch.manual_seed(epoch)  # an epoch is the same, however often training was interrupted before",
-            f"        losses = train(net, optimizer, batches_of(data, args.batch){more})",
-            f"        step += len(losses){per}",
-            *indented(wrap(f"save({', '.join(['net', *own])}, step=step, epoch=epoch)"), 2),
-            '        print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
-        ]
+        more += ", made" if self.scheduled else ""
+        return self.main(
+            "torch.from_numpy(file[name]).to(dtype)",
+            [
+                f"net = {'load_adapted' if self.adapters else 'load'}()",
+                "optimizer = load_optimizer(net)",
+                *(["average = load_average(net)"] if self.average is not None else []),
+            ],
+            [
+                "torch.manual_seed(epoch)  # an epoch is the same, however often training was interrupted before",
+                f"losses = train(net, optimizer, batches_of(data, args.batch){more})",
+            ],
+            ["net", *own],
+        )
 
 
 AVERAGING = "AveragedModel, get_ema_multi_avg_fn"
@@ -273,19 +234,6 @@ files["optimizer.safetensors"] = slots
 AVERAGE = """
 files["average.safetensors"] = dict(average.module.named_parameters())
 """
-SAVED = """
-for name, tensors in files.items():
-    save_file({key: tensor.detach().contiguous() for key, tensor in tensors.items()}, FOLDER / f"{name}.part")
-note_progress(step, epoch, list(files))
-load_progress()
-"""
-ALONE = '''
-def check_alone() -> None:
-    """Processes that torchrun or mpirun start would each train a copy of their own, and write over each other."""
-    for name in ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]:
-        if int(os.environ.get(name) or 1) > 1:
-            raise SystemExit(f"{name}={os.environ[name]}: each process would train its own copy; use python alone")
-'''
 BATCHES = '''
 def batches_of(data: Batch, size: int) -> Iterator[Batch]:
     """Cut into batches, in a new order each time."""

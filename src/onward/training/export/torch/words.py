@@ -16,7 +16,6 @@ from onward.training.recipe.losses import (
     KLDivergence,
     MeanSquaredError,
     NegativeLogLikelihood,
-    Penalty,
 )
 from onward.training.recipe.optimizers import SGD, Adagrad, Adam, AdamW, RMSprop
 
@@ -74,8 +73,6 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
 
 def _ctc_inputs(loss: CTC, prediction: str, batch: Callable[[str], str]) -> tuple[str, list[str]]:
     """The prediction as `F.ctc_loss` takes it, and the lengths."""
-    if loss.concatenated:
-        raise UnsupportedError("CTC labels that are concatenated cannot be cut into batches: use padded ones")
     lengths = batch(loss.target_lengths)
     times = f"torch.full_like({lengths}, {prediction}.shape[{int(loss.batch_first)}])"
     if loss.input_lengths is not None:
@@ -101,10 +98,3 @@ def optimizer_call(optimizer: Any, parameters: str, lr: float) -> str:
         if option == "weight_decay" or value != getattr(plain, option):
             given[option] = repr(value)
     return f"torch.optim.{name}({parameters}, {', '.join(f'{k}={v}' for k, v in given.items())})"
-
-
-def penalty_call(penalty: Penalty, parameters: str) -> str:
-    """A regularisation term; `parameters` is what goes through the weights that it is of."""
-    if penalty.power == 1:
-        return f"{penalty.factor!r} * sum(w.abs().sum() for w in {parameters})"
-    return f"{penalty.factor / 2!r} * sum(w.square().sum() for w in {parameters})"
