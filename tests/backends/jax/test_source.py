@@ -181,9 +181,9 @@ def test_parts_that_differ_by_numbers_of_their_own() -> None:
 
 def test_parts_that_are_not_the_same() -> None:
     text = converted(Chain(Residual(4, 4), Residual(4, 4, 1, 1), Residual(4, 4, 1, 3)), IMAGE)
-    assert functions(text).count("residual_block") == 1
+    assert len([name for name in functions(text) if "block" in name]) == 2
     alike = converted(Chain(Residual(4, 4, 1, 1), Residual(4, 4, 1, 1)), IMAGE)
-    assert functions(alike).count("basic_block") == 1
+    assert len([name for name in functions(alike) if "block" in name]) == 1
     assert " in p:" not in alike
 
 
