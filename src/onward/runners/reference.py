@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from onward.canon.custom import add_bodies, custom_op
 from onward.gate.images import opened_image
+from onward.graph.walk import all_nodes
 from onward.model import Model
+from onward.plugins.op import CustomOp
 from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
 from onward.runners.runner import Runner, register
@@ -28,12 +32,36 @@ def prepare(model: Model, mode: str) -> Run:
             with opened_image(io.BytesIO(content), len(content)):
                 return tuple(super()._run(encoded, pixel_format))
 
+    model, customs = _customs(model)
     with readable(model) as source:
-        evaluator = ReferenceEvaluator(source, new_ops=[ImageDecoder])
+        evaluator = ReferenceEvaluator(source, new_ops=[ImageDecoder, *customs])
 
     def run(inputs: Inputs) -> Outputs:
         found = evaluator.run(None, inputs)
         return {name: _array(value) for name, value in zip(evaluator.output_names, found, strict=True)}
+
+    return run
+
+
+def _customs(model: Model) -> tuple[Model, list[Any]]:
+    """The model with bodies for the custom ops that have one, and classes by which the evaluator runs the others."""
+    from onnx.reference.op_run import OpRun
+
+    own = {op for node in all_nodes(model.ir.graph) if (op := custom_op(node, model.ir)) is not None}
+    if not own:
+        return model, []
+    graph = model.ir.clone()
+    if add_bodies(graph):
+        model = replace(model, ir=graph, path=None)
+        own |= {op for f in graph.functions.values() for n in f if (op := custom_op(n, graph)) is not None}
+    keys = [(op, domain) for op in own if not op.functions for domain in op.domains]
+    return model, [type(op.name, (OpRun,), {"op_domain": domain, "_run": _run_of(op)}) for op, domain in keys]
+
+
+def _run_of(op: CustomOp) -> Any:
+    def run(self: Any, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
+        given = {key: value for key, value in attributes.items() if value is not None}
+        return tuple(op.run(inputs, given)[: len(self.onnx_node.output)])
 
     return run
 

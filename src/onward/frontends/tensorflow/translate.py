@@ -20,12 +20,15 @@ from onward.frontends.tensorflow.writer import Writer
 from onward.gate.bounds import NODES
 from onward.graph.build import Tensor
 from onward.hub.functions import GROWTH
+from onward.plugins.find import load_installed
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 CUSTOM = "org.tensorflow"
 """The domain of ops that go out as they are."""
+IMPLEMENTS = "_implements"
+"""The attribute of a function that names the op which it computes."""
 ASSIGNMENTS = (
     "AssignVariableOp",
     "AssignAddVariableOp",
@@ -58,6 +61,7 @@ class Translator:
     """The ONNX graph of one TensorFlow function, under construction."""
 
     def __init__(self, opset: int, custom_ops: bool = False) -> None:
+        load_installed()
         self.model = ir.Model(
             ir.Graph([], [], nodes=[], opset_imports={"": opset}, name="model"), ir_version=10, producer_name="onward"
         )
@@ -138,6 +142,11 @@ class Translator:
                 function.add_to_graph(home)
         return home
 
+    def implements(self, name: str, graph: Any) -> str:
+        """What a function says that it is, by `tf.function(experimental_implements=…)`; '' where it says nothing."""
+        said = self._definition(name, graph).attr.get(IMPLEMENTS)
+        return "" if said is None else said.s.decode() or said.func.name
+
     def _function(self, name: str, graph: Any) -> Any | None:
         """A function of the graph, or of one around it."""
         return next((found for g in (graph, *self.libraries) if (found := g._get_function(name)) is not None), None)
@@ -147,6 +156,7 @@ class Translator:
         functions = [attr.func for attr in operation.node_def.attr.values() if attr.HasField("func")]
         functions += [function for attr in operation.node_def.attr.values() for function in attr.list.func]
         names = [function.name for function in functions if function.name not in COMPOSITES]
+        names = [name for name in names if self.implements(name, operation.graph) not in RULES]
         return [*names, operation.type] if self._is_call(operation) else names
 
     def _is_call(self, operation: Any) -> bool:
