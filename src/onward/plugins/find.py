@@ -103,8 +103,6 @@ def _for_domain(domain: str) -> None:
 
 def load_installed() -> None:
     """Load every plugin that is installed: for objects of frameworks, which do not tell their domains."""
-    for module in dict.fromkeys(SHIPPED.values()):
-        _imported(module, "shipped")
     for point in _installed():
         _or_warning(point)
 

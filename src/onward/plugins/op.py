@@ -62,12 +62,12 @@ class CustomOp:
         self.rules: dict[str, Callable[..., Any]] = {}
         """By backend: a rule that writes expressions."""
         self.gradient: Callable[..., Any] | None = None
-        self.broadcasts = False
+        self.broadcasts = self.straight_through = False
         self.without_gradient = ""
         """Why there is no gradient, where there is none."""
         self.functions: list[onnx.FunctionProto] = []
         """The body, if there is one, and the functions that it calls."""
-        self.libraries: list[str] = []
+        self.libraries: list[Callable[[], str]] = []
         self.samples: Callable[[np.random.Generator], Any] | None = None
         self.torch_names: dict[str, Callable[..., Any]] = {}
         self.tensorflow_names: dict[str, Callable[..., Any]] = {}
@@ -106,15 +106,20 @@ class CustomOp:
         self.functions = [proto, *called]
         return function
 
-    def library(self, path: str | os.PathLike[str]) -> None:
-        """A library of ONNX Runtime, made with its C API for custom ops, that has a kernel for the op."""
-        found = Path(path)
-        if not found.is_file():
-            raise OnwardError(f"{self.key}: there is no library {found}; build it first")
-        self.libraries.append(str(found.absolute()))
+    def library(self, path: str | os.PathLike[str] | Callable[[], str]) -> None:
+        """A library of ONNX Runtime, made with its C API for custom ops, that has a kernel for the op.
+
+        A function tells where it is when it is needed: where the package that has it may not be installed.
+        """
+        if not callable(path) and not Path(path).is_file():
+            raise OnwardError(f"{self.key}: there is no library {path}; build it first")
+        self.libraries.append(path if callable(path) else lambda: str(Path(path).absolute()))
 
     def sample(self, function: F) -> F:
-        """Inputs for `onward plugins check`, from a random generator, where those made up by the schema do not do."""
+        """Inputs for `onward plugins check`, from a random generator, where those made up by the schema do not do.
+
+        It gives an array, a tuple of arrays, None for one that is left out, or such a tuple and a dict of attributes.
+        """
         self.samples = function
         return function
 
@@ -157,17 +162,29 @@ class CustomOp:
         self.tensorflow_names[name] = function or self._called_by_tensors
         return _filing(self.tensorflow_names, name)
 
+    def called_in_tensorflow(self, name: str) -> Callable[..., Any] | None:
+        """What writes a call of that name; a function may say that it implements the op by its key."""
+        found = self.tensorflow_names.get(name)
+        return self._called_by_tensors if found is None and name == self.key else found
+
     # How it is differentiated
 
-    def vjp(self, function: Callable[..., Any] | None = None, *, broadcasts: bool = False) -> Any:
+    def vjp(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        broadcasts: bool = False,
+        straight_through: bool = False,
+    ) -> Any:
         """The gradient: `(c, g, *inputs, **attributes)` to one for each input, written in ONNX ops, and in `op(c, …)`.
 
         `g` is the gradient of the first output, `c.op` writes nodes, `c.gradient(1)` is that of the second output.
-        With `broadcasts`, each is summed to the shape of its input afterwards.
+        With `broadcasts`, each is summed to the shape of its input afterwards. One that is `straight_through` is an
+        estimate by design: `onward plugins check` then asks the frameworks for theirs, and not finite differences.
         """
         if function is None:
-            return lambda found: self.vjp(found, broadcasts=broadcasts)
-        self.gradient, self.broadcasts = function, broadcasts
+            return lambda found: self.vjp(found, broadcasts=broadcasts, straight_through=straight_through)
+        self.gradient, self.broadcasts, self.straight_through = function, broadcasts, straight_through
         return function
 
     def no_gradient(self, reason: str = "it is constant between steps") -> None:

@@ -16,7 +16,12 @@ _OPS: dict[str, dict[int, CustomOp]] = {}
 
 
 def file(op: CustomOp) -> None:
-    """Make an op known, here and to the onnx package; one of the same name and version gives way."""
+    """Make an op known, here and to the onnx package; one of the same name and version gives way.
+
+    The reference evaluator of onnx is imported first: it takes no two domains with an op of one name when it is.
+    """
+    import onnx.reference.op_run
+
     for domain, schema in zip(op.domains, op.schemas, strict=True):
         versions = _OPS.setdefault(f"{domain}::{op.name}", {})
         if op.version in versions:

@@ -61,7 +61,7 @@ def _nodes(model: ir.Model) -> list[ir.Node]:
 
 
 def _serve(node: ir.Node, op: CustomOp, found: Served) -> None:
-    libraries = list(op.libraries)
+    libraries = [path() for path in op.libraries]
     if not libraries:
         if op.reference is None:
             raise UnsupportedError(

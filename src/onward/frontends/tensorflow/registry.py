@@ -49,7 +49,7 @@ def filing(rules: Registry[Rule]) -> Filing:
 def _plugged(name: str) -> Rule | None:
     """The rule of a plugin for an op of TensorFlow: it gets the attributes that it names, or those of the custom op."""
     for op in ops():
-        if (function := op.tensorflow_names.get(name)) is not None:
+        if (function := op.called_in_tensorflow(name)) is not None:
             parameters = inspect.signature(function).parameters.values()
             named = {p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
             takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)

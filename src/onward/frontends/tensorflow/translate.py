@@ -20,7 +20,7 @@ from onward.frontends.tensorflow.writer import Writer
 from onward.gate.bounds import NODES
 from onward.graph.build import Tensor
 from onward.hub.functions import GROWTH
-from onward.plugins.find import load_installed
+from onward.plugins.find import load_for, load_installed
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -145,7 +145,9 @@ class Translator:
     def implements(self, name: str, graph: Any) -> str:
         """What a function says that it is, by `tf.function(experimental_implements=…)`; '' where it says nothing."""
         said = self._definition(name, graph).attr.get(IMPLEMENTS)
-        return "" if said is None else said.s.decode() or said.func.name
+        name = "" if said is None else said.s.decode() or said.func.name
+        load_for([name.rpartition("::")[0]])
+        return name
 
     def _function(self, name: str, graph: Any) -> Any | None:
         """A function of the graph, or of one around it."""
