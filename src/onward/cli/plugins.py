@@ -31,9 +31,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_plugins(listing)
     listing.set_defaults(run=run_list)
     checking = actions.add_parser("check", help="compare what a plugin says in one way with every other")
-    checking.add_argument(
-        "names", nargs="+", metavar="plugin", help="a module, a .py file, or a domain for which a plugin is installed"
-    )
+    checking.add_argument("names", nargs="+", metavar="plugin", help="a module, a .py file, or a domain with a plugin")
     checking.add_argument("--op", action="append", metavar="NAME", help="check only this op of it (repeatable)")
     checking.add_argument("--seed", type=int, default=0, help="choose the random data")
     checking.set_defaults(run=run_check)

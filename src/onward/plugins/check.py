@@ -39,10 +39,10 @@ class Finding:
         return f"{'–' if self.ok is None else '✓' if self.ok else '✗'} {self.op}  {self.what}: {self.said}"
 
 
-def check(ops: Sequence[CustomOp], seed: int = 0) -> Iterator[Finding]:
-    """Everything that the ops say, compared."""
+def check(ops: Sequence[CustomOp], seed: int = 0, *, gradients: bool | None = None) -> Iterator[Finding]:
+    """Everything that the ops say, compared; or `gradients` alone, or all but these."""
     for op in ops:
-        yield from _Check(op, seed).all()
+        yield from _Check(op, seed).all(gradients)
 
 
 class _Check:
@@ -52,7 +52,7 @@ class _Check:
         self.trial: Trial | None = None
         self.seed = seed
 
-    def all(self) -> Iterator[Finding]:
+    def all(self, gradients: bool | None) -> Iterator[Finding]:
         try:
             self.trial = trial(self.op, self.seed)
             self.model = model_of(self.op, self.trial)
@@ -68,12 +68,17 @@ class _Check:
         if self.expected is None:
             yield self._finding("reference", None, "nothing computes it: add @op.numpy, @op.body or op.library")
             return
+        if gradients is not True:
+            yield from self._values()
+        if gradients is not False:
+            yield from self._gradients()
+
+    def _values(self) -> Iterator[Finding]:
         yield from self._try("inference", self._inference)
         if self.source != "onnxruntime":
             yield from self._try(f"{self.source} ↔ onnxruntime", lambda: self._same("onnxruntime"))
         for one in backends():
             yield from self._backend(one)
-        yield from self._gradients()
 
     def _finding(self, what: str, ok: bool | None, said: str) -> Finding:
         return Finding(self.name, what, ok, said)
@@ -211,19 +216,19 @@ class _Check:
         tensors = {n: torch.tensor(x, requires_grad=n in ours) for n, x in self.trial.inputs.items()}
         names = iter(tensors)
         arguments = [None if x is None else tensors[next(names)] for x in self.trial.arguments]
-        found = _executed(self.op)(*arguments, **keywords)
+        found = function_of(self.op, "torch")(*arguments, **keywords)
         results = found if isinstance(found, tuple | list) else (found,)
         sum((results[i] * torch.tensor(w, dtype=results[i].dtype)).sum() for i, w in weights.items()).backward()
         theirs = {n: np.zeros_like(ours[n]) if (g := tensors[n].grad) is None else g.numpy() for n in ours}
         return _compared((f"{n}.grad", theirs[n], ours[n]) for n in ours)
 
 
-def _executed(op: CustomOp) -> Callable[..., Any]:
-    """The function for PyTorch as generated code has it."""
+def function_of(op: CustomOp, backend: str) -> Callable[..., Any]:
+    """The function for a framework as generated code has it."""
     from onward.backends.emit.copied import copied
     from onward.backends.emit.helpers import Runtime
 
-    made = copied(op.sources["torch"], "function", f"the function of {op.key} for torch")
+    made = copied(op.sources[backend], "function", f"the function of {op.key} for {backend}")
     scope: dict[str, Any] = {}
     text = Runtime(made.definitions, made.imports).source({"function"}, op.key)
     exec(compile(text, f"<{op.key}>", "exec", dont_inherit=True), scope)

@@ -28,7 +28,14 @@ import numpy as np
 
 from onward.plugins import CustomOp
 
-op = CustomOp("{key}", version={version}, inputs="{inputs}", outputs="{outputs}"{types}{attributes})
+op = CustomOp(
+    "{key}",
+    version={version},
+    inputs="{inputs}",
+    outputs="{outputs}",
+    types={{{types}}},
+    attributes={{{attributes}}},
+)
 
 
 @op.infer  # the dtype and shape of what it gives: `{first}.like(shape=…, dtype="int64")` for others
@@ -46,7 +53,7 @@ def _({signature}):
     raise NotImplementedError
 
 
-@op.vjp  # the gradient of each input, in ONNX ops (c.op.Exp(x), g * x) and in op(c, …); op.no_gradient() if there is none
+@op.vjp  # the gradient of each input, in ONNX ops (c.op.Exp(x), g * x) and in op(c, …), or else op.no_gradient()
 def _(c, g, {signature}):
     return {nones}
 
@@ -71,7 +78,7 @@ def skeleton(key: str, model: Model | None = None) -> str:
     kinds = [_kind([node.inputs[i] if i < len(node.inputs) else None for node in nodes]) for i in range(count)]
     results = max((len(node.outputs) for node in nodes), default=1)
     outputs = ["y"] if results == 1 else [f"y{i}" for i in range(1, results + 1)]
-    made = [_dtypes([node.outputs[i] for node in nodes if i < len(node.outputs)]) for i in range(results)]
+    made = [_dtypes([n.outputs[i] for n in nodes if i < len(n.outputs)]) or kinds[0][0] for i in range(results)]
     letters: dict[tuple[str, ...], str] = {}
     for dtypes in [*(dtypes for dtypes, _ in kinds), *made]:
         letters.setdefault(dtypes or ("float", "double"), "T" if not letters else f"T{len(letters) + 1}")
@@ -86,8 +93,8 @@ def skeleton(key: str, model: Model | None = None) -> str:
         version=_version(model, domain),
         inputs=" ".join(typed),
         outputs=" ".join(given),
-        types=f", types={{{types}}}",
-        attributes=f", attributes={{{listed}}}" if listed else "",
+        types=types,
+        attributes=listed,
         first=inputs[0],
         signature=", ".join([*inputs, *(["*", *attributes] if attributes else [])]),
         nones=", ".join("None" for _ in inputs),

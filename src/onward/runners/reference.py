@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onward.canon.custom import add_bodies, custom_op
+from onward.canon.defaults import fill_defaults
 from onward.gate.images import opened_image
 from onward.graph.walk import all_nodes
 from onward.model import Model
@@ -52,6 +53,7 @@ def _customs(model: Model) -> tuple[Model, list[Any]]:
         return model, []
     graph = model.ir.clone()
     if add_bodies(graph):
+        fill_defaults(graph)  # the evaluator does not look for those of functions
         model = replace(model, ir=graph, path=None)
         own |= {op for f in graph.functions.values() for n in f if (op := custom_op(n, graph)) is not None}
     keys = [(op, domain) for op in own if not op.functions for domain in op.domains]

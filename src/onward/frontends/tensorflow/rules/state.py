@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from onward.frontends.tensorflow.attributes import attributes
 from onward.frontends.tensorflow.composite import COMPOSITES
 from onward.frontends.tensorflow.registry import RULES, rule
 from onward.frontends.tensorflow.values import Value, Variable
@@ -32,8 +33,8 @@ def read_variable(op: Writer, variable: Variable) -> Tensor:
 @rule("PartitionedCall", "StatefulPartitionedCall")
 def call(op: Writer, *arguments: Value, f: str) -> Sequence[Value]:
     implemented = op.translator.implements(f, op.operation.graph)
-    if (custom := RULES.get(implemented)) is not None:
-        return custom.function(op, *arguments)
+    if implemented is not None and (custom := RULES.get(implemented.name)) is not None:
+        return custom.function(op, *arguments, **attributes(implemented, custom.attributes))
     whole = COMPOSITES.get(f)
     return whole(op, *arguments) if whole is not None else op.translator.call(f, op.operation.graph, arguments)
 
