@@ -130,15 +130,19 @@ class CustomOp:
         return _filing(self.sources, backend)
 
     def torch(self, function: F) -> F:
+        """What generated code of PyTorch says: a plain function, copied with what it needs."""
         return self.source("torch")(function)
 
     def tensorflow(self, function: F) -> F:
+        """The same for TensorFlow, and for Keras unless there is `@op.keras`."""
         return self.source("tensorflow")(function)
 
     def keras(self, function: F) -> F:
+        """The same for Keras alone."""
         return self.source("keras")(function)
 
     def jax(self, function: F) -> F:
+        """The same for JAX."""
         return self.source("jax")(function)
 
     def rule(self, backend: str) -> Callable[[F], F]:
@@ -161,6 +165,10 @@ class CustomOp:
         """
         self.tensorflow_names[name] = function or self._called_by_tensors
         return _filing(self.tensorflow_names, name)
+
+    def is_called_plainly(self, name: str) -> bool:
+        """Whether tensors and other arguments of an op of PyTorch are inputs and attributes as they are."""
+        return self.torch_names.get(name) == self._called_by_tensors
 
     def called_in_tensorflow(self, name: str) -> Callable[..., Any] | None:
         """What writes a call of that name; a function may say that it implements the op by its key."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,12 @@ import onnx_ir as ir
 
 from onward.advice.extras import require
 from onward.canon.custom import add_bodies, custom_op
+from onward.canon.defaults import fill_defaults
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.origin import origin
 from onward.graph.walk import all_nodes
+from onward.model import Model
 from onward.plugins.advice import next_step
 from onward.plugins.find import STANDARD
 from onward.plugins.op import CustomOp
@@ -53,6 +55,17 @@ def served(model: ir.Model) -> Served:
         if (op := custom_op(node, made)) is not None:
             _serve(node, op, found)
     return found
+
+
+def with_bodies(model: Model) -> Model:
+    """A model in which custom ops that have a body are functions of the model; itself if there are none."""
+    if all(domain in STANDARD for domain in model.ir.opset_imports):
+        return model
+    graph = model.ir.clone()
+    if not add_bodies(graph):
+        return model
+    fill_defaults(graph)  # not every runtime looks for those of functions
+    return replace(model, ir=graph, path=None)
 
 
 def _nodes(model: ir.Model) -> list[ir.Node]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from onward.canon.custom import add_bodies, custom_op
-from onward.canon.defaults import fill_defaults
+from onward.canon.custom import custom_op
 from onward.gate.images import opened_image
 from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.plugins.op import CustomOp
 from onward.runners.calls import Inputs, Outputs, Run
+from onward.runners.custom import with_bodies
 from onward.runners.files import readable
 from onward.runners.runner import Runner, register
 
@@ -33,9 +32,9 @@ def prepare(model: Model, mode: str) -> Run:
             with opened_image(io.BytesIO(content), len(content)):
                 return tuple(super()._run(encoded, pixel_format))
 
-    model, customs = _customs(model)
+    model = with_bodies(model)
     with readable(model) as source:
-        evaluator = ReferenceEvaluator(source, new_ops=[ImageDecoder, *customs])
+        evaluator = ReferenceEvaluator(source, new_ops=[ImageDecoder, *_customs(model)])
 
     def run(inputs: Inputs) -> Outputs:
         found = evaluator.run(None, inputs)
@@ -44,20 +43,15 @@ def prepare(model: Model, mode: str) -> Run:
     return run
 
 
-def _customs(model: Model) -> tuple[Model, list[Any]]:
-    """The model with bodies for the custom ops that have one, and classes by which the evaluator runs the others."""
+def _customs(model: Model) -> list[Any]:
+    """Classes by which the evaluator runs custom ops that have no body."""
     from onnx.reference.op_run import OpRun
 
-    own = {op for node in all_nodes(model.ir.graph) if (op := custom_op(node, model.ir)) is not None}
-    if not own:
-        return model, []
-    graph = model.ir.clone()
-    if add_bodies(graph):
-        fill_defaults(graph)  # the evaluator does not look for those of functions
-        model = replace(model, ir=graph, path=None)
-        own |= {op for f in graph.functions.values() for n in f if (op := custom_op(n, graph)) is not None}
-    keys = [(op, domain) for op in own if not op.functions for domain in op.domains]
-    return model, [type(op.name, (OpRun,), {"op_domain": domain, "_run": _run_of(op)}) for op, domain in keys]
+    functions = [node for function in model.ir.functions.values() for node in function]
+    nodes = [*all_nodes(model.ir.graph), *functions]
+    own = {op for node in nodes if (op := custom_op(node, model.ir)) is not None}
+    keys = [(op, domain) for op in own for domain in op.domains]
+    return [type(op.name, (OpRun,), {"op_domain": domain, "_run": _run_of(op)}) for op, domain in keys]
 
 
 def _run_of(op: CustomOp) -> Any:
