@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -282,6 +283,29 @@ def test_what_a_function_needs_is_copied() -> None:
         "torch": "import torch",
         "np": "import numpy as np",
     } | {"Any": found.imports["Any"]}
+
+
+def _noted(function: Any) -> Any:
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        return function(*args)
+
+    return run
+
+
+DECORATED = CustomOp("tests.decorated::Op")
+
+
+@DECORATED.torch
+@_noted
+def _twice(x: Any) -> Any:
+    return x * 2
+
+
+def test_decorators_stay_but_for_those_of_the_op() -> None:
+    found = copied(DECORATED.sources["torch"], "op", "the function")
+    assert found.definitions["op"].source == "@_noted\ndef op(x: Any) -> Any:\n    return x * 2"
+    assert "_noted" in found.definitions and found.imports["functools"] == "import functools"
 
 
 def test_a_closure_is_refused_by_name() -> None:

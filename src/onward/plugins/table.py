@@ -50,6 +50,11 @@ def find(key: str, version: int | None = None) -> CustomOp | None:
     return versions[max(fitting)] if fitting else None
 
 
+def versions(key: str) -> list[CustomOp]:
+    """The op by its key, in all of its versions."""
+    return list(_OPS.get(key, {}).values())
+
+
 def ops() -> list[CustomOp]:
     """All that are known, each once."""
     return list(dict.fromkeys(op for versions in _OPS.values() for op in versions.values()))

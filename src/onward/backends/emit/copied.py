@@ -12,6 +12,7 @@ from typing import Any
 
 from onward.backends.emit.helpers import Definition, needs_of
 from onward.errors import UnsupportedError
+from onward.plugins.op import CustomOp
 
 WELL_KNOWN = {
     "math": "import math",
@@ -45,19 +46,18 @@ def copied(function: Callable[..., Any], name: str, what: str) -> Copied:
 
 
 def _define(thing: Any, name: str, what: str, found: Copied) -> None:
+    thing = inspect.unwrap(thing)
     text, first = _text(thing, what)
     if closed := getattr(getattr(thing, "__code__", None), "co_freevars", ()):
         raise UnsupportedError(
             f"{what} uses {closed[0]!r} of the function around it, which generated code has not: define it at the top"
             " of a file, and let it have what it needs as attributes"
         )
-    tree = ast.parse(text).body[0]
-    text = _renamed(text, tree, name, is_root=not found.definitions)
-    tree = ast.parse(text).body[0]
-    needs = needs_of(tree, name)
     module = inspect.getmodule(thing)
-    found.definitions[name] = Definition(name, text, needs, ("plugin", True, first))
     known = _names(thing, module)
+    text = _renamed(text, ast.parse(text).body[0], name, known)
+    needs = needs_of(ast.parse(text).body[0], name)
+    found.definitions[name] = Definition(name, text, needs, ("plugin", True, first))
     for need in sorted(needs & (known.keys() | WELL_KNOWN.keys())):
         if need not in found.definitions and need not in found.imports:
             _bring(need, known, module, what, found)
@@ -77,7 +77,7 @@ def _bring(name: str, known: Mapping[str, Any], module: types.ModuleType | None,
         if _is_ours(value.__name__, module):
             raise UnsupportedError(f"{what} uses the module {value.__name__}: import its functions by name")
         found.imports[name] = _import_of(value.__name__, name)
-    elif isinstance(value, types.FunctionType | type) and _is_ours(home, module):
+    elif callable(value) and _is_ours(home, module):
         _define(value, name, what, found)
     elif isinstance(value, _PLAIN) or (isinstance(value, tuple) and all(isinstance(v, _PLAIN) for v in value)):
         found.definitions[name] = Definition(name, f"{name} = {value!r}", frozenset(), ("plugin", True, 0))
@@ -116,12 +116,19 @@ def _text(thing: Any, what: str) -> tuple[str, int]:
     return textwrap.dedent("".join(lines)).rstrip() + "\n", first
 
 
-def _renamed(text: str, tree: ast.stmt, name: str, is_root: bool) -> str:
-    """The definition under a name; what decorates the function of the op itself, `@op.torch`, stays behind."""
+def _renamed(text: str, tree: ast.stmt, name: str, known: Mapping[str, Any]) -> str:
+    """The definition under a name; what files it for an op, `@op.torch`, stays behind, other decorators do not."""
     if not isinstance(tree, ast.FunctionDef | ast.ClassDef):
-        raise UnsupportedError(f"{name}: only a function that is defined by `def` can be written into generated code")
-    lines = text.splitlines()
-    at = tree.lineno - 1
+        raise UnsupportedError(f"{name}: only what is defined by `def` or `class` can be written into generated code")
+    kept = [ast.get_source_segment(text, one) for one in tree.decorator_list if not _is_filing(one, known)]
+    lines = text.splitlines()[tree.lineno - 1 :]
     word = "class" if isinstance(tree, ast.ClassDef) else "def"
-    lines[at] = lines[at].replace(f"{word} {tree.name}", f"{word} {name}", 1)
-    return "\n".join(lines[at if is_root else 0 :])
+    lines[0] = lines[0].replace(f"{word} {tree.name}", f"{word} {name}", 1)
+    return "\n".join([*(f"@{one}" for one in kept), *lines])
+
+
+def _is_filing(decorator: ast.expr, known: Mapping[str, Any]) -> bool:
+    """Whether a decorator is a method of a custom op."""
+    while isinstance(decorator, ast.Call | ast.Attribute):
+        decorator = decorator.func if isinstance(decorator, ast.Call) else decorator.value
+    return isinstance(decorator, ast.Name) and isinstance(known.get(decorator.id), CustomOp)

@@ -14,7 +14,7 @@ from onward.backends.emit.target import Rule
 from onward.errors import UnsupportedError
 from onward.plugins.advice import next_step
 from onward.plugins.op import CustomOp
-from onward.plugins.table import find
+from onward.plugins.table import find, versions
 
 _COPIED: dict[tuple[str, str], Copied] = {}
 """By the package of runtime helpers that they stand beside, and name."""
@@ -24,8 +24,7 @@ def custom_rules(backend: str, runtime: str) -> Callable[[str], Rule | None]:
     """What plugins have for the rules of a backend, by key; `runtime` is the package of its runtime helpers."""
 
     def rule(key: str) -> Rule | None:
-        op = find(key)
-        if op is None or (backend not in op.sources and backend not in op.rules):
+        if not any(backend in op.sources or backend in op.rules for op in versions(key)):
             return None
         return lambda e, *inputs, **attributes: _written(e, key, backend, runtime, inputs, attributes)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onward.graph.build import Tensor
-from onward.plugins.table import find
+from onward.plugins.table import find, versions
 from onward.registry import Registry, import_files
 
 Gradients = Tensor | None | Sequence[Tensor | None]
@@ -30,24 +30,27 @@ class Rule:
 
 
 def _of_plugin(key: str) -> Rule | None:
-    """The rule of a custom op: each version of it has its own."""
-    op = find(key)
-    if op is None or op.gradient is None:
+    """The rule of a custom op: each version of it has its own, or no gradient."""
+    known = versions(key)
+    if not any(op.gradient or op.without_gradient for op in known):
         return None
 
     def apply(c: Any, g: Tensor | None, *inputs: Tensor | None, **attributes: Any) -> Gradients:
         one = find(key, c.node.version or c.op.model.opset_imports.get(c.node.domain))
+        if one is not None and one.without_gradient:
+            return None
         if one is None or one.gradient is None:
             raise c.refuse("its plugin has no @op.vjp for this version")
         found: Gradients = one.gradient(c, g, *inputs, **one.keywords(attributes))
         return found
 
-    return Rule(apply, op.broadcasts)
+    return Rule(apply, any(op.broadcasts for op in known))
 
 
 def _without(key: str) -> str | None:
-    op = find(key)
-    return None if op is None else op.without_gradient or None
+    """Why no version of a custom op has a gradient."""
+    reasons = [op.without_gradient for op in versions(key)]
+    return reasons[-1] if reasons and all(reasons) else None
 
 
 RULES: Registry[Rule] = Registry("gradient rule", _of_plugin)
