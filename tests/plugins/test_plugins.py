@@ -252,6 +252,7 @@ def test_no_gradient_and_versions(tmp_path: Path) -> None:
     path = model("tests.steps::Op", tmp_path / "m.onnx", weight=True)
     op = CustomOp("tests.steps::Op")
     op.numpy(np.round)
+    op.infer(lambda x: x)
     op.no_gradient()
     later = CustomOp("tests.steps::Op", version=2)
     assert table.find("tests.steps::Op", 1) is op and table.find("tests.steps::Op", 7) is later

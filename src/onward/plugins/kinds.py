@@ -30,7 +30,7 @@ class TensorKind:
 
 def number_of(dtype: str) -> int:
     """ONNX's number of a dtype."""
-    number = {name: n for n, name in _NAMES.items() if n}.get(dtype)
+    number: int | None = {name: n for n, name in _NAMES.items() if n}.get(dtype)
     if number is None:
         raise ValueError(f"there is no dtype {dtype!r}; there are {', '.join(n for k, n in _NAMES.items() if k)}")
     return number
