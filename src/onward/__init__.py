@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from onward import plugins, training
     from onward.conversion.convert import convert
     from onward.conversion.inspect import inspect
+    from onward.conversion.partition import partition
     from onward.dataframes import pipeline, run, split
     from onward.errors import OnwardError
     from onward.exporters import (
@@ -47,6 +48,7 @@ _HOMES = {
     "from_xgboost": "onward.exporters",
     "inspect": "onward.conversion.inspect",
     "load": "onward.model",
+    "partition": "onward.conversion.partition",
     "pipeline": "onward.dataframes",
     "run": "onward.dataframes",
     "split": "onward.dataframes",
@@ -76,6 +78,7 @@ __all__ = [
     "from_xgboost",
     "inspect",
     "load",
+    "partition",
     "pipeline",
     "plugins",
     "run",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onward.backends.backend import Options, backend, require
 from onward.conversion.convert import convert
+from onward.conversion.fallback import with_parts
 from onward.conversion.parts import with_masks
 from onward.model import load
 from onward.verification.check import prove, reordered
@@ -24,19 +25,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def to_torch(source: Any, *, trainable: Trainable = True, check: bool = True) -> torch.nn.Module:
+def to_torch(
+    source: Any, *, trainable: Trainable = True, fallback: str | None = None, check: bool = True
+) -> torch.nn.Module:
     """An `nn.Module` that computes what the ONNX model computes: the generated source, run in memory.
 
     `source` is a path, bytes, an `onnx.ModelProto` or an `onward.Model`. `trainable` chooses the parameters that a
-    fine-tuning step changes, by patterns such as "head.*"; by default those that the original trains. Unless `check` is
-    false, both are run on the same data, and `VerificationError` is raised if they differ.
+    fine-tuning step changes, by patterns such as "head.*"; by default those that the original trains. With the
+    `fallback` "onnxruntime", what PyTorch has no rule for stays ONNX inside the module, and is trained through. Unless
+    `check` is false, both are run on the same data, and `VerificationError` is raised if they differ.
 
     >>> import onward, torch
     >>> net = onward.to_torch("examples/digits/digits.onnx")
     >>> net(torch.zeros(2, 1, 8, 8)).shape
     torch.Size([2, 10])
     """
-    net: torch.nn.Module = _made("torch", source, Options(trainable), check)
+    net: torch.nn.Module = _made("torch", source, Options(trainable, fallback=fallback), check)
     return net
 
 
@@ -173,7 +177,8 @@ def _made(name: str, source: Any, options: Options, check: bool) -> Any:
     one = backend(name)
     require(one)
     model = with_masks(load(source))
-    made = one.generate(model, options)
+    written = model if options.fallback is None else with_parts(model, name, options.fallback)[0]
+    made = one.generate(written, options)
     for phrase in made.casts:
         logger.warning("%s", phrase)
     net = one.load(made)

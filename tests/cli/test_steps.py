@@ -16,7 +16,8 @@ from rich.console import Console
 from conftest import Run
 from onward.backends.torch.backend import Torch
 from onward.cli.steps import Steps
-from onward.conversion.convert import Progress, converted
+from onward.conversion.convert import converted
+from onward.conversion.progress import Progress
 from onward.conversion.request import Request
 from onward.errors import OnwardError
 

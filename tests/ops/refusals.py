@@ -15,7 +15,7 @@ PARTIAL = {
     "jax": "it compiles op by op: it runs every fifth case of each test, and all of ONNX's own",
 }
 """Backends that do not run every case, and why."""
-EVERY = {"jax": 5}
+EVERY = {"jax": 10}
 """Of which of them more than the first case is run."""
 
 

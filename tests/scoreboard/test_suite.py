@@ -19,7 +19,7 @@ RUNS = [
     ("jax:jit", False),
     ("jax", True),
 ]
-EVERY = {("jax", True): 4}
+EVERY = {("jax", True): 16}
 """Of which runs only some of the shards are run: what passes under jit hardly fails without it."""
 
 

@@ -62,6 +62,8 @@ class Options:
     """How many results there are at most, by name, where only data decide: for what is compiled for fixed sizes."""
     force: bool = False
     """Whether files are written over that somebody has edited."""
+    fallback: str | None = None
+    """The runtime of what the backend has no rule for: such parts stay ONNX inside the result."""
 
 
 PLAIN = Options()

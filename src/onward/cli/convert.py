@@ -18,8 +18,8 @@ from onward.cli.plugins import add_plugins
 from onward.cli.source import add_source, source_options
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
-from onward.conversion.convert import Progress, limited, titled
 from onward.conversion.parts import PARTS
+from onward.conversion.progress import Progress, limited, titled
 from onward.errors import ConversionError, OnwardError
 from onward.gate.budget import SECONDS, announce
 
@@ -126,6 +126,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="NAME=SIZE",
         help="fix how many results there are at most of a node in JAX, where data decide (repeatable)",
     )
+    command.add_argument(
+        "--fallback",
+        metavar="RUNTIME",
+        help="keep what PyTorch has no rule for as ONNX inside the module, run by this runtime: onnxruntime",
+    )
     for side in ("input", "output"):
         command.add_argument(
             f"--{side}s-nhwc",
@@ -196,6 +201,7 @@ def run(args: argparse.Namespace) -> int:
         io=args.io,
         calibrate=args.calibrate,
         select_tf_ops=args.select_tf_ops,
+        fallback=args.fallback,
         verify=not args.no_verify,
         verify_on=args.verify_on,
         inputs=args.inputs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
 from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
+from onward.conversion.progress import Progress, titled
 from onward.conversion.reports import write_report
 from onward.conversion.request import Request
 from onward.errors import (
@@ -40,31 +41,6 @@ if TYPE_CHECKING:
 ONNX = "onnx"
 OF_THE_CHECK = ("verify_on", "inputs", "atol", "rtol", "quick", "keep", "report")
 """Options that say how the result is checked."""
-STEPS = ("reading", "generating source", "verifying", "writing")
-
-
-class Progress:
-    """Is told which step a conversion is at. This one tells nobody."""
-
-    def step(self, number: int, seconds: float | None = None) -> AbstractContextManager[None]:
-        """The step with this number, which may take so long."""
-        return limited(number, seconds)
-
-    def found(self, verdict: Verdict, leg: str) -> None:
-        """What a check came to, of one leg of the way: 'Keras model to ONNX', or '' where there is only one."""
-
-
-@contextmanager
-def limited(number: int, seconds: float | None) -> Iterator[None]:
-    if seconds is None:
-        yield
-    else:
-        with within(seconds, "it", titled(number)):
-            yield
-
-
-def titled(number: int) -> str:
-    return f"step {number} of {len(STEPS)}: {STEPS[number - 1]}"
 
 
 @dataclass(frozen=True)
@@ -147,6 +123,7 @@ def convert(
     io: str = "float32",
     calibrate: Any = None,
     select_tf_ops: bool = False,
+    fallback: str | None = None,
     verify: bool = True,
     verify_on: str | None = None,
     inputs: Any = None,
@@ -175,6 +152,7 @@ def convert(
     `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
     takes and gives) and `select_tf_ops` for TensorFlow Lite; `bounds` for JAX, the most results by name, such as
     {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, and the rest is filled.
+    `fallback` ("onnxruntime", to PyTorch): what PyTorch has no rule for stays ONNX inside the module, and trains.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
     compare on, as `onward.verify` takes them, `atol` and `rtol` replace the tolerance that follows the model's noise,
@@ -216,6 +194,7 @@ def convert(
         io=io,
         calibrate=calibrate,
         select_tf_ops=select_tf_ops,
+        fallback=fallback,
         verify=verify,
         verify_on=verify_on,
         inputs=inputs,
@@ -375,14 +354,19 @@ def _made(
     verdicts: tuple[Verdict, ...],
 ) -> Conversion:
     """Generate, verify and write what a format asks for, in this order if the source itself can be run."""
+    from onward.conversion.fallback import with_parts
     from onward.conversion.trainable import trainable_lines, weights_of_source
     from onward.formats import in_numbers, open_artifact
 
     model, out = original.model, request.out
     options = _options(request, model)
-    with progress.step(2, request.timeout):
-        source = form.generate(model, options)
     remarks, decided = list(original.remarks), verdicts
+    with progress.step(2, request.timeout):
+        written = model
+        if request.fallback is not None:
+            written, found = with_parts(model, one.name, request.fallback)
+            remarks += found
+        source = form.generate(written, options)
     with ExitStack() as writing:
         if not form.runs_source:
             with progress.step(4), refusals(out):
@@ -429,6 +413,7 @@ def _options(request: Request, model: Model) -> Options:
         request.out,
         request.bounds,
         request.force,
+        request.fallback,
     )
 
 

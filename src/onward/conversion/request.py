@@ -43,6 +43,7 @@ class Request:
     io: str = "float32"
     calibrate: Any = None
     select_tf_ops: bool = False
+    fallback: str | None = None
     verify: bool = True
     verify_on: str | None = None
     inputs: Any = None

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import onnx
@@ -13,9 +14,11 @@ import onnx
 from onward import runners
 from onward.errors import OnwardError
 from onward.formats import is_artifact, open_artifact
+from onward.graph.slots import slots
 from onward.model import Model, load
 from onward.runners import isolated
 from onward.runners.calls import Inputs, Outputs, Run
+from onward.runners.chain import is_chain, prepare_chain
 from onward.runners.files import load_to_run
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto | Model
@@ -88,7 +91,7 @@ def read(model: Source) -> Model | str | os.PathLike[str]:
     """An ONNX model, loaded; a file or folder of a framework as it was given."""
     if not isinstance(model, str | os.PathLike):
         return load(model)
-    return model if is_artifact(model) else load_to_run(model)
+    return model if is_artifact(model) or is_chain(Path(model)) else load_to_run(model)
 
 
 def open_side(
@@ -101,6 +104,8 @@ def open_side(
     began = time.perf_counter()
     given = read(model)
     if not isinstance(given, Model):
+        if is_chain(Path(given)):
+            return _chain(Path(given), how)
         found = open_artifact(given, isolate=how.isolate, seconds=how.timeout, memory=how.memory)
         return Side(
             f"{found.name} ({found.kind})",
@@ -111,6 +116,16 @@ def open_side(
         )
     run = how.prepare(runner, given) if prepared is None else prepared()
     return Side(name or runner, run, given, runner, seconds=time.perf_counter() - began)
+
+
+def _chain(path: Path, how: Options) -> Side:
+    """A model in parts, run as one."""
+    began = time.perf_counter()
+    chain, models, run = prepare_chain(path, how.prepare)
+    taken = {slot.name: slot for model in reversed(models) for slot in slots(model.ir)}
+    declared = [taken[name] for name in chain.inputs if name in taken]
+    where = ", ".join(dict.fromkeys(link.runner for link in chain.links))
+    return Side(f"{path} (parts on {where})", run, slots=declared, seconds=time.perf_counter() - began)
 
 
 def label(model: object) -> str:

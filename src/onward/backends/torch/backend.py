@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from onward.backends.backend import PLAIN, Backend, Limit, Options
+from onward.backends.backend import PLAIN, Backend, Format, Limit, Options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +38,10 @@ class Torch(Backend):
         from onward.backends.torch.convert import generate
 
         return generate(model, options.trainable)
+
+    def formats(self) -> Sequence[Format]:
+        about = f"a folder of {self.title} source code and weights"
+        return [Format(self.name, about, self.generate, takes=frozenset({"trainable", "fallback"}))]
 
     def load(self, source: Source) -> Any:
         from onward.backends.torch.load import run

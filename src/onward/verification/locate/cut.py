@@ -20,6 +20,9 @@ from onward.model import Model
 OWN = "/own"
 """Added to the names of results in a model whose nodes are separate: the name itself is an input there."""
 
+AS_INFERRED: Any = object()
+"""Fed in place of an array: the input has the type and shape that were inferred for it."""
+
 RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 
 
@@ -70,9 +73,12 @@ class Cutter:
         return sorted(found, key=self._index.__getitem__)
 
     def piece(self, outputs: Iterable[str], feeds: Mapping[str, Any]) -> Model:
-        """The model that computes `outputs`; of `feeds` it takes what it needs, typed as the arrays given are."""
+        """The model that computes `outputs`; of `feeds` it takes what it needs, typed as the arrays given are.
+
+        `AS_INFERRED` stands for an array that is not there yet.
+        """
         results = [self.values[name] for name in outputs]
-        given = {value.name for value in self.varying if value.name in feeds}
+        given = {name for name in feeds if self.values.get(name) in self.varying}
         nodes = self.nodes(results, given)
         used = dict.fromkeys(value for node in nodes for value in self._reads[node])
         made = {value for node in nodes for value in node.outputs}
@@ -140,6 +146,10 @@ def _type_as(value: ir.Value, given: Any) -> bool:
     """Type an input by what will be fed; False if its shape is another than was inferred."""
     value.const_value = None
     fits = True
+    if given is AS_INFERRED:
+        if value.type is None:
+            raise UnsupportedError(f"the type of the value {value.name!r} is not known")
+        return True
     if isinstance(given, list | tuple) and given:
         value.type, value.shape = ir.SequenceType(ir.TensorType(dtype_of(np.asarray(given[0])))), None
     elif isinstance(given, np.ndarray | np.generic) and not isinstance(value.type, ir.OptionalType):

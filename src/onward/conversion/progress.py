@@ -1,0 +1,38 @@
+"""The steps of a conversion, and who is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
+
+from onward.gate.budget import within
+
+if TYPE_CHECKING:
+    from onward.verification.check import Verdict
+
+STEPS = ("reading", "generating source", "verifying", "writing")
+
+
+class Progress:
+    """Is told which step a conversion is at. This one tells nobody."""
+
+    def step(self, number: int, seconds: float | None = None) -> AbstractContextManager[None]:
+        """The step with this number, which may take so long."""
+        return limited(number, seconds)
+
+    def found(self, verdict: Verdict, leg: str) -> None:
+        """What a check came to, of one leg of the way: 'Keras model to ONNX', or '' where there is only one."""
+
+
+@contextmanager
+def limited(number: int, seconds: float | None) -> Iterator[None]:
+    if seconds is None:
+        yield
+    else:
+        with within(seconds, "it", titled(number)):
+            yield
+
+
+def titled(number: int) -> str:
+    return f"step {number} of {len(STEPS)}: {STEPS[number - 1]}"

@@ -1,0 +1,1 @@
+"""Which part of a graph a runtime can take, and where the rest runs."""
