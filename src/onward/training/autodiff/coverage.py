@@ -9,6 +9,7 @@ import onnx
 
 from onward.canon.lower import LOWERINGS, load_lowerings
 from onward.canon.upgrade.registry import ENTRIES
+from onward.plugins.table import versions
 from onward.registry import cached_by_schema
 from onward.training.autodiff.limits import MISSING, PARTIAL
 from onward.training.autodiff.vjp import NO_GRADIENT, RULES, load_rules
@@ -57,7 +58,7 @@ def is_defined(op: str) -> bool:
     """
     load_lowerings()
     domain, _, name = op.rpartition("::")
-    if op in LOWERINGS:
+    if op in LOWERINGS or any(one.functions for one in versions(op)):
         return True
     try:
         schema = onnx.defs.get_schema(name, domain)
