@@ -38,7 +38,7 @@ LAYERS = [
     ("advice",),
     ("gate", "writing"),
     ("hub",),
-    ("plugins", "plugins.shipped"),
+    ("plugins",),
     ("model",),
     ("graph",),
     ("spec",),

@@ -17,7 +17,7 @@ from onnx import helper
 
 import onward
 from onward import plugins, runners, training
-from onward.backends.emit.copied import copied
+from onward.backends.emit.custom_ops.copied import copied
 from onward.cli import main
 from onward.errors import MissingPackageError, OnwardError, RunFailure, UnsupportedError
 from onward.plugins import CustomOp, find, table

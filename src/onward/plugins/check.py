@@ -225,7 +225,7 @@ class _Check:
 
 def function_of(op: CustomOp, backend: str) -> Callable[..., Any]:
     """The function for a framework as generated code has it."""
-    from onward.backends.emit.copied import copied
+    from onward.backends.emit.custom_ops.copied import copied
     from onward.backends.emit.helpers import Runtime
 
     made = copied(op.sources[backend], "function", f"the function of {op.key} for {backend}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
@@ -13,9 +13,6 @@ import onnx
 from onward.errors import OnwardError, UnsupportedError
 from onward.plugins import schema
 from onward.plugins.table import file
-
-if TYPE_CHECKING:
-    from onward.graph.build import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 FLOATS = {"T": ("float", "double")}
@@ -201,8 +198,11 @@ class CustomOp:
 
     # Use
 
-    def __call__(self, where: Any, *inputs: Any, **attributes: Any) -> Tensor | list[Tensor]:
-        """Write a node of this op, where a gradient or a frontend writes: `where` is its context, or the builder."""
+    def __call__(self, where: Any, *inputs: Any, **attributes: Any) -> Any:
+        """Write a node of this op, where a gradient or a frontend writes: `where` is its context, or the builder.
+
+        It gives the tensor that the node does, or a list of them.
+        """
         builder = getattr(where, "op", where)
         known = {one.name: one for one in self.attributes}
         if unknown := attributes.keys() - known.keys():
@@ -210,7 +210,7 @@ class CustomOp:
         given = {key: int(v) if known[key].kind is bool and v is not None else v for key, v in attributes.items()}
         builder.model.opset_imports.setdefault(self.domain, self.version)
         count = sum(1 for one in self.outputs if one.option != "?")
-        found: list[Tensor] = builder.many(self.name, count, *inputs, domain=self.domain, **given)
+        found = builder.many(self.name, count, *inputs, domain=self.domain, **given)
         return found[0] if len(found) == 1 else found
 
     def _called_by_tensors(self, builder: Any, *arguments: Any, **named: Any) -> Any:

@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from onward.advice.extras import missing_packages
 from onward.backends.emit import safetensors
-from onward.backends.emit.custom import with_plugins
+from onward.backends.emit.custom_ops.rules import with_plugins
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
 from onward.backends.emit.helpers import sort_imports

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.backends.emit.custom import custom_rules
+from onward.backends.emit.custom_ops.rules import custom_rules
 from onward.backends.emit.emitter import Arg
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.expr import ops as ops

@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.custom import with_plugins
+from onward.backends.emit.custom_ops.rules import with_plugins
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Ref, Var
 from onward.backends.emit.helpers import load_runtime, sort_imports

@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.custom import custom_rules
+from onward.backends.emit.custom_ops.rules import custom_rules
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Call, Expr, Name, lift
 from onward.backends.emit.target import Rule

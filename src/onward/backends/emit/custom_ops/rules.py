@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from onward.backends.emit.copied import Copied, copied
+from onward.backends.emit.custom_ops.copied import Copied, copied
 from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr, Helper
 from onward.backends.emit.helpers import Runtime, load_runtime
