@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onward.plugins import CustomOp, table
+
 pytest.importorskip("tensorflow")
 
 from flatbuffers import flexbuffers
@@ -98,3 +100,17 @@ def test_what_is_heard_of_a_spectrum(low: float) -> None:
         dct_coefficient_count=13,
     )
     agree(model("Mfcc", [x], [np.int32(16000)], [np.float32], options), x)
+
+
+def test_one_that_a_plugin_knows() -> None:
+    """By the name that it has in TensorFlow; its options are attributes."""
+    op = CustomOp("tests.lite::Shift", attributes={"by": 0.0})
+    try:
+        op.numpy(lambda x, *, by: x + x.dtype.type(by))
+        op.infer(lambda x, *, by: x)
+        op.from_tensorflow("LabShift")
+        x = numbers(2, 3)
+        (found,) = on_runtime(model("LabShift", [x], [], [(np.float32, (2, 3))], named(by=0.5)), x)
+        np.testing.assert_array_equal(found, x + np.float32(0.5))
+    finally:
+        table.forget(op)

@@ -158,26 +158,6 @@ def test_an_op_of_tensorflow_itself_by_its_name() -> None:
     assert ("my.lab", "NextAfter") in [(node.domain, node.op_type) for node in model.ir.graph]
 
 
-def test_a_custom_op_of_tensorflow_lite() -> None:
-    """TensorFlow's converter writes a function that implements an op as a custom op of that name, with its options."""
-    import tensorflow as tf
-
-    op = CustomOp("my.lab::Shift", attributes={"by": 0.0})
-    op.numpy(lambda x, *, by: x + x.dtype.type(by))
-    op.infer(lambda x, *, by: x)
-    op.from_tensorflow("LabShift")
-    said = 'name: "LabShift" attr { key: "tfl_fusable_op" value { b: true } } attr { key: "by" value { f: 0.5 } }'
-    shift = tf.function(lambda x: x + 0.5, experimental_implements=said)
-    whole = tf.function(lambda x: shift(x) * 2.0, input_signature=[tf.TensorSpec([1, 3], tf.float32, name="x")])
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([whole.get_concrete_function()], whole)
-    converter.allow_custom_ops = True
-    model = onward.from_tflite(converter.convert(), check=False)
-    assert [node.op_type for node in model.ir.graph if node.domain == "my.lab"] == ["Shift"]
-    name = model.ir.graph.inputs[0].name or ""
-    found = runners.prepare("onnxruntime", model)({name: np.array([[1, 2, 3]], np.float32)})
-    assert next(iter(found.values())).tolist() == [[3, 5, 7]]
-
-
 def layered(key: str, **attributes: Any) -> Model:
     """Two linear layers, the weight of the first of which goes through a custom op."""
     rng = np.random.default_rng(0)
@@ -219,9 +199,9 @@ def test_training_on_onnx_runtime(key: str, attributes: dict[str, Any]) -> None:
     )
     rng = np.random.default_rng(1)
     x = rng.normal(size=(32, 6)).astype(np.float32)
-    batch = {"x": x, "labels": (x[:, 0] * x[:, 1] > 0).astype(np.int64)}
+    batch = {"x": x, "labels": (x[:, 0] > x[:, 1]).astype(np.int64)}
     losses = [trainer.step(batch) for _ in range(100)]
-    assert np.mean(losses[-10:]) < 0.9 * losses[0]
+    assert np.mean(losses[-10:]) < 0.8 * losses[0]
 
 
 def test_quantised_numbers_by_hand() -> None:

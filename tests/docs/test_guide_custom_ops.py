@@ -23,6 +23,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "build").mkdir()
     monkeypatch.chdir(tmp_path)
+    load(*find.SHIPPED)
     before, plugins = set(table.ops()), dict(find._LOADED)
     yield tmp_path
     for op in set(table.ops()) - before:
