@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from plugin_state import plugins_restored
 
 from onward.cli import main
-from onward.plugins import CustomOp, find, load, table
+from onward.plugins import CustomOp, find, load
 from onward.plugins.check import check
 from onward.plugins.trial import model_of, trial
 
@@ -23,13 +24,8 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "build").mkdir()
     monkeypatch.chdir(tmp_path)
-    load(*find.SHIPPED)
-    before, plugins = set(table.ops()), dict(find._LOADED)
-    yield tmp_path
-    for op in set(table.ops()) - before:
-        table.forget(op)
-    find._LOADED.clear()
-    find._LOADED.update(plugins)
+    with plugins_restored():
+        yield tmp_path
 
 
 def test_commands_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

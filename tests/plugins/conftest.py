@@ -1,4 +1,4 @@
-"""Plugins that tests load are unknown again afterwards."""
+"""The example of the guide, and what comes with Onward, for a whole file of tests."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from plugin_state import plugins_restored
 
-from onward.plugins import Plugin, find, load, table
+from onward.plugins import Plugin, load
 
 LAB = Path(__file__).parents[2] / "examples/plugins/lab.py"
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Plugin]:
-    """The example of the guide; what comes with Onward is loaded as well."""
-    before, modules = set(table.ops()), dict(find._LOADED)
-    load("qonnx.custom_op.general", "ai.onnx.contrib")
-    shipped = set(table.ops()) - before
-    yield load(str(LAB))[0]
-    for op in set(table.ops()) - before - shipped:
-        table.forget(op)
-    find._LOADED.pop(str(LAB), None)
-    assert modules.keys() <= find._LOADED.keys()
+    with plugins_restored():
+        load("qonnx.custom_op.general", "ai.onnx.contrib")
+        yield load(str(LAB))[0]

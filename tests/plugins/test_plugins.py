@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import helper
+from plugin_state import plugins_restored
 
 import onward
 from onward import plugins, runners, training
@@ -53,14 +54,8 @@ def _(c, g, x, *, factor):
 @pytest.fixture(autouse=True)
 def _forgotten() -> Any:
     """Ops and plugins of a test are unknown after it."""
-    before, modules = set(table.ops()), dict(find._LOADED)
-    yield
-    for op in set(table.ops()) - before:
-        if not op.domain.startswith(("qonnx", "ai.onnx")):
-            table.forget(op)
-    for name in find._LOADED.keys() - modules.keys():
-        if not name.startswith("onward."):
-            del find._LOADED[name]
+    with plugins_restored():
+        yield
 
 
 def model(key: str, path: Path, weight: bool = False, **attributes: Any) -> Path:
@@ -301,6 +296,9 @@ DECORATED = CustomOp("tests.decorated::Op")
 @_noted
 def _twice(x: Any) -> Any:
     return x * 2
+
+
+table.forget(DECORATED)  # it is needed for its decorator alone
 
 
 def test_decorators_stay_but_for_those_of_the_op() -> None:
