@@ -167,7 +167,7 @@ def _read(source: Source, path: pathlib.Path | None = None) -> Model:
         for graph in graphs:
             structure.sort(graph)
     structure.check(model)
-    load_for(domain for part in (model, *model.functions.values()) for domain in part.opset_imports)
+    load_for([*model.opset_imports, *(d for function in model.functions.values() for d in function.opset_imports)])
     return Model(model, list(proto.training_info), path, proto.ir_version, weights.files, weights.held)
 
 

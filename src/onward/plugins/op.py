@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import onnx
 
 from onward.errors import OnwardError, UnsupportedError
 from onward.plugins import schema
+from onward.plugins.kinds import number_of
 from onward.plugins.table import file
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -174,6 +175,12 @@ class CustomOp:
 
     # How it is differentiated
 
+    @overload
+    def vjp(self, function: F) -> F: ...
+
+    @overload
+    def vjp(self, *, broadcasts: bool = False, straight_through: bool = False) -> Callable[[F], F]: ...
+
     def vjp(
         self,
         function: Callable[..., Any] | None = None,
@@ -188,8 +195,9 @@ class CustomOp:
         estimate by design: `onward plugins check` then asks the frameworks for theirs, and not finite differences.
         """
         if function is None:
-            return lambda found: self.vjp(found, broadcasts=broadcasts, straight_through=straight_through)
-        self.gradient, self.broadcasts, self.straight_through = function, broadcasts, straight_through
+            self.broadcasts, self.straight_through = broadcasts, straight_through
+            return self.vjp
+        self.gradient = function
         return function
 
     def no_gradient(self, reason: str = "it is constant between steps") -> None:
@@ -252,7 +260,7 @@ class CustomOp:
             elif formal.type == "string":
                 yield None
             else:
-                yield np.dtype(onnx.helper.tensor_dtype_to_np_dtype(schema.number_of(formal.type)))
+                yield np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number_of(formal.type)))
 
 
 def _filing(table: dict[str, Callable[..., Any]], key: str) -> Callable[[F], F]:

@@ -127,7 +127,8 @@ def _kind(value: ir.Value | None, node: ir.Node) -> int:
 
 
 def _dtype(kind: int) -> np.dtype[Any]:
-    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind))
+    found: np.dtype[Any] = onnx.helper.tensor_dtype_to_np_dtype(kind)
+    return found
 
 
 def _kernel(

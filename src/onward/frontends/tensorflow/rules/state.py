@@ -34,7 +34,8 @@ def read_variable(op: Writer, variable: Variable) -> Tensor:
 def call(op: Writer, *arguments: Value, f: str) -> Sequence[Value]:
     implemented = op.translator.implements(f, op.operation.graph)
     if implemented is not None and (custom := RULES.get(implemented.name)) is not None:
-        return custom.function(op, *arguments, **attributes(implemented, custom.attributes))
+        found = custom.function(op, *arguments, **attributes(implemented, custom.attributes))
+        return found if isinstance(found, Sequence) else [found]
     whole = COMPOSITES.get(f)
     return whole(op, *arguments) if whole is not None else op.translator.call(f, op.operation.graph, arguments)
 
