@@ -204,6 +204,34 @@ def test_training_on_onnx_runtime(key: str, attributes: dict[str, Any]) -> None:
     assert np.mean(losses[-10:]) < 0.8 * losses[0]
 
 
+def test_training_a_module_of_pytorch_with_dropout(library: Any) -> None:
+    """It goes through PyTorch's older exporter, which is told of the op as well."""
+    import torch
+
+    op = CustomOp("my.lab::Scale", attributes={"by": 1.0})
+    op.infer(lambda x, *, by: x)
+    op.numpy(lambda x, *, by: x * x.dtype.type(by))
+    op.vjp(lambda c, g, x, *, by: g * by)
+    library.define("scale(Tensor x, float by) -> Tensor")
+    library.impl("scale", lambda x, by: x * by, "CompositeExplicitAutograd")
+    op.from_torch("onward_custom::scale")
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.dropout = torch.nn.Linear(4, 2), torch.nn.Dropout(0.2)
+
+        def forward(self, x: Any) -> Any:
+            return torch.ops.onward_custom.scale(self.linear(self.dropout(x)), 3.0)
+
+    torch.manual_seed(3)
+    trained = onward.from_torch(Net(), torch.randn(8, 4), "cross_entropy", training.AdamW(lr=0.05), input_names=["x"])
+    trainer, x = training.Trainer(trained), np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    batch = {"x": x, "labels": (x[:, 0] < x[:, 1]).astype(np.int64)}
+    losses = [trainer.step(batch) for _ in range(60)]
+    assert np.mean(losses[-10:]) < 0.6 * np.mean(losses[:5])
+
+
 def test_quantised_numbers_by_hand() -> None:
     """Steps of 0.5 in three bits, -4 to 3: what is half-way goes to the even one, what is outside to the ends."""
     x, scale, zero, bits = (np.asarray(v, np.float32) for v in ([-9, -0.75, -0.25, 0.25, 0.8, 9], 0.5, 0, 3))

@@ -94,23 +94,25 @@ def _in_training(
 @contextmanager
 def _custom_ops() -> Iterator[None]:
     """Within it, this older exporter knows the ops of PyTorch that plugins know."""
-    import torch
+    from torch import onnx
 
+    exporter: Any = onnx
     load_installed()
     known = [(name, op) for op in ops() for name in op.torch_names]
     for name, op in known:
-        torch.onnx.register_custom_op_symbolic(name, _writer(name, op), OLDEST)
+        exporter.register_custom_op_symbolic(name, _writer(name, op), OLDEST)
     try:
         yield
     finally:
         for name, _ in known:
-            torch.onnx.unregister_custom_op_symbolic(name, OLDEST)
+            exporter.unregister_custom_op_symbolic(name, OLDEST)
 
 
 def _writer(name: str, op: CustomOp) -> Callable[..., Any]:
     def write(graph: Any, *arguments: Any) -> Any:
         from torch.onnx import symbolic_helper
 
+        constant: Any = symbolic_helper._get_const
         if not op.is_called_plainly(name):
             raise UnsupportedError(
                 f"{name} has a translation of its own, which a module with dropout cannot be trained by"
@@ -118,7 +120,7 @@ def _writer(name: str, op: CustomOp) -> Callable[..., Any]:
         tensors, others = arguments[: len(op.inputs)], arguments[len(op.inputs) :]
         kinds = [{float: "f", str: "s"}.get(one.kind, "i") + ("s" if one.is_list else "") for one in op.attributes]
         given = zip(op.attributes, kinds, others, strict=False)
-        attributes = {f"{one.name}_{kind[0]}": symbolic_helper._get_const(v, kind, one.name) for one, kind, v in given}
+        attributes = {f"{one.name}_{kind[0]}": constant(v, kind, one.name) for one, kind, v in given}
         count = sum(1 for one in op.outputs if one.option != "?")
         return graph.op(op.key, *tensors, **attributes, outputs=count)
 
