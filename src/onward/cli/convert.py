@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
+from onward.cli.plugins import add_plugins
 from onward.cli.source import add_source, source_options
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
@@ -146,6 +147,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             help=f"hand over this {side} channels last in TensorFlow (repeatable)",
         )
     add_trust(command)
+    add_plugins(command)
     command.add_argument(
         "--force", action="store_true", help="write over files that were edited since Onward wrote them"
     )
