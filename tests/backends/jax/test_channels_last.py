@@ -55,15 +55,17 @@ ENDS = {
 def test_channels_that_are_added_are_right_under_jit(how: str, end: str) -> None:
     """XLA fuses padding of channels, a convolution of the same tensor, and what sums up; and then is wrong."""
     body = f"""
-        t = Add(x, bias)
+        stem = Conv<pads = [1, 1, 1, 1]>(x, first, bias)
+        t = Relu(stem)
         depth = Conv<group = 24, pads = [1, 1, 1, 1]>(t, filters)
         point = Conv(depth, mixing)
         {MORE[how]}
         z = Add(point, wide)
         {ENDS[end]}
     """
-    weights = {"bias": numbers(24, 1, 1), "filters": numbers(24, 1, 3, 3), "mixing": numbers(28, 24, 1, 1)}
-    same_everywhere(model(body, (1, 24, 64, 64), **weights), 4 * numbers(1, 24, 64, 64))
+    weights = {"first": numbers(24, 3, 3, 3), "bias": numbers(24)}
+    weights |= {"filters": numbers(24, 1, 3, 3), "mixing": numbers(28, 24, 1, 1)}
+    same_everywhere(model(body, (1, 3, 64, 64), **weights), 4 * numbers(1, 3, 64, 64))
 
 
 OPS = {
