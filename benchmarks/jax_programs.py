@@ -198,7 +198,10 @@ def page(result: Findings) -> str:
     differing = [[f"`{c.id}`", v.word, cell(v.detail)] for c, v in result.own.items() if v.word != "same"]
     refused = [[f"`{one.name}`", v.word, cell(v.detail)] for one, v in result.refused.items()]
     named = sum(verdict.word == "refused" for verdict in result.refused.values())
-    parts = [WORDS, section("By theme", summary(result), columns, by_theme(result))]
+    words = summary(result)
+    if 0 < len(result.peer) < len(result.own):
+        words += "\n\njax2onnx was given all models, and programs that were drawn by chance."
+    parts = [WORDS, section("By theme", words, columns, by_theme(result))]
     parts.append(section("What is not the same", "", ["case", "outcome", "what is said"], differing))
     words = f"{named} of {len(refused)} programs that no graph can stand for are refused by name."
     parts.append(section("What should be refused", words, ["program", "outcome", "what is said"], refused))

@@ -8,7 +8,7 @@ import onnx_ir.passes.common as passes
 from onward.frontends.decompose import special
 from onward.frontends.jax import norms
 from onward.frontends.jax.translate import Translator
-from onward.frontends.runtime_kernels import make_runnable
+from onward.frontends.runtime_kernels import keep_vectors, make_runnable
 from onward.graph.build import Builder
 from onward.graph.replace import DOMAIN, graphs, remove_unread, take_over
 from onward.graph.trained import record
@@ -71,6 +71,7 @@ def finished(translator: Translator) -> Model:
             rename(graph, stored, name)
     if translator.op.variables:
         record(model.ir, {value.name or "": yes for value, yes in translator.op.variables.items()})
+    keep_vectors(model.ir)  # before shapes are inferred anew
     if merged or any(node.op_type in WINDOWS for node in all_nodes(graph)):
         model = relaid(model, None).model
     make_runnable(model.ir)

@@ -17,6 +17,7 @@ from onward.frontends.jax.dimensions import Dim, Dimensions, is_known, name_of
 from onward.frontends.jax.values import Keys
 from onward.frontends.tensorflow.values import Complex
 from onward.graph.build import Tensor
+from onward.graph.walk import all_graphs, inner_graphs
 
 if TYPE_CHECKING:
     from onward.frontends.jax.translate import Translator
@@ -142,7 +143,11 @@ class Writer(writer.Writer):
         kind = ARITHMETIC.get(node.op_type)
         values = node.inputs
         if kind is None or node.domain or any(value is None or value.shape is None for value in values):
+            ranks = _ranks_inside(node)
             super().typed(node)
+            for value, rank in ranks.items():
+                if value.shape is None:
+                    value.shape = ir.Shape([None] * rank)
             return
         given = values[-1] if kind == "last" else values[0]
         if given is None or given.dtype not in FLOATS or given.type is None:
@@ -194,6 +199,13 @@ class Writer(writer.Writer):
             yield
         finally:
             self.graph, self.inference.depth, self.scope = graph, depth, scope
+
+
+def _ranks_inside(node: ir.Node) -> dict[ir.Value, int]:
+    """The ranks of what bodies compute: JAX keeps them from round to round, inference gives up on loops in loops."""
+    bodies = [body for inner in inner_graphs(node) for body in all_graphs(inner)]
+    values = [value for body in bodies for value in (*body.inputs, *(v for one in body for v in one.outputs))]
+    return {value: len(value.shape) for value in values if value.shape is not None}
 
 
 def _broadcast(shapes: Sequence[ir.Shape]) -> ir.Shape:
