@@ -72,7 +72,7 @@ def found(pattern: str, sample: int | None, kept: Path | None, workers: int) -> 
     return {case: verdicts[name] for name, case in BY_ID.items() if name in asked}
 
 
-def page(verdicts: dict[Case, Verdict]) -> str:
+def page(verdicts: dict[Case, Verdict], note: str) -> str:
     result = Findings(own=verdicts)
     words = summary(result)
     if left := len(BY_ID) - len(verdicts):
@@ -80,6 +80,7 @@ def page(verdicts: dict[Case, Verdict]) -> str:
     differing = [[f"`{c.id}`", v.word, cell(v.detail)] for c, v in verdicts.items() if v.word != "same"]
     parts = [
         WORDS,
+        *([note] if note else []),
         section("By theme", words, ["theme", "cases", *OUTCOMES], by_theme(result)),
         section("What is not the same", "", ["case", "outcome", "what is said"], differing),
         machine.describe("jax", "flax", "equinox", "dm-haiku", "onnxruntime"),
@@ -92,9 +93,10 @@ def main() -> None:
     parser.add_argument("--only", metavar="PATTERN", help="a regular expression for ids; writes no page")
     parser.add_argument("--kept", metavar="FILE", type=Path, help="keeps verdicts, for a run that goes on")
     parser.add_argument("--sample", metavar="N", type=int, help="programs that are judged, else all")
+    parser.add_argument("--note", default="", help="what the page says of this run")
     parser.add_argument("--workers", type=int, default=1, help="how many cases are judged at a time")
     args = parser.parse_args()
-    text = page(found(args.only or "", args.sample, args.kept, args.workers))
+    text = page(found(args.only or "", args.sample, args.kept, args.workers), args.note)
     print(text)
     if not args.only:
         PAGE.write_text(text, encoding="utf-8")
