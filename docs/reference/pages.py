@@ -154,6 +154,12 @@ def python_page() -> str:
             lines += entry(name, told)
     lines += ["", "## training", "", "[The guide](../guide/training.md) says how to train.", ""]
     lines += table(onward.training, sorted(onward.training.__all__, key=lambda name: (name[0].isupper(), name)))
+    lines += ["", "## plugins", "", "[The guide](../guide/custom-ops.md) says how to write one.", ""]
+    lines += table(onward.plugins, sorted(onward.plugins.__all__, key=lambda name: (name[0].isupper(), name)))
+    op = onward.plugins.CustomOp
+    methods = [(n, m) for n, m in vars(op).items() if not n.startswith("_") and callable(m)]
+    lines += ["", docstring(op), "", "| method | meaning |", "|---|---|"]
+    lines += [f"| `op.{n}` | {first_line(m)} |" for n, m in methods]
     raised = [n for n, value in vars(errors).items() if inspect.isclass(value) and value.__module__ == errors.__name__]
     lines += [
         "",

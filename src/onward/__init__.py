@@ -8,7 +8,7 @@ from onward.version import __version__ as __version__
 defer()
 
 if TYPE_CHECKING:
-    from onward import training
+    from onward import plugins, training
     from onward.conversion.convert import convert
     from onward.conversion.inspect import inspect
     from onward.conversion.partition import partition
@@ -80,6 +80,7 @@ __all__ = [
     "load",
     "partition",
     "pipeline",
+    "plugins",
     "run",
     "split",
     "to_jax",
@@ -97,8 +98,8 @@ def __getattr__(name: str) -> Any:
     """Public names are imported when first used: `import onward` itself loads next to nothing."""
     import importlib
 
-    if name == "training":
-        return importlib.import_module("onward.training")
+    if name in ("plugins", "training"):
+        return importlib.import_module(f"onward.{name}")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'onward' has no attribute {name!r}")

@@ -24,6 +24,7 @@ from onward.hub.weights import Weights
 from onward.hub.wire import join
 from onward.hub.wording import quote
 from onward.hub.write import Writer
+from onward.plugins.find import load_for
 from onward.writing import new_file
 
 LARGEST_FILE = 2**31 - 2**20
@@ -166,6 +167,7 @@ def _read(source: Source, path: pathlib.Path | None = None) -> Model:
         for graph in graphs:
             structure.sort(graph)
     structure.check(model)
+    load_for([*model.opset_imports, *(d for function in model.functions.values() for d in function.opset_imports)])
     return Model(model, list(proto.training_info), path, proto.ir_version, weights.files, weights.held)
 
 

@@ -4,16 +4,19 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Registry(Generic[T]):
-    """Entries by key. What a user registers comes before what Onward ships."""
+    """Entries by key. What a user registers comes before what a plugin says, and that before what Onward ships."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, plugged: Callable[[str], T | None] | None = None) -> None:
+        """`plugged` tells what plugins have for a key; it is asked each time, since they come and go."""
         self._what = what
+        self._plugged = plugged
         self._builtin: dict[str, T] = {}
         self._user: dict[str, T] = {}
 
@@ -36,13 +39,30 @@ class Registry(Generic[T]):
             self.register(key)(entry)
 
     def get(self, key: str) -> T | None:
-        return self._user.get(key) or self._builtin.get(key)
+        plugged = None if self._plugged is None else self._plugged(key)
+        return self._user.get(key) or plugged or self._builtin.get(key)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._user or key in self._builtin
+        return self.get(key) is not None
 
     def __iter__(self) -> Iterator[str]:
+        """Keys without those of plugins, which may be there for any."""
         return iter(sorted(self._user.keys() | self._builtin.keys()))
+
+
+_OF_SCHEMAS: list[Any] = []
+
+
+def cached_by_schema(function: F) -> F:
+    """As `functools.cache`, of what follows from the schemas of ops: a plugin that brings some empties it."""
+    made = cache(function)
+    _OF_SCHEMAS.append(made)
+    return made  # type: ignore[return-value]
+
+
+def forget_schemas() -> None:
+    for made in _OF_SCHEMAS:
+        made.cache_clear()
 
 
 @cache

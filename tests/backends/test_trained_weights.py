@@ -138,6 +138,7 @@ def test_tensorflow_and_keras_train_what_keras_trains(pair: tuple[keras.Model, o
     assert numbers(onward.to_keras(converted).trainable_variables) == wanted
 
 
+@pytest.mark.parametrize("pair", list(NETS.values())[::4], ids=list(NETS)[::4], indirect=True)
 def test_jax_trains_what_keras_trains(pair: tuple[keras.Model, onward.Model]) -> None:
     model, converted = pair
     apply, params = onward.to_jax(converted, check=False)

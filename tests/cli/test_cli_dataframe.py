@@ -114,6 +114,17 @@ def test_convert_with_a_frozen_aggregate(run: Run, tmp_path: Path) -> None:
     assert onward.run(tmp_path / "f.onnx", rows[rows.age.isna()]).age.tolist() == [median] * int(rows.age.isna().sum())
 
 
+def test_convert_with_a_column_that_is_never_null(run: Run, tmp_path: Path) -> None:
+    def masks(*options: str) -> set[str]:
+        converted(run, tmp_path / "f.onnx", "features.py:features", *options)
+        names = [value.name or "" for value in onward.load(tmp_path / "f.onnx").ir.graph.inputs]
+        (tmp_path / "f.onnx").unlink()
+        return {name for name in names if name.endswith(".null")}
+
+    (mask, *_) = sorted(masks())
+    assert mask not in masks("--never-null", mask.removesuffix(".null"))
+
+
 def test_the_sample_is_read_by_the_library_of_the_function(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("polars")
     assert "the same as polars" in converted(run, tmp_path / "p.onnx", "polar.py:features")
@@ -181,6 +192,8 @@ def test_options_of_other_sources_are_refused(run: Run, tmp_path: Path) -> None:
     converted(run, tmp_path / "f.onnx", "features.py:features")
     code, _, said = run("convert", tmp_path / "f.onnx", "--to", "torch", "--out", tmp_path / "t", "--freeze", "a.mean")
     assert (code, "--freeze is for functions on data frames" in problem(said)) == (2, True)
+    code, _, said = run("convert", tmp_path / "f.onnx", "--to", "torch", "--out", tmp_path / "t", "--never-null", "a")
+    assert (code, "--never-null is for functions on data frames" in problem(said)) == (2, True)
     code, _, said = run("convert", "features.py:features", "--to", "onnx", "--input", "x:float32[2]", "--trust")
     assert (code, "--input does not apply to a function on data frames" in problem(said)) == (2, True)
 

@@ -1,4 +1,4 @@
-"""A random graph as generated PyTorch code, against the values that ONNX Runtime computed; and what is left of it when
+"""A random graph as generated code, against the values that ONNX Runtime computed; and what is left of it when
 everything is taken away that does not matter to a difference."""
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ def check(
     outputs: Sequence[str] | None = None,
     unused: bool = True,
     variants: Sequence[bool] = (False, True),
+    runner: str = "torch",
 ) -> str:
     """What is wrong with the converted graph, as declared and with its shapes forgotten, or nothing."""
     model, inputs, wanted = g.model(nodes, outputs, unused)
@@ -91,7 +92,7 @@ def check(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                run = prepare("torch", forget_shapes(model) if unknown else model)
+                run = prepare(runner, forget_shapes(model) if unknown else model)
                 found = run([np.array(x) for x in inputs])
         except Exception as error:
             return f"{label}{type(error).__name__}: {str(error)[:400]}"
@@ -102,7 +103,7 @@ def check(
     return ""
 
 
-def smallest(g: Graph, wrong: str) -> tuple[list[onnx.NodeProto], list[str], str]:
+def smallest(g: Graph, wrong: str, runner: str = "torch") -> tuple[list[onnx.NodeProto], list[str], str]:
     """Fewer nodes and outputs with which there still is a difference (or an error of the same kind)."""
     kind = _kind(wrong)
     variants = [wrong.startswith("unknown")]
@@ -111,7 +112,7 @@ def smallest(g: Graph, wrong: str) -> tuple[list[onnx.NodeProto], list[str], str
         known = [o for o in outputs if g.values[o].kind != "node" or any(o in n.output for n in nodes)]
         if not known:
             return ""
-        found = check(g, nodes, known, False, variants)
+        found = check(g, nodes, known, False, variants, runner)
         return found if found and _kind(found) == kind else ""
 
     nodes, outputs = list(g.nodes), list(g.outputs)

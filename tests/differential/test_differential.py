@@ -19,12 +19,23 @@ GRAPHS, PARTS = 400, 8
 def test_random_graphs(part: int) -> None:
     """Each graph, as declared and with its shapes forgotten, gives what ONNX Runtime does."""
     for i in range(part, GRAPHS, PARTS):
-        g = random_graph([2024, i])
-        wrong = check(g)
-        if wrong:
-            nodes, outputs, wrong = smallest(g, wrong)
-            model, _, _ = g.model(nodes, outputs, unused=False)
-            pytest.fail(f"graph {i}: {wrong}\n{onnx.printer.to_text(model)}")
+        _gives_the_same(i, "torch")
+
+
+def test_random_graphs_on_jax() -> None:
+    """A few: it compiles op by op."""
+    pytest.importorskip("jax")
+    for i in range(0, GRAPHS, GRAPHS // 10):
+        _gives_the_same(i, "jax")
+
+
+def _gives_the_same(number: int, runner: str) -> None:
+    g = random_graph([2024, number])
+    wrong = check(g, runner=runner)
+    if wrong:
+        nodes, outputs, wrong = smallest(g, wrong, runner)
+        model, _, _ = g.model(nodes, outputs, unused=False)
+        pytest.fail(f"graph {number}: {wrong}\n{onnx.printer.to_text(model)}")
 
 
 def model(text: str, opset: int = 17, **weights: np.ndarray) -> onnx.ModelProto:

@@ -18,6 +18,14 @@ def test_grid_sample(padding, mode, align):
         check(*node_model("GridSample", [floats(2, 3, 5, 6, 4), floats(2, 4, 3, 2, 3)], **attributes), atol=1e-4)
 
 
+def test_what_is_between_two_elements_is_rounded_before_it_is_reflected():
+    """PyTorch and TensorFlow reflect it first."""
+    grid = np.array([-1.5, -1.25, -1, 0, 0.5, 1, 1.5, 1.75], np.float32).reshape(1, 1, 4, 2)
+    for align in (0, 1):
+        attributes = {"mode": "nearest", "padding_mode": "reflection", "align_corners": align, "opset": 20}
+        check(*node_model("GridSample", [floats(1, 2, 4, 5), grid], **attributes), backends=["jax"])
+
+
 @pytest.mark.parametrize("padding", ["zeros", "reflection"])
 @pytest.mark.parametrize(("mode", "rank"), [("linear", 1), ("nearest", 1), ("cubic", 1), ("cubic", 3)])
 def test_grid_sample_over_other_numbers_of_axes(padding, mode, rank):

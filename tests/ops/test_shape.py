@@ -142,7 +142,7 @@ def test_dimensions_of_the_same_name_are_plain_numbers():
 
 
 @pytest.mark.parametrize("axis", [-3, -2, -1, 0, 1, 2, 3])
-@pytest.mark.parametrize("size", [(2, 3, 4), (2, 0, 4)])
+@pytest.mark.parametrize("size", [(2, 3, 4), (2, 0, 4), (0, 3, 4)])
 def test_flatten(axis, size):
     check(*node_model("Flatten", [floats(*size)], axis=axis))
 

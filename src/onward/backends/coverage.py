@@ -19,6 +19,7 @@ from onward.canon.lower import LOWERINGS, REFUSED, key_of, load_lowerings
 from onward.canon.upgrade.registry import ENTRIES
 from onward.graph.walk import all_nodes
 from onward.model import Model
+from onward.plugins.table import versions
 
 Word = Literal["exact", "lowered", "partial", "unsupported"]
 WORDS: dict[Word, str] = {
@@ -88,6 +89,8 @@ def status(op: str, backend: str) -> OpStatus:
         return OpStatus(op, "partial", known.partial()[op].why)
     if known.has_rule(OWN_FORMS.get(op, op)) or op == "Constant":
         return OpStatus(op, "exact")
+    if any(one.functions for one in versions(op)):
+        return OpStatus(op, "lowered", "the body that its plugin gives")
     load_lowerings()
     if op in LOWERINGS:
         return OpStatus(op, "lowered")

@@ -1,15 +1,15 @@
 """Default attributes: after this pass a node says all that its schema leaves to be understood."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 
 import onnx
 import onnx_ir as ir
 
 from onward.graph.walk import all_nodes
+from onward.registry import cached_by_schema
 
 
-@cache
+@cached_by_schema
 def _defaults(domain: str, op_type: str, version: int) -> tuple[ir.Attr, ...]:
     try:
         schema = onnx.defs.get_schema(op_type, version, domain)

@@ -1,6 +1,5 @@
 """Every node has as many inputs and outputs as its op takes: what comes later need not ask."""
 
-from functools import cache
 from typing import NamedTuple
 
 import onnx
@@ -9,6 +8,7 @@ import onnx_ir as ir
 from onward.errors import InvalidModelError
 from onward.graph.origin import origin
 from onward.graph.walk import all_nodes
+from onward.registry import cached_by_schema
 
 
 class Signature(NamedTuple):
@@ -32,7 +32,7 @@ def check_signatures(model: ir.Model) -> None:
                 raise InvalidModelError(f"{origin(node)}: {problem}")
 
 
-@cache
+@cached_by_schema
 def _signature(domain: str, op_type: str, version: int) -> Signature | None:
     try:
         schema = onnx.defs.get_schema(op_type, version, domain)

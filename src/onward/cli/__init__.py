@@ -22,7 +22,7 @@ LONGEST = 1000
 """Characters of an error message: a name in a file may be longer."""
 INTERRUPTED = 130
 """The exit code that shells give to a command which was stopped by Ctrl-C."""
-COMMANDS = ("convert", "inspect", "verify", "layout", "partition", "train", "scoreboard", "completion")
+COMMANDS = ("convert", "inspect", "verify", "layout", "partition", "train", "plugins", "scoreboard", "completion")
 
 
 def parser(only: str = "") -> argparse.ArgumentParser:
@@ -85,6 +85,10 @@ def _run(words: Sequence[str]) -> int:
     args = top.parse_args(words)
     try:
         with typed(), trusting(getattr(args, "trust", False)), missing_packages():
+            if named := getattr(args, "plugin", None):
+                from onward.plugins.find import load
+
+                load(*named)
             return int(args.run(args) or 0)
     except OnwardError as error:
         if args.traceback:

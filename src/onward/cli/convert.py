@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
+from onward.cli.plugins import add_plugins
 from onward.cli.source import add_source, source_options
 from onward.cli.steps import Steps
 from onward.cli.trust import add_trust
@@ -73,6 +74,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="COLUMN.METHOD",
         help="keep an aggregate of the sample, such as age.median, as a constant of a function on data frames; else"
         " it is that of whatever rows the model is given (repeatable)",
+    )
+    command.add_argument(
+        "--never-null",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="take a column of a function on data frames to have no nulls, now and later: the model has no mask of its"
+        " nulls, and is smaller and faster (repeatable)",
     )
     command.add_argument(
         "--part",
@@ -138,6 +147,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
             help=f"hand over this {side} channels last in TensorFlow (repeatable)",
         )
     add_trust(command)
+    add_plugins(command)
     command.add_argument(
         "--force", action="store_true", help="write over files that were edited since Onward wrote them"
     )
@@ -186,6 +196,7 @@ def run(args: argparse.Namespace) -> int:
         out=Path(args.out or named_after(args.model, args.to)),
         **source_options(args),
         freeze=args.freeze,
+        never_null=args.never_null,
         part=args.part,
         opset=args.opset,
         allow_custom_ops=args.allow_custom_ops,

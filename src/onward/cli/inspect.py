@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from onward.cli.plugins import add_plugins
 from onward.cli.source import add_source, source_options
 from onward.cli.streams import output
 from onward.cli.trust import add_trust
@@ -37,6 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--weights", action="store_true", help="list the weights, too")
     add_source(command)
     add_trust(command)
+    add_plugins(command)
     command.set_defaults(run=run)
 
 

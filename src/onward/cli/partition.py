@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from onward.cli.plugins import add_plugins
 from onward.cli.steps import Steps
 from onward.cli.streams import output, until_unread
 from onward.errors import OnwardError
@@ -56,6 +57,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="fix the size of a dynamic dimension (repeatable)",
     )
     data.add_argument("--seed", type=int, default=0, help="choose the random data")
+    add_plugins(command)
     command.set_defaults(run=run)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onward.cli import train_export
+from onward.cli.plugins import add_plugins
 from onward.cli.streams import output
 from onward.cli.trust import add_trust
 from onward.errors import OnwardError
@@ -63,6 +64,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _action(actions: Commands, name: str, run: Callable[[argparse.Namespace], int], **texts: str) -> Any:
     made = actions.add_parser(name, formatter_class=argparse.RawDescriptionHelpFormatter, **texts)
     made.set_defaults(run=run)
+    add_plugins(made)
     return made
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onward.cli.plugins import add_plugins
 from onward.cli.steps import Steps
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--force", action="store_true", help="write over files that were edited since Onward wrote them"
     )
     command.add_argument("--index", type=int, metavar="N", help="choose the training info, if the file has several")
+    add_plugins(command)
     command.set_defaults(run=run)
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onward.cli.plugins import add_plugins
 from onward.cli.source import add_library
 from onward.cli.steps import Steps
 from onward.cli.streams import output, until_unread
@@ -87,6 +88,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     safe.add_argument("--timeout", type=float, metavar="SECONDS", help="limit the time of each run; implies --isolate")
     safe.add_argument("--memory", metavar="SIZE", help="limit the memory of a runner, such as 4GB; implies --isolate")
     add_trust(command)
+    add_plugins(command)
     show = command.add_argument_group("report")
     show.add_argument("--json", action="store_true", help="print one JSON object")
     show.add_argument("--html", metavar="FILE", help="write a page with plots and the graph; opens without a network")

@@ -107,6 +107,7 @@ def convert(
     sample: Any = None,
     library: str | None = None,
     freeze: Sequence[str] = (),
+    never_null: Sequence[str] = (),
     part: str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     signature: str | None = None,
@@ -178,6 +179,7 @@ def convert(
         sample=sample,
         library=library,
         freeze=[freeze] if isinstance(freeze, str) else freeze,
+        never_null=[never_null] if isinstance(never_null, str) else never_null,
         part=part,
         checkpoint=None if checkpoint is None else os.fspath(checkpoint),
         signature=signature,
@@ -223,6 +225,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
     from onward.conversion.sources import read
     from onward.conversion.trainable import trainable_lines, weights_of_file
     from onward.model import load
+    from onward.verification.environment import served_by
 
     progress = progress or Progress()
     found = _format(request)
@@ -232,6 +235,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         original = chosen(read(request), request)
         if request.dims:
             original = replace(original, model=with_sizes(original.model, request.dims))
+        original = replace(original, remarks=(*original.remarks, *served_by(original.model)))
     verdicts = _judged(request, original, found is not None, progress)
     if found is not None:
         return _written(request, original, *found, progress, verdicts)

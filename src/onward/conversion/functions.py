@@ -35,7 +35,9 @@ def converted_function(function: Callable[..., Any], request: Request) -> tuple[
     sample = frame_for(function, request.sample, request.library)
     result = tried(function, sample)
     options: dict[str, Any] = {} if request.opset is None else {"opset": request.opset}
-    model = from_dataframe(function, sample, freeze=request.freeze, check=False, **options)
+    model = from_dataframe(
+        function, sample, freeze=request.freeze, never_null=request.never_null, check=False, **options
+    )
 
     def check() -> Verdict:
         from onward.verification.check import Verdict

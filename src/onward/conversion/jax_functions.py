@@ -29,7 +29,17 @@ EXAMPLE = "f32[b,224,224,3]"
 
 def converted_function(function: Any, request: Request) -> tuple[Model, Run]:
     """Its model, and how JAX runs it."""
-    for name in ("signature", "allow_custom_ops", "input", "outputs", "checkpoint", "cache", "sample", "freeze"):
+    for name in (
+        "signature",
+        "allow_custom_ops",
+        "input",
+        "outputs",
+        "checkpoint",
+        "cache",
+        "sample",
+        "freeze",
+        "never_null",
+    ):
         if request.is_given(name):
             raise OnwardError(f"{request.name}: {option(name)} does not apply to a {KIND}: leave it out")
     require("jax", what=request.name)

@@ -27,6 +27,7 @@ class Request:
     sample: Any = None
     library: str | None = None
     freeze: Sequence[str] = ()
+    never_null: Sequence[str] = ()
     part: str | None = None
     checkpoint: str | None = None
     signature: str | None = None

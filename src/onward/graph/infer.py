@@ -19,6 +19,7 @@ from onward.graph.infer_own import CORRECTIONS, added_kinds
 from onward.graph.infer_types import infer_types
 from onward.graph.known import Dim, Known
 from onward.hub.types import read_type, write_type
+from onward.registry import cached_by_schema
 
 DATA_LIMIT = 256
 """The most elements of a constant that inference functions get to see: axes and shapes, not weights."""
@@ -264,7 +265,7 @@ def _decoded(answer: bytes) -> Kind:
     return Kind(type_, dims)
 
 
-@cache
+@cached_by_schema
 def _schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | None:
     try:
         return onnx.defs.get_schema(op_type, version, domain)

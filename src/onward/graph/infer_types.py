@@ -6,6 +6,8 @@ from typing import NamedTuple
 import onnx
 import onnx_ir as ir
 
+from onward.registry import cached_by_schema
+
 
 class _Signature(NamedTuple):
     """The type variable, or the type, of each formal input and output."""
@@ -16,7 +18,7 @@ class _Signature(NamedTuple):
     open_output: bool
 
 
-@cache
+@cached_by_schema
 def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
     try:
         schema = onnx.defs.get_schema(op_type, version, domain)

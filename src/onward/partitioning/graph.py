@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from onward.canon.custom import add_bodies
 from onward.canon.inline import inline
 from onward.canon.upgrade import upgrade
 from onward.graph.constants import plain_constants
@@ -47,6 +48,7 @@ class Graph:
 def ready(model: Model) -> Model:
     """The same model in a form that runtimes know: one graph of ops, of an opset that is neither old nor their own."""
     graph = model.ir.clone()
+    add_bodies(graph)
     inline(graph)
     plain_constants(graph)
     if graph.opset_imports.get("", OPSET) < OLD:

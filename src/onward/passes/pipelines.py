@@ -10,6 +10,7 @@ from collections.abc import Callable
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from onward.canon.custom import add_bodies
 from onward.canon.defaults import fill_defaults
 from onward.canon.inline import inline
 from onward.canon.lower import has_foreign, has_unruled, lower, lower_foreign
@@ -40,6 +41,7 @@ from onward.passes.tie_weights import tie_weights
 def canonical(model: Model, has_rule: Callable[[str], bool]) -> ir.Model:
     """A new ir model in canonical form; `has_rule` tells which ops the backend knows, the others are lowered."""
     graph = model.ir.clone()
+    add_bodies(graph, has_rule)
     inline(graph)
     plain_constants(graph)
     mark_weights(graph)  # before anything is rewritten: what rules make up is no weight

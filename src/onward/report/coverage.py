@@ -12,6 +12,7 @@ import onnx
 from onward.backends.coverage import WORDS, OpStatus, covered, split, status
 from onward.canon.lower import REFUSED
 from onward.canon.upgrade.registry import ENTRIES
+from onward.plugins.table import versions as plugged
 from onward.writing import write_text
 
 CONTRIB = "com.microsoft"
@@ -25,7 +26,8 @@ def ops() -> dict[str, list[str]]:
 
     found: dict[str, set[str]] = {}
     for schema in onnx.defs.get_all_schemas():
-        found.setdefault(schema.domain, set()).add(key(schema.domain, schema.name))
+        if not plugged(key(schema.domain, schema.name)):
+            found.setdefault(schema.domain, set()).add(key(schema.domain, schema.name))
     found["removed"] = {name for domain, name in ENTRIES if not domain} - found[""]
     found[CONTRIB] = {key(CONTRIB, s.name) for s in ort.get_all_operator_schema() if s.domain == CONTRIB}
     return {domain: sorted(found[domain]) for domain in sorted(found, key=_order)}

@@ -15,6 +15,7 @@ from onward.advice.extras import require
 from onward.advice.nearest import meant
 from onward.errors import UnsupportedError
 from onward.model import Model, load
+from onward.plugins import find as plugins
 from onward.runners.calls import Inputs, Outputs, Run, failures
 from onward.runners.feeds import conform
 from onward.runners.files import own_file
@@ -83,12 +84,16 @@ def isolated(name: str, model: Model, *, seconds: float | None = None, memory: i
         path = Path(folder.name) / "model.onnx"
         model.save(path, durable=False)
     return Isolated(
-        partial(_load_and_prepare, name, runner, path.absolute()), seconds=seconds, memory=memory, owns=folder
+        partial(_load_and_prepare, name, runner, path.absolute(), plugins.sources()),
+        seconds=seconds,
+        memory=memory,
+        owns=folder,
     )
 
 
-def _load_and_prepare(name: str, runner: Runner, path: Path) -> tuple[Run, None]:
-    """Inside the process, where a runner that a user registered is not known yet."""
+def _load_and_prepare(name: str, runner: Runner, path: Path, plugged: list[str]) -> tuple[Run, None]:
+    """Inside the process, where a runner that a user registered, and the plugins that one named, are not known yet."""
+    plugins.reload(plugged)
     if RUNNERS.get(runner.name) is None:
         RUNNERS.register(runner.name, user=True)(runner)
     return prepare(name, load(path)), None

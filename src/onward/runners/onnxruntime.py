@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from onward.gate.budget import stopped_by
 from onward.graph.narrow import is_narrow, pack, unpack
 from onward.graph.walk import all_nodes
 from onward.model import Model
-from onward.runners.calls import Inputs, Outputs, Run
+from onward.runners.calls import Inputs, Outputs, Run, brief
+from onward.runners.custom import failing, served, unknown
 from onward.runners.files import readable
 from onward.runners.full_precision import UNROUNDED, unrounded, unrounded_experts
 from onward.runners.runner import Runner, register
@@ -63,7 +65,7 @@ def _run(session: onnxruntime.InferenceSession) -> Run:
 
     def run(inputs: Inputs) -> Outputs:
         feeds = {name: _fed(value) for name, value in inputs.items()}
-        with _stoppable() as options:
+        with _stoppable() as options, failing():
             return dict(zip(names, session.run(None, feeds, options), strict=True))
 
     return run
@@ -94,6 +96,11 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
     if mode == UNOPTIMIZED:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     model = settled(model)
+    custom = served(model.ir)
+    if custom.model is not model.ir:
+        model = replace(model, ir=custom.model, path=None)
+    for library in custom.libraries:
+        options.register_custom_ops_library(library)
     provider = DEFAULT_PROVIDER if mode in ("", UNOPTIMIZED) else _provider(mode)
     if provider == DEFAULT_PROVIDER and multiplies_bytes(model) and products_saturate():
         model = unsaturated(model)
@@ -101,7 +108,12 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
     options.add_session_config_entry(*UNROUNDED)
     model = unrounded(model)
     with readable(model) as source, unrounded_experts(model):
-        made = onnxruntime.InferenceSession(source, options, [provider])
+        try:
+            made = onnxruntime.InferenceSession(source, options, [provider])
+        except Exception as error:
+            if step := unknown(model.ir):
+                raise UnsupportedError(f"{brief(error)}{step}") from error
+            raise
     if provider not in made.get_providers():
         raise UnsupportedError(f"ONNX Runtime could not start {provider}, and would fall back to another")
     return made
@@ -154,7 +166,7 @@ def _run_narrow(session: onnxruntime.InferenceSession, inputs: Inputs) -> Output
             raise RunFailure("ONNX Runtime takes no strings or sequences where an output is of a narrow dtype")
         feeds[name] = fed
     names = [output.name for output in session.get_outputs()]
-    with _stoppable() as options:
+    with _stoppable() as options, failing():
         found = session.run_with_ort_values(None, feeds, options)
     return {name: _read(value) for name, value in zip(names, found, strict=True)}
 

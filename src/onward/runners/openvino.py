@@ -13,6 +13,7 @@ from onward.errors import RunFailure, UnsupportedError
 from onward.graph.narrow import dtype_of, is_narrow, pack, unpack
 from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
+from onward.runners.custom import with_bodies
 from onward.runners.files import readable
 from onward.runners.runner import Runner, register
 from onward.runners.settled import settled
@@ -38,7 +39,7 @@ def prepare(model: Model, mode: str) -> Run:
     _check_device(device)
     graph = model.ir.graph
     _check_types([*graph.inputs, *graph.outputs])
-    with readable(settled(model)) as source:
+    with readable(settled(with_bodies(model))) as source:
         read = _core().read_model(source)
         compiled = _core().compile_model(read, device, _hints(device))
     names = [value.name or "" for value in graph.inputs if not value.is_initializer()]

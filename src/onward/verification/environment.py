@@ -7,9 +7,18 @@ import platform
 from functools import cache
 
 from onward.backends.backend import backends
+from onward.graph.walk import all_nodes
+from onward.model import Model
+from onward.plugins.find import serving
 
 PACKAGES = ("onward", "onnx", "onnxruntime", "openvino", "numpy")
 """Beside what backends are made for."""
+
+
+def served_by(model: Model | None) -> list[str]:
+    """The plugins whose ops a model has, a line each: they are code of others."""
+    keys = () if model is None else {f"{node.domain}::{node.op_type}" for node in all_nodes(model.ir.graph)}
+    return [f"plugin: {plugin}" for plugin in serving(keys)]
 
 
 @cache

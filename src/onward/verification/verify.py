@@ -21,7 +21,7 @@ from onward.runners.calls import Run
 from onward.runners.full_precision import may_round
 from onward.runners.onnxruntime import ONE_THREAD, depends_on_threads
 from onward.verification.doubts import blank, random_ops
-from onward.verification.environment import environment
+from onward.verification.environment import environment, served_by
 from onward.verification.results import Report, SideResult
 from onward.verification.sides import Options, Side, Source, label, open_side, read
 from onward.verification.truth import Truth
@@ -113,6 +113,7 @@ def _verified(
     except RunFailure as error:
         raise error if str(error).startswith(source) else RunFailure(f"{source}: {error}") from error
     report = Report(label(model), truth.side.name, environment=dict(environment()), notes=truth.notes)
+    report.notes += served_by(truth.side.model)
     report.remark = _remark(truth.side)
     if report.remark:
         report.notes.append(f"{report.source} runs {report.remark}")

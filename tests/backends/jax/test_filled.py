@@ -31,6 +31,15 @@ NETS = {
     "Gemm": ("float[400, 128] x", "64, 128", f"{FILL} z = Gemm<transB = 1>(x, w)  {SUM}"),
     "reshaped": ("float[400, 128] x", "64, 128", f"{FILL} t = Transpose<perm = [1, 0]>(w)  z = MatMul(x, t)  {SUM}"),
     "scaled": ("float[400, 128] x", "128, 64", f"{FILL} t = Mul(w, w)  z = MatMul(x, t)  {SUM}"),
+    "function": ("float[400, 128] x", "128, 64", f"{FILL} t = Exp(w)  z = MatMul(x, t)  {SUM}"),
+    "Einsum": ("float[400, 128] x", "128, 64", f'{FILL} z = Einsum<equation = "ij,jk->ik">(x, w)  {SUM}'),
+    "Einsum of batches": (
+        "float[400, 128] x",
+        "4, 128, 64",
+        f"""{FILL} s = Constant<value_ints = [4, 100, 128]>()  b = Reshape(x, s)
+        z = Einsum<equation = "...ij, ...jk -> ...ik">(b, w)  {SUM}""",
+    ),
+    "Einsum without a result": ("float[400, 128] x", "128, 64", f'{FILL} z = Einsum<equation = "ij,jk">(x, w)  {SUM}'),
     "expanded": (
         "float[400, 128] x, float[1] c",
         "128, 64",

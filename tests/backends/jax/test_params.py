@@ -212,6 +212,39 @@ def test_integers_that_may_outgrow_32_bits(op: str, warns: bool) -> None:
     assert ("ops.warn_of_32_bits()" in generate(onward.load(model)).model) == warns
 
 
+WIDE = {
+    "a far number": ("t = Constant<value = int64[1] {5000000000}>()  y = Add(x, t)", True),
+    "a far number in a branch": (
+        """c = Equal(x, x)  s = Squeeze(c)  y = If(s) <then_branch = a () => (int64[1] r) {
+            t = Constant<value = int64[1] {5000000000}>()  r = Add(x, t) }, else_branch = b () => (int64[1] r) {
+            r = Neg(x) }>""",
+        True,
+    ),
+    "the end of a slice": (
+        """a = Constant<value = int64[1] {0}>()  b = Constant<value = int64 {9223372036854775807}>()
+        e = Unsqueeze(b, a)  y = Slice(x, a, e)""",
+        False,
+    ),
+    "rounded floats": (
+        """f = Cast<to = 1>(x)  g = Exp(f)  i = Cast<to = 7>(g)
+        t = Constant<value = int64[1] {1000003}>()  y = Mul(i, t)""",
+        True,
+    ),
+    "rounded sizes": (
+        """s = Shape(x)  f = Cast<to = 1>(s)  i = Cast<to = 7>(f)  t = Mul(i, i)  y = Reshape(x, t)""",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_what_else_needs_64_bits(name: str) -> None:
+    body, warns = WIDE[name]
+    text = f'<ir_version: 10, opset_import: ["" : 21]>\nnet (int64[1] x) => (int64[1] y) {{ {body} }}'
+    source = generate(onward.load(onnx.parser.parse_model(text))).model
+    assert ("ops.warn_of_32_bits()" in source) == warns
+
+
 def test_dtypes_that_safetensors_does_not_read(tmp_path: Path) -> None:
     weight = helper.make_tensor("w", TensorProto.FLOAT8E4M3FN, [2, 2], [1.0, 2.0, 3.0, 4.0])
     node = helper.make_node("Cast", ["w"], ["c"], to=TensorProto.FLOAT)

@@ -103,6 +103,33 @@ def test_a_choice_beside_a_mask() -> None:
         return df.select(band=band, name=name)
 
     model = onward.from_dataframe(function, rows)
-    assert operators(model).count("TreeEnsemble") == 2
+    assert not {"TreeEnsemble", "Greater", "Less"} & set(operators(model))
     for part in (rows, rows.head(1), rows.head(0), rows.tail(3)):
         assert function(part).equals(onward.run(model, part), null_equal=True)
+
+
+@pytest.mark.parametrize("edges", [[0, 3, 580], [-5, 0, 1, 670], [-np.inf, 0, 580, np.inf], [0, 2000, 5000]])
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("column", ["x", "n"])
+def test_bins_with_whole_borders(column, right, edges) -> None:
+    """The whole numbers between the borders are a table, if they are not too many."""
+
+    def function(df):
+        bins = pd.cut(df[column], edges, labels=False, right=right)
+        names = pd.cut(df[column], edges, labels=list("abcde")[: len(edges) - 1], right=right)
+        return pd.DataFrame({"bins": bins, "names": names})
+
+    is_tree = 5000 in edges or np.inf in edges
+    assert ("TreeEnsemble" in operators(onward.from_dataframe(function, frame(), check=False))) == is_tree
+    assert_same(function, chosen=0)
+
+
+@pytest.mark.parametrize("column", ["x", "n"])
+@pytest.mark.parametrize("values", [[1, 2, 3, 4], [0.5, -0.0, np.nan, 2.0], ["a", "b", "", "a"], [2**60, 1, 2, 2**60]])
+def test_a_choice_between_whole_numbers(column, values) -> None:
+    def function(df):
+        x = df[column]
+        return pd.DataFrame({"chosen": np.select([x < 0, x < 580, x < 670], values[:3], values[3])})
+
+    assert operators(onward.from_dataframe(function, frame())).count("LabelEncoder") == 1
+    assert_same(function, chosen=0)

@@ -301,6 +301,26 @@ def test_the_model_fails_where_pandas_does() -> None:
             onward.run(model, late)
 
 
+@pytest.mark.parametrize("first", [-(2**62), -(2**62) - 1, -(2**63) + 1])
+def test_a_difference_out_of_range_fails_whatever_is_computed_of_it(first: int) -> None:
+    def function(df: Any) -> Any:
+        gap = df.t - df.u
+        return pd.DataFrame({"years": gap.dt.days / 365.25, "gap": gap, "same": df.t.dt.dayofweek < 5})
+
+    def rows(numbers: list[tuple[int, int]]) -> Any:
+        return pd.DataFrame(np.asarray(numbers, np.int64).reshape(-1, 2), columns=["t", "u"]).astype("M8[us]")
+
+    nat, far = -(2**63), 2**62
+    fine = [(5, 10**15), (nat, far), (first, nat), (nat, nat), (-far + 1, far), (far, 1 - far), (0, 0), (far, far)]
+    model = onward.from_dataframe(function, rows([(0, 1), (10**15, 5)]))
+    for some in (fine, fine[:1], fine[1:2], []):
+        assert plain(function(rows(some))) == plain(onward.run(model, rows(some)))
+    with pytest.raises(OverflowError):
+        function(rows([*fine, (first, far)]))
+    with pytest.raises(OnwardError, match="out of the range"):
+        onward.run(model, rows([*fine, (first, far)]))
+
+
 def _kind(t: Any) -> str:
     if pd.isna(t):
         return "missing"

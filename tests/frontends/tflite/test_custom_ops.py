@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onward.plugins import CustomOp
+
 pytest.importorskip("tensorflow")
 
 from flatbuffers import flexbuffers
 from lite import Flat, interpreted, on_runtime
+from plugin_state import plugins_restored
 
 RNG = np.random.default_rng(0)
 
@@ -98,3 +101,15 @@ def test_what_is_heard_of_a_spectrum(low: float) -> None:
         dct_coefficient_count=13,
     )
     agree(model("Mfcc", [x], [np.int32(16000)], [np.float32], options), x)
+
+
+def test_one_that_a_plugin_knows() -> None:
+    """By the name that it has in TensorFlow; its options are attributes."""
+    with plugins_restored():
+        op = CustomOp("tests.lite::Shift", attributes={"by": 0.0})
+        op.numpy(lambda x, *, by: x + x.dtype.type(by))
+        op.infer(lambda x, *, by: x)
+        op.from_tensorflow("LabShift")
+        x = numbers(2, 3)
+        (found,) = on_runtime(model("LabShift", [x], [], [(np.float32, (2, 3))], named(by=0.5)), x)
+        np.testing.assert_array_equal(found, x + np.float32(0.5))

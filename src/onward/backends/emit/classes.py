@@ -19,7 +19,7 @@ from onward.backends.emit.patterns import Patterns
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
 from onward.backends.emit.statements import Scope, assigned, expressions
 from onward.backends.emit.tree import Function, TreeNode
-from onward.backends.emit.variants import Variant, variants_of
+from onward.backends.emit.variants import Variant, variants_by_height
 from onward.backends.emit.weights import Array, Tensor
 
 
@@ -158,14 +158,9 @@ class ClassWriter:
 
     def _variants(self, levels: dict[int, list[TreeNode]]) -> dict[int, list[Variant]]:
         """What modules would be without one of their children, by the height that they would have then."""
-        found: dict[int, list[Variant]] = defaultdict(list)
-        height = {node.path: n for n, nodes in levels.items() for node in nodes}
-        for node in self.root.walk() if self.optional_child else ():
-            if node is not self.root and self.is_class(node) and self.patterns.name(node):
-                for variant in variants_of(node):
-                    others = [height[child.path] for name, child in node.children.items() if name != variant.part]
-                    found[1 + max(others, default=0)].append(variant)
-        return found
+        nodes = self.root.walk() if self.optional_child else ()
+        names = {node.path: self.patterns.name(node) for node in nodes if self.is_class(node)}
+        return variants_by_height(self.root, levels, names)
 
     def _join(self, variant: Variant, groups: dict[Any, list[Plan]]) -> bool:
         """Put a module into the class of those that do without one of its children, if that is a known pattern too."""

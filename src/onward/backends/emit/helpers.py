@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from sys import stdlib_module_names
+
+from onward.errors import UnsupportedError
 
 COMMON = "onward.backends.shared.runtime"
 
@@ -40,6 +43,18 @@ class Runtime:
         lines = sort_imports(imports)
         gap = "\n\n\n" if definitions[0].startswith(("def ", "class ", "@")) else "\n\n"
         return "\n".join([f'"""{header}"""', "", *lines]) + gap + "\n\n\n".join(definitions) + "\n"
+
+    def joined(self, definitions: Mapping[str, Definition], imports: Mapping[str, str]) -> Runtime:
+        """With further definitions, and the imports that they need."""
+        for name in definitions.keys() & self.definitions.keys():
+            if definitions[name].source != self.definitions[name].source:
+                raise UnsupportedError(f"a plugin defines {name!r}, which generated code has already: rename it")
+        for name in imports.keys() & self.imports.keys():
+            if imports[name] != self.imports[name]:
+                raise UnsupportedError(
+                    f"a plugin says `{imports[name]}`, generated code `{self.imports[name]}`: import it alike"
+                )
+        return Runtime({**self.definitions, **definitions}, {**self.imports, **imports})
 
     def chosen(self, wanted: set[str]) -> tuple[set[str], list[str]]:
         """The imports that the wanted helpers need, and the text of each of these and of what they need."""
@@ -126,6 +141,10 @@ def _define(
     decorators = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(d.lineno for d in decorators)])
     source = "\n".join(lines[first - 1 : node.end_lineno])
+    definitions[name] = Definition(name, source, needs_of(node, name), (*place, node.lineno))
+
+
+def needs_of(node: ast.AST, name: str) -> frozenset[str]:
+    """The names that a definition called `name` reads, but for Python's own."""
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    needs = frozenset(names - set(dir(builtins)) - {name})
-    definitions[name] = Definition(name, source, needs, (*place, node.lineno))
+    return frozenset(names - set(dir(builtins)) - {name})

@@ -15,9 +15,10 @@ import onnx_ir as ir
 
 from onward.advice.extras import missing_packages
 from onward.backends.emit import safetensors
+from onward.backends.emit.custom_ops.rules import with_plugins
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
-from onward.backends.emit.helpers import load_runtime, sort_imports
+from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.modules.repeats import name_repeats
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.scopes import align_scopes, population, repeat_views, settle_layers
@@ -152,7 +153,7 @@ def assembled(
     lines = sort_imports(imports(text, known))
     if helpers:
         lines += ["", "from . import ops" if qualified else f"from .ops import {', '.join(sorted(helpers))}"]
-    ops = load_runtime(runtime).source(helpers, about) if helpers else None
+    ops = with_plugins(runtime, helpers).source(helpers, about) if helpers else None
     gap = "\n\n\n" if text.startswith(("def ", "class ", "@")) else "\n\n"
     model = "\n".join([title, "", *lines]) + gap + text
     return Source(model, ops, {".".join(path): tensor for path, tensor in weights.tensors.items()}, dtypes)

@@ -20,6 +20,7 @@ from onward.backends.emit.statements import expressions
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Tensor, Weights
 from onward.backends.jax.functions import STATIC, JaxWriter
+from onward.backends.jax.strings import hand_over_strings
 from onward.backends.jax.target import DTYPES, KEYS, TARGET
 from onward.backends.jax.wide import needs_64_bits
 from onward.errors import OnwardError
@@ -83,6 +84,7 @@ def _generate(model: Model, trainable: Trainable, bounds: Mapping[str, int] | No
                 known = ", ".join(map(repr, dict.fromkeys(emitter.open))) or "none"
                 raise OnwardError(f"bounds: there is no {name!r} whose size depends on data; there are: {known}")
         _mark_static(function, emitter.values())
+        hand_over_strings(function, emitter.values(), list(graph.graph.outputs))
         choose(emitter.weights, trainable)
         with guarded("writing source code"):
             return _source(model.name, graph, emitter.weights, function, draws)

@@ -9,9 +9,10 @@ import onnx_ir as ir
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
 
-MOVING = {"Identity", "Reshape", "Flatten", "Transpose", "Unsqueeze", "Squeeze", "Cast"}
+MOVING = {"Identity", "Reshape", "Flatten", "Transpose", "Unsqueeze", "Squeeze", "Cast", "Expand", "Tile", "Slice"}
+MOVING |= {"Abs", "Neg", "Sqrt", "Exp", "Log", "Reciprocal", "Relu", "Sigmoid", "Tanh"}
 """Ops of the first input's numbers, each by itself."""
-COMBINING = {"Add", "Sub", "Mul", "Div"}
+COMBINING = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"}
 
 
 def is_filled(e: Emitter, x: Expr) -> bool:
@@ -24,8 +25,8 @@ def _is_filled(e: Emitter, value: ir.Value) -> bool:
     if node is None or node.domain not in ("", "ai.onnx"):
         return False
     given = [v for v in node.inputs if v is not None]
-    if node.op_type == "Expand":
-        return _is_one_number(e, given[0])
+    if node.op_type == "Expand" and _is_one_number(e, given[0]):
+        return True
     if node.op_type in MOVING:
         return _is_filled(e, given[0])
     if node.op_type in COMBINING:

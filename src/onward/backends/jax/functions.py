@@ -11,7 +11,7 @@ from onward.backends.emit.functions.writer import FunctionWriter
 from onward.backends.jax.target import np_
 
 RESERVED = frozenset({
-    "jax", "jnp", "lax", "np", "math", "warnings", "Any", "Array", "Params", "Path", "partial",
+    "jax", "jnp", "lax", "np", "math", "warnings", "Any", "Array", "Params", "Static", "Text", "Path", "partial",
     "apply", "load", "load_constants", "load_file", "p", "params", "constants",
 })  # fmt: skip
 
@@ -45,6 +45,13 @@ STATIC = "static"
 STATIC_TYPE = '''Static = Array | float | tuple[Any, ...]
 """Numbers that decide sizes. Under `jax.jit`, they are a static argument: a number, or a tuple of numbers."""'''
 
+TEXT = "text"
+"""The kind of an argument that is strings, which `jax.jit` takes as it takes those numbers."""
+TEXT_TYPE = '''Text = np.ndarray | str | tuple[Any, ...]
+"""Strings. Under `jax.jit`, they are a static argument: a string, or a tuple of strings."""'''
+TYPES = {"Static": STATIC_TYPE, "Text": TEXT_TYPE}
+"""The types of arguments that only some models have."""
+
 
 @dataclass
 class JaxWriter(FunctionWriter):
@@ -64,7 +71,8 @@ class JaxWriter(FunctionWriter):
         self.whole = self.own if self.has_constants else "params"
 
     def annotation(self, kind: str) -> str:
-        return {"tensor": "Array", "host": "int", STATIC: "Static", "flag": "Iterator[Array]"}.get(kind, "Any")
+        named = {"tensor": "Array", "host": "int", STATIC: "Static", TEXT: "Text", "flag": "Iterator[Array]"}
+        return named.get(kind, "Any")
 
     def header(self, arguments: list[str], returns: str) -> tuple[str, list[str]]:
         first = []
@@ -85,5 +93,5 @@ class JaxWriter(FunctionWriter):
             f"{name} = {render(np_.array(lift(array), dtype=Name('object')), no_leaf)}"
             for name, array in self.tables.items()
         ]
-        static = [STATIC_TYPE] if any(": Static" in function for function in self.functions) else []
-        return "\n".join([*tables, *([""] if tables else []), TYPE, *static])
+        more = [text for name, text in TYPES.items() if any(f": {name}" in function for function in self.functions)]
+        return "\n".join([*tables, *([""] if tables else []), TYPE, *more])

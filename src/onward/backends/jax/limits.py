@@ -5,7 +5,7 @@ from __future__ import annotations
 from onward.backends.backend import Limit
 
 RESULTS = Limit("under jax.jit, only with bounds on the number of results")
-STRINGS = Limit("not under jax.jit, which takes no strings")
+STRINGS = Limit("under jax.jit, strings are static arguments, and the model gives none")
 
 PARTIAL: dict[str, Limit] = {
     "Compress": RESULTS,
@@ -13,7 +13,7 @@ PARTIAL: dict[str, Limit] = {
     "Loop": Limit("under jax.jit, shapes stay as they are, and what trips collect is stacked if their number is known"),
     "NonMaxSuppression": RESULTS,
     "NonZero": RESULTS,
-    "RegexFullMatch": STRINGS,
+    "RegexFullMatch": Limit("patterns that Python's regular expressions can express"),
     "StringConcat": STRINGS,
     "StringNormalizer": STRINGS,
     "StringSplit": STRINGS,

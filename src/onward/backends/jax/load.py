@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from onward.backends.emit.package import Source
 
 
-STATIC = jax.Array | float | tuple[Any, ...]
-"""How generated code annotates an argument whose numbers `jax.jit` has to know."""
+STATIC = (jax.Array | float | tuple[Any, ...], np.ndarray | str | tuple[Any, ...])
+"""How generated code annotates arguments whose numbers, or strings, `jax.jit` has to know."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Net:
     """Says so where JAX would cut numbers that the model needs."""
 
     static: tuple[str, ...] = ()
-    """The arguments whose numbers `jax.jit` has to know, where it is run by that."""
+    """The arguments whose numbers or strings `jax.jit` has to know, where it is run by that."""
 
     def __call__(self, *inputs: Any) -> Any:
         if self.static:
@@ -52,7 +52,7 @@ class Net:
         return partial(self.apply, constants=self.constants) if self.constants else self.apply
 
     def jitted(self) -> Net:
-        asked = [name for name, kind in inspect.get_annotations(self.apply).items() if kind == STATIC]
+        asked = [name for name, kind in inspect.get_annotations(self.apply).items() if kind in STATIC]
         return replace(self, apply=jax.jit(self.apply, static_argnames=asked), static=tuple(asked))
 
     def jitted_or_not(self) -> Net:

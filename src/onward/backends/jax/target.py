@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.emit.custom_ops.rules import custom_rules
 from onward.backends.emit.emitter import Arg
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.expr import ops as ops
@@ -55,7 +56,7 @@ def dtype(of: ir.DataType | int) -> Expr:
 
 class JaxTarget(Target):
     name = "jax"
-    rules: Registry[Rule] = Registry("JAX rule")
+    rules: Registry[Rule] = Registry("JAX rule", custom_rules("jax", f"{__package__}.runtime"))
 
     def tensor(self, items: np.ndarray[Any, Any], of: ir.DataType | None) -> Expr:
         typed = dtype(of or ir.DataType.INT64)

@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.custom_ops.rules import with_plugins
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Ref, Var
 from onward.backends.emit.helpers import load_runtime, sort_imports
@@ -150,8 +151,7 @@ def _tell_shapes(found: Pieces, declared: Sequence[ir.Value]) -> None:
 def _source(
     model: Model, writer: LayerWriter, emitter: Emitter, function: Function, pieces: list[Piece], moved: Moved
 ) -> KerasSource:
-    runtime = load_runtime(RUNTIME)
-    writer.reserved |= runtime.definitions.keys()
+    writer.reserved |= load_runtime(RUNTIME).definitions.keys()
     fed = {value.name or "": value for value in _fed(model.ir.graph)}
     inputs = argument_names(fed)
     builder = Builder(emitter.weights, Names(inputs.values()), writer.freeze)
@@ -162,7 +162,7 @@ def _source(
     results = {name: _var(result) for name, result in zip(names, function.results, strict=True)}
     builder.pieces(pieces, writer, dict(zip(results.values(), argument_names(results).values(), strict=True)))
     title = identifier(plain(model.name), "model")
-    used, helpers = runtime.chosen(writer.helpers)
+    used, helpers = with_plugins(RUNTIME, writer.helpers).chosen(writer.helpers)
     body = "\n\n\n".join([*helpers, *writer.classes, builder.text(arguments, results, title, writer.taken)]) + "\n"
     if writer.classes:
         package = f"{title}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onward.backends.emit.custom_ops.rules import custom_rules
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Call, Expr, Name, lift
 from onward.backends.emit.target import Rule
@@ -23,6 +24,9 @@ LAYERS: Registry[Rule] = Registry("Keras layer")
 
 _TYPED: dict[ir.DataType, dict[str, str]] = {ir.DataType.FLOAT: {}, ir.DataType.DOUBLE: {"dtype": "float64"}}
 """The dtypes that layers compute in as ONNX does, and what tells a layer so: it casts what it gets to its own."""
+
+
+_CUSTOM = custom_rules("keras", "onward.backends.tensorflow.runtime")
 
 
 class LayerCall(Call):
@@ -43,7 +47,7 @@ class _Rules(Registry[Rule]):
         self._without = without
 
     def get(self, key: str) -> Rule | None:
-        plain, layered = TENSORFLOW.rules.get(key), LAYERS.get(key)
+        plain, layered = _CUSTOM(key) or TENSORFLOW.rules.get(key), LAYERS.get(key)
         return plain if plain is None or layered is None else partial(self._either, layered, plain)
 
     def _either(self, layered: Rule, plain: Rule, e: Emitter, *inputs: Expr | None, **attributes: Any) -> Any:

@@ -6,11 +6,14 @@ from typing import Any
 
 import onnx_ir as ir
 
-from onward.backends.emit.arguments import changed, given, options
+from onward.backends.emit.arguments import changed, given, leading, options
 from onward.backends.emit.emitter import Emitter, Unpack
 from onward.backends.emit.expr import Expr, ops
 from onward.backends.emit.target import Rule
+from onward.backends.shared.elementwise import FLOATS
 from onward.spec.attention import Attention, GroupQueryAttention, LinearAttention, RotaryEmbedding
+
+_D = ir.DataType
 
 
 def by_heads(
@@ -33,6 +36,35 @@ def general_options(e: Emitter, p: Attention, softmax_dtype: int | None) -> dict
         softmax_dtype=None if softmax_dtype is None else e.target.dtype(softmax_dtype),
         scores=p.scores if e.used(3) and p.scores != "raw" else None,
     )
+
+
+def attention(e: Emitter, q: Expr, k: Expr, v: Expr, *more: Expr | None, p: Attention) -> list[Any]:
+    """By the helper that computes attention of any kind, and one that makes a single mask of all that hides keys."""
+    mask, past_key, past_value, lengths = (*more, None, None, None, None)[:4]
+    query, key, value = by_heads(e, q, k, v, past_key, past_value, p)
+    bounds: dict[str, Any] = p.bounds | options(causal=bool(p.is_causal))
+    if past_key is not None and bounds:
+        bounds["past"] = e.dim(past_key, 2)
+    if mask is not None and e.dtype(mask) not in (*FLOATS, _D.BOOL, None):
+        masks = leading(e.target.cast(mask, e.dtype(q) or _D.FLOAT), lengths)
+    else:
+        masks = leading(mask, lengths)
+    if bounds or lengths is not None or not _fits(e, mask, k, past_key):
+        masks = [ops.attention_mask(query, key, *masks, **bounds)]
+    wide = p.softmax_precision in (None, _D.FLOAT, _D.FLOAT16, _D.BFLOAT16)
+    keywords = general_options(e, p, None if wide else p.softmax_precision)
+    call = ops.attention(query, key, value, *masks, **keywords)
+    y, scores = e.unpack(call, 2) if e.used(3) else (call[0], None)
+    return [ops.merge_heads(y) if p.packed else y, key, value, scores]
+
+
+def _fits(e: Emitter, mask: Expr | None, k: Expr, past_key: Expr | None) -> bool:
+    """Whether a mask is known to have as many columns as there are keys."""
+    if mask is None:
+        return True
+    shapes = e.shape(mask), e.shape(k)
+    columns, keys = (None if s is None else s[axis] for s, axis in zip(shapes, (-1, -2), strict=True))
+    return past_key is None and columns is not None and columns == keys
 
 
 def rotary_embedding(

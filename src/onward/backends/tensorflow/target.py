@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.emit.custom_ops.rules import custom_rules
 from onward.backends.emit.expr import Expr, Name
 from onward.backends.emit.expr import ops as ops
 from onward.backends.emit.target import PLAIN_DTYPES, Rule, Target
@@ -66,7 +67,7 @@ def is_minus_zero(number: Any) -> bool:
 
 class TensorFlowTarget(Target):
     name = "tensorflow"
-    rules: Registry[Rule] = Registry("TensorFlow rule")
+    rules: Registry[Rule] = Registry("TensorFlow rule", custom_rules("tensorflow", f"{__package__}.runtime"))
 
     def tensor(self, items: np.ndarray[Any, Any], of: ir.DataType | None) -> Expr:
         typed = dtype(of or ir.DataType.INT64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.backends.emit.custom_ops.rules import custom_rules
 from onward.backends.emit.expr import Device, Expr, Name
 from onward.backends.emit.expr import ops as ops
 from onward.backends.emit.target import PLAIN_DTYPES, Rule, Target
@@ -46,7 +47,7 @@ def dtype(of: ir.DataType | int) -> Expr:
 
 class TorchTarget(Target):
     name = "torch"
-    rules: Registry[Rule] = Registry("torch rule")
+    rules: Registry[Rule] = Registry("torch rule", custom_rules("torch", f"{__package__}.runtime"))
 
     def tensor(self, items: np.ndarray[Any, Any], of: ir.DataType | None) -> Expr:
         typed = {"dtype": dtype(of or ir.DataType.INT64), "device": Device()}

@@ -1,6 +1,5 @@
 """Function bodies that schemas carry: ONNX's own definition of an op in terms of simpler ones."""
 
-from functools import cache
 from typing import NamedTuple
 
 import onnx
@@ -9,6 +8,7 @@ import onnx_ir as ir
 from onward.graph.infer_bodies import kind_of
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.hub.types import write_type
+from onward.registry import cached_by_schema
 
 RANKS = range(7)
 """Ranks tried for an input whose rank is not known: where the bodies differ, none can be chosen."""
@@ -29,7 +29,7 @@ def body_of(node: ir.Node) -> bytes | None:
     return _body_for_types(node, schema)
 
 
-@cache
+@cached_by_schema
 def _schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | None:
     try:
         schema = onnx.defs.get_schema(op_type, version, domain)

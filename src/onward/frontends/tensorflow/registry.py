@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from onward.plugins.table import ops
 from onward.registry import Registry
 
 if TYPE_CHECKING:
@@ -45,5 +46,16 @@ def filing(rules: Registry[Rule]) -> Filing:
     return rule
 
 
-RULES: Registry[Rule] = Registry("TensorFlow op")
+def _plugged(name: str) -> Rule | None:
+    """The rule of a plugin for an op of TensorFlow: it gets the attributes that it names, or those of the custom op."""
+    for op in ops():
+        if (function := op.called_in_tensorflow(name)) is not None:
+            parameters = inspect.signature(function).parameters.values()
+            named = {p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+            takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+            return Rule(function, frozenset({a.name for a in op.attributes} if takes_all else named))
+    return None
+
+
+RULES: Registry[Rule] = Registry("TensorFlow op", _plugged)
 rule = filing(RULES)

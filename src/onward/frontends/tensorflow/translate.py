@@ -20,12 +20,15 @@ from onward.frontends.tensorflow.writer import Writer
 from onward.gate.bounds import NODES
 from onward.graph.build import Tensor
 from onward.hub.functions import GROWTH
+from onward.plugins.find import load_for, load_installed
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 CUSTOM = "org.tensorflow"
 """The domain of ops that go out as they are."""
+IMPLEMENTS = "_implements"
+"""The attribute of a function that names the op which it computes."""
 ASSIGNMENTS = (
     "AssignVariableOp",
     "AssignAddVariableOp",
@@ -58,6 +61,7 @@ class Translator:
     """The ONNX graph of one TensorFlow function, under construction."""
 
     def __init__(self, opset: int, custom_ops: bool = False) -> None:
+        load_installed()
         self.model = ir.Model(
             ir.Graph([], [], nodes=[], opset_imports={"": opset}, name="model"), ir_version=10, producer_name="onward"
         )
@@ -116,7 +120,7 @@ class Translator:
         if name not in self._graphs:
             from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
 
-            definition = self._definition(name, graph)
+            definition = self.definition(name, graph)
             try:
                 self._graphs[name] = function_def_to_graph(definition)
             except (
@@ -138,6 +142,17 @@ class Translator:
                 function.add_to_graph(home)
         return home
 
+    def implements(self, name: str, graph: Any) -> Any | None:
+        """The name and attributes of the op that a function says it is: `tf.function(experimental_implements=…)`."""
+        from tensorflow.core.framework.attr_value_pb2 import NameAttrList
+
+        said = self.definition(name, graph).attr.get(IMPLEMENTS)
+        if said is None:
+            return None
+        found = said.func if said.HasField("func") else NameAttrList(name=said.s.decode())
+        load_for([found.name.rpartition("::")[0]])
+        return found
+
     def _function(self, name: str, graph: Any) -> Any | None:
         """A function of the graph, or of one around it."""
         return next((found for g in (graph, *self.libraries) if (found := g._get_function(name)) is not None), None)
@@ -147,12 +162,18 @@ class Translator:
         functions = [attr.func for attr in operation.node_def.attr.values() if attr.HasField("func")]
         functions += [function for attr in operation.node_def.attr.values() for function in attr.list.func]
         names = [function.name for function in functions if function.name not in COMPOSITES]
+        names = [name for name in names if not self._is_custom(name, operation.graph)]
         return [*names, operation.type] if self._is_call(operation) else names
+
+    def _is_custom(self, name: str, graph: Any) -> bool:
+        """Whether a function is an op that a plugin knows."""
+        found = self.implements(name, graph)
+        return found is not None and found.name in RULES
 
     def _is_call(self, operation: Any) -> bool:
         return operation.type not in RULES and self._function(operation.type, operation.graph) is not None
 
-    def _definition(self, name: str, graph: Any) -> Any:
+    def definition(self, name: str, graph: Any) -> Any:
         """A function of the graph, of one around it, or of the program."""
         from tensorflow.python.eager import context
 

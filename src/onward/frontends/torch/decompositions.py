@@ -86,7 +86,7 @@ def _traced(op: Any, keys: torch._C.DispatchKeySet) -> Callable[..., Any]:
             name, reason = str(op).removesuffix(".default"), f"{error}".strip().partition("\n")[0]
             raise UnsupportedError(
                 f"there is no translation of {name} to ONNX, and its own function cannot be traced ({reason}); "
-                "`translations` takes one of your own"
+                "a plugin or `translations` takes one of your own"
             ) from error
 
     return run

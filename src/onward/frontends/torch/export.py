@@ -149,7 +149,7 @@ def explained() -> Iterator[None]:
             if lacks := LACKS.search(str(cause)):
                 name = f"{lacks['op']}.{lacks['overload']}".removesuffix(".default")
                 raise UnsupportedError(
-                    f"there is no translation of {name} to ONNX; `translations` takes one of your own"
+                    f"there is no translation of {name} to ONNX; a plugin or `translations` takes one of your own"
                 ) from error
             if fixed := FIXED.search(str(cause)):
                 name = "_".join(re.findall(r"\w+", fixed["path"]))

@@ -5,16 +5,23 @@ from __future__ import annotations
 import copy
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from onward.errors import UnsupportedError
 from onward.frontends.torch.export import explained, exported
 from onward.frontends.torch.names import called
 from onward.model import Model, load
+from onward.plugins.find import load_installed
+from onward.plugins.op import CustomOp
+from onward.plugins.table import ops
 
 if TYPE_CHECKING:
     import torch
+
+OLDEST = 9
+"""The opset from which on PyTorch's older exporter knows what it is told."""
 
 
 def exported_to_train(
@@ -64,7 +71,7 @@ def _in_training(
 
     tensors = called(module, args, {}, inputs).tensors
     file = io.BytesIO()
-    with torch.random.fork_rng(), warnings.catch_warnings():
+    with torch.random.fork_rng(), warnings.catch_warnings(), _custom_ops():
         warnings.simplefilter("ignore")
         torch.onnx.export(
             module,
@@ -76,8 +83,45 @@ def _in_training(
             training=torch.onnx.TrainingMode.TRAINING,
             do_constant_folding=False,
             dynamo=False,
+            custom_opsets={op.domain: op.version for op in ops()},
         )
     model = load(file.getvalue())
     if not any(node.op_type == "Dropout" for node in model.ir.graph):
         raise UnsupportedError("the module draws random numbers in training, but not for dropout")
     return model
+
+
+@contextmanager
+def _custom_ops() -> Iterator[None]:
+    """Within it, this older exporter knows the ops of PyTorch that plugins know."""
+    from torch import onnx
+
+    exporter: Any = onnx
+    load_installed()
+    known = [(name, op) for op in ops() for name in op.torch_names]
+    for name, op in known:
+        exporter.register_custom_op_symbolic(name, _writer(name, op), OLDEST)
+    try:
+        yield
+    finally:
+        for name, _ in known:
+            exporter.unregister_custom_op_symbolic(name, OLDEST)
+
+
+def _writer(name: str, op: CustomOp) -> Callable[..., Any]:
+    def write(graph: Any, *arguments: Any) -> Any:
+        from torch.onnx import symbolic_helper
+
+        constant: Any = symbolic_helper._get_const
+        if not op.is_called_plainly(name):
+            raise UnsupportedError(
+                f"{name} has a translation of its own, which a module with dropout cannot be trained by"
+            )
+        tensors, others = arguments[: len(op.inputs)], arguments[len(op.inputs) :]
+        kinds = [{float: "f", str: "s"}.get(one.kind, "i") + ("s" if one.is_list else "") for one in op.attributes]
+        given = zip(op.attributes, kinds, others, strict=False)
+        attributes = {f"{one.name}_{kind[0]}": constant(v, kind, one.name) for one, kind, v in given}
+        count = sum(1 for one in op.outputs if one.option != "?")
+        return graph.op(op.key, *tensors, **attributes, outputs=count)
+
+    return write

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import onnx
 
 from onward.canon.lower import LOWERINGS, load_lowerings
 from onward.canon.upgrade.registry import ENTRIES
+from onward.plugins.table import versions
+from onward.registry import cached_by_schema
 from onward.training.autodiff.limits import MISSING, PARTIAL
 from onward.training.autodiff.vjp import NO_GRADIENT, RULES, load_rules
 
@@ -38,8 +39,8 @@ class GradientStatus:
 def gradient_status(op: str) -> GradientStatus:
     """Of an op by its key: `Gelu`, or `com.microsoft::Gelu` outside the default domain."""
     load_rules()
-    if op in NO_GRADIENT:
-        return GradientStatus(op, "none", NO_GRADIENT[op])
+    if reason := NO_GRADIENT.get(op):
+        return GradientStatus(op, "none", reason)
     if op in PARTIAL:
         return GradientStatus(op, "partial", PARTIAL[op])
     if op in RULES:
@@ -49,7 +50,7 @@ def gradient_status(op: str) -> GradientStatus:
     return GradientStatus(op, "definition") if is_defined(op) else GradientStatus(op, "missing", "no rule")
 
 
-@cache
+@cached_by_schema
 def is_defined(op: str) -> bool:
     """Whether an op is written in terms of others before it is differentiated: by us, an upgrade, or its schema.
 
@@ -57,7 +58,7 @@ def is_defined(op: str) -> bool:
     """
     load_lowerings()
     domain, _, name = op.rpartition("::")
-    if op in LOWERINGS:
+    if op in LOWERINGS or any(one.functions for one in versions(op)):
         return True
     try:
         schema = onnx.defs.get_schema(name, domain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from onward.canon.custom import add_bodies
 from onward.canon.defaults import fill_defaults
 from onward.canon.inline import inline
 from onward.canon.lower import LOWERINGS, key_of, load_lowerings, lower
@@ -27,6 +28,7 @@ OLDEST = 21
 def differentiable(model: Model) -> ir.Model:
     """A copy of the graph; weights are shared, not copied."""
     graph = model.ir.clone()
+    add_bodies(graph, has_rule)
     lift_from_bodies(graph)
     inline(graph)
     plain_constants(graph)

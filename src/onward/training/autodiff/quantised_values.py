@@ -7,12 +7,12 @@ same formula on real numbers, and moving integers, or adding them up, is differe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import onnx
 import onnx_ir as ir
 
 from onward.canon.lower import key_of
+from onward.registry import cached_by_schema
 from onward.training.autodiff.vjp import NO_GRADIENT
 
 ROUNDS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
@@ -57,7 +57,7 @@ def same_kind(node: ir.Node) -> list[bool]:
     return [given[min(i, len(given) - 1)] == made for i in range(len(node.inputs))]
 
 
-@cache
+@cached_by_schema
 def _kinds(domain: str, op_type: str) -> tuple[list[str], str] | None:
     """The type variables of the inputs, and of the first output."""
     if not onnx.defs.has(op_type, domain):

@@ -13,6 +13,7 @@ from onward.errors import UnsupportedError
 from onward.graph.build import Builder, Tensor
 from onward.graph.origin import origin
 from onward.graph.walk import all_graphs, inner_graphs
+from onward.plugins.advice import next_rule
 from onward.spec.meaning import parameters
 from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.quantised_values import carriers, is_float, is_narrow, same_kind
@@ -200,6 +201,7 @@ def require_rules(graph: ir.Graph, nodes: Sequence[ir.Node], wrt: Values) -> Non
     way = " → ".join(str(origin(node)) for node in path(graph, start, missing))
     raise MissingGradient(
         f"{key_of(missing)} has no gradient rule, and stands between {start.name} and the loss: {way}"
+        f"{next_rule(key_of(missing))}"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from onward.errors import InvalidDataError, RunFailure
 from onward.graph.slots import NAMELESS
 from onward.model import Model
 from onward.runners.calls import failures
+from onward.runners.custom import served
 from onward.training.native import with_kernels
 from onward.training.speed.fast_conv import fast_convolutions
 from onward.training.speed.lifetimes import order_nodes
@@ -72,9 +73,11 @@ def _opened(
     import onnxruntime
 
     with failures("onnxruntime"):
-        model = Model(graph).to_proto().SerializeToString()
-        options = _options(threads, library)
-        ordered = _ordered(model, library) if lean and len(model) < LARGEST_ORDERED else None
+        custom = served(graph)
+        libraries = [*custom.libraries, *([] if library is None else [str(library)])]
+        model = Model(custom.model).to_proto().SerializeToString()
+        options = _options(threads, libraries)
+        ordered = _ordered(model, libraries) if lean and len(model) < LARGEST_ORDERED else None
         if ordered is None and in_order:
             raise RunFailure("the nodes of the graph cannot be put in order")
         if ordered is not None:
@@ -86,7 +89,7 @@ def _opened(
         return onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
 
 
-def _options(threads: int | None, library: Path | None) -> onnxruntime.SessionOptions:
+def _options(threads: int | None, libraries: Sequence[str]) -> onnxruntime.SessionOptions:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -95,19 +98,19 @@ def _options(threads: int | None, library: Path | None) -> onnxruntime.SessionOp
     options.add_session_config_entry("session.disable_quant_qdq", "1")  # its fused kernels round otherwise, some fail
     if threads:
         options.intra_op_num_threads = threads
-    if library is not None:
-        options.register_custom_ops_library(str(library))
+    for library in libraries:
+        options.register_custom_ops_library(library)
     return options
 
 
-def _ordered(model: bytes, library: Path | None) -> bytes | None:
+def _ordered(model: bytes, libraries: Sequence[str]) -> bytes | None:
     """As ONNX Runtime optimizes it on this machine, its nodes in our order; None if there is no room for a file."""
     import onnxruntime
 
     try:
         with tempfile.TemporaryDirectory(prefix="onward-") as folder:
             path = Path(folder) / "optimized.onnx"
-            options = _options(1, library)
+            options = _options(1, libraries)
             options.optimized_model_filepath = str(path)
             options.add_session_config_entry(
                 "optimization.constant_folding_max_output_size_in_bytes", str(LARGEST_FOLDED)

@@ -17,6 +17,7 @@ from onward.gate.arrays import read_npz
 from onward.graph.held_weights import check_homes, homes, with_weights
 from onward.model import Model
 from onward.runners.calls import raised_failures
+from onward.runners.custom import failing
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.targets import class_labels
 from onward.training.runtime.buffers import SharedBuffer
@@ -230,7 +231,7 @@ class Trainer:
     def _run(self, session: Any, binding: Any, feeds: Mapping[str, Array]) -> None:
         """Feeds are arguments because they have to live as long as the run."""
         try:
-            with raised_failures("onnxruntime"):
+            with raised_failures("onnxruntime"), failing():
                 session.run_with_iobinding(binding)
         except RunFailure as error:
             shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in feeds.items())

@@ -10,6 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.runners.calls import raised_failures
+from onward.runners.custom import failing
 from onward.training.native import Kernel, UnprintableError, wanted
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.session import bind_input, bind_output, open_session
@@ -88,7 +89,7 @@ class Update:
 
     def __call__(self, lr: float, step: int) -> None:
         self._rate[...], self._step[...] = lr, step
-        with raised_failures("onnxruntime"):
+        with raised_failures("onnxruntime"), failing():
             for session, binding in self._bindings:
                 session.run_with_iobinding(binding)
         for target, copy in self._copies:

@@ -179,6 +179,29 @@ def float_in_f_string(df):
     return df["rate"].apply(lambda r: f"{r:.1f}%").rename("rate")
 
 
+@refused("loans", "f-string")
+def float_in_plain_f_string(df):
+    return df["rate"].apply(lambda r: f"{r}%").rename("rate")
+
+
+@refused("loans", "f-string")
+def f_string_in_capitals(df):
+    return df["grade"].apply(lambda g: f"{g}-x".upper()).rename("grade")
+
+
+@refused("loans", "f-string")
+def f_string_compared(df):
+    return df["late"].apply(lambda n: 1 if f"{n}" == "1" else 0).rename("late")
+
+
+@refused("loans", "f-string")
+def f_string_of_another_function(df):
+    def name(n):
+        return f"{n}"
+
+    return df["late"].apply(lambda n: len(name(n))).rename("late")
+
+
 @refused("logs", "time zone")
 def localized(df):
     return df["at"].dt.tz_localize("Europe/Berlin", ambiguous="NaT", nonexistent="NaT").rename("at")

@@ -19,6 +19,7 @@ class _Canonical:
         self.function = function
         self.access = access
         self.numbers: dict[Var, int] = {}
+        self.count = 0
 
     def lines(self) -> Iterator[str]:
         yield ", ".join(map(self.name, self.function.arguments))
@@ -26,7 +27,11 @@ class _Canonical:
         yield "return " + ", ".join(map(self.text, self.function.results))
 
     def name(self, var: Var | None) -> str:
-        return "_" if var is None else f"{var.kind}{self.numbers.setdefault(var, len(self.numbers))}"
+        if var is None:
+            return "_"
+        if var not in self.numbers:
+            self.numbers[var] = self.count = self.count + 1
+        return f"{var.kind}{self.numbers[var]}"
 
     def text(self, expr: Expr) -> str:
         return render(expr, self.leaf)
@@ -48,6 +53,9 @@ class _Canonical:
 
     def statement(self, statement: Statement) -> Iterator[str]:
         match statement:
+            case Assign(targets=[Var() as same], value=Ref(_var=var)) if not same.fixed:
+                self.name(var)
+                self.numbers[same] = self.numbers[var]  # another name of it
             case Assign():
                 value = self.text(statement.value)
                 star = "*" if statement.rest else ""

@@ -19,6 +19,7 @@ import numpy as np
 from onward.backends.emit.classes import class_name, heights, is_tensor, places
 from onward.backends.emit.expr import (
     ATOM,
+    Binary,
     Call,
     Expr,
     Helper,
@@ -38,8 +39,9 @@ from onward.backends.emit.names import identifier
 from onward.backends.emit.parameters import unused
 from onward.backends.emit.patterns import Patterns
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
-from onward.backends.emit.statements import Assign, Block, Scope, Statement
+from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned
 from onward.backends.emit.tree import Function, TreeNode
+from onward.backends.emit.variants import Variant, variants_by_height
 
 MOST_NUMBERS = 4
 """Blocks that differ by more numbers than these are better written apart."""
@@ -47,6 +49,18 @@ OPS = "ops"
 """The module of helpers: a function of the model may have the name of one."""
 OPEN = Name("?")
 """Stands for a number by which blocks may differ."""
+
+
+@dataclass
+class Part:
+    """What a module does with one of its children, which other modules of its function lack."""
+
+    name: str
+    result: Var
+    """What the child gives; in modules without it, what it would be given."""
+    body: list[Statement]
+    numbers: list[tuple[str, Number]]
+    text: str
 
 
 @dataclass
@@ -59,6 +73,7 @@ class Plan:
     """Every number in it, with what it may be called."""
     text: str
     """What it does, whatever its variables are called and its numbers are."""
+    part: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -139,16 +154,45 @@ class FunctionWriter:
         """The text of all functions, parts before the whole."""
         levels: dict[int, list[TreeNode]] = defaultdict(list)
         heights(self.root, levels)
+        variants = variants_by_height(self.root, levels, self._wishes, in_steps=True)
+        written: set[Scope] = set()
         for height in sorted(levels):
             groups: dict[tuple[bool, str], list[Plan]] = defaultdict(list)
             for node in levels[height]:
-                if node.forward is not None:
+                if node.forward is not None and node.path not in written:
                     plan = self._plan(node, node.forward)
                     groups[node is self.root, plan.text].append(plan)
+            for variant in variants[height]:
+                if variant.node.path not in written and self._join(variant, groups):
+                    written.add(variant.node.path)
             for plans in groups.values():
-                for alike in _parted(plans):
+                kept = [plan for plan in plans if plan.part or plan.node.path not in written]
+                for alike in _parted(kept) if kept else ():
                     self._decide(alike, title)
         return "\n\n\n".join(self.functions)
+
+    def _join(self, variant: Variant, groups: dict[tuple[bool, str], list[Plan]]) -> bool:
+        """Put a module into the function of those that do without one of its children, if that is a known pattern."""
+        node, forward = variant.node, variant.node.forward
+        if any(isinstance(s, Assign) and len(s.targets) > 1 for s in variant.whole.block.body):
+            return False
+        unfolded = [statement for call in variant.calls for statement in self._unfolded(call)]
+        body = changed(unfolded, lambda expr: self._call(expr, {}))
+        if any(isinstance(s, Assign) and isinstance(s.value, Call) and isinstance(s.value._fn, Weight) for s in body):
+            return False  # what it calls has no function yet
+        (result,) = variant.calls[-1].targets
+        assert result is not None
+        part = Part(variant.part, result, body, *self._opened(node, Function(Block(None, body), [], [Ref(result)])))
+        plan = self._plan(node, variant.rest)
+        plans = groups.get((False, plan.text), [])
+        others = [other for other in plans if other.node is not node]
+        if not others or not self._wishes[others[0].node.path] or not all(_may_have(other, part) for other in others):
+            node.forward = forward
+            return False
+        plan.part = part
+        order = {node.path: i for i, node in enumerate(self.root.walk())}
+        plans[:] = sorted([*others, plan], key=lambda p: order[p.node.path])
+        return True
 
     def _plan(self, node: TreeNode, function: Function) -> Plan:
         body = [inner for statement in function.block.body for inner in self._unfolded(statement)]
@@ -161,15 +205,18 @@ class FunctionWriter:
         made = replace(function, block=Block(None, body), arguments=looped.arguments, results=results)
         node.forward = replace(made, packed=looped.packed)
         drop_unread(made.block, made.results)
+        return Plan(node, made, *self._opened(node, made))
+
+    def _opened(self, node: TreeNode, function: Function) -> tuple[list[tuple[str, Number]], str]:
+        """The numbers of a function, and what it does whatever they are."""
         numbers: list[tuple[str, Number]] = []
 
         def leave_open(word: str, value: Number, expr: Expr) -> Expr:
             numbers.append((word, value))
             return OPEN
 
-        opened = self._with_numbers(made, leave_open)
-        text = canonical(opened, lambda path: self._access(node, path))
-        return Plan(node, made, numbers, text)
+        opened = self._with_numbers(function, leave_open)
+        return numbers, canonical(opened, lambda path: self._access(node, path))
 
     def _unfolded(self, statement: Statement) -> Iterator[Statement]:
         """A statement; in place of the call of a module without a function, what that module does."""
@@ -224,8 +271,9 @@ class FunctionWriter:
             self._inlined[plan.node.path] = plan.function
 
     def _function(self, plans: list[Plan], title: str) -> None:
-        node, is_root = plans[0].node, plans[0].node is self.root
-        name = "" if is_root else self._name(node)
+        first = next((plan for plan in plans if plan.part), plans[0])
+        node, is_root = first.node, first.node is self.root
+        name = "" if is_root else self._name(plans[0].node)
         columns = [tuple(value for _, value in row) for row in zip(*(plan.numbers for plan in plans), strict=True)]
         keywords: dict[tuple[Number, ...], Keyword] = {}
         taken = set(self._taken)
@@ -238,12 +286,45 @@ class FunctionWriter:
             column = next(place)
             return Name(keywords[column].name) if column in keywords else expr
 
-        function = self._with_numbers(plans[0].function, change)
+        function = self._with_numbers(first.function, change)
+        if first.part is not None:
+            self._insert(first.part, function, plans, keywords, taken)
         function.block.body = changed(function.block.body, self._without_defaults)
         self._print(node, function, name, list(keywords.values()), [plan.node.path for plan in plans], title)
         self._keywords[name] = {keyword.name: keyword for keyword in keywords.values()}
         for i, plan in enumerate(plans):
             self._called[plan.node.path] = Called(name, {k.name: column[i] for column, k in keywords.items()})
+
+    def _insert(
+        self,
+        part: Part,
+        function: Function,
+        plans: list[Plan],
+        keywords: dict[tuple[Number, ...], Keyword],
+        taken: set[str],
+    ) -> None:
+        """Let a function do what the modules with a further child do, where there is that child."""
+        owners = [plan.part for plan in plans if plan.part]
+        rows = iter(list(zip(*(owner.numbers for owner in owners), strict=True)))
+
+        def change(word: str, value: Number, expr: Expr) -> Expr:
+            own = tuple(number for _, number in next(rows))
+            for column, keyword in keywords.items():
+                if keyword.name == word and repr(_of_owners(column, plans)) == repr(own):
+                    return Name(keyword.name)
+            if not _varies(own):
+                return expr
+            given = iter(own)
+            column = tuple(next(given) if plan.part else own[0] for plan in plans)
+            if column not in keywords:
+                keywords[column] = replace(self._keyword(f"{part.name}_{word}", column, taken), default=own[0])
+            return Name(keywords[column].name)
+
+        body = changed(part.body, lambda expr: rebuilt(expr, change, self.words))
+        part.result.fixed, part.result.role = True, part.name
+        test = Binary("in", lift(part.name), Name(self.own))
+        place = next(i for i, s in enumerate(function.block.body) if part.result in assigned(s))
+        function.block.body.insert(place + 1, Compound([("if", test, Block(None, body))]))
 
     def _keyword(self, word: str, column: tuple[Number, ...], taken: set[str]) -> Keyword:
         name = unused([identifier(word)], taken)
@@ -354,6 +435,18 @@ def _is_line(function: Function) -> bool:
         return False
     given = [result._var if isinstance(result, Ref) else None for result in function.results]
     return given == body[0].targets
+
+
+def _may_have(plan: Plan, part: Part) -> bool:
+    """Whether a module has the very part, or nothing of its name."""
+    if plan.part is not None:
+        return (plan.part.name, plan.part.text) == (part.name, part.text)
+    return part.name not in plan.node.children and part.name not in plan.node.tensors
+
+
+def _of_owners(column: tuple[Number, ...], plans: list[Plan]) -> tuple[Number, ...]:
+    """What a number is in the modules that have a further child."""
+    return tuple(value for value, plan in zip(column, plans, strict=True) if plan.part)
 
 
 def _varies(column: tuple[Number, ...]) -> bool:

@@ -11,10 +11,9 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
 from onward.backends.jax.target import TARGET, dtype, jax, jnp, ops, rule
 from onward.backends.shared import attention as shared
-from onward.spec.attention import SDPA, Attention, CausalConvWithState, FlexAttention, Repeat, SwiGLU
+from onward.spec.attention import SDPA, CausalConvWithState, FlexAttention, Repeat, SwiGLU
 
 _D = ir.DataType
-_FLOATS = (_D.FLOAT, _D.DOUBLE, _D.FLOAT16, _D.BFLOAT16)
 
 TARGET.rules.take(shared.RULES)
 
@@ -35,31 +34,7 @@ def rotate_half(e: Emitter, x: Expr) -> Expr:
     return ops.rotate_half(x)
 
 
-@rule("Attention")
-def attention(e: Emitter, q: Expr, k: Expr, v: Expr, *more: Expr | None, p: Attention) -> list[Any]:
-    mask, past_key, past_value, lengths = (*more, None, None, None, None)[:4]
-    query, key, value = shared.by_heads(e, q, k, v, past_key, past_value, p)
-    bounds: dict[str, Any] = p.bounds | options(causal=bool(p.is_causal))
-    if past_key is not None and bounds:
-        bounds["past"] = e.dim(past_key, 2)
-    typed = mask is None or e.dtype(mask) in (*_FLOATS, _D.BOOL, None)
-    masks = leading(mask if typed else mask.astype(q.dtype), lengths)  # type: ignore[union-attr]
-    if bounds or lengths is not None or not _fits(e, mask, k, past_key):
-        masks = [ops.attention_mask(query, key, *masks, **bounds)]
-    wide = p.softmax_precision in (None, _D.FLOAT, _D.FLOAT16, _D.BFLOAT16)
-    keywords = shared.general_options(e, p, None if wide else p.softmax_precision)
-    call = ops.attention(query, key, value, *masks, **keywords)
-    y, scores = e.unpack(call, 2) if e.used(3) else (call[0], None)
-    return [ops.merge_heads(y) if p.packed else y, key, value, scores]
-
-
-def _fits(e: Emitter, mask: Expr | None, k: Expr, past_key: Expr | None) -> bool:
-    """Whether a mask is known to have as many columns as there are keys."""
-    if mask is None:
-        return True
-    shapes = e.shape(mask), e.shape(k)
-    columns, keys = (None if s is None else s[axis] for s, axis in zip(shapes, (-1, -2), strict=True))
-    return past_key is None and columns is not None and columns == keys
+rule("Attention")(shared.attention)
 
 
 @rule("SwiGLU")

@@ -73,4 +73,7 @@ rule("onward::Inverse")(_of_matrices(jnp.linalg.inv))
 
 @rule("Einsum")
 def einsum(e: Emitter, *operands: Expr, p: Einsum) -> Expr:
+    filled = [i for i, x in enumerate(operands) if is_filled(e, x)]
+    if filled:
+        return ops.einsum_of_filled(p.equation, filled, *operands)
     return jnp.einsum(p.equation, *operands)

@@ -5,6 +5,7 @@ String tensors are numpy arrays, which share the methods used here; where a func
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import onnx_ir as ir
@@ -68,8 +69,9 @@ def flatten(e: Emitter, x: Expr, p: spec.Flatten) -> Expr:
         return x.reshape(1, -1)
     if p.axis == 1 and rank == 2:
         return x
-    if p.axis == 1 and known is not None and rank is not None and rank > 2 and known[0] != 0:
-        return x.reshape(e.dim(x, 0), -1)
+    sizes = [n for n in (known or ())[1:] if n]
+    if p.axis == 1 and rank is not None and len(sizes) == rank - 1:
+        return x.reshape(-1, math.prod(sizes))
     return ops.flatten_to_matrix(x, p.axis)
 
 

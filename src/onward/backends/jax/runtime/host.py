@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 
@@ -25,3 +26,18 @@ def listed(x: Any, node: str) -> Any:
 def number(x: Any, node: str) -> Any:
     """The only number of a tensor as Python's own."""
     return known(x, node).item()
+
+
+def is_tracing() -> bool:
+    """Whether a transformation such as `jax.jit` is reading the code, which it then runs as it pleases."""
+    return isinstance(jnp.zeros(()), jax.core.Tracer)
+
+
+def strings_given(x: np.ndarray, node: str) -> np.ndarray:
+    """The strings that a model gives: `jax.jit` has arrays of numbers alone."""
+    if is_tracing():
+        raise TypeError(
+            f"{node} gives strings, and jax.jit gives arrays of numbers alone: call the function without jit, or end "
+            "the model before it"
+        )
+    return x

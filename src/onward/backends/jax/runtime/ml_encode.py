@@ -19,10 +19,10 @@ def look_up(x: Array, keys: Array, values: Array, default: float) -> Array:
 
 def look_up_strings(x: np.ndarray, keys: np.ndarray, values: Any, default: Any) -> Any:
     """The value of each key, or `default`: a tensor, or an array of strings, as `values` are."""
-    found = values_of(x, keys, values, default)
-    if isinstance(values, Array):
-        return jnp.array(found, values.dtype).reshape(x.shape)
-    return np.array(found, dtype=object).reshape(x.shape)
+    if not isinstance(values, Array):
+        return np.array(values_of(x, keys, values, default), dtype=object).reshape(x.shape)
+    place = np.array(values_of(x, keys, np.arange(keys.size), -1), dtype=int).reshape(x.shape)
+    return jnp.where(place < 0, default, values[place])
 
 
 def one_hot_of(x: Any, categories: Any, keep: Array, strict: bool = False) -> Array:

@@ -4,13 +4,14 @@ import secrets
 from collections.abc import Iterator
 
 import jax
-import jax.numpy as jnp
 from jax import Array
+
+from onward.backends.jax.runtime.host import is_tracing
 
 
 def new_key() -> Array:
     """A key of its own for each call, since the file names no seed."""
-    if isinstance(jnp.zeros(()), jax.core.Tracer):
+    if is_tracing():
         raise ValueError(
             "the model draws random numbers without a seed: jax.jit would draw them once, and repeat them in every "
             "call; call it without jit, or give the random nodes of the file a seed"

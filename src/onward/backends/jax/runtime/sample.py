@@ -59,6 +59,8 @@ def grid_sample(
     for axis, size in enumerate(sizes):
         c = grid[..., len(sizes) - 1 - axis].astype(kind).reshape(grid.shape[0], math.prod(shape))
         coordinates.append((c + 1) / 2 * (size - 1) if align_corners else ((c + 1) * size - 1) / 2)
+    if mode == "nearest":  # what is in the middle between two elements is rounded before it is reflected
+        coordinates = [jnp.round(c) for c in coordinates]
     if mode != "cubic":
         moved = [into_range(c, size, padding, align_corners) for c, size in zip(coordinates, sizes, strict=True)]
         if mode == "nearest":

@@ -90,6 +90,7 @@ class Table:
         in_one_order(graph)
         passes.CommonSubexpressionEliminationPass()(self.op.model)
         peephole(self.op)
+        passes.CommonSubexpressionEliminationPass()(self.op.model)
         _name_results(graph)
         remove_unused(self.op.model)
         make_runnable(self.op.model)

@@ -19,6 +19,7 @@ from onward.errors import UnsupportedError
 from onward.formats.dataframe.types import BOOL, ColumnType
 from onward.frontends.dataframe.columns.column import Column
 from onward.frontends.dataframe.pandas.dispatch import Proxy, placed
+from onward.frontends.dataframe.pandas.fstrings import marked
 from onward.frontends.dataframe.pandas.paths import NO_KEY
 from onward.frontends.dataframe.pandas.proxies import ELEMENT, Scalar, Series
 
@@ -121,8 +122,8 @@ class Element(Series):
         return _EQUAL(self, other)
 
     def __format__(self, spec: str) -> str:
-        self._refuse("a value becomes part of a text by format: put texts together with +")
-        raise AssertionError
+        with placed("Series.apply"):
+            return marked(self, spec, sys._getframe(1))
 
     __str__ = None  # type: ignore[assignment]
 

@@ -83,6 +83,8 @@ FUNCTIONS = [
 ]
 CLASSES = ("Series", "DataFrame", "Categorical", "Index", "DatetimeIndex")
 """Pandas itself asks what these are, so they are replaced only in what the user's own code sees."""
+BUILT_IN: dict[str, Any] = {"len": len, "range": range}
+"""What Python has built in that asks for a number, where that of the rows is not known."""
 
 
 def _reader(name: str) -> Callable[..., Any]:
@@ -123,22 +125,21 @@ def patched(trace: Trace, function: Callable[..., Any]) -> Iterator[None]:
         functions_of_user = functions | readers
         present, names = replacements()
         made |= present
-        made[id(len)] = _length
+        made[id(len)], made[id(range)] = _length, _Range
         made[id(np.arange)] = _numbering(trace)
         made[id(pandas)] = _Facade(pandas, functions_of_user | classes | names)
         changed = [(vars(pandas), name, getattr(pandas, name)) for name in FUNCTIONS]
         changed.append((vars(np), "arange", np.arange))
         for space in _spaces(function):
             changed += [(space, key, value) for key, value in space.items() if id(value) in made]
-            if "len" not in space:
-                changed.append((space, "len", len))
+            changed += [(space, name, own) for name, own in BUILT_IN.items() if name not in space]
         try:
             for space, key, value in changed:
                 space[key] = made[id(value)]
             yield
         finally:
             for space, key, value in changed:
-                if value is len:
+                if BUILT_IN.get(key) is value:
                     space.pop(key, None)
                 else:
                     space[key] = value
@@ -155,6 +156,22 @@ def _numbering(trace: Trace) -> Callable[..., Any]:
         return called(trace, "numpy.arange", original, *args, **options)
 
     return arange
+
+
+class _RangeType(type):
+    """`range`, which asks for numbers of Python: up to a number of rows it is a column. It tells ranges, too."""
+
+    def __call__(cls, *numbers: Any, **named: Any) -> Any:
+        if named:
+            raise TypeError("range() takes no keyword arguments")
+        return np.arange(*numbers) if has_proxy(numbers) else range(*numbers)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, range)
+
+
+class _Range(metaclass=_RangeType):
+    """What the name `range` stands for while a function is followed."""
 
 
 def _length(value: Any) -> Any:

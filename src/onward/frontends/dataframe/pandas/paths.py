@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from onward.errors import UnsupportedError
@@ -46,6 +47,10 @@ class Paths:
     """What the function may look up a value by, in dictionaries that it knows."""
     assumed: dict[Any, Any] = field(default_factory=dict)
     """By value, the key that it is taken to equal on this way; NO_KEY if it is none."""
+    code: CodeType | None = None
+    """The code of the function itself, apart from what it calls."""
+    written: list[Any] = field(default_factory=list)
+    """The values that became parts of texts by f-strings."""
 
     def decide(self, condition: Column) -> bool:
         """The branch to take: as the prefix says, or the first one that was not taken yet."""

@@ -135,10 +135,3 @@ def add(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     total = x + y
     # One summand lowers the other if and only if it is negative.
     return total, x.op.Equal(total < x, y < 0)
-
-
-def subtract(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The difference of two int64 or int32 tensors, and a mask of where it fits; elsewhere it is wrapped. 4 nodes."""
-    difference = x - y
-    # A number less a larger one is negative, and no other difference is.
-    return difference, x.op.Equal(x < y, difference < 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,35 @@ def encoded(x: Tensor, keys: Sequence[Any], values: npt.NDArray[Any], default: A
     parts = {"keys_tensor": list(keys), "values_tensor": list(values), "default_tensor": [other]}
     made = {name: tensor(name, cells) for name, cells in parts.items()}
     return x.op.many("LabelEncoder", 1, x, domain=ML, **made)[0]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What a node that `encoded` wrote looks up."""
+
+    keys: list[Any]
+    values: npt.NDArray[Any]
+    default: Any
+
+    @classmethod
+    def of(cls, node: ir.Node) -> Encoded | None:
+        names = ("keys_tensor", "values_tensor", "default_tensor")
+        if node.op_type != "LabelEncoder" or not all(name in node.attributes for name in names):
+            return None
+        keys, values, default = (node.attributes[name].as_tensor().numpy() for name in names)
+        return cls(list(keys), values, default[0])
+
+    def at(self, key: Any) -> Any:
+        """What stands for a number; NaN is a key like others."""
+        places = [place for place, own in enumerate(self.keys) if own == key or (own != own and key != key)]
+        return self.values[places[0]] if places else self.default
+
+    def has_gaps_of(self, other: Encoded) -> bool:
+        """Whether both have NaN for the same keys."""
+        if other.values.dtype != np.float64 or not np.array_equal(np.asarray(self.keys), np.asarray(other.keys)):
+            return False
+        own, others = (np.isnan([*table.values, table.default]) for table in (self, other))
+        return bool((own == others).all())
 
 
 def _first_places(keys: Sequence[object]) -> dict[object, int]:

@@ -97,21 +97,39 @@ def truncated(x: Tensor) -> Tensor:
 
 def larger(x: Tensor, y: Tensor) -> Tensor:
     """The larger of two, NaN if one is; of int64 without Max, which ONNX Runtime gets wrong from 2³¹ on."""
-    return x.op.Max(x, y) if x.dtype in _FLOATS else x.op.Where(x < y, y, x)
+    if x.dtype not in _FLOATS:
+        return x.op.Where(x < y, y, x)
+    limit = _limit(y)
+    return x.op.Max(x, y) if limit is None else between(x, low=limit)
 
 
 def smaller(x: Tensor, y: Tensor) -> Tensor:
     """The smaller of two, as `larger`."""
-    return x.op.Min(x, y) if x.dtype in _FLOATS else x.op.Where(y < x, y, x)
+    if x.dtype not in _FLOATS:
+        return x.op.Where(y < x, y, x)
+    limit = _limit(y)
+    return x.op.Min(x, y) if limit is None else between(x, high=limit)
+
+
+def _limit(x: Tensor) -> float | None:
+    """The number of a constant of one element, if it is one."""
+    found = x.value.const_value
+    number = np.nan if found is None or found.size != 1 else float(found.numpy().reshape(-1)[0])
+    return None if np.isnan(number) else number
+
+
+def between(x: Tensor, low: float = -math.inf, high: float = math.inf) -> Tensor:
+    """A float no lower and no higher than constants; NaN stays NaN. Without a limit, Clip takes the largest number."""
+    op = x.op
+    return op.Clip(x, *(op.constant(np.asarray(limit, x.dtype.numpy()), x.dtype) for limit in (low, high)))
 
 
 def log1p(x: Tensor) -> Tensor:
-    """log(1 + x), less what `1 + x` rounds away; at -1 and infinity, where that is NaN, nothing is rounded away."""
-    op = x.op
-    whole = x + 1.0
-    lost = ((whole - 1.0) - x) / whole
-    log = op.Log(whole)
-    return op.Where(op.IsNaN(lost), log, log - lost)
+    """log(1 + x), less what `1 + x` rounds away; of -1 and infinity, for which that is NaN, their neighbours tell."""
+    op, limits = x.op, np.finfo(x.dtype.numpy())
+    near = between(x, float(limits.epsneg) - 1, float(limits.max))
+    whole = near + 1.0
+    return op.Log(x + 1.0) - ((whole - 1.0) - near) / whole
 
 
 def expm1(x: Tensor) -> Tensor:

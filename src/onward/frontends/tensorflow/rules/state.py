@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy.typing as npt
 
+from onward.frontends.tensorflow.attributes import attributes
 from onward.frontends.tensorflow.composite import COMPOSITES
-from onward.frontends.tensorflow.registry import rule
+from onward.frontends.tensorflow.registry import RULES, rule
 from onward.frontends.tensorflow.values import Value, Variable
 from onward.frontends.tensorflow.writer import Writer
 from onward.graph.build import Tensor
@@ -31,6 +32,10 @@ def read_variable(op: Writer, variable: Variable) -> Tensor:
 
 @rule("PartitionedCall", "StatefulPartitionedCall")
 def call(op: Writer, *arguments: Value, f: str) -> Sequence[Value]:
+    implemented = op.translator.implements(f, op.operation.graph)
+    if implemented is not None and (custom := RULES.get(implemented.name)) is not None:
+        found = custom.function(op, *arguments, **attributes(implemented, custom.attributes))
+        return found if isinstance(found, Sequence) else [found]
     whole = COMPOSITES.get(f)
     return whole(op, *arguments) if whole is not None else op.translator.call(f, op.operation.graph, arguments)
 

@@ -19,6 +19,8 @@ from onward.errors import UnsupportedError
 from onward.graph.build import Builder, Tensor
 from onward.graph.replace import take_over
 from onward.graph.walk import all_nodes
+from onward.plugins.find import load_installed
+from onward.plugins.table import ops
 from onward.registry import Registry, import_files
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 DOMAIN = "onward.torch"
 PLACE = "\0"
 """What stands for a tensor among the arguments that a node keeps."""
-RULES: Registry[Function] = Registry("PyTorch op")
+RULES: Registry[Function] = Registry("PyTorch op", lambda name: _plugged().get(name))
 
 
 def rule(*names: str) -> Callable[[F], F]:
@@ -45,13 +47,19 @@ def rule(*names: str) -> Callable[[F], F]:
     return file
 
 
+def _plugged() -> dict[str, Function]:
+    """By the names of ops of PyTorch, what plugins write for them."""
+    return {name: function for op in ops() for name, function in op.torch_names.items()}
+
+
 def own_translations() -> dict[Any, Callable[..., Any]]:
     """By overload, what writes the node that `expand` looks for; of other libraries, those that are loaded."""
     import torch
 
     import_files(__name__)
+    load_installed()
     found: dict[Any, Callable[..., Any]] = {}
-    for name in RULES:
+    for name in [*RULES, *_plugged()]:
         *library, called = name.split("::")
         packet, _, overload = called.partition(".")
         known = getattr(getattr(torch.ops, library[0] if library else "aten"), packet, None)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from onward.graph.build import Tensor
+from onward.plugins.table import find, versions
 from onward.registry import Registry, import_files
 
 Gradients = Tensor | None | Sequence[Tensor | None]
@@ -27,8 +29,32 @@ class Rule:
     """It takes quantised integers as they are; other rules see them as real numbers."""
 
 
-RULES: Registry[Rule] = Registry("gradient rule")
-NO_GRADIENT: dict[str, str] = {}
+def _of_plugin(key: str) -> Rule | None:
+    """The rule of a custom op: each version of it has its own, or no gradient."""
+    known = versions(key)
+    if not any(op.gradient or op.without_gradient for op in known):
+        return None
+
+    def apply(c: Any, g: Tensor | None, *inputs: Tensor | None, **attributes: Any) -> Gradients:
+        one = find(key, c.node.version or c.op.model.opset_imports.get(c.node.domain))
+        if one is not None and one.without_gradient:
+            return None
+        if one is None or one.gradient is None:
+            raise c.refuse("its plugin has no @op.vjp for this version")
+        found: Gradients = one.gradient(c, g, *inputs, **one.keywords(attributes))
+        return found
+
+    return Rule(apply, any(op.broadcasts for op in known))
+
+
+def _without(key: str) -> str | None:
+    """Why no version of a custom op has a gradient."""
+    reasons = [op.without_gradient for op in versions(key)]
+    return reasons[-1] if reasons and all(reasons) else None
+
+
+RULES: Registry[Rule] = Registry("gradient rule", _of_plugin)
+NO_GRADIENT: Registry[str] = Registry("op without a gradient", _without)
 """Ops whose derivative is zero wherever it exists, or whose outputs are no real numbers, each with the reason."""
 
 
@@ -46,10 +72,7 @@ def vjp(
 
 def no_gradient(reason: str, *ops: str) -> None:
     """Files ops through which no gradient flows."""
-    for op in ops:
-        if op in NO_GRADIENT:
-            raise ValueError(f"{op} is listed twice")
-        NO_GRADIENT[op] = reason
+    NO_GRADIENT.register(*ops)(reason)
 
 
 def load_rules() -> None:

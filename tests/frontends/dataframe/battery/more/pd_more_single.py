@@ -128,3 +128,28 @@ def single_len_apply2(df):
 @case("odds")
 def single_np_isin(df):
     return pd.DataFrame({"a": np.isin(df["kind"], ["x"]), "b": df["count"].values == 1})
+
+
+@case("loans")
+def f_string_of_rows(df):
+    return df.apply(lambda r: f"{r.grade}-{r['late']}/{r.employed}", axis=1).rename("key").to_frame()
+
+
+@case("loans")
+def f_string_of_integers(df):
+    return pd.DataFrame({"id": df["id"].map(lambda v: f"id_{v}"), "plain": df["late"].apply(lambda v: f"{v}")})
+
+
+@case("loans")
+def f_string_of_texts(df):
+    return pd.DataFrame({"g": df["grade"].map(lambda v: f"<{v}>"), "e": df["employer"].map(lambda v: f"{v}!")})
+
+
+@case("loans")
+def f_string_in_a_branch(df):
+    return df["late"].map(lambda v: f"late {v} ({v + 1})" if v > 0 else "in time").to_frame()
+
+
+@case("loans")
+def range_of_rows(df):
+    return df.assign(first=range(len(df)), second=range(1, len(df) + 1), two=sum(range(3)))[["first", "second", "two"]]

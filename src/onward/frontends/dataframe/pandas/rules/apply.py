@@ -12,6 +12,7 @@ from onward.errors import OnwardError
 from onward.frontends.dataframe.columns.column import Column, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.elements import Row, element, known_keys, python_functions
+from onward.frontends.dataframe.pandas.fstrings import written
 from onward.frontends.dataframe.pandas.paths import Fork, Paths, Raised, explored, following
 from onward.frontends.dataframe.pandas.proxies import Frame, Series, framed, joined
 from onward.frontends.dataframe.pandas.rules.choose import choice
@@ -70,10 +71,10 @@ def of_present(call: Call, x: Series, func: Any) -> Any:
 def followed(call: Call, func: Any, paths: Paths, run: Any) -> Any:
     """What a function gives on one way; where it raises an error, so does the model."""
     inner = getattr(func, "func", func)
-    paths.keys = known_keys(inner)
+    paths.keys, paths.code = known_keys(inner), getattr(inner, "__code__", None)
     with following(call.trace, paths), python_functions(getattr(inner, "__func__", inner)):
         try:
-            return run()
+            return written(run(), paths.written)
         except OnwardError:
             raise
         except (ValueError, KeyError, IndexError, ZeroDivisionError, ArithmeticError):

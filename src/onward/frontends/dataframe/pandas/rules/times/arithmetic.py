@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.formats.dataframe.types import FLOAT64, INT64, TICKS, ColumnType
-from onward.frontends.dataframe.columns.column import Column, elementwise, guarded
+from onward.formats.dataframe.types import FLOAT64, INT64, NAT, TICKS, ColumnType
+from onward.frontends.dataframe.columns.column import Column, common_rows, either, elementwise, guarded
 from onward.frontends.dataframe.pandas.dispatch import Call, rule
 from onward.frontends.dataframe.pandas.proxies import Scalar
 from onward.frontends.dataframe.pandas.rules.times.common import OUT_OF_RANGE, fitting, to_unit
 from onward.frontends.dataframe.tensors import integers
 from onward.graph.build import Tensor
 
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
+LOWEST, HIGHEST = 1 - 2**63, 2**63 - 1
 EXACT = 2**53
 """Up to here, floats hold every integer."""
 
@@ -42,23 +42,31 @@ def added(call: Call, name: str, x: Column, y: Column, type: ColumnType) -> Colu
     if not (type.is_time and x.type.is_time and y.type.is_time):
         raise call.refuse(f"{name} of {x.type} and {y.type} cannot be converted")
     x, y = to_unit(call, x, type.unit).masked(), to_unit(call, y, type.unit).masked()
-    made = elementwise(lambda p, q: p + q if name == "add" else p - q, type, x, y)
-    return fitting(made, _sum_fits(name, x, y, made.value))
+    total = x.value + y.value if name == "add" else x.value - y.value
+    made = Column(total, type, common_rows(x, y), either(x.null, y.null))
+    return fitting(made, _sum_fits(name, x, y, total))
 
 
 def _sum_fits(name: str, x: Column, y: Column, total: Tensor) -> Tensor:
-    """Beside a constant a comparison tells; a null may be told not to fit, as it is not looked at."""
+    """Beside a constant a comparison tells; a null may be told not to fit, as it is not looked at.
+
+    The lowest integer does not fit: it stands for a time that is missing, and pandas fails where it is a result.
+    """
     known = _constant(y)
-    if known is not None and known != LOWEST:
+    if known is not None and known != NAT:
         step = known if name == "add" else -known
         return x.value <= HIGHEST - step if step >= 0 else x.value >= LOWEST - step
     known = _constant(x)
-    if known is not None and name == "add" and known != LOWEST:
+    if known is not None and name == "add" and known != NAT:
         return y.value <= HIGHEST - known if known >= 0 else y.value >= LOWEST - known
-    if known is not None and known != LOWEST:
+    if known is not None and known != NAT:
         # known - y fits unless y is far on the other side of 0.
         return y.value >= known - HIGHEST if known >= 0 else y.value <= known - LOWEST
-    return (integers.add if name == "add" else integers.subtract)(x.value, y.value)[1]
+    op = total.op
+    if name == "sub":
+        # A number less a larger one is negative, and no other difference is; the lowest is its own opposite.
+        return op.Equal(x.value < y.value, -total > 0)
+    return op.And(integers.add(x.value, y.value)[1], op.Not(op.Equal(total, NAT)))
 
 
 def _constant(column: Column) -> int | None:

@@ -1,0 +1,1 @@
+"""Custom ops of plugins in generated code."""

@@ -1,0 +1,1 @@
+"""Plugins that come with Onward: ops of other packages that real models have."""
