@@ -123,15 +123,15 @@ def peer_verdict(case: Case, worker: Worker, folder: Path) -> Verdict:
     return judge(case, convert)
 
 
-def asked(sample: int | None) -> set[str]:
-    """The programs and models that the peer is given: the first of an order that is always the same."""
+def asked(sample: int | None) -> list[str]:
+    """All models, and of the programs as many, or all: the first of an order that is always the same."""
     ids = [case.id for case in CASES]
     random.Random(0).shuffle(ids)
-    return {*ids[:sample], *(case.id for case in MODELS)}
+    return [*(case.id for case in MODELS), *ids[:sample]]
 
 
 def found(pattern: str, python: str | None, kept: Path | None, sample: int | None) -> Findings:
-    result, wanted = Findings(), asked(sample)
+    result, wanted = Findings(), set(asked(sample))
     peer = Worker("jax2onnx", python or "")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

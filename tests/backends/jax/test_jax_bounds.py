@@ -1,6 +1,7 @@
 """Numbers that `jax.jit` has to know: static arguments, named errors, and bounds on how many results there are."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -9,9 +10,10 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import onward  # noqa: E402
+from onward.backends.jax import stablehlo_file  # noqa: E402
 from onward.backends.jax.convert import generate  # noqa: E402
 from onward.backends.jax.load import Net, run  # noqa: E402
-from onward.errors import OnwardError  # noqa: E402
+from onward.errors import OnwardError, VerificationError  # noqa: E402
 from onward.model import load  # noqa: E402
 from onward.scoreboard.suite import prepare  # noqa: E402
 
@@ -83,6 +85,23 @@ def test_a_conversion_with_bounds_is_checked_without_them(tmp_path: Path) -> Non
     assert "size=4, fill_value=-1" in (tmp_path / "net/model.py").read_text()
     with pytest.raises(OnwardError, match="bounds is for to jax"):
         onward.convert(FOUND, to="torch", out=tmp_path / "other", bounds={"at": 4})
+
+
+def test_a_module_with_bounds_is_run_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the source with these bounds, which no ONNX model has."""
+    out, options = tmp_path / "net.mlir", {"bounds": {"at": 4, "z": 3, "distinct": 5}, "dims": {"n": 6}}
+    done = onward.convert(FOUND, to="stablehlo", out=out, **options)
+    assert [verdict.status for verdict in done.verdicts] == ["verified"] * 2
+    assert "tensor<1x4xi64>" in out.read_text()
+    exported = stablehlo_file.exported
+
+    def another(net: Net, graph: Any) -> str:
+        return exported(bounded(at=4, z=2, distinct=5), graph)
+
+    monkeypatch.setattr(stablehlo_file, "exported", another)
+    with pytest.raises(VerificationError, match=r"z: .*shape"):
+        onward.convert(FOUND, to="stablehlo", out=tmp_path / "other.mlir", **options)
+    assert not (tmp_path / "other.mlir").exists()
 
 
 SIZES = onnx.parser.parse_model(

@@ -251,3 +251,35 @@ def test_constants(kind: str, tmp_path: Path) -> None:
     found = onnxruntime.InferenceSession(model.to_proto().SerializeToString()).run(None, given)[0]
     np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(original()(given)["result0"], wanted)
+
+
+SLICED = """module { func.func @main(%x: tensor<6xf32>, %i: tensor<i32>) -> (tensor<2xf32>, tensor<6xf32>) {
+  %0 = stablehlo.dynamic_slice %x, %i, sizes = [2] : (tensor<6xf32>, tensor<i32>) -> tensor<2xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<2xf32>
+  %1 = stablehlo.dynamic_update_slice %x, %z, %i : (tensor<6xf32>, tensor<2xf32>, tensor<i32>) -> tensor<6xf32>
+  return %0, %1 : tensor<2xf32>, tensor<6xf32> } }"""
+
+
+@pytest.mark.parametrize("place, first", [(-9, 0), (-1, 0), (3, 3), (9, 4)])
+def test_a_slice_before_the_first_is_the_first(place: int, first: int, tmp_path: Path) -> None:
+    """JAX counts negative places from the end; StableHLO does not."""
+    path = tmp_path / "module.mlir"
+    path.write_text(SLICED)
+    model, original = converted(path, None, 21)
+    x = np.arange(1, 7, dtype=np.float32)
+    given = {"arg0": x, "arg1": np.asarray(place, np.int32)}
+    sliced, updated = onnxruntime.InferenceSession(model.to_proto().SerializeToString()).run(None, given)
+    np.testing.assert_array_equal(sliced, x[first : first + 2])
+    np.testing.assert_array_equal(np.flatnonzero(updated == 0), [first, first + 1])
+    np.testing.assert_array_equal(original()(given)["result1"], updated)
+
+
+def test_names_that_are_no_names(tmp_path: Path) -> None:
+    path = tmp_path / "module.mlir"
+    told = ["jax.arg_info = 3 : i32", 'jax.arg_info = "x"', 'jax.arg_info = "x"']
+    arguments = ", ".join(f"%{i}: tensor<f32> {{{attribute}}}" for i, attribute in enumerate(told))
+    path.write_text(f"""module {{ func.func @main({arguments}) -> tensor<f32> {{
+      %d = stablehlo.subtract %1, %2 : tensor<f32> %s = stablehlo.add %d, %0 : tensor<f32>
+      return %s : tensor<f32> }} }}""")
+    model = onward.from_stablehlo(path)
+    assert [value.name for value in model.ir.graph.inputs] == ["arg0", "x", "x_2"]

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import onward
 from onward.cli import main
 from onward.errors import InvalidModelError, OnwardError
+from onward.gate import apart as other_process
 from onward.gate.apart import apart
 
 HUGE = 2**40
@@ -136,3 +137,43 @@ def test_a_reader_that_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InvalidModelError, match="the file is damaged: MLIR crashes on it"):
         apart(path, "crashing", "read", "the file", "MLIR")
+
+
+@pytest.mark.parametrize(
+    "busy, fate", [("time.monotonic() < end: time.sleep(0.1)", ""), ("True: pass", "still reading it after 1 s")]
+)
+def test_a_reader_has_time_of_a_processor(
+    busy: str, fate: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of the clock, which a busy machine takes as well."""
+    path = tmp_path / "module.mlirbc"
+    path.write_bytes(b"")
+    (tmp_path / "slow.py").write_text(
+        f"import time\n\ndef read(path):\n    end = time.monotonic() + 1.5\n    while {busy}\n    return 'read'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(other_process, "SECONDS", 1.0)
+    if not fate:
+        assert apart(path, "slow", "read", "the file", "MLIR") == "read"
+        return
+    with pytest.raises(InvalidModelError, match=fate):
+        apart(path, "slow", "read", "the file", "MLIR")
+
+
+QUANTIZED = "tensor<2x!quant.uniform<i8:f32, 0.5:0>>"
+
+
+def test_quantized_types(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(
+        tmp_path,
+        f"""func.func @main(%a: tensor<2xf32>) -> {QUANTIZED} {{
+        %q = stablehlo.uniform_quantize %a : (tensor<2xf32>) -> {QUANTIZED} return %q : {QUANTIZED} }}""",
+    )
+    arguments = ["convert", str(path), "--to", "onnx", "--out", str(tmp_path / "net.onnx"), "--timeout", "600"]
+    assert main(arguments) == 2
+    assert "quantized types (!quant), which have no form in ONNX" in problem(capsys.readouterr().err)
+
+
+def test_a_function_without_a_body(tmp_path: Path) -> None:
+    with pytest.raises(InvalidModelError, match="the function main has no body"):
+        onward.from_stablehlo(written(tmp_path, "func.func private @main(tensor<f32>) -> tensor<f32>"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from jaxlib.mlir.passmanager import PassManager
 from onward.advice.options import option
 from onward.backends.jax.target import DTYPES
 from onward.backends.jax.values import in_64_bits
-from onward.errors import InvalidModelError, UnsupportedError
+from onward.errors import InvalidModelError, OnwardError, UnsupportedError
 from onward.gate.mlir import text_of
 from onward.graph.names import Unique
 
@@ -177,22 +178,25 @@ class _parsed:
         self._text, self._label = text, label
 
     def __enter__(self) -> Any:
-        self._context.__enter__()
-        self._location.__enter__()
-        try:
-            return mlir.Module.parse(self._text)
-        except Exception as error:
-            self.__exit__()
-            reason = " ".join(str(error).split())[:200]
-            if "quant" in reason:
-                raise UnsupportedError(
-                    f"{self._label}: the module has quantized types (!quant), which have no form in ONNX here"
-                ) from error
-            raise InvalidModelError(f"{self._label}: this is no module of StableHLO: {reason}") from error
+        with ExitStack() as entered:
+            entered.enter_context(self._context)
+            entered.enter_context(self._location)
+            try:
+                module = mlir.Module.parse(self._text)
+            except Exception as error:
+                raise self._refusal(" ".join(str(error).split())[:200]) from error
+            self._entered = entered.pop_all()
+        return module
+
+    def _refusal(self, reason: str) -> OnwardError:
+        if "quant" in reason:
+            return UnsupportedError(
+                f"{self._label}: the module has quantized types (!quant), which have no form in ONNX here"
+            )
+        return InvalidModelError(f"{self._label}: this is no module of StableHLO: {reason}")
 
     def __exit__(self, *found: object) -> None:
-        self._location.__exit__(None, None, None)
-        self._context.__exit__(None, None, None)
+        self._entered.close()
 
 
 def _main(module: Any) -> Any:
@@ -206,12 +210,13 @@ def _main(module: Any) -> Any:
 
 def _sides(types: Sequence[Any], attributes: Any, kind: str, key: str) -> list[Side]:
     told = list(attributes[kind]) if kind in attributes else [{}] * len(types)
-    found = []
+    found, unique = [], Unique()
     for i, (each, attrs) in enumerate(zip(types, told, strict=True)):
         if not isinstance(each, mlir.RankedTensorType):
             raise UnsupportedError(f"the module takes or gives {str(each)[:100]}, which is no tensor of a known rank")
         tensor = mlir.RankedTensorType(each)
-        name = attrs[key].value if key in attrs else f"{'arg' if key == ARGUMENT else 'result'}{i}"
+        is_named = key in attrs and isinstance(attrs[key], mlir.StringAttr) and attrs[key].value
+        name = unique.name(attrs[key].value if is_named else f"{'arg' if key == ARGUMENT else 'result'}{i}")
         dims = tuple(None if tensor.is_dynamic_dim(d) else tensor.get_dim_size(d) for d in range(tensor.rank))
         found.append(Side(name, _dtype(tensor.element_type), dims))
     return found

@@ -37,6 +37,8 @@ class Reader:
         function = self.functions.get(name)
         if function is None:
             raise InvalidModelError(f"the module calls {name}, which it does not have")
+        if not len(function.regions[0].blocks):
+            raise InvalidModelError(f"the function {name} has no body")
         self._inside.append(name)
         try:
             return self.block(function.regions[0].blocks[0], arguments, {})

@@ -122,16 +122,16 @@ def dynamic_pad(reader: Reader, op: Any, x: Value, filler: Value, *borders: Valu
 
 @rule("stablehlo.dynamic_slice")
 def dynamic_slice(reader: Reader, op: Any, x: Value, *starts: Value) -> Value:
-    return lax.dynamic_slice(as_array(x), list(map(as_array, starts)), integers(op, "slice_sizes"))
+    sizes = integers(op, "slice_sizes")
+    return lax.dynamic_slice(as_array(x), list(map(as_array, starts)), sizes, allow_negative_indices=False)
 
 
 @rule("stablehlo.real_dynamic_slice")
 def real_dynamic_slice(reader: Reader, op: Any, x: Value, starts: Value, ends: Value, steps: Value) -> Value:
     if isinstance(starts, jax.core.Tracer) and (sizes := _window(reader, op, steps)) is not None:
         data = as_array(x)
-        return lax.dynamic_slice(
-            data, [lax.squeeze(lax.slice(starts, [i], [i + 1]), [0]) for i in range(data.ndim)], sizes
-        )
+        places = [lax.squeeze(lax.slice(starts, [i], [i + 1]), [0]) for i in range(data.ndim)]
+        return lax.dynamic_slice(data, places, sizes, allow_negative_indices=False)
     return lax.slice(as_array(x), as_sizes(starts), as_sizes(ends), as_sizes(steps))
 
 
@@ -146,7 +146,8 @@ def _window(reader: Reader, op: Any, steps: Value) -> list[Any] | None:
 
 @rule("stablehlo.dynamic_update_slice")
 def dynamic_update_slice(reader: Reader, op: Any, x: Value, update: Value, *starts: Value) -> Value:
-    return lax.dynamic_update_slice(as_array(x), as_array(update), list(map(as_array, starts)))
+    places = list(map(as_array, starts))
+    return lax.dynamic_update_slice(as_array(x), as_array(update), places, allow_negative_indices=False)
 
 
 @rule("stablehlo.tuple")
