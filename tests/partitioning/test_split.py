@@ -1,6 +1,8 @@
 """Random models with control flow, divided at random: each node once, parts in order, and the same results."""
 
+import cProfile
 import os
+import pstats
 import random
 
 import numpy as np
@@ -104,10 +106,10 @@ def test_small_parts_go_to_the_fallback() -> None:
     assert [part.side for part in split(graph, {named["Neg"]}, 4)] == [FALLBACK]
 
 
-def test_twenty_thousand_nodes_take_time_that_grows_with_the_graph() -> None:
-    import time
+def test_time_grows_with_the_graph() -> None:
+    """Counted in calls of functions: a clock would count what else the machine does."""
 
-    def seconds(size: int) -> float:
+    def calls(size: int) -> int:
         graph = ir.Graph([value := ir.val("x", ir.DataType.FLOAT, [4])], [], nodes=[], opset_imports={"": 21})
         refused = set()
         for place in range(size):
@@ -120,9 +122,8 @@ def test_twenty_thousand_nodes_take_time_that_grows_with_the_graph() -> None:
         graph.outputs.append(value)
         value.type, value.shape = ir.TensorType(ir.DataType.FLOAT), ir.Shape([4])
         made = graph_of(ready(onward.Model(ir.Model(graph, ir_version=10))))
-        began = time.process_time()
-        split(made, refused)
-        return time.process_time() - began
+        profile = cProfile.Profile()
+        profile.runcall(split, made, refused)
+        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
 
-    small, large = seconds(2_000), seconds(8_000)
-    assert large < 10 * small + 0.1
+    assert calls(4_000) < 5 * calls(1_000)

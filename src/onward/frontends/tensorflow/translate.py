@@ -146,7 +146,8 @@ class Translator:
         """The name and attributes of the op that a function says it is: `tf.function(experimental_implements=…)`."""
         from tensorflow.core.framework.attr_value_pb2 import NameAttrList
 
-        said = self.definition(name, graph).attr.get(IMPLEMENTS)
+        definition = self._defined(name, graph)  # None for a branch of TensorFlow 1, which is a part of a graph
+        said = None if definition is None else definition.attr.get(IMPLEMENTS)
         if said is None:
             return None
         found = said.func if said.HasField("func") else NameAttrList(name=said.s.decode())
@@ -175,13 +176,17 @@ class Translator:
 
     def definition(self, name: str, graph: Any) -> Any:
         """A function of the graph, of one around it, or of the program."""
+        if (found := self._defined(name, graph)) is None:
+            raise UnsupportedError(f"the function {name} is not in the graph's library")
+        return found
+
+    def _defined(self, name: str, graph: Any) -> Any | None:
         from tensorflow.python.eager import context
 
         if (found := self._function(name, graph)) is not None:
             return found.cached_definition
-        if not context.context().has_function(name):
-            raise UnsupportedError(f"the function {name} is not in the graph's library")
-        return context.context().get_function_def(name)
+        known = context.context()
+        return known.get_function_def(name) if known.has_function(name) else None
 
     def _needed(self, graph: Any, outputs: Iterable[Any], given: Iterable[str]) -> list[Any]:
         """The operations that outputs depend on, in order; of TensorFlow 1, branches and loops as one each."""
