@@ -21,6 +21,7 @@ from onward.graph.build import Builder
 from onward.graph.unused import remove_unused
 from onward.hub.wording import quote
 from onward.model import Model, load
+from onward.runners.libraries import register_libraries
 
 Array = npt.NDArray[Any]
 
@@ -106,6 +107,7 @@ def _ready(model: Model) -> _Ready:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        register_libraries(options, model.ir)
         session = onnxruntime.InferenceSession(model.to_proto().SerializeToString(), options)
         names = frozenset(value.name or "" for value in model.ir.graph.inputs)
         ready = _Ready(session, schema_of(model.ir), names, [output.name for output in session.get_outputs()])

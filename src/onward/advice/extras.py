@@ -20,6 +20,7 @@ EXTRAS = {
     "lightgbm": "boosting",
     "matplotlib": "plots",
     "narwhals": "dataframe",
+    "onnxruntime_extensions": "extensions",
     "onnxscript": "torch",
     "openvino": "openvino",
     "pandas": "dataframe",
@@ -41,6 +42,7 @@ TITLES = {
     "torch": "PyTorch",
     "jax": "JAX",
     "iree": "IREE",
+    "onnxruntime_extensions": "onnxruntime-extensions",
 }
 """What packages are called, where that is not how they are imported."""
 

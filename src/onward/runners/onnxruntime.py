@@ -21,6 +21,7 @@ from onward.model import Model
 from onward.runners.calls import Inputs, Outputs, Run
 from onward.runners.files import readable
 from onward.runners.full_precision import UNROUNDED, unrounded, unrounded_experts
+from onward.runners.libraries import register_libraries
 from onward.runners.runner import Runner, register
 from onward.runners.settled import settled
 from onward.runners.unsaturated import UNFUSED, multiplies_bytes, products_saturate, unsaturated
@@ -99,6 +100,7 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
         model = unsaturated(model)
         options.add_session_config_entry(UNFUSED, "1")
     options.add_session_config_entry(*UNROUNDED)
+    register_libraries(options, model.ir)
     model = unrounded(model)
     with readable(model) as source, unrounded_experts(model):
         made = onnxruntime.InferenceSession(source, options, [provider])
