@@ -127,7 +127,8 @@ def ranked(column: Column, made: Tensor, *, keeps_null: bool, whole: bool = Fals
         return Column(made, FLOAT64, column.rows)
     null = column.missing() if keeps_null else None
     made = made if null is None else column.op.Where(null, column.op.like(0, made), made)
-    type = replace(FLOAT64, dtype=ir.DataType.UINT64 if whole else FLOAT64.dtype, masked=True)
+    is_whole = whole and not column.type.is_text
+    type = replace(FLOAT64, dtype=ir.DataType.UINT64 if is_whole else FLOAT64.dtype, masked=True)
     return Column(made.cast(type.dtype), type, column.rows, null)
 
 
