@@ -21,6 +21,7 @@ from onward.graph.build import Builder
 from onward.graph.unused import remove_unused
 from onward.hub.wording import quote
 from onward.model import Model, load
+from onward.runners.libraries import register_libraries
 
 Array = npt.NDArray[Any]
 
@@ -106,6 +107,7 @@ def _ready(model: Model) -> _Ready:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
+        register_libraries(options, model.ir)
         session = onnxruntime.InferenceSession(model.to_proto().SerializeToString(), options)
         names = frozenset(value.name or "" for value in model.ir.graph.inputs)
         ready = _Ready(session, schema_of(model.ir), names, [output.name for output in session.get_outputs()])
@@ -153,10 +155,11 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     _same_opset(first.ir, second.ir)
     op = Builder(first.ir)
     op.scope = PREFIX
+    graph = first.ir.graph
+    values = {value.name or "": value for value in graph.outputs}
     boundary = _joined(op, schema, second.ir)
     _continued(op, second.ir, boundary)
-    remove_unused(first.ir)
-    graph = first.ir.graph
+    _remove_unused_but(first.ir, [values[c.null] for c in schema.outputs if c.null and values[c.tensor].uses()])
     inputs = _without_unread(graph, schema.inputs)
     known = {value.name for node in graph for value in node.outputs} | {value.name for value in graph.inputs}
     outputs = [
@@ -167,6 +170,14 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     names = {tensor.name or "": name for name, tensor in boundary.items()}
     write_schema(first.ir, TableSchema(schema.library, inputs, outputs, names))
     return Model(first.ir)
+
+
+def _remove_unused_but(model: ir.Model, masks: Sequence[ir.Value]) -> None:
+    """Leave out what nothing reads, but for masks of columns that the model takes: `split` gives them out again."""
+    predictions = list(model.graph.outputs)
+    model.graph.outputs.extend(masks)
+    remove_unused(model)
+    model.graph.outputs[:] = predictions
 
 
 def _without_unread(graph: ir.Graph, columns: Sequence[ColumnSchema]) -> list[ColumnSchema]:

@@ -31,6 +31,10 @@ def other(df):
     return df.assign(age=df.age.fillna(0), debt=df.loan / df.income.clip(lower=1))
 
 
+def coded(df):
+    return df.assign(city=df.city.str.replace(r"(.+?)(o|os)", r"\\2\\1", regex=True))
+
+
 def misspelt(df):
     return df.assign(debt=df.loan / df["incom"])
 
@@ -116,13 +120,42 @@ def test_convert_with_a_frozen_aggregate(run: Run, tmp_path: Path) -> None:
 
 def test_convert_with_a_column_that_is_never_null(run: Run, tmp_path: Path) -> None:
     def masks(*options: str) -> set[str]:
-        converted(run, tmp_path / "f.onnx", "features.py:features", *options)
+        converted(run, tmp_path / "f.onnx", "features.py:features", *options, sample="whole.parquet")
         names = [value.name or "" for value in onward.load(tmp_path / "f.onnx").ir.graph.inputs]
         (tmp_path / "f.onnx").unlink()
         return {name for name in names if name.endswith(".null")}
 
-    (mask, *_) = sorted(masks())
-    assert mask not in masks("--never-null", mask.removesuffix(".null"))
+    pd.read_parquet("train.parquet").dropna().to_parquet("whole.parquet")
+    assert masks() == {"city.null"}
+    assert not masks("--never-null", "city")
+
+
+def test_a_sample_with_a_null_where_there_is_never_one_is_refused(run: Run, tmp_path: Path) -> None:
+    words = (
+        "--never-null",
+        "city",
+        "--sample",
+        "train.parquet",
+        "--to",
+        "onnx",
+        "--out",
+        tmp_path / "f.onnx",
+        "--trust",
+    )
+    code, _, said = run("convert", "features.py:features", *words)
+    assert (code, "column 'city' has missing values" in problem(said)) == (2, True)
+
+
+def test_convert_with_extensions(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime_extensions")
+    words = ("convert", "features.py:coded", "--sample", "train.parquet", "--to", "onnx", "--out", tmp_path / "f.onnx")
+    code, _, said = run(*words, "--trust")
+    assert (code, "with --extensions" in problem(said)) == (2, True)
+    assert "the same as pandas" in converted(run, tmp_path / "f.onnx", "features.py:coded", "--extensions")
+    code, told, _ = run("verify", "features.py:coded", tmp_path / "f.onnx", "--sample", "test.parquet", "--trust")
+    assert code == 0, told
+    code, told, _ = run("inspect", tmp_path / "f.onnx")
+    assert (code, "onnxruntime-extensions" in told) == (0, True)
 
 
 def test_the_sample_is_read_by_the_library_of_the_function(run: Run, tmp_path: Path) -> None:
@@ -194,6 +227,8 @@ def test_options_of_other_sources_are_refused(run: Run, tmp_path: Path) -> None:
     assert (code, "--freeze is for functions on data frames" in problem(said)) == (2, True)
     code, _, said = run("convert", tmp_path / "f.onnx", "--to", "torch", "--out", tmp_path / "t", "--never-null", "a")
     assert (code, "--never-null is for functions on data frames" in problem(said)) == (2, True)
+    code, _, said = run("convert", tmp_path / "f.onnx", "--to", "torch", "--out", tmp_path / "t", "--extensions")
+    assert (code, "--extensions is for functions on data frames" in problem(said)) == (2, True)
     code, _, said = run("convert", "features.py:features", "--to", "onnx", "--input", "x:float32[2]", "--trust")
     assert (code, "--input does not apply to a function on data frames" in problem(said)) == (2, True)
 

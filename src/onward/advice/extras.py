@@ -20,7 +20,7 @@ EXTRAS = {
     "lightgbm": "boosting",
     "matplotlib": "plots",
     "narwhals": "dataframe",
-    "onnxruntime_extensions": "plugins",
+    "onnxruntime_extensions": "extensions",
     "onnxscript": "torch",
     "openvino": "openvino",
     "pandas": "dataframe",

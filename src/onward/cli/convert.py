@@ -84,6 +84,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         " nulls, and is smaller and faster (repeatable)",
     )
     command.add_argument(
+        "--extensions",
+        action="store_true",
+        help="let a function on data frames use ops of onnxruntime-extensions, for patterns that ONNX Runtime cannot"
+        " follow by itself; whoever runs the file needs that package too",
+    )
+    command.add_argument(
         "--part",
         choices=PARTS,
         help="choose what to convert of a file with data processing and a model (default: all, or the model alone"
@@ -197,6 +203,7 @@ def run(args: argparse.Namespace) -> int:
         **source_options(args),
         freeze=args.freeze,
         never_null=args.never_null,
+        extensions=args.extensions,
         part=args.part,
         opset=args.opset,
         allow_custom_ops=args.allow_custom_ops,

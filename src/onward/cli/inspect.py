@@ -83,6 +83,8 @@ def _show_columns(data: dict[str, Any], console: Console) -> None:
     words = f"data processing of {whose}: {data['nodes']:,} nodes"
     if data["boundary"]:
         words += f", then a model of {data['model_nodes']:,}, which takes {', '.join(data['boundary'].values())}"
+    if data["needs"]:
+        words += f"; needs {', '.join(data['needs'])}"
     console.print(Text(printable(words, 1000)), soft_wrap=True)
     titles = {"inputs": "in", "outputs": "between" if data["boundary"] else "out"}
     rows = [

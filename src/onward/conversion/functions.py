@@ -36,7 +36,13 @@ def converted_function(function: Callable[..., Any], request: Request) -> tuple[
     result = tried(function, sample)
     options: dict[str, Any] = {} if request.opset is None else {"opset": request.opset}
     model = from_dataframe(
-        function, sample, freeze=request.freeze, never_null=request.never_null, check=False, **options
+        function,
+        sample,
+        freeze=request.freeze,
+        never_null=request.never_null,
+        extensions=request.extensions,
+        check=False,
+        **options,
     )
 
     def check() -> Verdict:

@@ -39,6 +39,7 @@ def converted_function(function: Any, request: Request) -> tuple[Model, Run]:
         "sample",
         "freeze",
         "never_null",
+        "extensions",
     ):
         if request.is_given(name):
             raise OnwardError(f"{request.name}: {option(name)} does not apply to a {KIND}: leave it out")

@@ -28,6 +28,7 @@ class Request:
     library: str | None = None
     freeze: Sequence[str] = ()
     never_null: Sequence[str] = ()
+    extensions: bool = False
     part: str | None = None
     checkpoint: str | None = None
     signature: str | None = None

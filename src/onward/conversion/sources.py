@@ -328,7 +328,7 @@ def _read(request: Request) -> Original:
         kind = kind_of_object(subject) or kind
     if kind is None and path is None and takes_frame(subject):
         return _of_function(subject, request)
-    for name in ("freeze", "never_null", "library"):
+    for name in ("freeze", "never_null", "extensions", "library"):
         if request.is_given(name):
             raise OnwardError(f"{option(name)} is for functions on data frames, and {request.name} is none")
     if kind is None:

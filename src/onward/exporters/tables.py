@@ -60,6 +60,7 @@ def from_dataframe(
     *,
     freeze: Sequence[str] = (),
     never_null: Sequence[str] = (),
+    extensions: bool = False,
     opset: int = OPSET,
     check: bool = True,
 ) -> Model:
@@ -75,6 +76,9 @@ def from_dataframe(
     `never_null` names columns that have no nulls, now and later: they get no mask `<column>.null`, and the model is
     smaller and faster. Floats of pandas and times have no mask anyway. `onward.run` refuses a frame with a null there.
 
+    `extensions` lets the model have ops of onnxruntime-extensions, for patterns that ONNX Runtime cannot follow by
+    itself. Whoever runs the file then needs that package too.
+
     Unless `check` is false, the function and the model run on the sample, on one row and on none, and
     `VerificationError` names the column and row in which they differ.
 
@@ -86,9 +90,10 @@ def from_dataframe(
     """
     from onward.dataframes import run
     from onward.frontends.dataframe.capture import captured, full_sample
+    from onward.frontends.dataframe.tensors.text.text_extensions import extensions as allowed
     from onward.verification.frames import differing
 
-    with missing_packages():
+    with missing_packages(), allowed(extensions):
         sample = full_sample(sample)
         model = captured(function, sample, opset, freeze, never_null)
     if check and (wrong := differing(function, lambda part: run(model, part), sample)):

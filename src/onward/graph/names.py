@@ -9,6 +9,9 @@ from onward.graph.walk import all_graphs
 PROCESSING = "dataproc/"
 """What the names of nodes begin with that process data before a model is given them."""
 
+EXTENSIONS = "ai.onnx.contrib"
+"""The domain of the ops of onnxruntime-extensions."""
+
 
 class Names:
     """Hands out names that no scope of the model uses, so that no graph captures a value by accident."""

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from onward.backends.coverage import coverage, covered, split
 from onward.formats.dataframe.schema import PREFIX, ColumnSchema, schema_of
+from onward.graph.names import EXTENSIONS
 from onward.graph.walk import all_nodes
 from onward.hub.tensors import SparseTensor
 from onward.model import Model
@@ -64,6 +65,7 @@ def describe_columns(model: Model) -> dict[str, Any] | None:
         "inputs": [_column(column) for column in schema.inputs],
         "outputs": [_column(column) for column in schema.outputs],
         "boundary": dict(schema.boundary),
+        "needs": ["onnxruntime-extensions"] if EXTENSIONS in model.ir.opset_imports else [],
     }
 
 

@@ -23,6 +23,7 @@ from onward.runners.calls import Inputs, Outputs, Run, brief
 from onward.runners.custom import failing, served, unknown
 from onward.runners.files import readable
 from onward.runners.full_precision import UNROUNDED, unrounded, unrounded_experts
+from onward.runners.libraries import register_libraries
 from onward.runners.runner import Runner, register
 from onward.runners.settled import settled
 from onward.runners.unsaturated import UNFUSED, multiplies_bytes, products_saturate, unsaturated
@@ -99,8 +100,7 @@ def session(model: Model, mode: str = "", threads: int = 0) -> onnxruntime.Infer
     custom = served(model.ir)
     if custom.model is not model.ir:
         model = replace(model, ir=custom.model, path=None)
-    for library in custom.libraries:
-        options.register_custom_ops_library(library)
+    register_libraries(options, model.ir, custom.libraries)
     provider = DEFAULT_PROVIDER if mode in ("", UNOPTIMIZED) else _provider(mode)
     if provider == DEFAULT_PROVIDER and multiplies_bytes(model) and products_saturate():
         model = unsaturated(model)

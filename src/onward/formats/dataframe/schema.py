@@ -1,7 +1,7 @@
 """What the columns of a model are: kept in the model's metadata, so that any program can feed it.
 
 `onward.data_processing` is JSON: the library, the columns that go in and come out, and the tensors at which the data
-processing ends and a model begins, if one follows.
+processing ends and a model begins, if one follows. `needs` names packages whose ops are in the graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from onward.errors import InvalidModelError
 from onward.formats.dataframe.types import TICKS, ColumnType
-from onward.graph.names import PROCESSING
+from onward.graph.names import EXTENSIONS, PROCESSING
 
 KEY = "onward.data_processing"
 PREFIX = PROCESSING
@@ -79,6 +79,7 @@ def write_schema(model: ir.Model, schema: TableSchema) -> None:
             "outputs": [_written(column) for column in schema.outputs],
             **({"boundary": dict(schema.boundary)} if schema.boundary else {}),
             **({"series": True} if schema.is_series else {}),
+            **({"needs": ["onnxruntime-extensions"]} if EXTENSIONS in model.opset_imports else {}),
         },
         ensure_ascii=False,
     )

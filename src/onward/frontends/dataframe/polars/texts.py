@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ from onward.frontends.dataframe.tensors.text import (
     text_tokens,
 )
 from onward.frontends.dataframe.tensors.text.pattern_sets import UNICODE_SPACE, Dialect
+from onward.frontends.dataframe.tensors.text.patterns import Pattern, parse
 from onward.graph.build import Tensor
 
 
@@ -120,18 +122,41 @@ def find(scope: Scope, expr: Expr) -> Column:
 def replace_text(scope: Scope, expr: Expr) -> Column:
     most, literal = int(expr.options[0]), bool(expr.options[1])
     old, new, type = _word(expr, 1, "the pattern"), _word(expr, 2, "the replacement"), scope.type(expr)
-    if not literal and "$" in new:
-        raise UnsupportedError("references to groups in a replacement have no form in a graph: use `str.extract`")
+    template = [new] if literal else _template(old, new)
     literal = literal or not set(old) & set(_SPECIAL)
     if not old:
         raise UnsupportedError("an empty pattern is found everywhere: name what is to be replaced")
 
     def made(x: Tensor) -> Tensor:
+        if any(isinstance(piece, int) for piece in template):
+            return text_tokens.replace_by_groups(x, old, template, dialect=scope.dialect, most=most)
+        word = "".join(map(str, template))
         if literal:
-            return text_split.replace_text(x, old, new, most)
-        return text_tokens.replace_pattern(x, old, new, dialect=scope.dialect, most=most)
+            return text_split.replace_text(x, old, word, most)
+        return text_tokens.replace_pattern(x, old, word, dialect=scope.dialect, most=most)
 
     return elementwise(made, type, _full(_text(scope, expr)))
+
+
+def _template(pattern: str, new: str) -> list[str | int]:
+    """Texts and numbers of groups: what `$1`, `${1}`, `$name` and `$$` stand for in Rust."""
+    groups: Pattern | None = None
+    pieces: list[str | int] = []
+    for piece in re.split(r"(\$\$|\$\{[^}]*\}|\$[0-9A-Za-z_]+)", new):
+        name = piece[1:].strip("{}")
+        if piece == "$$":
+            pieces.append("$")
+        elif piece.startswith("$") and name:
+            groups = groups or parse(pattern, dialect="rust")
+            number = int(name) if name.isdecimal() else groups.names.get(name, -1)
+            if not 0 <= number <= groups.groups:
+                raise UnsupportedError(
+                    f"the pattern {pattern!r} has no group {name!r}, which Polars leaves out: use ${{1}}"
+                )
+            pieces.append(number)
+        elif piece:
+            pieces.append(piece)
+    return pieces
 
 
 _SPECIAL = "\\.+*?()|[]{}^$"

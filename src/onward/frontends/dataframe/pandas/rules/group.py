@@ -14,7 +14,7 @@ from onward.frontends.dataframe.pandas.dispatch import Call, Trace, rule
 from onward.frontends.dataframe.pandas.proxies import Deferred, Frame, Series, Traced, framed, joined
 from onward.frontends.dataframe.pandas.rules import running
 from onward.frontends.dataframe.pandas.rules.category import codes_of
-from onward.frontends.dataframe.pandas.rules.order import sort_key
+from onward.frontends.dataframe.pandas.rules.order import ranked, sort_key
 from onward.frontends.dataframe.pandas.values import beside, widened
 from onward.frontends.dataframe.tensors.rows import groups as grouped
 from onward.frontends.dataframe.tensors.rows import order
@@ -423,11 +423,12 @@ def fill(call: Call, x: Grouped, limit: int | None = None) -> Any:
 def rank(
     call: Call, x: Grouped, method: Any = "average", ascending: bool = True, na_option: str = "keep", pct: bool = False
 ) -> Any:
-    def ranked(column: Column) -> Column:
+    def ranks(column: Column) -> Column:
         key = sort_key(column, ascending=ascending, nulls_last=na_option != "top")
-        return Column(order.rank(key, method, pct, na_option != "keep", x.groups), FLOAT64, column.rows)
+        made = order.rank(key, method, pct, na_option != "keep", x.groups)
+        return ranked(column, made, keeps_null=na_option == "keep")
 
-    return per_row(call, x, ranked)
+    return per_row(call, x, ranks)
 
 
 @rule("GroupBy.cumcount")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import onnx_ir as ir
 
 from onward.formats.dataframe.types import BOOL, FLOAT64, INT64
 from onward.frontends.dataframe.columns.column import ONE, Column, Rows, taken
@@ -115,7 +118,18 @@ def rank(
     column = x.column
     key = sort_key(column, ascending=ascending, nulls_last=na_option != "top")
     made = order.rank(key, method, pct, na_option != "keep", call.trace.groups_of(column))
-    return Column(made, FLOAT64, column.rows)
+    return ranked(column, made, keeps_null=na_option == "keep", whole=method != "average" and not pct)
+
+
+def ranked(column: Column, made: Tensor, *, keeps_null: bool, whole: bool = False) -> Column:
+    """Ranks as a column; of a type that has NA they have it too, and are whole numbers where they can be."""
+    if not column.type.masked:
+        return Column(made, FLOAT64, column.rows)
+    null = column.missing() if keeps_null else None
+    made = made if null is None else column.op.Where(null, column.op.like(0, made), made)
+    is_whole = whole and not column.type.is_text
+    type = replace(FLOAT64, dtype=ir.DataType.UINT64 if is_whole else FLOAT64.dtype, masked=True)
+    return Column(made.cast(type.dtype), type, column.rows, null)
 
 
 @rule("DataFrame.rank")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cache
 from re import _constants as codes  # type: ignore[attr-defined]
@@ -290,23 +290,28 @@ def flat(node: Node) -> list[Node]:
     return [part for item in node.items for part in flat(item)] if isinstance(node, Seq) else [node]
 
 
-def re2(node: Node, pattern: Pattern) -> str:
-    """The text of a tree. A last line break and the edges of words are for `search` to write."""
+def re2(node: Node, pattern: Pattern, kept: Container[int] = ()) -> str:
+    """The text of a tree. A last line break and most edges of words are for `search` to write.
+
+    Groups are captured whose numbers are `kept`.
+    """
     match node:
         case Chars(ranges):
             return written(ranges)
         case Seq(items):
-            return "".join(f"(?:{re2(i, pattern)})" if isinstance(i, Alt) else re2(i, pattern) for i in items)
+            return "".join(
+                f"(?:{re2(i, pattern, kept)})" if isinstance(i, Alt) else re2(i, pattern, kept) for i in items
+            )
         case Alt(branches):
-            return "|".join(re2(branch, pattern) for branch in branches)
-        case Group(item, _):
-            return f"(?:{re2(item, pattern)})"
+            return "|".join(re2(branch, pattern, kept) for branch in branches)
+        case Group(item, number):
+            return f"({'' if number in kept else '?:'}{re2(item, pattern, kept)})"
         case Repeat(item, least, most, greedy):
             count = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((least, most))
             count = count or (f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}")
             if any(isinstance(part, At) for part in walk(item)):
                 raise refuse(pattern.text, "repeats a place")
-            return f"(?:{re2(item, pattern)}){count}{'' if greedy else '?'}"
+            return f"(?:{re2(item, pattern, kept)}){count}{'' if greedy else '?'}"
         case At("start"):
             return r"\A"
         case At("end"):
@@ -315,6 +320,8 @@ def re2(node: Node, pattern: Pattern) -> str:
             return "(?m:^)"
         case At("line end"):
             return "(?m:$)"
+        case At("word") if pattern.ascii:
+            return r"\b"
     raise refuse(pattern.text, "has '$' or '\\b' where more follows")
 
 

@@ -1,6 +1,7 @@
 """What a regular expression finds: counted, taken out, or replaced. All use `com.microsoft::Tokenizer`.
 
-Only patterns that can be followed in one way are taken (see `pattern_paths`); others are refused.
+Only patterns that can be followed in one way are taken (see `pattern_paths`); others are refused, or left to
+`text_extensions`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from onward.frontends.dataframe.tensors.text.text import (
     text,
     tokens,
 )
+from onward.frontends.dataframe.tensors.text.text_extensions import otherwise, replacing, rewritten, taken, taking
 from onward.frontends.dataframe.tensors.text.text_pad import concat
 from onward.graph.build import Tensor
 
@@ -101,9 +103,17 @@ def count_pattern(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "p
 def extract(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "python") -> list[tuple[Tensor, Tensor]]:
     """What each group of a regular expression takes where it is first found, "" elsewhere, and where it is found.
 
-    A group stands by itself in the pattern: one in another, in a choice or in a repeat is refused. One node for where,
-    and four to ten for each group.
+    A group stands by itself in the pattern: one in another, in a choice or in a repeat is left to the extensions. One
+    node for where, and four to ten for each group.
     """
+    return otherwise(
+        lambda: _extract(x, pattern, flags, dialect),
+        lambda: taking(pattern, flags, dialect),
+        lambda groups: taken(x, groups),
+    )
+
+
+def _extract(x: Tensor, pattern: str, flags: int, dialect: Dialect) -> list[tuple[Tensor, Tensor]]:
     found = _read(pattern, flags, dialect)
     numbers = [place for place, item in enumerate(found.items) if isinstance(item, Group)]
     if len(numbers) != found.pattern.groups or any(
@@ -126,19 +136,32 @@ def extract(x: Tensor, pattern: str, flags: int = 0, dialect: Dialect = "python"
 
 
 def replace_by_groups(
-    x: Tensor, pattern: str, new: Sequence[str | int], flags: int = 0, dialect: Dialect = "python"
+    x: Tensor, pattern: str, new: Sequence[str | int], flags: int = 0, dialect: Dialect = "python", most: int = -1
 ) -> Tensor:
-    """Texts and what groups of a regular expression take, in place of all that it finds; group 0 is all of it.
+    """Texts and what groups of a regular expression take, in place of what it finds; group 0 is all of it.
 
-    The groups are as `extract` takes them, and `^` and `$` are refused. About 20 nodes, and as many as `extract`.
+    The groups are as `extract` takes them. `^`, `$` and `most` are left to the extensions. About 20 nodes, and as many
+    as `extract`.
     """
+    return otherwise(
+        lambda: _replace_by_groups(x, pattern, new, flags, dialect, most),
+        lambda: replacing(pattern, new, flags, dialect, most),
+        lambda how: rewritten(x, how),
+    )
+
+
+def _replace_by_groups(
+    x: Tensor, pattern: str, new: Sequence[str | int], flags: int, dialect: Dialect, most: int
+) -> Tensor:
     op = x.op
+    if most != -1:
+        raise UnsupportedError("a pattern is replaced by its groups everywhere: leave out the number of times")
     found = _read(pattern, flags, dialect)
     if found.at_start or found.end:
         raise refuse(pattern, "has '^' or '$' beside groups that are put in")
     parts = _pieces(x, found)
     alone = op.Reshape(parts, op.ints([-1, 1]))
-    taken = [alone, *(value for value, _ in extract(alone, pattern, flags, dialect))]
+    taken = [alone, *(value for value, _ in _extract(alone, pattern, flags, dialect))]
     made = op.Reshape(concat([p if isinstance(p, str) else taken[p] for p in new]), op.Shape(parts))
     return join(op.Where(full_match(parts, found.body), made, parts))
 
@@ -157,9 +180,17 @@ def replace_pattern(
 
     `new` is a plain text: for references to groups there is `replace_by_groups`.
     """
-    op = x.op
     if most == 0:
         return x
+    return otherwise(
+        lambda: _replace_pattern(x, pattern, new, flags, dialect, most),
+        lambda: replacing(pattern, [new], flags, dialect, most),
+        lambda how: rewritten(x, how),
+    )
+
+
+def _replace_pattern(x: Tensor, pattern: str, new: str, flags: int, dialect: Dialect, most: int) -> Tensor:
+    op = x.op
     found = _read(pattern, flags, dialect)
     if most > 0 and not found.at_start and not found.end:
         raise UnsupportedError("replacing a pattern a number of times cannot be said in ONNX: replace all, or a text")

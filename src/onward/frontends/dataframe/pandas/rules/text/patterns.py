@@ -85,9 +85,7 @@ def _replacement(call: Call, x: Any, pat: Any, new: str, most: int, case: Any, f
         if "(?" in pattern:
             _check_case(call, pattern)
     if any(isinstance(piece, int) for piece in template):
-        if most > 0:
-            raise call.refuse("a pattern is replaced by its groups everywhere: leave out n")
-        return lambda p: text_tokens.replace_by_groups(p, pattern, template, flags)
+        return lambda p: text_tokens.replace_by_groups(p, pattern, template, flags, most=most)
     new = "".join(map(str, template))
     return lambda p: text_tokens.replace_pattern(p, pattern, new, flags, most=most)
 
