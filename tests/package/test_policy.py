@@ -236,7 +236,7 @@ def test_runtime_helpers_depend_on_nothing_but_the_framework(backend: str) -> No
     for path in RUNTIMES[backend].glob("*.py"):
         for imported in imports(path):
             beside = imported.startswith((f"onward.backends.{backend}.runtime.", f"{COMMON}."))
-            runs = path.stem == "onnx_part" and imported == "onnxruntime"  # which a user has asked for
+            runs = path.stem == "onnx_part" and imported.startswith("onnxruntime")  # which a user has asked for
             assert beside or runs or imported.partition(".")[0] in allowed, f"{path} imports {imported}"
 
 

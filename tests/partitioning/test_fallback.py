@@ -108,6 +108,38 @@ def test_finite_differences_agree() -> None:
     assert torch.autograd.gradcheck(net, (x,))
 
 
+def test_a_custom_op_stays_onnx_and_trains() -> None:
+    """Its kernel is in a library of another package, its gradient in a plugin."""
+    pytest.importorskip("onnxruntime_extensions")
+    text = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.contrib" : 1]> g (float[3, 3] x) => (float[3, 3] y)
+    <float[3, 3] w = {4, 1, 0, 0, 5, 1, 1, 0, 6}> {
+        a = Add(x, w)
+        b = ai.onnx.contrib.Inverse(a)
+        y = MatMul(b, x)
+    }"""
+    model = onward.load(onnx.parser.parse_model(text))
+    inverse = next(node.name or "" for node in graph_of(ready(model)).nodes if node.op_type == "Inverse")
+    made, parts = with_fallback(model, "torch", {inverse})
+    assert [node.op_type for part in parts for node in part.nodes] == ["Inverse"]
+    one = backend("torch")
+    net = one.load(one.generate(made))
+    (w,) = net.parameters()
+    x = torch.eye(3) + 0.1
+    torch.testing.assert_close(net(x), torch.linalg.inv(x + w) @ x)
+    losses = []
+    for _ in range(10):
+        loss = (net(x) - 0.3).square().sum()
+        (gradient,) = torch.autograd.grad(loss, [w])
+        wanted = torch.autograd.functional.jacobian(
+            lambda w: (torch.linalg.inv(x + w) @ x - 0.3).square().sum(), w.detach()
+        )
+        torch.testing.assert_close(gradient, wanted, rtol=1e-3, atol=1e-5)
+        losses.append(loss.item())
+        with torch.no_grad():
+            w -= 0.5 * gradient
+    assert losses[-1] < losses[0]
+
+
 def test_another_fallback_or_target_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OnwardError, match="the fallback is onnxruntime"):
         onward.convert("examples/digits/digits.onnx", to="torch", out=tmp_path / "net", fallback="openvino")

@@ -39,7 +39,12 @@ def run_onnx_part(part: Tensor, gradient: Tensor, results: str, inputs: list[Ten
 
 @cache
 def onnx_session(data: bytes) -> tuple[onnxruntime.InferenceSession, list[str]]:
-    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    if b"ai.onnx.contrib" in data:
+        import onnxruntime_extensions
+
+        options.register_custom_ops_library(onnxruntime_extensions.get_library_path())
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     return session, [value.name for value in session.get_inputs()]
 
 
