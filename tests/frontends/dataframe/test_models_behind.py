@@ -91,3 +91,31 @@ def test_columns_that_the_model_cannot_take(function: Any, words: str) -> None:
     trees = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1).fit(numbers(ROWS), TARGET)
     with pytest.raises(OnwardError, match=words):
         onward.pipeline(onward.from_dataframe(function, ROWS), onward.from_lightgbm(trees))
+
+
+def test_a_missing_text_is_missing_after_the_model_is_taken_off() -> None:
+    """The model does not read the mask of a text; the data part still gives it."""
+    sklearn = pytest.importorskip("sklearn.preprocessing")
+
+    def cities(df: Any) -> Any:
+        return pd.DataFrame({"city": df.city.str.upper()})
+
+    sample = pd.DataFrame({"city": ["rome", None, "oslo", ""]})
+    encoder = sklearn.OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(cities(sample).fillna(""))
+    both = onward.pipeline(
+        onward.from_dataframe(cities, sample), onward.from_sklearn(encoder, cities(sample).fillna(""))
+    )
+    data, _ = onward.split(onward.load(both.to_proto()))
+    assert onward.run(data, sample).city.isna().tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt8", "Float64"])
+@pytest.mark.parametrize("options", [{}, {"method": "dense", "pct": True}, {"na_option": "bottom", "ascending": False}])
+def test_ranks_of_nullable_numbers(dtype: str, options: dict[str, Any]) -> None:
+    sample = pd.DataFrame({"v": pd.array([3, None, 1, 3, 2, None], dtype=dtype)})
+
+    def ranked(df: Any) -> Any:
+        return pd.DataFrame({"rank": df.v.rank(**options)})
+
+    found = onward.run(onward.from_dataframe(ranked, sample), sample)
+    pd.testing.assert_frame_equal(found, ranked(sample))
