@@ -1,6 +1,7 @@
 """Functions on data frames in files: converted, verified and inspected from the command line."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,8 @@ def test_a_sample_with_a_null_where_there_is_never_one_is_refused(run: Run, tmp_
 
 def test_convert_with_extensions(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime_extensions")
+    if "tensorflow" in sys.modules:
+        pytest.skip("onnxruntime-extensions does not work beside TensorFlow")
     words = ("convert", "features.py:coded", "--sample", "train.parquet", "--to", "onnx", "--out", tmp_path / "f.onnx")
     code, _, said = run(*words, "--trust")
     assert (code, "with --extensions" in problem(said)) == (2, True)
@@ -204,10 +207,10 @@ def test_nothing_runs_without_trust(run: Run, tmp_path: Path, folder: Path) -> N
         (
             "features.py:misspelt",
             "train.csv",
-            'line 18 (return df.assign(debt=df.loan / df["incom"])): the function fails',
+            'line 22 (return df.assign(debt=df.loan / df["incom"])): the function fails',
         ),
         ("features.py:misspelt", "train.csv", "it has no column 'incom'; its columns are age, loan, income, city"),
-        ("features.py:branches", "train.csv", "line 22 (return df if df.loan.mean() > 3 else -df): Scalar: a branch"),
+        ("features.py:branches", "train.csv", "line 26 (return df if df.loan.mean() > 3 else -df): Scalar: a branch"),
         ("features.py:features", None, "a function does not say which columns it is given: give --sample rows.parquet"),
         ("features.py:features", "absent.csv", "absent.csv: this file or folder does not exist"),
         ("features.py:features", "features.py", "rows are read from .csv, .feather, .parquet, .npy and .npz"),

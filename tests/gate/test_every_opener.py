@@ -333,6 +333,7 @@ ALLOWED = {
     "formats/torch_module.py:dangers": "PyTorch's reader of tensors alone",
     "formats/pt2/archive.py:_unpickled": "PyTorch's reader of tensors alone",
     "runners/isolate.py:serve": "what the parent process sends",
+    "plugins/check.py:function_of": "the source of a plugin that is imported already",
     "writing/exchange.py:_renameat2": "the C library that Python itself runs on",
 }
 """Calls outside of functions that are declared with `@opens`, and why they may be there."""

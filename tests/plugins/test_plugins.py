@@ -193,7 +193,7 @@ def test_what_a_reference_raises_ends_no_process(tmp_path: Path) -> None:
 def test_without_onnxruntime_extensions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     CustomOp("tests.absent::Op").numpy(lambda x: x)
     monkeypatch.setattr("onward.advice.extras.is_installed", lambda package: package != "onnxruntime_extensions")
-    with pytest.raises(MissingPackageError, match=r"pip install 'onward\[plugins\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'onward\[extensions\]'"):
         runners.prepare("onnxruntime", onward.load(model("tests.absent::Op", tmp_path / "m.onnx")))
 
 

@@ -224,7 +224,7 @@ def test_tensorflow_and_keras() -> None:
         warnings.simplefilter("error", NotVerifiedWarning)
         onward.from_tensorflow(counted, spec)
     assert float(counter) == 0.0 and float(tf.random.normal([])) == first
-    with pytest.warns(NotVerifiedWarning, match="not verified: onnxruntime: .*BesselY0"):
+    with pytest.warns(NotVerifiedWarning, match="not verified: .*BesselY0"):
         onward.from_tensorflow(tf.math.special.bessel_y0, spec, allow_custom_ops=True)
     with (
         wrongly(RULES, "Softplus", Rule(lambda op, x: op.Relu(x), frozenset())),

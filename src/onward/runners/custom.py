@@ -50,7 +50,10 @@ def served(model: ir.Model) -> Served:
     if not (add_bodies(made) | any(custom_op(node, made) is not None for node in _nodes(made))):
         return Served(model)
     found = Served(made)
+    declared = [value.shape for value in made.graph.inputs]
     infer(made)
+    for value, shape in zip(made.graph.inputs, declared, strict=True):
+        value.shape = shape  # one with a default may be given in other sizes than that has
     for node in _nodes(made):
         if (op := custom_op(node, made)) is not None:
             _serve(node, op, found)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
 from onward.advice.extras import require
+from onward.errors import RunFailure
 from onward.graph.names import EXTENSIONS
+from onward.graph.walk import all_nodes
 
 if TYPE_CHECKING:
     import onnxruntime
+
+
+BY_PATTERN = "StringRegexReplace"
+CLASH = (
+    "TensorFlow is loaded in this process, beside which onnxruntime-extensions leaves texts as they are:"
+    " run this model in a process without TensorFlow"
+)
+"""Seen with onnxruntime-extensions 0.15.2 and TensorFlow 2.21: both bring RE2, and one gets the other's functions."""
 
 
 def register_libraries(
@@ -21,6 +32,8 @@ def register_libraries(
     """Tell a session where the ops of a model are that ONNX Runtime lacks, in `libraries` of plugins among others."""
     found = {str(library) for library in libraries}
     if EXTENSIONS in model.opset_imports:
+        if "tensorflow" in sys.modules and any(node.op_type == BY_PATTERN for node in all_nodes(model.graph)):
+            raise RunFailure(CLASH)
         require("onnxruntime_extensions", what=f"the ops of {EXTENSIONS}")
         import onnxruntime_extensions
 

@@ -2,6 +2,8 @@
 
 import itertools
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,33 @@ from onward.formats.dataframe.schema import KEY  # noqa: E402
 from onward.frontends.dataframe.tensors.text.text_extensions import replacing, taking  # noqa: E402
 from onward.graph.names import EXTENSIONS  # noqa: E402
 from onward.verification.frames import differing  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def without_tensorflow(request: pytest.FixtureRequest) -> None:
+    """Beside it the library leaves texts as they are, so such models are refused there."""
+    if "tensorflow" in sys.modules and not request.node.name.startswith("test_beside_tensorflow"):
+        pytest.skip("TensorFlow is loaded: these run in a process of their own")
+
+
+def test_beside_tensorflow_these_run_in_a_process_of_their_own() -> None:
+    if "tensorflow" not in sys.modules:
+        pytest.skip("they run here")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_beside_tensorflow_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", sys.modules.get("tensorflow") or sys)
+    sample = pd.DataFrame({"t": ["xaabx", None]})
+    with pytest.raises(onward.OnwardError, match="TensorFlow is loaded in this process"):
+        onward.from_dataframe(
+            lambda df: df.assign(r=df.t.str.replace("a+?b", "R", regex=True)), sample, extensions=True
+        )
+
 
 TEXTS = [
     "",

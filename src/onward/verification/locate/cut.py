@@ -47,6 +47,7 @@ class Cutter:
                 self.values[value.name] = value
         self.varying = self._varying()
         """The values that depend on the model's inputs."""
+        self._varying_names = {value.name or "" for value in self.varying}
 
     def _varying(self) -> set[ir.Value]:
         found = set(self.inputs)
@@ -77,7 +78,7 @@ class Cutter:
         `AS_INFERRED` stands for an array that is not there yet.
         """
         results = [self.values[name] for name in outputs]
-        given = {name for name in feeds if self.values.get(name) in self.varying}
+        given = self._varying_names & feeds.keys()
         nodes = self.nodes(results, given)
         used = dict.fromkeys(value for node in nodes for value in self._reads[node])
         made = {value for node in nodes for value in node.outputs}

@@ -1,7 +1,7 @@
 """Parts of a model that PyTorch has no words for: they stay ONNX, and ONNX Runtime runs them."""
 
+import functools
 import re
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ def onnx_part(part: Tensor, gradient: Tensor, results: str, inputs: list[Tensor]
     return found
 
 
-@cache
+@functools.cache
 def onnx_part_op() -> Any:
     """The op, which torch.export, torch.compile and autograd know; one for all modules of this process."""
     name = "onward_parts::run"
@@ -37,7 +37,7 @@ def run_onnx_part(part: Tensor, gradient: Tensor, results: str, inputs: list[Ten
     return [torch.from_numpy(np.array(found)).to(device) for found in session.run(None, feeds)]
 
 
-@cache
+@functools.cache
 def onnx_session(data: bytes) -> tuple[onnxruntime.InferenceSession, list[str]]:
     options = onnxruntime.SessionOptions()
     if b"ai.onnx.contrib" in data:
