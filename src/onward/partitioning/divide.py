@@ -20,7 +20,7 @@ from onward.errors import OnwardError, RunFailure, VerificationError
 from onward.model import Model, load
 from onward.partitioning.capability import Capability, Refused, capability
 from onward.partitioning.graph import Graph, graph_of, ready
-from onward.partitioning.ranks import observe_ranks
+from onward.partitioning.ranks import computed, observe_ranks
 from onward.partitioning.split import Part, split
 from onward.partitioning.stages import TARGET
 from onward.partitioning.trial import refused_by_trial
@@ -133,8 +133,8 @@ class _Search:
         self._graph, self._able, self._fallback, self._samples = graph, able, fallback, samples
         self._min_nodes, self._progress = min_nodes, progress
         self.refused = dict(refused)
-        self._proven: dict[frozenset[str], Run | None] = {}
-        """By the nodes of a part of the target that is the same there: how it is run."""
+        self._proven: set[frozenset[str]] = set()
+        """The nodes of each part of the target that is the same there."""
         self._victims: set[str] = set()
 
     def settled(self) -> list[Part]:
@@ -178,7 +178,7 @@ class _Search:
             self._progress(f"proving part {place + 1} of {len(new)} on {self._able.name}")
             faults = self._faults_of(part, [{name: v[name] for name in part.inputs if name in v} for v in values])
             if not faults:
-                self._proven[_key(part)] = None
+                self._proven.add(_key(part))
             found |= faults
         return found
 
@@ -188,9 +188,8 @@ class _Search:
         wanted = sorted({name for part in parts for name in part.inputs} - given)
         if not wanted:
             return [dict(sample) for sample in self._samples]
-        run = runners.prepare(self._fallback, self._graph.cutter.piece(wanted, self._samples[0]))
-        used = {value.name for value in self._graph.cutter.piece(wanted, self._samples[0]).ir.graph.inputs}
-        return [{**s, **run({name: v for name, v in s.items() if name in used})} for s in self._samples]
+        found = computed(self._graph, wanted, self._samples, self._fallback)
+        return [{**sample, **values} for sample, values in zip(self._samples, found, strict=True)]
 
     def _faults_of(self, part: Part, feeds: Sequence[Inputs]) -> Refused:
         target = self._able.runner or ""
@@ -222,9 +221,7 @@ class _Search:
 
     def _all_values(self, part: Part, feeds: Inputs) -> dict[str, Any]:
         names = [v.name or "" for node in part.nodes for v in node.outputs if v.name]
-        piece = self._graph.cutter.piece(names, feeds)
-        used = {value.name for value in piece.ir.graph.inputs}
-        found = runners.prepare(self._fallback, piece)({n: v for n, v in feeds.items() if n in used})
+        (found,) = computed(self._graph, names, [feeds], self._fallback)
         return {**feeds, **found}
 
     def _half(self, part: Part, why: str) -> Refused:

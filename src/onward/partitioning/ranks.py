@@ -13,7 +13,15 @@ import onnx_ir as ir
 
 from onward import runners
 from onward.partitioning.graph import Graph
-from onward.runners.calls import Inputs
+from onward.runners.calls import Inputs, Outputs
+
+
+def computed(graph: Graph, names: Sequence[str], samples: Sequence[Inputs], runner: str) -> list[Outputs]:
+    """What a runner computes for values inside a graph, of each of these feeds."""
+    piece = graph.cutter.piece(names, samples[0])
+    used = {value.name for value in piece.ir.graph.inputs}
+    run = runners.prepare(runner, piece)
+    return [run({name: value for name, value in sample.items() if name in used}) for sample in samples]
 
 
 def observe_ranks(graph: Graph, samples: Sequence[Inputs], runner: str) -> None:
@@ -23,10 +31,7 @@ def observe_ranks(graph: Graph, samples: Sequence[Inputs], runner: str) -> None:
     unknown = [value.name or "" for value in made if value.shape is None and isinstance(value.type, ir.TensorType)]
     if not unknown:
         return
-    piece = cutter.piece(unknown, samples[0])
-    used = {value.name for value in piece.ir.graph.inputs}
-    run = runners.prepare(runner, piece)
-    seen = [run({name: value for name, value in sample.items() if name in used}) for sample in samples]
+    seen = computed(graph, unknown, samples, runner)
     for name in unknown:
         ranks = {np.ndim(found[name]) for found in seen}
         if len(ranks) == 1:
