@@ -7,3 +7,4 @@ from onward.backends.shared.runtime import sequence as sequence
 from onward.backends.shared.runtime import shape as shape
 from onward.backends.shared.runtime import slice as slice
 from onward.backends.shared.runtime import string as string
+from onward.backends.shared.runtime import window as window

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from onward.backends.torch.runtime.window import pad_axes, pool_pads, pool_same_pads
+from onward.backends.shared.runtime.window import pool_pads, pool_same_pads
+from onward.backends.torch.runtime.window import pad_axes
 
 
 def lowest(dtype: torch.dtype) -> float:
