@@ -39,4 +39,13 @@ def register_libraries(
 
         found.add(str(onnxruntime_extensions.get_library_path()))
     for library in sorted(found):
-        options.register_custom_ops_library(library)
+        register_library(options, library)
+
+
+def register_library(options: onnxruntime.SessionOptions, path: str) -> None:
+    """Let a session have the kernels of a library, whose code runs."""
+    try:
+        options.register_custom_ops_library(path)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise RunFailure(f"{path} is no library of custom ops for ONNX Runtime on this machine: {said}") from error
