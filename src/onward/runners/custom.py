@@ -180,6 +180,6 @@ def unknown(model: ir.Model) -> str:
     """What to do about an op of a domain that neither ONNX Runtime nor a plugin knows; '' where there is none."""
     for node in _nodes(model):
         is_known = node.op_identifier() in model.functions or custom_op(node, model) is not None
-        if not is_known and (step := next_step(f"{node.domain}::{node.op_type}", fallback=False)):
+        if not is_known and (step := next_step(f"{node.domain}::{node.op_type}")):
             return f" ({origin(node)}){step}"
     return ""

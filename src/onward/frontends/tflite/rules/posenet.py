@@ -81,8 +81,7 @@ def poses(op: Writer, heat: Tensor, short: Tensor, middle: Tensor, far: Tensor |
     places = _followed(op, near, joints, _root(op, near, begun, part), part)
     chances = op.Sigmoid(op.squeeze(scores.at(places, op.constant(np.arange(PARTS)[None, :, None])), [2]))
     kept = _kept(op, places, chances, part, options)
-    found = [op.Gather(tensor, kept, axis=0) for tensor in (places, chances)]
-    results = _ranked(op, *found, options)
+    results = _ranked(op, op.Gather(places, kept, axis=0), op.Gather(chances, kept, axis=0), options)
     if far is None:
         return results
     return [*results, _masks(op, far, results[0], results[3], options)]
@@ -210,7 +209,7 @@ def _kept(op: Writer, places: Tensor, chances: Tensor, part: Tensor, options: Op
         taken, count = states
         of_all = op.Gather(places, op.Gather(part, number), axis=1)
         there = op.And(_close(op, of_all, op.Gather(of_all, number, axis=0), options), taken)
-        free = op.Equal(op.sum(there.cast(ir.DataType.INT32), keepdims=False), op.constant(np.int32(0)))
+        free = op.Equal(op.sum(there.cast(ir.DataType.INT32), keepdims=False), op.constant(np.zeros((), np.int32)))
         here = op.And(free, op.Gather(good, number))
         itself = op.Equal(op.Range(op.index(0), op.Size(taken), op.index(1)), number)
         return [op.Or(taken, op.And(itself, here)), count + here.cast(ir.DataType.INT64)]
@@ -237,7 +236,7 @@ def _ranked(op: Writer, places: Tensor, chances: Tensor, options: Options) -> li
     better = op.Or(other > one, op.And(op.Equal(other, one), earlier))
     close = _close(op, op.unsqueeze(places, [1]), op.unsqueeze(places, [0]), options)
     hidden = op.And(close, op.unsqueeze(better, [2])).cast(ir.DataType.INT32)
-    seen = op.Equal(op.sum(hidden, [1], keepdims=False), op.constant(np.int32(0)))
+    seen = op.Equal(op.sum(hidden, [1], keepdims=False), op.constant(np.zeros((), np.int32)))
     scores = op.sum(op.where(seen, chances, op.like(0, chances)), [1], keepdims=False) / float(PARTS)
     someone = op.constant(np.arange(options.most)) < op.ints([options.most]) - missing
     scores = op.where(someone, scores, op.like(-1, scores))
