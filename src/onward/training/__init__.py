@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from onward.training.recipe.losses import (
         L1,
         BinaryCrossEntropy,
+        CausalLM,
         CrossEntropy,
         Huber,
         KLDivergence,
@@ -47,6 +48,7 @@ _HOMES = {
     "info.check": ("check",),
     "recipe.losses": (
         "BinaryCrossEntropy",
+        "CausalLM",
         "CrossEntropy",
         "Huber",
         "KLDivergence",
@@ -73,6 +75,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "BinaryCrossEntropy",
+    "CausalLM",
     "Constant",
     "Cosine",
     "CrossEntropy",
