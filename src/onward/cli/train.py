@@ -97,7 +97,11 @@ def _add_prepare(actions: Commands) -> None:
         metavar="PATTERN",
         help='train only weights whose name matches, such as "head.*" (repeatable)',
     )
-    command.add_argument("--lora", metavar="rank=N", help="train adapters of this rank, and merge them at the end")
+    command.add_argument(
+        "--lora",
+        metavar="rank=N",
+        help="train adapters of this rank: merged into matrices at the end, or kept beside quantised ones",
+    )
     command.add_argument(
         "--no-train-mode", action="store_true", help="leave dropout off and running statistics as they are"
     )

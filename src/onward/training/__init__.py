@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onward.training.recipe.losses import (
         L1,
         BinaryCrossEntropy,
+        CausalLM,
         CrossEntropy,
         Huber,
         KLDivergence,
@@ -49,6 +50,7 @@ _HOMES = {
     "info.check": ("check",),
     "recipe.losses": (
         "BinaryCrossEntropy",
+        "CausalLM",
         "CrossEntropy",
         "Huber",
         "KLDivergence",
@@ -77,6 +79,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "BinaryCrossEntropy",
+    "CausalLM",
     "Constant",
     "Cosine",
     "CrossEntropy",

@@ -100,7 +100,7 @@ class Trainer:
         first = self._used or self._kept
         own = {*self._weights.views, *self._buffers, *first.own}
         self._feeds = Feeds(first.session, trainable.gradients.graph, own)
-        self._labels = class_labels(trainable.gradients.graph, trainable.labels)
+        self._labels = class_labels(trainable.gradients.graph, trainable.label_inputs)
         self._ctc = ctc_labels(trainable)
         self._random = any(node.op_type in RANDOM for node in trainable.gradients.graph.all_nodes())
         self.torn = False
