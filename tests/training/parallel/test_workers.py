@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.helper as oh
 import pytest
 import torch
 from small_networks import CLASSES, batches, network, onnx_of
@@ -17,7 +19,7 @@ from onward.errors import InvalidDataError, OnwardError, UnsupportedError
 from onward.training.parallel.same_machine import SameMachine
 from onward.training.parallel.transports import ReduceBy
 from onward.training.parallel.workers import LostWorkerError, WorkerError
-from onward.training.recipe.losses import CrossEntropy, MeanSquaredError, Term
+from onward.training.recipe.losses import CausalLM, CrossEntropy, MeanSquaredError, Term
 from onward.training.recipe.optimizers import LAMB, SGD, AdamW
 from onward.training.runtime.divergence import DivergedError
 from onward.training.runtime.trainer import Trainer
@@ -101,6 +103,29 @@ def test_a_worker_without_a_label_that_counts() -> None:
 
     def work(reduce: Any) -> list[float]:
         return trainer(reduce=reduce, loss=CrossEntropy(ignore_index=2)).fit(given, 2, 8, shuffle=False).losses
+
+    expected = work(None)
+    for losses in done(together(2, work)):
+        np.testing.assert_allclose(losses, expected, atol=ROUNDING)
+
+
+def test_texts_of_different_lengths() -> None:
+    """The next-token loss is a mean over tokens that count, of which a worker has more than another."""
+    words = np.random.default_rng(2).integers(1, 20, (9, 7))
+    words[:4, 3:] = 0
+    words[7, 2:] = -100
+    nodes = [oh.make_node("Gather", ["table", "input_ids"], ["h"]), oh.make_node("MatMul", ["h", "head"], ["logits"])]
+    ids = oh.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, ["n", "t"])
+    logits = oh.make_tensor_value_info("logits", onnx.TensorProto.FLOAT, ["n", "t", 20])
+    tables = {"table": np.eye(20, 6, dtype=np.float32), "head": np.eye(6, 20, dtype=np.float32)}
+    weights = [onnx.numpy_helper.from_array(array, name) for name, array in tables.items()]
+    graph = oh.make_graph(nodes, "g", [ids], [logits], weights)
+    source = oh.make_model(graph, opset_imports=[oh.make_opsetid("", 17)], ir_version=9)
+    given = {"input_ids": np.abs(words) % 20, "labels": words}
+
+    def work(reduce: Any) -> list[float]:
+        made = prepare(source, CausalLM(pad=0, labels="labels"), AdamW(lr=1e-2))
+        return Trainer(made, threads=1, kernels=False, reduce=reduce).fit(given, 2, 4, shuffle=False).losses
 
     expected = work(None)
     for losses in done(together(2, work)):

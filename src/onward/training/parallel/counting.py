@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 
 from onward.errors import InvalidDataError, UnsupportedError
-from onward.training.recipe.losses import CrossEntropy, NegativeLogLikelihood
+from onward.training.recipe.ctc import CTC
+from onward.training.recipe.losses import (
+    L1,
+    BinaryCrossEntropy,
+    CausalLM,
+    CrossEntropy,
+    Huber,
+    KLDivergence,
+    MeanSquaredError,
+    NegativeLogLikelihood,
+    tokens_of,
+)
 from onward.training.trainable import Trainable
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Counting = Callable[[Mapping[str, Array]], float]
+BY_ROWS = (CrossEntropy, NegativeLogLikelihood, BinaryCrossEntropy, MeanSquaredError, L1, Huber, KLDivergence, CTC)
+"""Losses that are means over rows, unless labels are weighted or ignored."""
 NEAR = 1e-3
 """How far, relatively, a loss may be from the mean of those of two parts."""
 
@@ -21,39 +34,42 @@ def rows_of(batch: Mapping[str, Any]) -> int:
     return max((len(array) for array in batch.values() if np.ndim(array)), default=1)
 
 
-def counting(trainable: Trainable) -> Counting:
+def counting(trainable: Trainable) -> tuple[Counting, bool]:
     """Gives what a worker's loss is to be weighted by: so that the weighted mean is the loss of all rows together.
 
-    A loss that no weighted mean gives is refused. One that is known as a graph only is taken for a mean over rows;
-    see `check_mean`.
+    A loss that no weighted mean gives is refused. One that is not known is taken for a mean over rows, which
+    `check_mean` has to try: whether it need not is the second thing given.
     """
     losses: list[Any] = [term.loss for term in trainable.loss or ()]
     if any(getattr(loss, "reduction", "mean") != "mean" for loss in losses):
         raise UnsupportedError("several workers need a loss that is a mean over samples: this one is a sum")
-    weighted = [
-        loss
-        for loss in losses
-        if isinstance(loss, CrossEntropy | NegativeLogLikelihood)
-        and not getattr(loss, "soft", False)
-        and (loss.weight is not None or loss.ignore_index is not None)
-    ]
-    if not weighted:
-        return rows_of
-    first = weighted[0]
-    if len(weighted) != len(losses) or any(_key(loss) != _key(first) for loss in weighted):
+    ways = [_way(loss) for loss in losses]
+    if any(way != ways[0] for way in ways):
         raise UnsupportedError(
             "several workers need one mean: the losses that are added up here count samples differently"
             " (by class weights or a class to ignore)"
         )
-    return lambda batch: _counted(first, np.asarray(batch[first.labels]))
+    if not ways or ways[0] is None:
+        return rows_of, bool(losses) and all(isinstance(loss, BY_ROWS) for loss in losses)
+    first = losses[0]
+    name = first.labels or tokens_of(trainable.original.ir.graph).name
+    return lambda batch: _counted(first, np.asarray(batch[name])), True
 
 
-def _key(loss: Any) -> tuple[Any, ...]:
-    return loss.labels, loss.weight, loss.ignore_index
+def _way(loss: Any) -> tuple[Any, ...] | None:
+    """How a loss counts labels; None: each row once."""
+    if isinstance(loss, CausalLM):
+        return CausalLM, loss.labels, loss.ignore_index, loss.pad
+    classes = isinstance(loss, CrossEntropy | NegativeLogLikelihood) and not getattr(loss, "soft", False)
+    if classes and (loss.weight is not None or loss.ignore_index is not None):
+        return loss.labels, loss.weight, loss.ignore_index
+    return None
 
 
 def _counted(loss: Any, labels: Array) -> float:
-    """The sum of the class weights of labels that are not ignored."""
+    """How many labels count, or the sum of their class weights."""
+    if isinstance(loss, CausalLM):
+        return float(((labels != loss.ignore_index) & (labels != loss.pad))[:, 1:].sum())
     counts = np.ones(labels.shape, bool) if loss.ignore_index is None else labels != loss.ignore_index
     if loss.weight is None:
         return float(counts.sum())

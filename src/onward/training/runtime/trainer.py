@@ -115,8 +115,8 @@ class Trainer:
             raise UnsupportedError(
                 "several workers cannot train this model: its step is one graph that gives out no gradients"
             )
-        self._count = counting(self.trainable)
-        self._unproven = self.trainable.loss is None
+        self._count, proven = counting(self.trainable)
+        self._unproven = not proven
         shapes = {name: array.shape for name, array in self.parameters.items()}
         own = fingerprint(shapes, self.trainable.optimizer, self.trainable.accumulate, self.trainable.clip_norm)
         if not self.workers.agree(own, "the workers compare what they train"):
