@@ -15,7 +15,7 @@ def counted(terms: Sequence[Term], batch: Callable[[str], str], rows: str) -> st
     `rows` is a tensor with a row for each sample.
     """
     losses: list[Any] = [term.loss for term in terms]
-    first = losses[0] if losses else None
+    first: Any = losses[0]
     for loss in losses:
         is_mean = isinstance(loss, (*BY_ROWS, CausalLM)) and getattr(loss, "reduction", "mean") == "mean"
         if not is_mean or way(loss) != way(first):
@@ -38,7 +38,7 @@ def counted(terms: Sequence[Term], batch: Callable[[str], str], rows: str) -> st
 SEVERAL = '''
 def start_processes(device: str) -> tuple[int, int]:
     """The number of this process, and how many torchrun has started; they find each other."""
-    rank, count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     if count > 1:
         dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
         if rank == 0:

@@ -282,9 +282,8 @@ def batches_of(
     data: Batch, size: int, epoch: int, rank: int = 0, count: int = 1, device: str = "cpu"
 ) -> Iterator[Batch]:
     """Cut into batches, in an order that follows from the epoch; of each, the rows of one of several processes."""
-    order = torch.randperm(
-        min(len(tensor) for tensor in data.values()), generator=torch.Generator().manual_seed(epoch)
-    )
+    total = min(len(tensor) for tensor in data.values())
+    order = torch.randperm(total, generator=torch.Generator().manual_seed(epoch))
     for index in order.split(size):
         yield {name: tensor[index.tensor_split(count)[rank]].to(device) for name, tensor in data.items()}
 '''
@@ -295,5 +294,5 @@ losses = (total / dist.get_world_size()).tolist()
 """
 BEGIN = """
 rank, count = start_processes(args.device)
-device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if args.device == "cuda" else args.device
+device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if args.device == "cuda" else args.device
 """
