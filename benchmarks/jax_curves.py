@@ -2,6 +2,7 @@
 
     python benchmarks/jax_curves.py                 all networks; writes to docs/measured/curves.md
     python benchmarks/jax_curves.py mlp lstm        some of them; only shown
+    python benchmarks/jax_curves.py --kept FILE     rows are kept there: a run that was stopped goes on
 
 From JAX: a loss of a Flax module and an optimizer of optax become a trainable model by `onward.from_jax`, which makes
 the same steps on ONNX Runtime. To JAX: an ONNX file makes 25 steps on ONNX Runtime, then `to_jax_package` writes the
@@ -11,6 +12,8 @@ by one in the last bit, in several draws, and in float64.
 
 import argparse
 import importlib
+import itertools
+import json
 import statistics
 import sys
 import tempfile
@@ -118,7 +121,7 @@ def from_jax(name: str, optimizer: str) -> list[str]:
     others = [stepped(loss, how, moved(params, seed), running, batches) for seed in range(DRAWS)]
     with jax.enable_x64(True):
         exact = stepped(loss, how, *doubled((params, running, batches)))
-    return ["JAX to ONNX", name, optimizer, *compared(ours, theirs, others, exact)]
+    return compared(ours, theirs, others, exact)
 
 
 def to_jax(name: str, optimizer: str, folder: Path) -> list[str]:
@@ -148,7 +151,7 @@ def to_jax(name: str, optimizer: str, folder: Path) -> list[str]:
     others = [curve(lambda tree, seed=seed: moved(tree, seed)) for seed in range(DRAWS)]
     with jax.enable_x64(True):
         exact = curve(doubled, doubled)
-    return ["ONNX to JAX", name, optimizer, *compared(ours, theirs, others, exact)]
+    return compared(ours, theirs, others, exact)
 
 
 HEADS = [
@@ -194,14 +197,21 @@ def ends(losses: Curve) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(FLAX))
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="keep rows there, for a run that is stopped")
     args = parser.parse_args()
     rows = [HEADS, ["---"] * len(HEADS)]
+    found = json.loads(args.kept.read_text()) if args.kept and args.kept.exists() else []
     with tempfile.TemporaryDirectory() as folder:
-        for name in args.networks or FLAX:
-            for optimizer in OPTIMIZERS:
-                for row in (from_jax(name, optimizer), to_jax(name, optimizer, Path(folder))):
-                    rows.append(row)
-                    print(*row, flush=True)
+        ways = {"JAX to ONNX": from_jax, "ONNX to JAX": lambda *what: to_jax(*what, Path(folder))}
+        for name, optimizer, way in itertools.product(args.networks or FLAX, OPTIMIZERS, ways):
+            start = [way, name, optimizer]
+            if not (row := next((row for row in found if row[:3] == start), None)):
+                row = [*start, *ways[way](name, optimizer)]
+                found.append(row)
+                if args.kept:
+                    args.kept.write_text(json.dumps(found))
+            rows.append(row)
+            print(*row, flush=True)
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     made = machine.describe("onward", "onnxruntime", "jax", "optax", "flax")
     text = "\n".join([BEGIN, *lines, "", made, END])

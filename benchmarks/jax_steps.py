@@ -1,7 +1,7 @@
 """Gradients of ONNX Runtime and of JAX beside JAX in float64, from the same weights at every step of a training.
 
-    python benchmarks/jax_gradients.py                  all networks; writes to docs/measured/curves.md
-    python benchmarks/jax_gradients.py cnn-bn           some of them; only shown
+    python benchmarks/jax_steps.py                  all networks; writes to docs/measured/curves.md
+    python benchmarks/jax_steps.py cnn-bn           some of them; only shown
 
 JAX trains in float32, as in `jax_curves.py`. At every step its weights, running statistics and batch are given to the
 converted gradient on ONNX Runtime and to JAX in float64. So nothing piles up: what is measured is one step.
@@ -24,7 +24,7 @@ from jax_networks import FLAX, Flax
 import onward
 
 PAGE = Path(__file__).parent.parent / "docs/measured/curves.md"
-BEGIN, END = "<!-- jax gradients: written by benchmarks/jax_gradients.py -->", "<!-- end of jax gradients -->"
+BEGIN, END = "<!-- jax gradients: written by benchmarks/jax_steps.py -->", "<!-- end of jax gradients -->"
 HEADS = ["network", "optimizer", "median: Onward, JAX", "largest: Onward, JAX", "steps beyond 1e-4: Onward, JAX"]
 Named = Mapping[str, Any]
 
