@@ -52,8 +52,8 @@ OPTIMIZERS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 """In optax, and on ONNX Runtime."""
 
 
-def stepped(loss: Callable[..., Any], optimizer: Any, params: Any, model_state: Any, batches: Any) -> Curve:
-    """The curve of optax."""
+def trained(loss: Callable[..., Any], optimizer: Any) -> Callable[[Any, Any, Any], Curve]:
+    """What gives the curve of optax from params, the state of the model and batches; it is compiled once."""
 
     @jax.jit
     def step(params: Any, state: Any, model_state: Any, *batch: Any) -> Any:
@@ -61,11 +61,14 @@ def stepped(loss: Callable[..., Any], optimizer: Any, params: Any, model_state: 
         moves, state = optimizer.update(gradients, state, params)
         return optax.apply_updates(params, moves), state, model_state, value
 
-    state, losses = optimizer.init(params), []
-    for batch in batches:
-        params, state, model_state, value = step(params, state, model_state, *batch)
-        losses.append(float(value))
-    return losses
+    def curve(params: Any, model_state: Any, batches: Any) -> Curve:
+        state, losses = optimizer.init(params), []
+        for batch in batches:
+            params, state, model_state, value = step(params, state, model_state, *batch)
+            losses.append(float(value))
+        return losses
+
+    return curve
 
 
 def moved(tree: Any, seed: int) -> Any:
@@ -117,10 +120,11 @@ def from_jax(name: str, optimizer: str) -> list[str]:
     made = onward.from_jax(loss, *specs, params=params, model_state=running, optimizer=how)
     trainer = training.Trainer(made)
     ours = [trainer.step({"x": x, "labels": y}) for x, y in batches]
-    theirs = stepped(loss, how, params, running, batches)
-    others = [stepped(loss, how, moved(params, seed), running, batches) for seed in range(DRAWS)]
+    curve = trained(loss, how)
+    theirs = curve(params, running, batches)
+    others = [curve(moved(params, seed), running, batches) for seed in range(DRAWS)]
     with jax.enable_x64(True):
-        exact = stepped(loss, how, *doubled((params, running, batches)))
+        exact = curve(*doubled((params, running, batches)))
     return compared(ours, theirs, others, exact)
 
 
