@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
     from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable, prepare
+    from onward.training.verification.verify import verify
 
 _HOMES = {
     "recipe.adapters": ("lora",),
@@ -61,6 +62,7 @@ _HOMES = {
     "info.preview_ops": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
     "trainable": ("Trainable", "prepare"),
     "runtime.trainer": ("Trainer",),
+    "verification.verify": ("verify",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -105,6 +107,7 @@ __all__ = [
     "prepare",
     "to_jax_package",
     "to_torch_package",
+    "verify",
 ]
 
 

@@ -12,7 +12,7 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from onward import runners
-from onward.errors import OnwardError, RunFailure
+from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.model import Model
 from onward.runners.calls import Run
 from onward.training.recipe.targets import class_labels
@@ -69,7 +69,7 @@ def made_up(trainer: Trainer, count: int, seed: int) -> list[Batch]:
                 found.append(made)
                 break
         else:
-            raise OnwardError(
+            raise UnsupportedError(
                 f"no data could be made up for {', '.join(map(repr, trainer.inputs))} on which the loss is a number:"
                 " give your own (--data train.npz)"
             )
@@ -78,12 +78,13 @@ def made_up(trainer: Trainer, count: int, seed: int) -> list[Batch]:
 
 def _wide(model: Model) -> dict[str, int] | None:
     """Several samples: the size of the first dimension of each input, if it is open."""
-    found = {}
-    for value in model.ir.graph.inputs:
-        first = value.shape[0] if value.shape is not None and value.shape.rank() else 0
-        if not isinstance(first, int) and first.value is not None:
-            found[first.value] = SIZE
-    return found or None
+    return {name: SIZE for name in map(_first, model.ir.graph.inputs) if isinstance(name, str)} or None
+
+
+def _first(value: ir.Value) -> int | str | None:
+    """The first dimension of an input: its size, or its name."""
+    first = value.shape[0] if value.shape is not None and value.shape.rank() else 0
+    return first if isinstance(first, int) else first.value
 
 
 def _suiting(trainer: Trainer, run: Run, batch: dict[str, Array], drawn: np.random.Generator) -> Batch | None:
@@ -120,4 +121,9 @@ def loss_model(trainable: Trainable) -> Model:
             model.graph.inputs.remove(value)
             value.const_value = ir.Tensor(np.ascontiguousarray(array), name=value.name)
             model.graph.initializers[value.name or ""] = value
+    named = next((name for name in map(_first, model.graph.inputs) if isinstance(name, str)), "batch")
+    for value in model.graph.inputs:
+        if _first(value) is None:  # samples along the first axis, as many as of the others
+            assert value.shape is not None
+            value.shape = ir.Shape([named, *value.shape[1:]])
     return Model(model)

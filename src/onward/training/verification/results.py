@@ -59,6 +59,8 @@ class SideResult:
     """What it is that differs, found with the same weights and state on both sides."""
     failure: str = ""
     """Why it could not be run."""
+    refused: bool = False
+    """Whether that is because this training is not exported, and not a defect of what was."""
     seconds: float = 0.0
     noise: str = ""
     """What the noise was measured by."""
@@ -128,7 +130,7 @@ def verdict(side: SideResult, report: TrainingReport) -> str:
         return told(side.difference)
     steps = f"{report.compared} step{'' if report.compared == 1 else 's'}"
     off, allowed = _furthest(side)
-    words = f"{steps} agree; the loss is off by at most {off:.1e}, allowed {allowed:.1e}"
+    words = f"{steps} agree{"s" if report.compared == 1 else ""}; the loss is off by at most {off:.1e}, allowed {allowed:.1e}"
     worst = side.worst
     if worst is not None:
         words += (

@@ -42,6 +42,9 @@ TARGETS = {
 }
 
 
+PREFIX = "onward-"
+
+
 class Exported:
     """A training in a framework, in a process of its own; tensors have the names and forms of the ONNX file."""
 
@@ -51,14 +54,15 @@ class Exported:
         self._write: Callable[..., Path] = _named(target.write)
         script: type[Plan] = _named(target.script)
         self._places, self._statistics = places_of(trainable, backend(target.name), script)
-        self._folder = tempfile.TemporaryDirectory(prefix="onward-")
+        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
         self._opened = 0
         self._run: Isolated | None = None
 
     def put(self, start: Trainable) -> None:
         """Go on from the weights, the state and the step of `start`, which is the same training: by a package of it."""
         self._opened += 1
-        folder = self._write(start, Path(self._folder.name) / f"net{self._opened}")
+        own = Path(self._folder.name)
+        folder = self._write(start, own / f"net_{own.name.removeprefix(PREFIX)}_{self._opened}")
         if self._run is None:
             self._run = Isolated(partial(opened, self.target.name))
         self._ask("open", folder=folder, statistics=list(self._statistics.values()))

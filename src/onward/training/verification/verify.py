@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onward.advice.nearest import meant
-from onward.errors import MissingPackageError, OnwardError
+from onward.errors import MissingPackageError, OnwardError, UnsupportedError
 from onward.training.recipe.optimizers import Clipped
 from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable
@@ -147,7 +147,7 @@ class _Comparison:
         except MissingPackageError:
             raise
         except OnwardError as error:
-            result = replace(result, failure=str(error))
+            result = replace(result, failure=str(error), refused=isinstance(error, UnsupportedError))
         finally:
             if exported is not None:
                 exported.close()
