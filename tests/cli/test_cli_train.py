@@ -164,7 +164,7 @@ def test_bad_input_is_one_line(case: str, folder: Path, capsys: pytest.CaptureFi
 
 def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs/guide/training.md").read_text()
-    (script, *commands), (program, from_torch, from_keras, from_tensorflow, from_jax) = (
+    (script, *commands), (program, from_torch, from_keras, from_tensorflow, from_jax, workers) = (
         re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0].splitlines(),
         re.findall(r"```python\n(.*?)```", text, re.DOTALL),
     )
@@ -190,6 +190,8 @@ def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert made["trainable"].buffers.keys() == {"w"}
     exec(from_jax, made)
     assert made["trainable"].labels == ["label"]
+    Path("workers.py").write_text(workers)
+    assert float(subprocess.run([sys.executable, "workers.py"], check=True, capture_output=True, text=True).stdout) < 1
     train = [sys.executable, "-m", "build.digits.net.train", "build/digits/train.npz"]
     assert "epoch 1: loss" in subprocess.run(train, check=True, capture_output=True, text=True).stdout
     head = tune["head_only"](*tune["load_data"](0), epochs=3, seed=0, out=Path("build/digits"))

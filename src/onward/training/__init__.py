@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from onward.training.info.check import check
     from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
     from onward.training.info.read import load
+    from onward.training.parallel.launch import on_workers
+    from onward.training.parallel.transports import ReduceBy, reduce_by_mpi, reduce_by_torch
     from onward.training.recipe.adapters import lora
     from onward.training.recipe.ctc import CTC
     from onward.training.recipe.groups import Group
     from onward.training.recipe.losses import (
         L1,
         BinaryCrossEntropy,
+        CausalLM,
         CrossEntropy,
         Huber,
         KLDivergence,
@@ -48,6 +51,7 @@ _HOMES = {
     "info.check": ("check",),
     "recipe.losses": (
         "BinaryCrossEntropy",
+        "CausalLM",
         "CrossEntropy",
         "Huber",
         "KLDivergence",
@@ -63,6 +67,8 @@ _HOMES = {
     "trainable": ("Trainable", "prepare"),
     "runtime.trainer": ("Trainer",),
     "verification.verify": ("verify",),
+    "parallel.transports": ("ReduceBy", "reduce_by_mpi", "reduce_by_torch"),
+    "parallel.launch": ("on_workers",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -75,6 +81,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "BinaryCrossEntropy",
+    "CausalLM",
     "Constant",
     "Cosine",
     "CrossEntropy",
@@ -91,6 +98,7 @@ __all__ = [
     "OnnxOptimizer",
     "Penalty",
     "RMSprop",
+    "ReduceBy",
     "Steps",
     "Term",
     "Trainable",
@@ -104,7 +112,10 @@ __all__ = [
     "gradient",
     "load",
     "lora",
+    "on_workers",
     "prepare",
+    "reduce_by_mpi",
+    "reduce_by_torch",
     "to_jax_package",
     "to_torch_package",
     "verify",

@@ -19,6 +19,7 @@ from onward.graph.held_weights import with_weights
 from onward.model import Model
 from onward.training.export.recognise import recognise
 from onward.training.export.state import Place, package, with_adapters
+from onward.training.recipe.caches import cache_names, empty_caches
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.groups import Rule, matches
 from onward.training.recipe.losses import Penalty, Term
@@ -230,6 +231,8 @@ def _model(trainable: Trainable, weights: Mapping[str, Array], trains: bool) -> 
     """The original with the weights as they are now, in the mode of inference."""
     model = with_weights(trainable.original, {**weights, **trainable.buffers})
     model.path = trainable.original.path
+    if _without(trainable):
+        empty_caches(model.ir)
     if trains:
         inference_mode(model.ir)
     return model
@@ -247,8 +250,13 @@ def _terms(trainable: Trainable, framework: str) -> list[Term]:
 
 
 def _inputs(trainable: Trainable) -> dict[str, str]:
-    graph = trainable.original.ir.graph
-    return {value.name or "": _dtype(value) for value in graph.inputs if not value.is_initializer()}
+    given = [value for value in trainable.original.ir.graph.inputs if not value.is_initializer()]
+    return {value.name or "": _dtype(value) for value in given if value.name not in _without(trainable)}
+
+
+def _without(trainable: Trainable) -> set[str]:
+    """The caches of a language model, which are empty in training."""
+    return cache_names(trainable.original.ir.graph) - {value.name for value in trainable.gradients.graph.inputs}
 
 
 def outputs_inside(trainable: Trainable) -> dict[str, ir.Value]:

@@ -128,9 +128,9 @@ def verdict(side: SideResult, report: TrainingReport) -> str:
         return f"it cannot be run: {side.failure}"
     if side.difference is not None:
         return told(side.difference)
-    steps = f"{report.compared} step{'' if report.compared == 1 else 's'}"
+    steps = "1 step agrees" if report.compared == 1 else f"{report.compared} steps agree"
     off, allowed = _furthest(side)
-    words = f"{steps} agree{"s" if report.compared == 1 else ""}; the loss is off by at most {off:.1e}, allowed {allowed:.1e}"
+    words = f"{steps}; the loss is off by at most {off:.1e}, allowed {allowed:.1e}"
     worst = side.worst
     if worst is not None:
         words += (
