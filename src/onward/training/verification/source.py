@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.errors import OnwardError
 from onward.training.export.plan import outputs_inside
 from onward.training.recipe.groups import Rule
 from onward.training.runtime.checkpoint import PARTS
@@ -17,6 +18,7 @@ from onward.training.runtime.session import open_session
 from onward.training.runtime.trainer import Trainer
 from onward.training.step_graphs import LOSS
 from onward.training.trainable import Trainable
+from onward.training.verification.rounding import rounded_otherwise
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Tensors = dict[str, Array]
@@ -109,8 +111,8 @@ class Source:
 class Draws:
     """The same training started one bit off, several times.
 
-    The weights are moved to the next number above or below. In every other draw the numbers of the optimizer are as
-    well, each for itself: a framework may round 0.999 to single precision, and then 1 - 0.999 is far off.
+    The weights are moved to the next number above or below. In every other draw all results inside are as well, and
+    the numbers of the optimizer, each for itself: a framework may round 0.999, and then 1 - 0.999 is far off.
     """
 
     def __init__(self, source: Source, count: int) -> None:
@@ -127,7 +129,11 @@ class Draws:
             given = self._source.trainable
             apart = dict.fromkeys(given.parameters, Rule(1.0, given.optimizer.weight_decay))  # the graph has all rules
             moved = replace(given, stored_update=nudged(given.update, seed), rules=apart)
-            self._twins[seed] = Source(moved, kernels=False)
+            try:
+                own = rounded_otherwise(given.gradients, seed)
+                self._twins[seed] = Source(replace(moved, gradients=own), kernels=False)
+            except (OnwardError, ValueError):  # such as a graph that is too large to be copied
+                self._twins[seed] = Source(moved, kernels=False)
         return self._twins[seed]
 
 

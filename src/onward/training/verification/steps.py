@@ -87,7 +87,7 @@ class OneStep:
         return expected, measured(expected, others)
 
     def _run(self, source: Source, start: Trainable, batches: Batches) -> Parts:
-        passed = self.source.passed(start, batches[0])
+        passed = source.passed(start, batches[0])
         source.put(start)
         source.step(batches)
         return parts(start, source.state(), passed)
