@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   onward train export trainable.onnx --to torch --out net/ && python -m net.train data.npz
-  onward train export trainable.onnx --to jax --out net/ && python -m net.train data.npz
+  onward train export trainable.onnx --to keras --out net/ && python -m net.train data.npz
   onward train export trainable.onnx --to torch --out net/ --checkpoint tuned.checkpoint     after some training
 
 exit codes: 0 done, 1 the training differs (nothing is written), 2 bad input, 3 written, but it could not be checked,
@@ -30,13 +30,14 @@ exit codes: 0 done, 1 the training differs (nothing is written), 2 bad input, 3 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "export",
-        help="write a trainable model as source code that trains it in PyTorch or JAX",
+        help="write a trainable model as source code that trains it in another framework",
         description="Write model, loss, optimizer with its state, and a training loop as a Python package.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("model", help="the trainable .onnx file")
-    command.add_argument("--to", required=True, choices=["torch", "jax"], help="the framework to write source code for")
+    frameworks = ["torch", "keras", "tensorflow", "jax"]
+    command.add_argument("--to", required=True, choices=frameworks, help="the framework to write source code for")
     command.add_argument("--out", required=True, metavar="FOLDER", help="the folder to write the package to")
     command.add_argument("--checkpoint", metavar="FILE", help="continue from this checkpoint of `onward train run`")
     command.add_argument(
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
     from onward.backends.backend import backend, require
     from onward.conversion.convert import check_output
-    from onward.training.export import to_jax_package, to_torch_package
+    from onward.training import export
     from onward.training.info.read import load
     from onward.writing import MANIFEST, written_in
 
@@ -68,8 +69,7 @@ def run(args: argparse.Namespace) -> int:
     found = None if args.no_verify else _checked(trainable, args, console)
     with Steps(console) as begin:
         begin(f"writing the training as {framework.title} source")
-        write = {"torch": to_torch_package, "jax": to_jax_package}[args.to]
-        folder = write(trainable, args.out, force=args.force)
+        folder = getattr(export, f"to_{args.to}_package")(trainable, args.out, force=args.force)
     names = ", ".join([*written_in(folder), MANIFEST])
     if found is not None:
         console.print(coloured(found), highlight=False, soft_wrap=True)

@@ -54,11 +54,11 @@ def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> 
     transposed, or gates in another order.
     """
     trainable = [_escaped(name) for name in parameters]
-    source = backend.generate(model, Options(trainable=trainable))
+    source = backend.generate(model, Options(trainable=trainable, trains=True))
     numbered = {name: _numbered(name, array) for name, array in parameters.items()}
     marked = with_weights(model, numbered)
     marked.path = model.path
-    probe = backend.generate(marked, Options(trainable=trainable))
+    probe = backend.generate(marked, Options(trainable=trainable, trains=True))
     if (probe.model, probe.ops) != (source.model, source.ops):
         raise UnsupportedError(f"the {backend.title} source depends on the values of weights that are trained")
     places: dict[str, Place] = {}
