@@ -12,7 +12,7 @@ from onward.cli.streams import output, until_unread
 from onward.errors import OnwardError
 
 EPILOG = """examples:
-  onward train verify trainable.onnx --on onnxruntime,torch,jax
+  onward train verify trainable.onnx --on onnxruntime,torch,keras,tensorflow,jax
   onward train verify trainable.onnx --on onnxruntime,torch --steps 200 --data train.npz --html page.html
 
 Each framework runs what `onward train export` writes for it, from the same weights, state and step, on the same

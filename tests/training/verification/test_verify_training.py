@@ -36,7 +36,7 @@ def made(name: str = "mlp", **options: Any) -> Trainable:
     return prepare(onnx(name), **{"optimizer": Adam(lr=3e-3), **options})
 
 
-@pytest.mark.parametrize("target", ["torch", "jax"])
+@pytest.mark.parametrize("target", sorted(targets.TARGETS))
 def test_the_same_training(target: str) -> None:
     trainable = made("cnn", average=0.9, accumulate=2, clip_norm=1.0, penalties=[Penalty(1e-3)])
     trainer = Trainer(trainable)

@@ -37,6 +37,8 @@ TARGETS = {
     target.name: target
     for target in (
         Target("torch", "torch.package:to_torch_package", "torch.script:Script"),
+        Target("keras", "keras.package:to_keras_package", "keras.script:Script"),
+        Target("tensorflow", "tensorflow.package:to_tensorflow_package", "tensorflow.script:Script"),
         Target("jax", "jax.package:to_jax_package", "jax.script:Script"),
     )
 }

@@ -46,7 +46,7 @@ def verify(
 ) -> TrainingReport:
     """Train on ONNX Runtime and, from the same start and on the same batches, in the frameworks `on`, and compare.
 
-    `model` is a trainable file, what `prepare` made, or a trainer as it is now. `on` names frameworks: torch, jax; each
+    `model` is a trainable file, what `prepare` made, or a trainer as it is now. `on` names frameworks: torch, keras, tensorflow, jax; each
     runs what `onward train export` writes for it, in a process of its own. `data` are arrays by name, an .npz file or
     anything that `fit` takes, cut into batches of `batch`; without it data are made up that fit the graph.
 
