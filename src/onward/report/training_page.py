@@ -136,8 +136,8 @@ def _tolerance(report: TrainingReport) -> str:
     body = (
         "<p>The same training is started several times with each number of its weights one bit off, and in every other "
         "start every result inside and the optimizer's own numbers are as well. How far losses, states and gradients "
-        "are from one another then, times a factor, is what another framework may be off; rounding alone is always allowed. Where "
-        "that noise becomes as large as the loss itself, nothing is judged.</p>"
+        "are from one another then, times a factor, is what another framework may be off; rounding alone is always "
+        "allowed. Where that noise becomes as large as the loss itself, nothing is judged.</p>"
         + (f"<p>Noise: {escape(how)}.</p>" if how else "")
     )
     return section("tolerance", "How it was judged", "", body)

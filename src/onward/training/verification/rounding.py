@@ -23,7 +23,8 @@ def rounded_otherwise(graph: ir.Model, seed: int) -> ir.Model:
     nodes = [new for number, node in enumerate(proto.graph.node) for new in _parts(proto.graph, node, number)]
     del proto.graph.node[:]
     proto.graph.node.extend(nodes)
-    return ir.from_proto(jittered(proto, seed))
+    made: ir.Model = ir.from_proto(jittered(proto, seed))
+    return made
 
 
 def _parts(graph: onnx.GraphProto, node: onnx.NodeProto, number: int) -> Iterator[onnx.NodeProto]:

@@ -46,9 +46,10 @@ def verify(
 ) -> TrainingReport:
     """Train on ONNX Runtime and, from the same start and on the same batches, in the frameworks `on`, and compare.
 
-    `model` is a trainable file, what `prepare` made, or a trainer as it is now. `on` names frameworks: torch, keras, tensorflow, jax; each
-    runs what `onward train export` writes for it, in a process of its own. `data` are arrays by name, an .npz file or
-    anything that `fit` takes, cut into batches of `batch`; without it data are made up that fit the graph.
+    `model` is a trainable file, what `prepare` made, or a trainer as it is now. `on` names frameworks: torch, keras,
+    tensorflow, jax. Each runs what `onward train export` writes for it, in a process of its own. `data` are arrays by
+    name, an .npz file or anything that `fit` takes, cut into batches of `batch`; without it data are made up that fit
+    the graph.
 
     Losses are compared after every step, and weights and states as well, unless they are large. In the first step all
     outputs, gradients and updates are compared. How far anything may be off follows from the noise of the training: how
