@@ -83,8 +83,8 @@ def faults() -> list[str]:
         f"  ONNX Runtime, and {np.abs(found - plain).max():.0e} off those of the same LSTM without `P`:"
         " OpenVINO leaves `P` out without a word.",
         f"- **LSTM with HardSigmoid** (rutranscript-resources, from Keras) {refused}.",
-        "- **Squeeze without axes** (plcmos_v2) gives other ranks for other batches, and OpenVINO takes none whose rank",
-        "  is open. It goes to the fallback with the three nodes behind it.",
+        "- **Squeeze without axes** (plcmos_v2) gives another rank for batches of 1, and OpenVINO takes none whose",
+        "  rank is open. It goes to the fallback with the three nodes behind it.",
         "",
         machine.describe("onward", "openvino", "onnxruntime"),
         "",
