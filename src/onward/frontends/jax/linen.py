@@ -6,7 +6,9 @@ traced together when the module has been called, and equal ones once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import flax.linen
@@ -14,6 +16,9 @@ import jax
 import numpy as np
 from flax.core import Scope, meta
 from flax.errors import ScopeParamShapeError
+
+DEPTH = 5
+"""How far functions inside functions are compared."""
 
 
 class Parameter(NamedTuple):
@@ -23,8 +28,6 @@ class Parameter(NamedTuple):
     scope: str
     value: Any
     make: Callable[[Any], Any]
-    alike: Hashable
-    """Equal for those that are made alike."""
 
 
 class Lenient(Scope):  # type: ignore[misc]
@@ -42,9 +45,7 @@ class Lenient(Scope):  # type: ignore[misc]
         value = self.get_variable("params", name)
         if unbox:
             value = meta.unbox(value)
-        alike = init_fn, args, tuple(options.items())
-        made = Parameter(name, self.path_text, value, lambda key: init_fn(key, *args, **options), alike)
-        self.read.append(made)
+        self.read.append(Parameter(name, self.path_text, value, lambda key: init_fn(key, *args, **options)))
         return value
 
 
@@ -71,10 +72,8 @@ def called(module: flax.linen.Module, variables: Any, inputs: Sequence[Any]) -> 
 
 def check(read: Sequence[Parameter]) -> None:
     """Raise Flax's error for the first parameter whose shape is not that which the module would give it."""
-    makers: dict[Hashable, Callable[[Any], Any]] = {}
     keys = [_key(parameter) for parameter in read]
-    for key, parameter in zip(keys, read, strict=True):
-        makers.setdefault(key, parameter.make)
+    makers = {key: parameter.make for key, parameter in zip(keys, read, strict=True)}
 
     def made() -> list[Any]:
         key = jax.random.key(0)
@@ -87,9 +86,26 @@ def check(read: Sequence[Parameter]) -> None:
                 raise ScopeParamShapeError(parameter.name, parameter.scope, np.shape(found), np.shape(wanted))
 
 
-def _key(parameter: Parameter) -> Hashable:
+def _key(parameter: Parameter) -> Any:
+    """The same for parameters that are made alike, as in equal layers."""
     try:
-        hash(parameter.alike)
-    except TypeError:
+        key = _alike(parameter.make, DEPTH)
+        hash(key)
+    except (TypeError, ValueError):  # it closes over arrays or lists, or over what has no value yet
         return id(parameter)
-    return parameter.alike
+    return key
+
+
+def _alike(found: Any, depth: int) -> Any:
+    """What functions and modules are made of, as far as they make parameters: not where in the network they are."""
+    if depth and isinstance(found, tuple):
+        return tuple(_alike(one, depth) for one in found)
+    if depth and isinstance(found, dict):
+        return tuple((name, _alike(one, depth)) for name, one in found.items())
+    if depth and isinstance(found, FunctionType) and found.__closure__ is not None:
+        cells = [_alike(cell.cell_contents, depth - 1) for cell in found.__closure__]
+        return found.__code__, found.__defaults__, *cells
+    if depth and isinstance(found, flax.linen.Module):
+        own = [field.name for field in dataclasses.fields(found) if field.name != "parent"]
+        return type(found), *(_alike(getattr(found, name), depth - 1) for name in own)
+    return found
