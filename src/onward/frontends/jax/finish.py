@@ -61,7 +61,7 @@ def finished(translator: Translator) -> Model:
     norms.fuse(model.ir)
     fuse_norms(model.ir)  # as Keras writes them
     fuse_activation(model.ir, [name for name, since in ACTIVATIONS.items() if opset >= since])
-    _remove_unread(model)
+    passes.RemoveUnusedNodesPass()(model.ir)
     merged = merge_directions(model.ir)
     for weight, stored in translator.op.rearranged.items():
         if not weight.uses() and stored.uses() and weight.name is not None:
