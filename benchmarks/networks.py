@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -60,11 +61,11 @@ class Bert(nn.Module):
 class Lstm(nn.Module):
     """Words to classes."""
 
-    def __init__(self) -> None:
+    def __init__(self, units: int = 128) -> None:
         super().__init__()
         self.words = nn.Embedding(5000, 64)
-        self.rnn = nn.LSTM(64, 128, batch_first=True)
-        self.head = nn.Linear(128, CLASSES)
+        self.rnn = nn.LSTM(64, units, batch_first=True)
+        self.head = nn.Linear(units, CLASSES)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.rnn(self.words(x))[0][:, -1])
@@ -96,6 +97,7 @@ NETWORKS = {
     "resnet18": Network(resnet18, lambda: torch.rand(16, 3, 64, 64)),
     "bert-mini": Network(Bert, lambda: torch.randint(0, 30522, (8, 128))),
     "lstm": Network(Lstm, lambda: torch.randint(0, 5000, (32, 64))),
+    "lstm-512": Network(partial(Lstm, 512), lambda: torch.randint(0, 5000, (32, 64))),
 }
 TINY = Network(lambda: nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, CLASSES)), lambda: torch.rand(4, 8))
 """What a process trains to have everything loaded."""

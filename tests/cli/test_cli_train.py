@@ -47,6 +47,22 @@ def trained(out: str, *options: str) -> int:
     return main(["train", "run", "trainable.onnx", "--data", "data.npz", "--batch", "16", "--out", out, *options])
 
 
+def test_modes_make_steps_evaluate_or_do_both(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepared("--trainable", "head.*", "--lr", "0.01")
+    capsys.readouterr()
+    assert main(["train", "run", "trainable.onnx", "--data", "data.npz", "--mode", "inference"]) == 0
+    said = re.fullmatch(r"trainable.onnx: loss ([\d.e-]+), accuracy ([\d.]+)\n", capsys.readouterr().out)
+    right = (outputs(str(DIGITS)).argmax(1) == SAMPLE["label"]).mean()
+    assert said and float(said[2]) == pytest.approx(right, abs=1e-3)
+    assert {p.name for p in folder.iterdir()} == {"data.npz", "trainable.onnx"}
+    assert trained("tuned.onnx", "--mode", "both") == 0
+    assert "val accuracy" in capsys.readouterr().out
+    assert trained("tuned.onnx", "--mode", "inference") == 2
+    assert "--out is for training" in capsys.readouterr().err
+    assert main(["train", "run", "trainable.onnx", "--data", "data.npz"]) == 2
+    assert "say with --out" in capsys.readouterr().err
+
+
 def test_fine_tuning_changes_what_was_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     prepared("--trainable", "head.*", "--lr", "0.01", "--no-train-mode")
     assert "2 weights, 330 numbers, are trained; labels: labels" in capsys.readouterr().out
@@ -164,7 +180,7 @@ def test_bad_input_is_one_line(case: str, folder: Path, capsys: pytest.CaptureFi
 
 def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs/guide/training.md").read_text()
-    (script, *commands), (program, from_torch, from_keras, from_tensorflow, from_jax) = (
+    (script, *commands), (program, from_torch, from_keras, from_tensorflow, from_jax, workers) = (
         re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0].splitlines(),
         re.findall(r"```python\n(.*?)```", text, re.DOTALL),
     )
@@ -190,6 +206,8 @@ def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert made["trainable"].buffers.keys() == {"w"}
     exec(from_jax, made)
     assert made["trainable"].labels == ["label"]
+    Path("workers.py").write_text(workers)
+    assert float(subprocess.run([sys.executable, "workers.py"], check=True, capture_output=True, text=True).stdout) < 1
     train = [sys.executable, "-m", "build.digits.net.train", "build/digits/train.npz"]
     assert "epoch 1: loss" in subprocess.run(train, check=True, capture_output=True, text=True).stdout
     head = tune["head_only"](*tune["load_data"](0), epochs=3, seed=0, out=Path("build/digits"))

@@ -8,6 +8,9 @@ import onnx_ir as ir
 from onward.graph.walk import all_nodes
 from onward.registry import cached_by_schema
 
+UNSAID = frozenset({("Attention", "left_window_size"), ("Attention", "right_window_size")})
+"""Attributes of opset 25 that ONNX Runtime 1.31 does not know and refuses. Left out, they mean no window."""
+
 
 @cached_by_schema
 def _defaults(domain: str, op_type: str, version: int) -> tuple[ir.Attr, ...]:
@@ -16,7 +19,9 @@ def _defaults(domain: str, op_type: str, version: int) -> tuple[ir.Attr, ...]:
     except onnx.defs.SchemaError:
         return ()
     given = (attribute.default_value for attribute in schema.attributes.values())
-    return tuple(ir.serde.deserialize_attribute(proto) for proto in given if proto.name)
+    return tuple(
+        ir.serde.deserialize_attribute(proto) for proto in given if proto.name and (op_type, proto.name) not in UNSAID
+    )
 
 
 def fill_defaults(model: ir.Model) -> None:

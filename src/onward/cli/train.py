@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.cli import train_export
+from onward.cli import train_export, train_run, train_verify
 from onward.cli.plugins import add_plugins
 from onward.cli.streams import output
+from onward.cli.train_run import check_out
 from onward.cli.trust import add_trust
 from onward.errors import OnwardError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from onward.training.runtime.epochs import History
     from onward.training.trainable import Trainable
 
 Commands = Any
@@ -25,7 +25,8 @@ EPILOG = """examples:
   onward train prepare model.onnx --loss cross_entropy --optimizer adamw --lr 1e-3 --out trainable.onnx
   onward train inspect trainable.onnx
   onward train run trainable.onnx --data train.npz --val val.npz --epochs 3 --batch 64 --out tuned.onnx
-  onward train export trainable.onnx --to torch --out net/"""
+  onward train export trainable.onnx --to torch --out net/
+  onward train verify trainable.onnx --on onnxruntime,torch,jax"""
 PREPARE = """examples:
   onward train prepare model.onnx --trainable "head.*" --out trainable.onnx          fine-tune a part
   onward train prepare model.onnx --loss mse --optimizer sgd --set momentum=0.9 --lr 0.1 --out trainable.onnx
@@ -35,15 +36,6 @@ PREPARE = """examples:
 
 losses: cross_entropy, nll, bce_with_logits, mse, l1, huber, kl, ctc
 optimizers: sgd, momentum, nesterov, adagrad, rmsprop, adam, adamw, lamb"""
-RUN = """examples:
-  onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx
-  onward train run trainable.onnx --data train.npz --val val.npz --epochs 50 --patience 5 --out tuned.onnx
-  onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx --resume     go on after a break
-
-The .npz files hold an array for each input of the model and for the labels, samples along the first axis. Beside
-tuned.onnx come tuned.csv and tuned.svg, the curve, and tuned.checkpoint, from which --resume goes on.
-
-exit codes: 0 trained, 2 bad input or a loss that is not a number, 130 interrupted (Ctrl-C saves what was trained)"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -56,9 +48,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     actions = command.add_subparsers(dest="action", metavar="ACTION", required=True)
     _add_prepare(actions)
-    _add_run(actions)
+    train_run.add(actions)
     _add_inspect(actions)
     train_export.add(actions)
+    train_verify.add(actions)
 
 
 def _action(actions: Commands, name: str, run: Callable[[argparse.Namespace], int], **texts: str) -> Any:
@@ -106,7 +99,11 @@ def _add_prepare(actions: Commands) -> None:
         metavar="PATTERN",
         help='train only weights whose name matches, such as "head.*" (repeatable)',
     )
-    command.add_argument("--lora", metavar="rank=N", help="train adapters of this rank, and merge them at the end")
+    command.add_argument(
+        "--lora",
+        metavar="rank=N",
+        help="train adapters of this rank: merged into matrices at the end, or kept beside quantised ones",
+    )
     command.add_argument(
         "--no-train-mode", action="store_true", help="leave dropout off and running statistics as they are"
     )
@@ -166,7 +163,7 @@ OWN = frozenset(
 def prepare(args: argparse.Namespace) -> int:
     from onward.formats.keras import recognise
 
-    _check_out(args.out)
+    check_out(args.out)
     trainable = _of_keras(args) if recognise(Path(args.model)) else _of_onnx(args)
     trainable.save(args.out, symbolic=args.symbolic, scratch=args.scratch)
     count = sum(array.size for array in trainable.parameters.values())
@@ -259,102 +256,6 @@ def _lora(text: str) -> dict[str, Any]:
     if unknown := found.keys() - {"rank", "alpha", "patterns", "seed"}:
         raise OnwardError(f"--lora has no option {sorted(unknown)[0]!r}; it has rank, alpha, patterns, seed")
     return found
-
-
-def _check_out(path: str) -> None:
-    """Refuse before the work is done what could not be written after it."""
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise OnwardError(f"{path}: there is no folder {folder} to write to")
-
-
-def _add_run(actions: Commands) -> None:
-    command = _action(
-        actions,
-        "run",
-        run,
-        help="train a trainable file on ONNX Runtime",
-        description="Train a model that `onward train prepare` made, or any ONNX file with training information.",
-        epilog=RUN,
-    )
-    command.add_argument("model", help="the trainable .onnx file")
-    command.add_argument("--data", required=True, metavar="NPZ", help="train on these arrays")
-    command.add_argument("--val", metavar="NPZ", help="evaluate on these arrays after each epoch")
-    command.add_argument("--epochs", type=int, default=1)
-    command.add_argument("--batch", type=int, default=32, help="samples in each step (default: 32)")
-    command.add_argument("--drop-last", action="store_true", help="skip a smaller batch at the end of an epoch")
-    command.add_argument("--out", required=True, metavar="FILE", help="the .onnx file to write, for inference")
-    command.add_argument(
-        "--save-trainable", metavar="FILE", help="write the trainable file too, with the state at the end"
-    )
-    command.add_argument("--averaged", action="store_true", help="write the moving average of the weights to --out")
-    command.add_argument("--lr", type=float, help="replace the learning rate of the file")
-    command.add_argument("--seed", type=int, default=0, help="choose the order of the data and the dropout")
-    command.add_argument("--threads", type=int, help="limit the threads of ONNX Runtime (default: all cores)")
-    command.add_argument("--patience", type=int, metavar="N", help="stop after N evaluations without a lower loss")
-    command.add_argument(
-        "--checkpoint", metavar="FILE", help="keep the state of the run in this file (default: beside --out)"
-    )
-    command.add_argument(
-        "--every", type=int, metavar="N", help="write the checkpoint every N batches, not only after epochs"
-    )
-    command.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
-    command.add_argument("--initialize", action="store_true", help="start with the file's initialization")
-    command.add_argument("--index", type=int, metavar="N", help="choose the training info, if the file has several")
-    command.add_argument("--quiet", action="store_true", help="hide the progress bar")
-
-
-def run(args: argparse.Namespace) -> int:
-    from onward.training.info.read import load
-    from onward.training.runtime.trainer import Trainer, npz
-
-    out = Path(args.out)
-    for path in filter(None, (args.out, args.save_trainable, args.checkpoint)):
-        _check_out(path)
-    data, val = npz(args.data), npz(args.val) if args.val else None
-    trainable = load(args.model, index=args.index, initialize=args.initialize)
-    if args.averaged:
-        trainable.average()
-    trainer = Trainer(trainable, lr=args.lr, threads=args.threads, seed=args.seed)
-    history = trainer.fit(
-        data,
-        args.epochs,
-        args.batch,
-        val=val,
-        seed=args.seed,
-        drop_last=args.drop_last,
-        patience=args.patience,
-        checkpoint=args.checkpoint or out.with_suffix(".checkpoint"),
-        every=args.every,
-        resume=args.resume,
-        progress=False if args.quiet else None,
-    )
-    trainer.save(out, average=args.averaged)
-    if args.save_trainable:
-        trainer.continued().save(args.save_trainable)
-    history.csv(out.with_suffix(".csv"))
-    history.plot(out.with_suffix(".svg"))
-    print(summary(history, out))
-    return 130 if history.stopped == "interrupted" else 0
-
-
-def summary(history: History, out: Path) -> str:
-    """One line about a run."""
-    words = {"finished": "", "early": ", stopped early", "interrupted": ", interrupted: --resume goes on"}
-    parts = [f"{len(history.losses)} batches{words[history.stopped]}"]
-    if history.losses:
-        first, last = (mean_loss(history, epoch) for epoch in (history.epochs[0], history.epochs[-1]))
-        parts.append(f"mean loss of an epoch {first:.4g} to {last:.4g}")
-    if history.evaluations:
-        best = min(history.evaluations, key=lambda found: found["loss"])
-        kept = best if history.stopped == "early" else history.evaluations[-1]
-        parts.append(", ".join(f"val {key} {kept[key]:.4g}" for key in ("loss", "accuracy") if key in kept))
-    return f"{out}: {'; '.join(parts)}"
-
-
-def mean_loss(history: History, epoch: int) -> float:
-    found = [loss for loss, own in zip(history.losses, history.epochs, strict=True) if own == epoch]
-    return sum(found) / len(found)
 
 
 def _add_inspect(actions: Commands) -> None:

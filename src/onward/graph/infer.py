@@ -115,7 +115,7 @@ class Inference:
         if schema is None or version is None:
             for value, kind in zip(node.outputs, added_kinds(node), strict=False):
                 self._known.forget(value)
-                if value.type is None and kind.type is not None:
+                if kind.type is not None and (value.type is None or value.shape is None):
                     _set(value, kind)
             return
         is_standard = node.domain == ""

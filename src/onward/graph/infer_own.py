@@ -47,7 +47,8 @@ def _linear(node: ir.Node, given: list[Kind]) -> list[Kind]:
 
 def _quantized_linear(node: ir.Node, given: list[Kind]) -> list[Kind]:
     x = kind_of(node.inputs[0])
-    return [Kind(x.type, None if x.dims is None else (*x.dims[:-1], node.attributes.get_int("out_features")))]
+    width = node.attributes.get_int("out_features" if node.domain == "onward" else "N")
+    return [Kind(x.type, None if x.dims is None else (*x.dims[:-1], width))]
 
 
 def _sdpa(node: ir.Node, given: list[Kind]) -> list[Kind]:
@@ -80,15 +81,16 @@ CORRECTIONS: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
 """By standard op: what to make of the kinds that its schema gives, unless all sizes are known and it gives them all."""
 
 ADDED: dict[str, Callable[[ir.Node, list[Kind]], list[Kind]]] = {
-    "Linear": _linear,
-    "QuantizedLinear": _quantized_linear,
-    "SDPA": _sdpa,
-    "Inverse": _like_input,
-    "GroupQueryAttention": _group_query_attention,
+    "onward::Linear": _linear,
+    "onward::QuantizedLinear": _quantized_linear,
+    "onward::SDPA": _sdpa,
+    "onward::Inverse": _like_input,
+    "onward::GroupQueryAttention": _group_query_attention,
+    "com.microsoft::MatMulNBits": _quantized_linear,
 }
-"""By op of the domain `onward`, for nodes whose outputs have no type yet."""
+"""By op of another domain, for nodes whose outputs have no type yet."""
 
 
 def added_kinds(node: ir.Node) -> list[Kind]:
-    rule = ADDED.get(node.op_type) if node.domain == "onward" else None
+    rule = ADDED.get(f"{node.domain}::{node.op_type}")
     return [UNKNOWN] * len(node.outputs) if rule is None else rule(node, [])

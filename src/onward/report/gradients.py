@@ -18,6 +18,15 @@ def ops() -> list[str]:
     return sorted({s.name for s in onnx.defs.get_all_schemas() if not s.domain and s.inputs})
 
 
+LANGUAGE = (
+    *("Attention", "GroupQueryAttention", "MultiHeadAttention", "PackedAttention", "PackedMultiHeadAttention"),
+    *("SparseAttention", "RotaryEmbedding", "SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    *("SkipLayerNormalization", "EmbedLayerNormalization", "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"),
+    *("BiasGelu", "FastGelu", "Gelu", "QuickGelu", "MoE", "QMoE"),
+)
+"""Ops of `com.microsoft` that language models are written with for ONNX Runtime."""
+
+
 def page() -> str:
     """The page as Markdown."""
     found = {op: gradient_status(op) for op in ops()}
@@ -36,6 +45,8 @@ def page() -> str:
         lines.append(f"| {title} | {len(names)} | " + " | ".join(str(counts[word]) for word in WORDS) + " |")
     lines += ["", "| op | marked | gradient |", "|---|---|---|"]
     lines += [f"| `{op}` | {'yes' if op in marked else ''} | {status} |" for op, status in found.items()]
+    lines += ["", "## Ops of language models for ONNX Runtime", "", "| op of `com.microsoft` | gradient |", "|---|---|"]
+    lines += [f"| `{op}` | {gradient_status(f'com.microsoft::{op}')} |" for op in sorted(LANGUAGE)]
     return "\n".join(lines) + "\n"
 
 

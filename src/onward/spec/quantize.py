@@ -61,6 +61,35 @@ def _dtype(node: ir.Node, index: int) -> ir.DataType | None:
     return None if value is None else value.dtype
 
 
+@means("com.microsoft::MatMulNBits")
+@dataclass(frozen=True)
+class BlockProduct(Spec):
+    """A product with a weight of shape (rows, columns), transposed, each row of which is quantized in blocks."""
+
+    columns: int
+    rows: int
+    size: int
+    """Columns in a block; the last one is filled up."""
+    bits: int
+    prepacked: bool
+    """Whether its bytes are in an order of one processor's own."""
+
+    @classmethod
+    def of(cls, node: ir.Node) -> Self:
+        given = attributes(node)
+        prepacked = bool(given.get("weight_prepacked", 0))
+        return cls(given["K"], given["N"], given["block_size"], given.get("bits", 4), prepacked)
+
+    @property
+    def blocks(self) -> int:
+        """Of a row."""
+        return -(-self.columns // self.size)
+
+    @property
+    def is_padded(self) -> bool:
+        return self.blocks * self.size > self.columns
+
+
 @means("onward::FakeQuantize")
 @dataclass(frozen=True)
 class FakeQuantize(Spec):

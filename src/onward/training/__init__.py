@@ -8,16 +8,19 @@ if TYPE_CHECKING:
     from onward.training.capture.keras import from_keras
     from onward.training.capture.tensorflow import from_tensorflow
     from onward.training.capture.torch import from_torch
-    from onward.training.export import to_jax_package, to_torch_package
+    from onward.training.export import to_jax_package, to_keras_package, to_tensorflow_package, to_torch_package
     from onward.training.info.check import check
     from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
     from onward.training.info.read import load
+    from onward.training.parallel.launch import on_workers
+    from onward.training.parallel.transports import ReduceBy, reduce_by_mpi, reduce_by_torch
     from onward.training.recipe.adapters import lora
     from onward.training.recipe.ctc import CTC
     from onward.training.recipe.groups import Group
     from onward.training.recipe.losses import (
         L1,
         BinaryCrossEntropy,
+        CausalLM,
         CrossEntropy,
         Huber,
         KLDivergence,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
     from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable, prepare
+    from onward.training.verification.verify import verify
 
 _HOMES = {
     "recipe.adapters": ("lora",),
@@ -41,12 +45,13 @@ _HOMES = {
     "recipe.ctc": ("CTC",),
     "autodiff.derivatives": ("gradient",),
     "recipe.user_models": ("OnnxLoss", "OnnxOptimizer"),
-    "export": ("to_jax_package", "to_torch_package"),
+    "export": ("to_jax_package", "to_keras_package", "to_tensorflow_package", "to_torch_package"),
     "recipe.groups": ("Group",),
     "info.read": ("load",),
     "info.check": ("check",),
     "recipe.losses": (
         "BinaryCrossEntropy",
+        "CausalLM",
         "CrossEntropy",
         "Huber",
         "KLDivergence",
@@ -61,6 +66,9 @@ _HOMES = {
     "info.preview_ops": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
     "trainable": ("Trainable", "prepare"),
     "runtime.trainer": ("Trainer",),
+    "verification.verify": ("verify",),
+    "parallel.transports": ("ReduceBy", "reduce_by_mpi", "reduce_by_torch"),
+    "parallel.launch": ("on_workers",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -73,6 +81,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "BinaryCrossEntropy",
+    "CausalLM",
     "Constant",
     "Cosine",
     "CrossEntropy",
@@ -89,6 +98,7 @@ __all__ = [
     "OnnxOptimizer",
     "Penalty",
     "RMSprop",
+    "ReduceBy",
     "Steps",
     "Term",
     "Trainable",
@@ -102,9 +112,15 @@ __all__ = [
     "gradient",
     "load",
     "lora",
+    "on_workers",
     "prepare",
+    "reduce_by_mpi",
+    "reduce_by_torch",
     "to_jax_package",
+    "to_keras_package",
+    "to_tensorflow_package",
     "to_torch_package",
+    "verify",
 ]
 
 

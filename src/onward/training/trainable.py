@@ -22,12 +22,14 @@ from onward.training.autodiff.derivatives import named
 from onward.training.autodiff.prepare_graph import constant_weights, differentiable, lower_for_gradients
 from onward.training.autodiff.reverse import gradients
 from onward.training.recipe.adapters import Adapter, LoRA, add_adapters
-from onward.training.recipe.groups import Group, NoDecay, Rule, matches, rules
-from onward.training.recipe.losses import LOSSES, Dims, Loss, Penalty, Term, loss_named
+from onward.training.recipe.caches import empty_caches
+from onward.training.recipe.groups import Group, NoDecay, Rule, exactly, matches, rules
+from onward.training.recipe.losses import LOSSES, CausalLM, Dims, Loss, Penalty, Term, loss_named
 from onward.training.recipe.modes import training_mode
 from onward.training.recipe.optimizers import AVERAGE, Averaged, Clipped, Optimizer, optimizer_named
 from onward.training.recipe.parameters import Choice, choose
 from onward.training.recipe.precision import refuse_mixed_precision
+from onward.training.recipe.quantised_adapters import with_adapters
 from onward.training.recipe.schedules import Schedule
 from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
 from onward.training.step_graphs import CLIP_EPSILON, LOSS, first_state, give_out, keep_outputs, take_out, updates
@@ -82,6 +84,12 @@ class Trainable:
                 self.parameters, self.optimizer, self.rules, self.clip_norm, self.clip_epsilon
             )
         return self.stored_update
+
+    @property
+    def label_inputs(self) -> list[str]:
+        """The inputs that labels are: those that the loss added, and tokens that are labels of those before them."""
+        own = [term.loss.labels for term in self.loss or () if isinstance(term.loss, CausalLM) and term.loss.labels]
+        return list(dict.fromkeys([*self.labels, *own]))
 
     @property
     def uniform(self) -> bool:
@@ -188,17 +196,19 @@ def prepare(
     if lora is not None and not isinstance(lora, LoRA):
         raise OnwardError(f"lora is {lora!r}: write onward.training.lora(rank=8)")
     how = _wrapped(optimizer, clip_value, average)
-    original = load(model)
+    original, own = with_adapters(load(model), lora) if lora else (load(model), [])
     graph = differentiable(original)
     constant_weights(graph.graph)
+    empty_caches(graph)
     lift_constants(graph, is_trained if trainable is None else None)
     buffers = training_mode(graph) if train_mode else {}
-    adapters = add_adapters(graph, lora) if lora else {}
+    adapters = add_adapters(graph, lora, own) if lora else {}
+    own += [name for adapter in adapters.values() for name in (adapter.a, adapter.b)]
     weights = set(graph.graph.initializers)
     op = Builder(graph)
     labels: list[str] = []
     target, said = _loss(op, output, loss_terms(loss), labels)
-    chosen = _chosen(graph.graph, target, trainable, weights, adapters, groups)
+    chosen = _chosen(graph.graph, target, trainable, weights, own, groups)
     value = give_out(op, _penalised(op, target, chosen, penalties), LOSS)
     return assembled(
         original,
@@ -330,6 +340,8 @@ def _loss(
                 f"{how!r} is not a loss: give a name, such as 'mse', one of onward.training such as CrossEntropy(), "
                 "or an ONNX model; from_torch takes those of torch.nn"
             )
+        if isinstance(how, CausalLM):
+            how = how.bound(op.graph)
         prediction = _prediction(op.graph, term.output or output)
         value = how.build(op, op.tensor(prediction), target)
         found.append(value if term.weight == 1 else value * term.weight)
@@ -355,13 +367,13 @@ def _chosen(
     loss: Tensor,
     trainable: Choice,
     weights: set[str],
-    adapters: Mapping[str, Adapter],
+    adapters: Sequence[str],
     groups: Sequence[Group],
 ) -> list[ir.Value]:
     """The parameters: those of `weights`, which are the model's own and not the loss's."""
     chosen = []
     if adapters:
-        chosen = choose(graph, loss.value, [name for found in adapters.values() for name in (found.a, found.b)])
+        chosen = choose(graph, loss.value, [exactly(name) for name in adapters])
     if trainable is not None or not adapters:
         chosen += [value for value in choose(graph, loss.value, trainable, weights) if value not in chosen]
     kept = [v for v in chosen if not any(group.frozen and group.has(v.name or "") for group in groups)]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onward.backends.emit.arguments import leading, options
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr, ops
+from onward.backends.emit.target import Rule
 from onward.graph.trained import role
-from onward.spec.rnn import Recurrence, Stacked
+from onward.spec.rnn import GATES, Recurrence, Stacked
 
 _HELPERS = {"RNN": ops.simple_rnn, "GRU": ops.gated_rnn, "LSTM": ops.lstm}
 
@@ -62,3 +63,36 @@ def stacked_parts(tensors: Sequence[Expr | None], p: Stacked) -> dict[str, Expr 
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")[: 4 if p.bias else 2]
     suffixes = [f"_l{i}{end}" for i in range(p.num_layers) for end in ("", "_reverse")[: 1 + p.bidirectional]]
     return dict(zip((n + s for s in suffixes for n in names), tensors, strict=True))
+
+
+def rules_without_modules(
+    plain: Mapping[str, Expr], pad: Expr, owned: Callable[..., list[Expr | None]]
+) -> dict[str, Rule]:
+    """The rules of frameworks that have no recurrent modules, by their activations, `pad` and place of weights."""
+
+    def recurrent(
+        e: Emitter, x: Expr, w: Expr, r: Expr, b: Expr | None = None, *others: Expr | None, p: Recurrence
+    ) -> list[Expr | None]:
+        half = trained_half(e, b)
+        if half is None:
+            weights = owned(e, p.kind.lower(), weight=w, recurrent_weight=r, bias=b)
+        else:
+            bias, zeros = half
+            weights = [*owned(e, p.kind.lower(), weight=w, recurrent_weight=r), pad(bias, ((0, 0), (0, zeros)))]
+        named = None if p.has_default_activations else activations(p, plain)
+        return scan(e, [x, *weights, *others], named, p)
+
+    def stacked(e: Emitter, x: Expr, lengths: Expr | None, *inputs: Expr | None, p: Stacked) -> list[Expr | None]:
+        initial, tensors = inputs[: p.states], inputs[p.states :]
+        tensors = tuple(owned(e, p.kind.lower(), **stacked_parts(tensors, p)))
+        size = 4 if p.bias else 2
+        weights = [tuple(tensors[i : i + size]) for i in range(0, len(tensors), size)]
+        keywords = options(
+            bidirectional=bool(p.bidirectional),
+            batch_first=bool(p.batch_first),
+            activation=None if p.nonlinearity == "tanh" else plain[p.nonlinearity],
+        )
+        call = ops.recurrent_layers(p.kind, x, weights, *leading(lengths, *initial), **keywords)
+        return results(e, call, 1 + p.states)
+
+    return dict.fromkeys(GATES, recurrent) | {f"onward::{kind}": stacked for kind in GATES}

@@ -12,6 +12,8 @@ PARTIAL = {
     "Loop": "not through sequences or quantised integers, nor states whose shape changes",
     "OptionalGetElement": "of tensors only",
     "QuantizeLinear": "straight through, inside the range; scales and zero points are settings",
+    "com.microsoft::MatMulNBits": "not of bytes laid out for one processor, nor of columns that choose blocks beside "
+    "zero points; scales and zero points are settings",
     "Resize": "not with keep_aspect_ratio_policy without axes",
     "Scan": "not through sequences or quantised integers",
 }

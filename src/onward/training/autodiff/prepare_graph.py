@@ -77,7 +77,12 @@ def _held(holder: ir.Node) -> tuple[ir.Value, list[ir.Value]]:
 
 
 def _missing(graph: ir.Graph, y: ir.Value, wrt: Values) -> set[str]:
-    """The ops between `wrt` and `y` that have no rule, and those in bodies there."""
+    """The ops between `wrt` and `y` that have no rule, and those in bodies there.
+
+    And those whose results are of no known type, which a rule that reads them would have to know.
+    """
     way = on_the_way(graph, [y], wrt)
     inside = [node for outer in way for body in inner_graphs(outer) for node in all_nodes(body)]
-    return {key for key in map(key_of, [*way, *inside]) if not has_rule(key)}
+    written = [node for node in graph if key_of(node) in LOWERINGS]
+    untyped = [node for node in written if any(output.name and output.type is None for output in node.outputs)]
+    return {key for key in map(key_of, [*way, *inside, *untyped]) if not has_rule(key)}

@@ -17,6 +17,7 @@ from onward.training.info.check import check
 from onward.training.info.combined import combined, cut, standard_ops
 from onward.training.info.foreign import from_others
 from onward.training.info.preview_ops import uses_training_ops
+from onward.training.recipe.caches import cache_names
 from onward.training.recipe.described import (
     KEY,
     Recipe,
@@ -84,7 +85,7 @@ def _ours(model: Model, index: int, recipe: Recipe, known: ir.Model | None) -> T
     grads = {file: f"{name}.grad" for name, file in recipe.parameters.items()}
     starts = {name: name for name in (*recipe.parameters, *recipe.buffers)}
     ends = {recipe.loss: LOSS, **grads, **{bound[name]: f"{name}.next" for name in recipe.buffers}}
-    inputs = {value.name or "" for value in model.ir.graph.inputs} | set(recipe.labels)
+    inputs = {value.name or "" for value in model.ir.graph.inputs} - cache_names(model.ir.graph) | set(recipe.labels)
     derive = cut(whole, starts, ends, inputs)
     optimizer, rules = read_optimizer(recipe.optimizer), recipe.read_rules()
     if is_stored(optimizer):

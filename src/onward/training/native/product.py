@@ -1,14 +1,18 @@
-"""The C of a product of some rows with a matrix, whose sums stay in registers."""
+"""The C of a product of some rows with a matrix, whose sums stay in registers.
+
+The matrix lies in panels: strips of columns, one after the other. Its rows as they are would fall into few places of a
+cache and push one another out, where their number of columns is a power of two.
+"""
 
 PRODUCT = """\
 #ifdef __AVX512F__
 enum { LANES = 16, TILE = 8 };
 #else
-enum { LANES = 8, TILE = 4 };
+enum { LANES = 8, TILE = 6 };
 #endif
 enum { PANEL = 2 * LANES, MOST = 8 };
 typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef struct { int64_t depth, w_step, y_step; const float *a, *w, *c; float *y; } Block;
+typedef struct { int64_t depth, y_step; const float *a, *w, *c; float *y; } Block;
 
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast")
@@ -23,7 +27,7 @@ static inline __attribute__((always_inline)) void block(const int rows, const Bl
     right[r] = b.c ? c[1] : (Lanes){0};
   }
   for (int64_t k = 0; k < b.depth; k++) {
-    const Lanes *w = (const Lanes *)(b.w + k * b.w_step);
+    const Lanes *w = (const Lanes *)(b.w + k * PANEL);
     const Lanes first = w[0], second = w[1];
     for (int r = 0; r < rows; r++) {
       const float a = b.a[r * b.depth + k];
@@ -51,29 +55,33 @@ static void blocks(int64_t rows, const Block b) {
 }
 #pragma GCC pop_options
 
-/* The last columns, if they are no whole panel, with zeros behind them. */
-static void keep_rest(int64_t depth, int64_t columns, const float *w, float *rest) {
-  const int64_t width = columns % PANEL;
-  for (int64_t k = 0; k < depth && width; k++)
-    for (int64_t j = 0; j < PANEL; j++) rest[k * PANEL + j] = j < width ? w[(k + 1) * columns - width + j] : 0;
+/* The matrix in panels; behind its last columns stand zeros. */
+static void keep_panels(int64_t depth, int64_t columns, const float *w, float *panels) {
+  for (int64_t j = 0; j < columns; j += PANEL) {
+    const int64_t width = columns - j < PANEL ? columns - j : PANEL;
+    for (int64_t k = 0; k < depth; k++, panels += PANEL) {
+      memcpy(panels, w + k * columns + j, width * sizeof(float));
+      memset(panels + width, 0, (PANEL - width) * sizeof(float));
+    }
+  }
 }
 
-/* y = c + a w; `rest` is what keep_rest keeps of w; c may be NULL. */
-static void product(int64_t rows, int64_t depth, int64_t columns, const float *a, const float *w, const float *rest,
-                    const float *c, float *y) {
-  const int64_t width = columns % PANEL, whole = columns - width;
+/* y = c + a w; `w` lies in panels; c may be NULL. Rows are shared out evenly: a tile of few would be slow. */
+static void product(int64_t rows, int64_t depth, int64_t columns, const float *a, const float *w, const float *c,
+                    float *y) {
+  const int64_t width = columns % PANEL, whole = columns - width, tiles = (rows + TILE - 1) / TILE;
   for (int64_t j = 0; j < whole; j += PANEL)
-    for (int64_t r = 0; r < rows; r += TILE) {
-      const int64_t at = r * columns + j;
-      const Block b = {depth, columns, columns, a + r * depth, w + j, c ? c + at : NULL, y + at};
-      blocks(rows - r < TILE ? rows - r : TILE, b);
+    for (int64_t tile = 0; tile < tiles; tile++) {
+      const int64_t r = rows * tile / tiles, at = r * columns + j;
+      const Block b = {depth, columns, a + r * depth, w + j * depth, c ? c + at : NULL, y + at};
+      blocks(rows * (tile + 1) / tiles - r, b);
     }
-  for (int64_t r = 0; r < rows && width; r += TILE) {
-    const int64_t count = rows - r < TILE ? rows - r : TILE;
+  for (int64_t tile = 0; tile < tiles && width; tile++) {
+    const int64_t r = rows * tile / tiles, count = rows * (tile + 1) / tiles - r;
     float last[MOST * PANEL] = {0};
     for (int64_t i = 0; i < count && c; i++)
       for (int64_t j = 0; j < width; j++) last[i * PANEL + j] = c[(r + i) * columns + whole + j];
-    const Block b = {depth, PANEL, PANEL, a + r * depth, rest, last, last};
+    const Block b = {depth, PANEL, a + r * depth, w + whole * depth, last, last};
     blocks(count, b);
     for (int64_t i = 0; i < count; i++)
       for (int64_t j = 0; j < width; j++) y[(r + i) * columns + whole + j] = last[i * PANEL + j];

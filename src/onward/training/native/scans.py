@@ -80,11 +80,12 @@ class _Printer:
         lines = [f"float *{name} = at; at += rows * {width};" for name, width in self.buffers.items()]
         for value, dims in steps.outside.items():
             name = self.homes[value]
-            lines.append(f"const float *{name} = c->in[{name[1:]}];")
             if len(dims) == 2:
-                sizes.append(f"{dims[0]} * PANEL")
-                lines.append(f"float *{name}_rest = at; at += {sizes[-1]};")
-                lines.append(f"keep_rest({dims[0]}, {dims[1]}, {name}, {name}_rest);")
+                sizes.append(f"{dims[0]} * (({dims[1]} + PANEL - 1) / PANEL * PANEL)")
+                lines.append(f"float *{name} = at; at += {sizes[-1]};")
+                lines.append(f"keep_panels({dims[0]}, {dims[1]}, c->in[{name[1:]}], {name});")
+            else:
+                lines.append(f"const float *{name} = c->in[{name[1:]}];")
         widths = [steps.widths[value] for value in steps.outputs]
         all_of = [f"rows * {width} * sizeof(float)" for width in widths]
         lines += [f"memcpy(s{i}, (const float *)c->in[{i}] + begin * {widths[i]}, {all_of[i]});" for i in states]
@@ -118,7 +119,7 @@ class _Printer:
             a, w, *c = (self.homes[value] for value in read)
             depth, columns = self.steps.outside[read[1]]
             y = self.homes[node.outputs[0]]
-            lines.append(f"product(rows, {depth}, {columns}, {a}, {w}, {w}_rest, {c[0] if c else 'NULL'}, {y});")
+            lines.append(f"product(rows, {depth}, {columns}, {a}, {w}, {c[0] if c else 'NULL'}, {y});")
         return lines
 
     def _loop(self, phase: Phase) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,10 @@ class LoRA:
     alpha: float | None = None
     """The product is multiplied by `alpha / rank`; None: as large as the rank."""
     seed: int = 0
+
+    @property
+    def scale(self) -> float:
+        return 1.0 if self.alpha is None else self.alpha / self.rank
 
 
 @dataclass(frozen=True)
@@ -51,21 +55,30 @@ def lora(rank: int = 8, patterns: str | tuple[str, ...] = "*", alpha: float | No
     return LoRA(rank, (patterns,) if isinstance(patterns, str) else tuple(patterns), alpha, seed)
 
 
-def add_adapters(model: ir.Model, how: LoRA) -> dict[str, Adapter]:
-    """Write adapters beside products, in place; gives them by the name of their matrix."""
+def add_adapters(model: ir.Model, how: LoRA, others: Collection[str] = ()) -> dict[str, Adapter]:
+    """Write adapters beside products, in place; gives them by the name of their matrix.
+
+    `others` are those that the model has already, which get none themselves.
+    """
     rng = np.random.default_rng(how.seed)
     op = Builder(model)
     found: dict[str, Adapter] = {}
     for weight in list(model.graph.initializers.values()):
-        transposed = _is_transposed(weight)
-        if transposed is None or not matches(weight.name or "", how.patterns):
+        name, transposed = weight.name or "", _is_transposed(weight)
+        if transposed is None or name in others or not matches(name, how.patterns):
             continue
-        adapter = _adapter(model.graph, weight, transposed, how, rng)
-        found[weight.name or ""] = adapter
+        assert weight.const_value is not None
+        rows, columns = weight.const_value.shape.numpy()
+        wide, narrow = (columns, rows) if transposed else (rows, columns)
+        a, b = initial(model.graph, name, wide, narrow, how, weight.const_value.dtype.numpy(), rng)
+        found[name] = Adapter(a, b, how.scale, transposed, name)
         for node, _ in list(weight.uses()):
-            _beside(op, node, adapter)
-    if not found:
-        raise OnwardError(f"no matrix that only MatMul and Gemm multiply by is called {' or '.join(how.patterns)}")
+            beside(op, node, a, b, how.scale)
+    if not found and not others:
+        raise OnwardError(
+            f"no matrix that only MatMul and Gemm multiply by, and no quantised one, is called "
+            f"{' or '.join(how.patterns)}"
+        )
     model.graph.sort()
     return found
 
@@ -81,15 +94,14 @@ def _is_transposed(weight: ir.Value) -> bool | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _adapter(graph: ir.Graph, weight: ir.Value, transposed: bool, how: LoRA, rng: np.random.Generator) -> Adapter:
-    assert weight.const_value is not None
-    rows, columns = weight.const_value.shape.numpy()
-    wide, narrow = (columns, rows) if transposed else (rows, columns)
+def initial(
+    graph: ir.Graph, weight: str, wide: int, narrow: int, how: LoRA, dtype: np.dtype[Any], rng: np.random.Generator
+) -> tuple[str, str]:
+    """The two weights that a matrix gets, which takes `wide` and gives `narrow` numbers; their product is zero."""
     rank = min(how.rank, wide, narrow)
-    dtype = weight.const_value.dtype.numpy()
     arrays = {
-        f"{weight.name}.lora_a": rng.uniform(-1, 1, (wide, rank)).astype(dtype) / np.asarray(np.sqrt(wide), dtype),
-        f"{weight.name}.lora_b": np.zeros((rank, narrow), dtype),
+        f"{weight}.lora_a": rng.uniform(-1, 1, (wide, rank)).astype(dtype) / np.asarray(np.sqrt(wide), dtype),
+        f"{weight}.lora_b": np.zeros((rank, narrow), dtype),
     }
     for name, array in arrays.items():
         tensor = ir.Tensor(array, name=name)
@@ -97,21 +109,27 @@ def _adapter(graph: ir.Graph, weight: ir.Value, transposed: bool, how: LoRA, rng
             ir.Value(name=name, const_value=tensor, type=ir.TensorType(tensor.dtype), shape=ir.Shape(array.shape))
         )
     a, b = arrays
-    return Adapter(a, b, 1.0 if how.alpha is None else how.alpha / how.rank, transposed, weight.name or "")
+    return a, b
 
 
-def _beside(op: Builder, node: ir.Node, adapter: Adapter) -> None:
+def beside(op: Builder, node: ir.Node, a: str, b: str, scale: float, dtype: ir.DataType | None = None) -> None:
+    """Add what an adapter makes of a product's first input, which is of `dtype` if that is not the adapter's own."""
     x, y = node.inputs[0], node.outputs[0]
     assert x is not None
     weights = op.model.graph.initializers
     left: Tensor = op.tensor(x)
-    factor = adapter.scale
+    factor = scale
     if node.op_type == "Gemm":
         factor *= node.attributes.get_float("alpha", 1.0)
         if node.attributes.get_int("transA", 0):
             left = op.Transpose(left, perm=[1, 0])
-    low = left @ op.tensor(weights[adapter.a]) @ op.tensor(weights[adapter.b])
-    total = op.tensor(y) + (low * factor if factor != 1 else low)
+    own = weights[a].dtype
+    narrow = dtype is not None and own is not None and dtype != own
+    if narrow:
+        left = op.Cast(left, to=int(own or 0))
+    low = left @ op.tensor(weights[a]) @ op.tensor(weights[b])
+    low = low * factor if factor != 1 else low
+    total = op.tensor(y) + (op.Cast(low, to=int(dtype or 0)) if narrow else low)
     users = [(user, index) for user, index in y.uses() if user is not total.value.producer()]
     for user, index in users:
         user.replace_input_with(index, total.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -18,6 +18,8 @@ Reduction = Literal["mean", "sum"]
 Dims = Sequence[int | str | None]
 Target = Callable[[str, ir.DataType, Dims | None], Tensor]
 """Asks for an input of the training step by name, dtype and shape."""
+TOKENS = "input_ids"
+"""What language models call the tokens of a text."""
 
 
 class Loss(Protocol):
@@ -121,6 +123,64 @@ def along_classes(op: Builder, logp: Tensor, weight: Sequence[float]) -> Tensor:
 
 
 @dataclass(frozen=True)
+class CausalLM:
+    """Cross entropy of logits (batch, length, tokens) and the tokens one place further; the mean over what counts."""
+
+    ignore_index: int = -100
+    """Labels of this number do not count."""
+    pad: int | None = None
+    """Nor do those of this token."""
+    reduction: Reduction = "mean"
+    labels: str | None = None
+    """The name of the labels (batch, length); None: the tokens that the model takes."""
+
+    def bound(self, graph: ir.Graph) -> CausalLM:
+        """With the name of the tokens, where they are the labels."""
+        return self if self.labels is not None else replace(self, labels=tokens_of(graph).name)
+
+    def build(self, op: Builder, prediction: Tensor, target: Target) -> Tensor:
+        labels = self._labels(op, prediction, target)
+        dtype = ir.DataType.FLOAT if prediction.dtype.bitwidth < 32 else prediction.dtype
+        if self.pad is not None:
+            labels = op.where(op.Equal(labels, self.pad), self.ignore_index, labels)
+        following = op.Slice(labels, op.ints([1]), op.ints([np.iinfo(np.int64).max]), op.ints([1]))
+        batch = op.Shape(labels, start=0, end=1)
+        none = op.Expand(op.like(self.ignore_index, labels), op.Concat(batch, op.ints([1]), axis=0))
+        shifted = op.Reshape(op.Concat(following, none, axis=1), op.ints([-1]))
+        flat = op.Reshape(prediction, op.Concat(op.ints([-1]), op.Shape(prediction, start=-1), axis=0))
+        logp = op.LogSoftmax(flat.cast(dtype), axis=1)
+        return class_loss(op, logp, shifted, None, self.ignore_index, 0.0, self.reduction)
+
+    def _labels(self, op: Builder, prediction: Tensor, target: Target) -> Tensor:
+        if prediction.rank not in (None, 3):
+            raise OnwardError(
+                f"causal_lm is of logits (batch, length, tokens), but the output has {prediction.rank} axes: choose "
+                "another by its name"
+            )
+        name = self.bound(op.graph).labels or TOKENS
+        dims = prediction.dims
+        own = next((value for value in op.graph.inputs if value.name == name), None)
+        if own is not None and own.dtype is not None and own.dtype.is_integer():
+            return op.tensor(own).cast(ir.DataType.INT64)
+        return target(name, ir.DataType.INT64, None if dims is None else dims[:-1])
+
+
+def tokens_of(graph: ir.Graph) -> ir.Value:
+    """The input that the tokens of a text are."""
+    inputs = [value for value in graph.inputs if value.name not in graph.initializers]
+    usual = [value for value in inputs if value.name == TOKENS]
+    whole = [v for v in inputs if v.dtype is not None and v.dtype.is_integer() and v.shape and v.shape.rank() == 2]
+    found = usual or whole
+    if len(found) != 1:
+        names = ", ".join(repr(value.name) for value in inputs) or "none"
+        raise OnwardError(
+            f"which input has the tokens is not clear: the model takes {names}. Say labels=NAME: one of them, or"
+            " another, which is added"
+        )
+    return found[0]
+
+
+@dataclass(frozen=True)
 class BinaryCrossEntropy:
     """Of logits and numbers from 0 to 1, element by element."""
 
@@ -216,6 +276,7 @@ class Penalty:
 LOSSES: Mapping[str, type[Any]] = {
     "cross_entropy": CrossEntropy,
     "nll": NegativeLogLikelihood,
+    "causal_lm": CausalLM,
     "bce_with_logits": BinaryCrossEntropy,
     "mse": MeanSquaredError,
     "l1": L1,

@@ -19,10 +19,12 @@ class ClassLabels:
     """An input of indices that pick one of the scores along an axis."""
 
     input: ir.Value
+    wanted: ir.Value
+    """What the loss made of the input, one for each place of the scores: moved by a place, or in another shape."""
     scores: ir.Value
     axis: int
-    ignored: int | None
-    """The index that stands for no class."""
+    ignored: tuple[int, ...]
+    """The indices that stand for no class; the first is the one that `wanted` has."""
 
     @property
     def classes(self) -> int | None:
@@ -34,8 +36,7 @@ class ClassLabels:
         """Refuse an index of no class. ONNX Runtime takes negative ones to count from the end."""
         top = self.classes
         bad = array < 0 if top is None else (array < 0) | (array >= top)
-        if self.ignored is not None:
-            bad &= array != self.ignored
+        bad &= ~np.isin(array, self.ignored)
         if bad.any():
             place = np.argwhere(bad)[0].tolist()
             at = place[0] if len(place) == 1 else place
@@ -49,27 +50,31 @@ def class_labels(graph: ir.Graph, names: Collection[str]) -> dict[str, ClassLabe
     found: dict[str, ClassLabels] = {}
     for node in graph:
         if node.op_type == "GatherElements" and node.inputs[0] is not None and node.inputs[1] is not None:
-            source, ignored = _source(node.inputs[1])
+            wanted, source, ignored = _source(node.inputs[1])
             if source.name in names and source.is_graph_input():
                 axis = node.attributes.get_int("axis", 0)
-                found.setdefault(source.name or "", ClassLabels(source, node.inputs[0], axis, ignored))
+                found.setdefault(source.name or "", ClassLabels(source, wanted, node.inputs[0], axis, ignored))
     return found
 
 
-def _source(value: ir.Value) -> tuple[ir.Value, int | None]:
-    """Where indices come from, and which of them are replaced on the way."""
-    ignored = None
+def _source(value: ir.Value) -> tuple[ir.Value, ir.Value, tuple[int, ...]]:
+    """The indices before some were replaced, where they come from, and which of them are replaced on the way."""
+    ignored: list[int] = []
+    wanted = None
     while (node := value.producer()) is not None:
         if node.op_type == "Where" and (condition := node.inputs[0]) is not None:
             test = condition.producer()
             if test is not None and test.op_type == "Equal" and (constant := test.inputs[1]) is not None:
-                ignored = None if constant.const_value is None else int(constant.const_value.numpy().item())
+                ignored += [] if constant.const_value is None else [int(constant.const_value.numpy().item())]
             following = node.inputs[2]
-        elif node.op_type in ("Unsqueeze", "Squeeze", "Identity", "Cast", "Reshape"):
+            wanted = wanted or following
+        elif node.op_type in ("Unsqueeze", "Squeeze", "Identity", "Cast", "Reshape", "Slice", "Concat"):
             following = node.inputs[0]
+            if node.op_type != "Unsqueeze":
+                wanted = wanted or value
         else:
             break
         if following is None:
             break
         value = following
-    return value, ignored
+    return wanted or value, value, tuple(ignored)

@@ -4,34 +4,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from onward.errors import InvalidDataError
+from onward.training.parallel.workers import Workers, fingerprint
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def epoch_of(
-    data: Any, inputs: Sequence[str], size: int, order: Sequence[int] | None, drop_last: bool = False
+    data: Any,
+    inputs: Sequence[str],
+    size: int,
+    order: Sequence[int] | None,
+    drop_last: bool = False,
+    workers: Workers | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The batches of one epoch, each with its tensors by name.
 
     Data are arrays by name, a tuple of arrays in the order of `inputs`, or an iterable of batches: dicts or tuples.
     Arrays are cut into batches of `size`, shuffled by the seed `order`; with `drop_last` a smaller one at the end is
-    left out. An iterable comes as it is.
+    left out. An iterable comes as it is. Several `workers` are given the same data, and each gets its rows of a batch.
     """
     arrays = arrays_of(data, inputs)
     if arrays is None:
-        for number, batch in enumerate(_iterated(data), 1):
-            yield _named(batch, inputs, number)
+        named = (_named(batch, inputs, number) for number, batch in enumerate(_iterated(data), 1))
+        yield from named if workers is None or workers.size == 1 else divided(named, workers)
         return
-    count = rows(arrays)
-    places = np.arange(count) if order is None else np.random.default_rng(list(order)).permutation(count)
-    for start in range(0, count // size * size if drop_last else count, size):
+    total = rows(arrays)
+    places = np.arange(total) if order is None else np.random.default_rng(list(order)).permutation(total)
+    for start in range(0, total // size * size if drop_last else total, size):
         part = places[start : start + size]
+        part = part if workers is None else part[workers.rows(len(part))]
         yield {name: array[part] for name, array in arrays.items()}
+
+
+def divided(batches: Iterable[Mapping[str, Any]], workers: Workers) -> Iterator[dict[str, Any]]:
+    """A worker's rows of batches that have to be the same for all, as their first and last rows show."""
+    end: Mapping[str, Any] = {}
+    coming = iter(batches)
+    for number in count(1):
+        with workers.meeting(workers.size, f"batch {number}") as prints:
+            batch = next(coming, end)
+            ends = [_array(value)[[0, -1]] for value in batch.values() if len(value)]
+            prints[workers.rank] = fingerprint(list(batch), *ends)
+            own = workers.share(batch, f"batch {number}")
+        if (prints != prints[0]).any():
+            raise InvalidDataError(
+                f"batch {number} is not the same for all workers: give each the same batches in the same order"
+                " (a shuffling DataLoader needs a generator with a seed); fit divides their rows"
+            )
+        if batch is end:
+            return
+        yield own
 
 
 def arrays_of(data: Any, inputs: Sequence[str]) -> dict[str, Array] | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from onward.errors import InvalidDataError, OnwardError, RunFailure
+from onward.training.parallel.workers import fingerprint
 from onward.training.runtime import checkpoint as checkpoints
 from onward.training.runtime.curve import write_csv, write_plot
 from onward.training.runtime.data import arrays_of, batches_in, epoch_of, rows
@@ -67,7 +68,13 @@ class _Run:
     """The weights of the best evaluation."""
 
     def save(self, path: Path, trainer: Trainer) -> None:
-        """A checkpoint; the one before stays if the weights are ruined."""
+        """A checkpoint, by worker 0; the one before stays if the weights are ruined."""
+        trainer.gather()
+        with trainer.workers.meeting(0, "a checkpoint is written"):
+            if trainer.workers.lead:
+                self.write(path, trainer)
+
+    def write(self, path: Path, trainer: Trainer) -> None:
         trainer.check_finite()
         progress = {
             "epoch": self.epoch,
@@ -92,6 +99,18 @@ class _Run:
             raise checkpoints.CheckpointError(f"{path}: it was not written by fit: it has no {error}") from error
         self.kept = {name.removeprefix("best/"): array for name, array in more.items() if name.startswith("best/")}
 
+    def resume(self, path: Path, trainer: Trainer) -> None:
+        """Go on from a checkpoint that worker 0 finds, if it does."""
+        with trainer.workers.meeting(1, "worker 0 reads the checkpoint") as found:
+            if trainer.workers.lead and path.exists():
+                self.load(path, trainer)
+                found[0] = 1
+        if found[0] and trainer.workers.size > 1:
+            trainer.take()
+            mine = [self.epoch, self.batch, self.waited, self.best, vars(self.history)]
+            self.epoch, self.batch, self.waited, self.best, history = trainer.workers.told(mine)
+            self.history = History(**history)
+
 
 def fit(
     trainer: Trainer,
@@ -114,7 +133,8 @@ def fit(
 
     `data` and `val` are arrays by input name, a tuple of arrays in the order of the inputs, or an iterable of batches
     (dicts or tuples) such as a PyTorch DataLoader. Arrays are shuffled anew for each epoch, by the seed;
-    with `drop_last` a smaller batch at the end is left out, as batch normalisation wants it.
+    with `drop_last` a smaller batch at the end is left out, as batch normalisation wants it. Several workers are given
+    the same data, and `batch` is what all of them take together; worker 0 writes, shows and tells.
 
     After each epoch the model is evaluated on `val`; with `patience`, training ends after so many evaluations without
     a lower loss, and goes back to the best weights. A `checkpoint` is written after each epoch, and after `every` so
@@ -123,22 +143,27 @@ def fit(
     """
     _check(epochs, batch, val, patience, every, checkpoint, resume)
     run, path = _Run(), None if checkpoint is None else Path(checkpoint)
+    workers = trainer.workers
     if path is not None:
-        clear_leftovers(path)
-        if resume and path.exists():
-            run.load(path, trainer)
-    for part in (data, val):
-        if (arrays := arrays_of(part, trainer.inputs)) is not None:
-            rows(arrays)
-            trainer.check(arrays, batch)
+        if workers.lead:
+            clear_leftovers(path)
+        if resume:
+            run.resume(path, trainer)
+    with workers.meeting(workers.size, "the data are checked") as prints:
+        prints[workers.rank] = _checked(trainer, (data, val), -(-batch // workers.size))
+    if (prints != prints[0]).any():
+        raise InvalidDataError("the workers were given different data: give each all of the data; fit divides them")
     saved, each = len(run.history.losses), batches_in(data, trainer.inputs, batch, drop_last)
-    with _kept(run, path, trainer), _interrupts() as interrupted, _bar(progress, each, epochs, run) as shown:
+    shows = progress if workers.lead else False
+    with _kept(run, path, trainer), _interrupts() as pressed, _bar(shows, each, epochs, run) as shown:
+        interrupted = workers.stopping(pressed)
         while run.epoch < epochs and run.history.stopped == "finished":
             if patience is not None and run.waited >= patience:
                 run.history.stopped = "early"
                 break
             seen = 0
-            for part in epoch_of(data, trainer.inputs, batch, [seed, run.epoch] if shuffle else None, drop_last):
+            order = [seed, run.epoch] if shuffle else None
+            for part in epoch_of(data, trainer.inputs, batch, order, drop_last, workers):
                 seen += 1
                 if seen <= run.batch:  # done before the checkpoint
                     continue
@@ -157,9 +182,10 @@ def fit(
                 break
             _check_epoch(seen, run)
             run.epoch, run.batch = run.epoch + 1, 0
+            trainer.align()
             if val is not None:
                 _evaluate(trainer, val, batch, run, keep=patience is not None)
-            if tell is not None:
+            if tell is not None and workers.lead:
                 tell(run.history)
             if path is not None:
                 run.save(path, trainer)
@@ -170,6 +196,8 @@ def fit(
     if run.kept and run.history.stopped != "interrupted":
         for name, view in (trainer.parameters | trainer.buffers).items():
             view[...] = run.kept[name]
+    if patience is not None and workers.size > 1:
+        trainer.take()
     return run.history
 
 
@@ -183,6 +211,18 @@ def _check(
         raise OnwardError("patience needs data to evaluate on: give val")
     if checkpoint is None and (every or resume):
         raise OnwardError("there is no checkpoint: give the path of one")
+
+
+def _checked(trainer: Trainer, parts: tuple[Any, Any], batch: int) -> int:
+    """Refuse arrays that steps would refuse; gives a fingerprint of the others."""
+    known: list[Any] = []
+    for part in parts:
+        if (arrays := arrays_of(part, trainer.inputs)) is not None:
+            rows(arrays)
+            trainer.check(arrays, batch)
+            known += [(name, array.shape) for name, array in arrays.items()]
+            known += [array[[0, -1]] for array in arrays.values()]
+    return fingerprint(*known)
 
 
 def _check_epoch(seen: int, run: _Run) -> None:
@@ -199,7 +239,7 @@ def _evaluate(trainer: Trainer, val: Any, batch: int, run: _Run, keep: bool) -> 
     run.waited += 1
     if found["loss"] < run.best:
         run.best, run.waited = found["loss"], 0
-        if keep:
+        if keep and trainer.workers.lead:
             run.kept = {name: array.copy() for name, array in (trainer.parameters | trainer.buffers).items()}
 
 
@@ -209,8 +249,9 @@ def _kept(run: _Run, path: Path | None, trainer: Trainer) -> Iterator[None]:
     try:
         yield
     except (InvalidDataError, RunFailure):
-        if path is not None and run.history.losses:
-            run.save(path, trainer)
+        alone = trainer.workers.size == 1
+        if path is not None and run.history.losses and trainer.workers.lead and (alone or not trainer.accumulated):
+            run.write(path, trainer)
         raise
 
 

@@ -18,20 +18,19 @@ RIGHT = "onward.right"
 """How many labels the highest score was that of."""
 COUNTED = "onward.counted"
 """How many labels were of a class."""
-"""Ops that draw numbers, whatever the mode."""
 
 
 def evaluation(trainable: Trainable) -> ir.Model:
     """The graph of the loss and, where labels are classes, of what accuracy is computed from."""
     model = trainable.gradients.clone()
     keep_outputs(model, {LOSS})
-    labels = next(iter(class_labels(model.graph, trainable.labels).values()), None)
+    labels = next(iter(class_labels(model.graph, trainable.label_inputs).values()), None)
     if labels is not None:
         op = Builder(model)
-        wanted = op.tensor(labels.input)
+        wanted = op.tensor(labels.wanted)
         best = op.ArgMax(op.tensor(labels.scores), axis=labels.axis, keepdims=0)
         right = op.Equal(best, wanted.cast(ir.DataType.INT64))
-        counts = op.Not(op.Equal(wanted, -1 if labels.ignored is None else labels.ignored))
+        counts = op.Not(op.Equal(wanted, labels.ignored[0] if labels.ignored else -1))
         for name, flags in ((RIGHT, op.And(right, counts)), (COUNTED, counts)):
             give_out(op, op.ReduceSum(flags.cast(ir.DataType.INT64), keepdims=0), name)
     common.RemoveUnusedNodesPass()(model)

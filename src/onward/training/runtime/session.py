@@ -17,6 +17,7 @@ from onward.graph.slots import NAMELESS
 from onward.model import Model
 from onward.runners.calls import failures
 from onward.runners.custom import served
+from onward.runners.libraries import register_library
 from onward.training.native import with_kernels
 from onward.training.speed.fast_conv import fast_convolutions
 from onward.training.speed.lifetimes import order_nodes
@@ -35,6 +36,8 @@ LARGEST_ORDERED = 1 << 28
 """Bytes of a model, with the weights that it holds as constants, whose nodes are sorted: it goes through a file."""
 LARGEST_FOLDED = 1 << 20
 """Bytes of a constant that ONNX Runtime may compute beforehand, and then holds."""
+LARGEST_DECODED = 1 << 12
+"""The same where weights are held as integers: they are not to be held as numbers as well."""
 
 
 def open_session(
@@ -76,8 +79,10 @@ def _opened(
         custom = served(graph)
         libraries = [*custom.libraries, *([] if library is None else [str(library)])]
         model = Model(custom.model).to_proto().SerializeToString()
-        options = _options(threads, libraries)
-        ordered = _ordered(model, libraries) if lean and len(model) < LARGEST_ORDERED else None
+        decodes = any(node.op_type == "DequantizeLinear" for node in custom.model.graph)
+        folded = LARGEST_DECODED if decodes else LARGEST_FOLDED
+        options = _options(threads, libraries, folded)
+        ordered = _ordered(model, libraries, folded) if lean and len(model) < LARGEST_ORDERED else None
         if ordered is None and in_order:
             raise RunFailure("the nodes of the graph cannot be put in order")
         if ordered is not None:
@@ -89,32 +94,30 @@ def _opened(
         return onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
 
 
-def _options(threads: int | None, libraries: Sequence[str]) -> onnxruntime.SessionOptions:
+def _options(threads: int | None, libraries: Sequence[str], folded: int) -> onnxruntime.SessionOptions:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.add_session_config_entry("session.disable_quant_qdq", "1")  # its fused kernels round otherwise, some fail
+    options.add_session_config_entry("optimization.constant_folding_max_output_size_in_bytes", str(folded))
     if threads:
         options.intra_op_num_threads = threads
     for library in libraries:
-        options.register_custom_ops_library(library)
+        register_library(options, library)
     return options
 
 
-def _ordered(model: bytes, libraries: Sequence[str]) -> bytes | None:
+def _ordered(model: bytes, libraries: Sequence[str], folded: int) -> bytes | None:
     """As ONNX Runtime optimizes it on this machine, its nodes in our order; None if there is no room for a file."""
     import onnxruntime
 
     try:
         with tempfile.TemporaryDirectory(prefix="onward-") as folder:
             path = Path(folder) / "optimized.onnx"
-            options = _options(1, libraries)
+            options = _options(1, libraries, folded)
             options.optimized_model_filepath = str(path)
-            options.add_session_config_entry(
-                "optimization.constant_folding_max_output_size_in_bytes", str(LARGEST_FOLDED)
-            )
             onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
             optimized = onnx.load(path)
     except Exception:  # if it is the model and not the file, opening the model says so

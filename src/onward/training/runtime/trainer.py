@@ -18,6 +18,9 @@ from onward.graph.held_weights import check_homes, homes, with_weights
 from onward.model import Model
 from onward.runners.calls import raised_failures
 from onward.runners.custom import failing
+from onward.training.parallel import statistics
+from onward.training.parallel.counting import check_mean, counting, rows_of
+from onward.training.parallel.workers import Reduce, Workers, fingerprint
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.targets import class_labels
 from onward.training.runtime.buffers import SharedBuffer
@@ -51,12 +54,16 @@ class Trainer:
         threads: int | None = None,
         seed: int = 0,
         kernels: bool | None = None,
+        reduce: Reduce | None = None,
     ) -> None:
         """`seed` is for dropout: the mask of each step follows from it and from the number of the step.
 
         `kernels`: whether a step runs in faster forms than its graph says: convolutions in those that suit their
         sizes, and parts compiled where there is a C compiler; by default unless the environment variable
         ONWARD_KERNELS is 0.
+
+        `reduce` makes this one of several workers: gradients, losses and running statistics are averaged over all, and
+        all start from what worker 0 has; see `onward.training.reduce_by_torch` and `onward.training.on_workers`.
         """
         self.trainable = trainable
         self.lr = trainable.optimizer.lr if lr is None else lr
@@ -82,7 +89,9 @@ class Trainer:
         self._buffers = {name: array.copy() for name, array in trainable.buffers.items()}
         self._fresh = {name: array.copy() for name, array in trainable.buffers.items()}
         self._loss = np.zeros((), dtype)
-        self._used = used(trainable, self._weights, self._state, threads, kernels)
+        self.workers = Workers(reduce)
+        together = self.workers.size > 1
+        self._used = None if together else used(trainable, self._weights, self._state, threads, kernels)
         self._update = None
         if self._used is not None:
             self._bind(self._used.session, self._used.binding)
@@ -91,12 +100,53 @@ class Trainer:
         first = self._used or self._kept
         own = {*self._weights.views, *self._buffers, *first.own}
         self._feeds = Feeds(first.session, trainable.gradients.graph, own)
-        self._labels = class_labels(trainable.gradients.graph, trainable.labels)
+        self._labels = class_labels(trainable.gradients.graph, trainable.label_inputs)
         self._ctc = ctc_labels(trainable)
         self._random = any(node.op_type in RANDOM for node in trainable.gradients.graph.all_nodes())
         self.torn = False
         """Whether a step has failed when it had begun to change weights."""
         self._evaluation: Any = None
+        if together:
+            self._join()
+
+    def _join(self) -> None:
+        """Refuse what workers cannot train together; take over where worker 0 is."""
+        if not self.trainable.parameters:
+            raise UnsupportedError(
+                "several workers cannot train this model: its step is one graph that gives out no gradients"
+            )
+        self._count, proven = counting(self.trainable)
+        self._unproven = not proven
+        shapes = {name: array.shape for name, array in self.parameters.items()}
+        own = fingerprint(shapes, self.trainable.optimizer, self.trainable.accumulate, self.trainable.clip_norm)
+        if not self.workers.agree(own, "the workers compare what they train"):
+            raise OnwardError("the workers were given different models or optimizers: start all with the same file")
+        self.take()
+
+    def take(self) -> None:
+        """Bring this worker to where worker 0 is: weights, state, statistics, steps."""
+        self.workers.take({"": self._weights.buffer, **{slot: flat.buffer for slot, flat in self._state.items()}})
+        self.workers.take(self._buffers)
+        self.steps, self.accumulated, self.lr, self.seed = self.workers.told(
+            [self.steps, self.accumulated, self.lr, self.seed]
+        )
+        if self._sums is not None and not self.workers.lead:
+            self._sums.buffer[...] = 0
+
+    def gather(self) -> None:
+        """Bring what is accumulated of gradients to worker 0."""
+        if self._sums is not None and self.accumulated:
+            self.workers.add(self._sums.buffer)
+            if not self.workers.lead:
+                self._sums.buffer[...] = 0
+
+    def align(self) -> None:
+        """Take over from worker 0 if weights are not the same bit for bit: processors differ in how they round."""
+        if self.workers.size == 1:
+            return
+        own = fingerprint(self._weights.buffer, *(flat.buffer for flat in self._state.values()))
+        if not self.workers.agree(own, "the workers compare their weights"):
+            self.take()
 
     def _slot(self, slot: str) -> SharedBuffer:
         given = {name: self.trainable.state[f"{name}.{slot}"] for name in self.trainable.parameters}
@@ -158,12 +208,15 @@ class Trainer:
     def step(self, batch: Batch) -> float:
         """One step on a batch, arrays by input name; gives the loss before it.
 
-        Where gradients are accumulated, only every so many batches change the weights.
+        Where gradients are accumulated, only every so many batches change the weights. Of several workers, each has a
+        batch of its own, and the step and the loss are those of all their rows together.
         """
         self._check_whole()
         if self._used is not None:
             self._used.prepare(self.rate, self.steps + 1)
             loss = self._passed(self._used, batch)
+        elif self.workers.size > 1:
+            loss = self._together(batch)
         else:
             loss = self.gradients(batch)
         if not math.isfinite(loss):
@@ -177,6 +230,9 @@ class Trainer:
             self._kept.rows.forget()
             self._sums.buffer[...] = 0
             self.accumulated = 0
+        if self.workers.size > 1:
+            self.workers.add(self._gradients.buffer)
+            self._kept.rows.forget()
         if self._update is not None:
             self._update(self.rate, self.steps + 1)
         self.steps += 1
@@ -188,6 +244,37 @@ class Trainer:
         loss = self._passed(self._kept, batch)
         self._kept.rows.remember()
         return loss
+
+    def _together(self, batch: Batch) -> float:
+        """As `gradients`, of the rows of all workers; in place is this worker's share, to be added to the others'."""
+        doing, before, weight = f"step {self.steps + 1}", self._buffers, 0.0
+        try:
+            with self.workers.meeting(3 + statistics.length(before), doing) as numbers:
+                if count := rows_of(batch):
+                    self._prove(batch)
+                    loss, weight = self.gradients(batch), self._count(batch)
+                    if weight and not math.isfinite(loss):
+                        raise DivergedError(self._diagnosis(loss, batch))
+                    numbers[:3] = (weight, weight * loss, count) if weight else 0
+                    numbers[3:] = statistics.packed(self._buffers, count if weight else 0, self.workers.lead)
+        except Exception:
+            if self._buffers is not before:
+                self._buffers, self._fresh = self._fresh, self._buffers
+            raise
+        if not numbers[0]:
+            raise DivergedError(f"{doing}: there is no loss, because no label of the batch counts")
+        statistics.unpack(self._buffers, numbers[3:], numbers[2])
+        if weight:
+            self._gradients.buffer *= weight / numbers[0]
+        else:
+            self._gradients.buffer[...] = 0
+        return float(numbers[1] / numbers[0])
+
+    def _prove(self, batch: Batch) -> None:
+        """Whether a loss that is known as a graph only is a mean over rows, by the first batch."""
+        if self._unproven:
+            self._unproven = False
+            check_mean(lambda part: self._evaluated(part)[0], batch)
 
     def _passed(self, way: Kept | Used, batch: Batch) -> float:
         """The loss of a batch; running statistics have followed it."""
@@ -240,7 +327,8 @@ class Trainer:
     def _set_seed(self) -> None:
         import onnxruntime
 
-        drawn = np.random.default_rng([self.seed, self.steps, self.accumulated]).integers(1 << 31)
+        own = [self.workers.rank] if self.workers.rank else []
+        drawn = np.random.default_rng([self.seed, self.steps, self.accumulated, *own]).integers(1 << 31)
         onnxruntime.set_seed(int(drawn))
 
     def _diagnosis(self, loss: float, batch: Batch) -> str:
@@ -250,20 +338,22 @@ class Trainer:
         return f"{found}. {CTC.hint}" if self._ctc and math.isinf(loss) else found
 
     def evaluate(self, data: Any, batch: int = 256) -> dict[str, float]:
-        """The mean loss as the model is used (no dropout, running statistics) and, for class labels, the accuracy."""
+        """The mean loss as the model is used (no dropout, running statistics) and, for class labels, the accuracy.
+
+        Several workers are given the same data; each takes some of the batches.
+        """
         from onward.training.runtime.data import epoch_of
 
-        totals: dict[str, float] = {}
-        for part in epoch_of(data, self.inputs, batch, order=None):
-            loss, right, counted, size = self._evaluated(part)
-            for key, value in (("loss", loss * size), ("size", size), ("right", right), ("counted", counted)):
-                totals[key] = totals.get(key, 0) + value
-        if not totals:
+        with self.workers.meeting(4, "evaluation") as totals:
+            for number, part in enumerate(epoch_of(data, self.inputs, batch, order=None)):
+                if number % self.workers.size == self.workers.rank:
+                    loss, right, counted, size = self._evaluated(part)
+                    totals += loss * size, right, counted, size
+        self.workers.take({"totals": totals})
+        loss, right, counted, size = totals.tolist()
+        if not size:
             raise OnwardError("there is nothing to evaluate on: the data gave no batch")
-        found = {"loss": totals["loss"] / totals["size"]}
-        if totals["counted"]:
-            found["accuracy"] = totals["right"] / totals["counted"]
-        return found
+        return {"loss": loss / size, **({"accuracy": right / counted} if counted else {})}
 
     def _evaluated(self, batch: Batch) -> tuple[float, int, int, int]:
         """Loss, right answers, answers, samples."""

@@ -14,7 +14,10 @@ import onnx
 from onward.training.native import DOMAIN
 from onward.training.speed.lifetimes import order_nodes, reads
 
-CHEAP = ("Relu", "Gelu", "Sigmoid", "Tanh", "Mul", "Add", "LayerNormalization", "SimplifiedLayerNormalization", "Cast")
+CHEAP = (
+    *("Relu", "Gelu", "Sigmoid", "Tanh", "Mul", "Add", "Cast"),
+    *("LayerNormalization", "SimplifiedLayerNormalization", "DequantizeLinear"),
+)
 KERNELS = ("k", "gather")
 """How the names of our own kernels begin that are cheap: loops over elements, and gathers by a table."""
 VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")

@@ -180,3 +180,67 @@ def test_levels_as_numbers() -> None:
     for run in (run_torch, run_onnxruntime):
         found = run(made, {"x": X})
         np.testing.assert_allclose(found["x.grad"], 2 * found["y"] / 0.5, rtol=1e-6)
+
+
+FORMS = {
+    "4 bits": {},
+    "zero points": {"points": True},
+    "8 bits": {"bits": 8, "points": True},
+    "2 bits": {"bits": 2, "points": True},
+    "filled up": {"columns": 40, "points": True},
+    "zero points that are numbers": {"points": np.float32},
+    "blocks by columns": {"groups": True},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_product_with_blocks_of_bits(form: str) -> None:
+    """By what the codes stand for: of the input and of the bias."""
+    given: dict[str, Any] = {"bits": 4, "columns": 32, "points": False, "groups": False, **FORMS[form]}
+    bits, columns, size, rows = given["bits"], given["columns"], 16, 6
+    blocks = -(-columns // size)
+    rng = np.random.default_rng(bits + columns)
+    codes = rng.integers(0, 2**bits, (rows, blocks, size)).astype(np.uint8)
+    scales = rng.uniform(0.1, 0.2, (rows, blocks)).astype(np.float32)
+    zeros = np.full((rows, blocks), 2 ** (bits - 1), np.uint8)
+    constants = {"codes": packed(codes, bits), "scales": scales, "bias": np.ones(rows, np.float32)}
+    if given["points"]:
+        zeros = rng.integers(0, 2**bits, (rows, blocks)).astype(np.uint8)
+        is_number = given["points"] is np.float32
+        constants["zeros"] = zeros.astype(np.float32) if is_number else packed(zeros, bits)
+    which = np.arange(columns) // size
+    if given["groups"]:
+        which = rng.integers(0, blocks, columns)
+        constants["groups"] = which.astype(np.int32)
+    names = [name if name in constants else "" for name in ("codes", "scales", "zeros", "groups", "bias")]
+    node = helper.make_node(
+        *("MatMulNBits", ["x", *names], ["y"]),
+        domain="com.microsoft",
+        K=columns,
+        N=rows,
+        bits=bits,
+        block_size=size,
+    )
+    nodes = [node, helper.make_node("ReduceSumSquare", ["y"], ["loss"], keepdims=0)]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("loss", "y")]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, columns])]
+    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "product", inputs, outputs, tensors)
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=10)
+    x = rng.standard_normal((2, 3, columns)).astype(np.float32)
+    numbers = codes.reshape(rows, -1)[:, :columns].astype(np.float32)
+    weight = (numbers - zeros[:, which].astype(np.float32)) * scales[:, which]
+    found = run_onnxruntime(gradient(model, "loss", ["x", "bias"]).to_proto(), {"x": x})
+    slope = 2 * found["y"]
+    np.testing.assert_allclose(found["y"], x @ weight.T + 1, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found["x.grad"], slope @ weight, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(found["bias.grad"], slope.sum((0, 1)), rtol=1e-4, atol=1e-3)
+
+
+def packed(codes: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
+    """Several numbers to a byte along the last axis, the lowest bits first."""
+    each = 8 // bits
+    wide = np.pad(codes, [*[(0, 0)] * (codes.ndim - 1), (0, -codes.shape[-1] % each)])
+    parts = wide.reshape(*wide.shape[:-1], -1, each) << (np.arange(each, dtype=np.uint8) * bits).astype(np.uint8)
+    return np.bitwise_or.reduce(parts.astype(np.uint8), axis=-1)

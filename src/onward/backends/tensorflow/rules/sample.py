@@ -7,23 +7,15 @@ import onnx_ir as ir
 from onward.backends.emit.arguments import changed
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Expr
-from onward.backends.shared.sample import roi_align
+from onward.backends.shared.sample import affine_grid, grid_sample, roi_align
 from onward.backends.tensorflow.dtypes import scalar
 from onward.backends.tensorflow.target import ops, rule
 from onward.backends.tensorflow.window import image_rule
-from onward.spec.sample import AffineGrid, GridSample, NonMaxSuppression
+from onward.spec.sample import NonMaxSuppression
 
 image_rule("RoiAlign")(roi_align)
-
-
-@image_rule("GridSample")
-def grid_sample(e: Emitter, x: Expr, grid: Expr, p: GridSample) -> Expr:
-    return ops.grid_sample(x, grid, **changed(p, "mode", padding="padding_mode", align_corners="align_corners"))
-
-
-@rule("AffineGrid")
-def affine_grid(e: Emitter, theta: Expr, size: Expr, p: AffineGrid) -> Expr:
-    return ops.affine_grid(theta, e.numbers(size), **changed(p, "align_corners"))
+image_rule("GridSample")(grid_sample)
+rule("AffineGrid")(affine_grid)
 
 
 @rule("NonMaxSuppression")

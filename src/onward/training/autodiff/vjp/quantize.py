@@ -14,7 +14,8 @@ import onnx_ir as ir
 
 from onward.graph.build import Tensor
 from onward.spec.conv import Conv
-from onward.spec.quantize import Dequantize, Quantize
+from onward.spec.quantize import BlockProduct, Dequantize, Quantize
+from onward.training.autodiff.broadcast import unbroadcast
 from onward.training.autodiff.reverse import Context
 from onward.training.autodiff.vjp import Gradients, vjp
 from onward.training.autodiff.vjp.conv import conv
@@ -189,3 +190,68 @@ def qlinear_conv(
     image, kernel = _stands_for(x, x_scale, x_zero, 1), _stands_for(w, w_scale, w_zero, 0)
     found = conv(c, _over(_unclipped(c, g), _step(c, c.y, y_scale, c.y.dtype, 1)), image, kernel, p=p)
     return _of_both(c, found, (x, x_scale, 1), (w, w_scale, 0))
+
+
+@vjp("com.microsoft::MatMulNBits", of_levels=True)
+def matmul_nbits(
+    c: Context,
+    g: Tensor,
+    x: Tensor,
+    codes: Tensor,
+    scales: Tensor,
+    zeros: Tensor | None = None,
+    groups: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    p: BlockProduct,
+) -> Gradients:
+    """By the weight as numbers, which live no longer than this product: the bits are what is held."""
+    if p.prepacked:
+        raise c.refuse("its weight is laid out for one kind of processor")
+    if groups is not None and zeros is not None:
+        raise c.refuse("ONNX Runtime computes something else for columns that choose their block, with zero points")
+    dx = g @ _of_bits(p, codes, scales, zeros, groups) if c.wants(x.value) else None
+    db = unbroadcast(g, bias) if bias is not None and c.wants(bias.value) else None
+    return [dx, None, None, None, None, db]
+
+
+def _of_bits(p: BlockProduct, codes: Tensor, scales: Tensor, zeros: Tensor | None, groups: Tensor | None) -> Tensor:
+    """The weight (N, K) of a product, of codes that share bytes, a scale and perhaps a zero point for each block."""
+    op = codes.op
+    levels = op.Reshape(_unpacked(codes, p.bits), op.ints([p.rows, p.blocks * p.size]))
+    factors = op.Reshape(scales, op.ints([p.rows, p.blocks]))
+    middle = _zero_points(p, factors, zeros)
+    if groups is not None:
+        which = groups.cast(ir.DataType.INT64)
+        kept = op.Slice(levels, op.ints([0]), op.ints([p.columns]), op.ints([1])).cast(factors.dtype)
+        return (kept - op.Gather(middle.cast(factors.dtype), which, axis=1)) * op.Gather(factors, which, axis=1)
+    if middle.dtype.is_floating_point():
+        apart = [p.rows, p.blocks, p.size]
+        shifted = op.Reshape(levels.cast(factors.dtype), op.ints(apart)) - op.unsqueeze(middle, [2])
+        real = op.Reshape(shifted * op.unsqueeze(factors, [2]), op.ints([p.rows, p.blocks * p.size]))
+    else:
+        real = op.DequantizeLinear(levels, factors, middle, axis=1, block_size=p.size)
+    return op.Slice(real, op.ints([0]), op.ints([p.columns]), op.ints([1])) if p.is_padded else real
+
+
+def _zero_points(p: BlockProduct, factors: Tensor, zeros: Tensor | None) -> Tensor:
+    """One for each block: bytes, or numbers if they are given as such."""
+    op = factors.op
+    if zeros is None:
+        return op.Expand(op.constant(np.asarray(2 ** (p.bits - 1), np.uint8)), op.ints([p.rows, p.blocks]))
+    if zeros.dtype != ir.DataType.UINT8:
+        return op.Reshape(zeros, op.ints([p.rows, p.blocks])).cast(factors.dtype)
+    each = op.Reshape(_unpacked(zeros, p.bits), op.ints([p.rows, -1]))
+    return op.Slice(each, op.ints([0]), op.ints([p.blocks]), op.ints([1]))
+
+
+def _unpacked(x: Tensor, bits: int) -> Tensor:
+    """The numbers of so many bits that share a byte, the lowest first, each as a byte along a new last axis."""
+    op = x.op
+    if bits == 8:
+        return x
+    mask = op.constant(np.asarray(2**bits - 1, np.uint8))
+    shifts = [op.constant(np.asarray(shift, np.uint8)) for shift in range(0, 8, bits)]
+    shifted = [op.BitShift(x, shift, direction="RIGHT") if i else x for i, shift in enumerate(shifts)]
+    parts = [op.BitwiseAnd(each, mask) for each in shifted[:-1]]
+    return op.Concat(*(op.unsqueeze(each, [-1]) for each in (*parts, shifted[-1])), axis=-1)

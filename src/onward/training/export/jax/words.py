@@ -12,7 +12,9 @@ from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
     L1,
+    TOKENS,
     BinaryCrossEntropy,
+    CausalLM,
     CrossEntropy,
     Huber,
     KLDivergence,
@@ -40,10 +42,12 @@ APART = (AdamW, LAMB)
 
 def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
     """The loss as one number; `batch` is how an input of a name is written."""
-    wanted = batch(getattr(loss, "labels", "labels"))
+    wanted = batch(getattr(loss, "labels", None) or TOKENS)
     match loss:
         case CrossEntropy() | NegativeLogLikelihood():
             return _class_loss(loss, prediction, wanted)
+        case CausalLM():
+            return _next_tokens(loss, prediction, batch)
         case BinaryCrossEntropy(pos_weight=1):
             each = f"optax.sigmoid_binary_cross_entropy({prediction}, {wanted})"
         case BinaryCrossEntropy():
@@ -83,6 +87,14 @@ def _class_loss(loss: CrossEntropy | NegativeLogLikelihood, prediction: str, wan
     }
     given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
     return f"{'soft_' if is_soft else ''}class_loss({prediction}, {wanted}{given})"
+
+
+def _next_tokens(loss: CausalLM, prediction: str, batch: Callable[[str], str]) -> str:
+    wanted = f"{batch(loss.labels or TOKENS)}[:, 1:].ravel()"
+    if loss.pad is not None:
+        wanted = f"jnp.where({wanted} == {loss.pad}, {loss.ignore_index}, {wanted})"
+    scores = f"{prediction}[:, :-1].reshape(-1, {prediction}.shape[-1])"
+    return _class_loss(CrossEntropy(ignore_index=loss.ignore_index, reduction=loss.reduction), scores, wanted)
 
 
 def _ctc_loss(loss: CTC, prediction: str, batch: Callable[[str], str]) -> str:

@@ -10,7 +10,9 @@ from onward.training.export.torch.classes import OWN
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
     L1,
+    TOKENS,
     BinaryCrossEntropy,
+    CausalLM,
     CrossEntropy,
     Huber,
     KLDivergence,
@@ -44,6 +46,8 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
                 options["ignore_index"] = str(loss.ignore_index)
             if isinstance(loss, CrossEntropy) and loss.label_smoothing:
                 options["label_smoothing"] = repr(loss.label_smoothing)
+        case CausalLM():
+            return _next_tokens(loss, prediction, batch)
         case BinaryCrossEntropy():
             function = "binary_cross_entropy_with_logits"
             if loss.pos_weight != 1:
@@ -69,6 +73,16 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
         options["reduction"] = f'"{loss.reduction}"'
     arguments = [prediction, batch(loss.labels), *more, *(f"{key}={value}" for key, value in options.items())]
     return f"F.{function}({', '.join(arguments)})"
+
+
+def _next_tokens(loss: CausalLM, prediction: str, batch: Callable[[str], str]) -> str:
+    wanted = f"{batch(loss.labels or TOKENS)}[:, 1:].flatten()"
+    if loss.pad is not None:
+        wanted += f".masked_fill({wanted} == {loss.pad}, {loss.ignore_index})"
+    options = [f"{prediction}[:, :-1].flatten(0, 1).float()", f"{wanted}.long()"]
+    options += [] if loss.ignore_index == IGNORED else [f"ignore_index={loss.ignore_index}"]
+    options += [] if loss.reduction == "mean" else [f'reduction="{loss.reduction}"']
+    return f"F.cross_entropy({', '.join(options)})"
 
 
 def _ctc_inputs(loss: CTC, prediction: str, batch: Callable[[str], str]) -> tuple[str, list[str]]:
