@@ -142,7 +142,7 @@ def planned(
     except UnknownLoss:
         if graphs is None:
             raise
-        loss = loss_graph(given, _outputs(given), places, graphs)
+        loss = loss_graph(given, outputs_inside(given), places, graphs)
         sources[LOSS_MODULE] = loss.source
     if graphs is not None and type(how.optimizer) is OnnxOptimizer:
         sources[UPDATE_MODULE] = update_graph(how.optimizer, places, graphs)
@@ -176,6 +176,15 @@ def planned(
         averages = given.average()
         files[AVERAGES] = {place.name: place.moved(averages[place.onnx_name]) for place in places}
     return source, plan, files
+
+
+def places_of(trainable: Trainable, backend: Backend, make: type[Plan]) -> tuple[list[Place], dict[str, str]]:
+    """Where a package has what is trained, and the names of running statistics there by those in the file."""
+    weights = trainable.weights(trainable.parameters)
+    source, found = package(_model(trainable, weights, _trains(trainable)), weights, backend)
+    names = {tensor.onnx_name: path for path, tensor in source.tensors.items()}
+    statistics = {name: names[name] for name in trainable.buffers if name in names}
+    return with_adapters(trainable, found, make.part_of_adapter)[0], statistics
 
 
 def write(
@@ -336,7 +345,7 @@ def _terms(trainable: Trainable, framework: str) -> list[Term]:
             raise UnsupportedError("CTC labels that are concatenated cannot be cut into batches: use padded ones")
         return trainable.loss
     loss = next(value for value in trainable.gradients.graph.outputs if value.name == LOSS)
-    return recognise(loss, _outputs(trainable), framework)
+    return recognise(loss, outputs_inside(trainable), framework)
 
 
 def _inputs(trainable: Trainable) -> dict[str, str]:
@@ -349,7 +358,7 @@ def _without(trainable: Trainable) -> set[str]:
     return cache_names(trainable.original.ir.graph) - {value.name for value in trainable.gradients.graph.inputs}
 
 
-def _outputs(trainable: Trainable) -> dict[str, ir.Value]:
+def outputs_inside(trainable: Trainable) -> dict[str, ir.Value]:
     """What computes the model's outputs in the training graph; in a file, names of both graphs cannot be the same."""
     inside = {value.name: value for node in trainable.gradients.graph for value in node.outputs}
     own = {value.name for node in trainable.original.ir.graph for value in node.outputs}

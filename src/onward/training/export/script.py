@@ -131,8 +131,26 @@ class Script(Plan):
             "    load_progress()",
         ]
 
-    def main(self, read: str, start: Sequence[str], train: Sequence[str], saved: Sequence[str]) -> list[str]:
-        """`read` makes data of what a file has for each name, `train` makes `losses` of an epoch."""
+    def main(
+        self,
+        read: str,
+        start: Sequence[str],
+        train: Sequence[str],
+        saved: Sequence[str],
+        *,
+        options: Sequence[str] = (),
+        begin: Sequence[str] = ("check_alone()",),
+        writes: str | None = None,
+        end: Sequence[str] = (),
+    ) -> list[str]:
+        """`read` makes data of what a file has for each name, `train` makes `losses` of an epoch.
+
+        Files are written by the process for which `writes` holds.
+        """
+        last = [
+            *wrap(f"save({', '.join(saved)}, step=made, epoch=epoch)"),
+            'print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
+        ]
         names = ", ".join({**self.data, **self.labels})
         per = "" if self.accumulate == 1 else f" // {self.accumulate}"
         return [
@@ -141,8 +159,9 @@ class Script(Plan):
             *indented(wrap(f'parser.add_argument("data", help={quoted(f"an .npz file with {names}")})')),
             '    parser.add_argument("--epochs", type=int, default=1)',
             '    parser.add_argument("--batch", type=int, default=32, help="samples of a batch")',
+            *indented(options),
             "    args = parser.parse_args()",
-            "    check_alone()",
+            *indented(begin),
             "    with np.load(args.data) as file:",
             f"        data = {{name: {read} for name, dtype in INPUTS.items()}}",
             "    made, before = load_progress()",
@@ -150,8 +169,8 @@ class Script(Plan):
             "    for epoch in range(before + 1, before + args.epochs + 1):",
             *indented(train, 2),
             f"        made += len(losses){per}",
-            *indented(wrap(f"save({', '.join(saved)}, step=made, epoch=epoch)"), 2),
-            '        print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
+            *indented(last if writes is None else [f"if {writes}:", *indented(last)], 2),
+            *indented(end),
         ]
 
 
