@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
     from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable, prepare
+    from onward.training.verification.verify import verify
 
 _HOMES = {
     "recipe.adapters": ("lora",),
@@ -65,6 +66,7 @@ _HOMES = {
     "info.preview_ops": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
     "trainable": ("Trainable", "prepare"),
     "runtime.trainer": ("Trainer",),
+    "verification.verify": ("verify",),
     "parallel.transports": ("ReduceBy", "reduce_by_mpi", "reduce_by_torch"),
     "parallel.launch": ("on_workers",),
 }
@@ -118,6 +120,7 @@ __all__ = [
     "to_keras_package",
     "to_tensorflow_package",
     "to_torch_package",
+    "verify",
 ]
 
 

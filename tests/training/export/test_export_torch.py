@@ -366,7 +366,6 @@ def of_sign() -> onnx.ModelProto:
 def test_what_pytorch_lacks_is_refused(tmp_path: Path) -> None:
     model = onnx_of(network("mlp"), torch.randn(4, 12))
     for options, problem in [
-        ({"optimizer": of_sign()}, "is a graph, which only ONNX Runtime trains"),
         ({"schedule": lambda step: 1 / step}, "your own function"),
     ]:
         with pytest.raises(UnsupportedError, match=problem):
@@ -431,7 +430,7 @@ def test_from_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         trainer.step(batch)
     checkpoint.save(tmp_path / "tuned.checkpoint", trainer)
     arguments = ["--to", "torch", "--out", str(tmp_path / "net"), "--checkpoint", str(tmp_path / "tuned.checkpoint")]
-    assert main(["train", "export", str(path), *arguments]) == 0
+    assert main(["train", "export", str(path), *arguments, "--no-verify"]) == 0
     module: Any = imported(tmp_path / "net", monkeypatch)
     net = module.load()
     given = [{key: torch.from_numpy(array) for key, array in batch.items()} for batch in data[STEPS:]]
