@@ -1,6 +1,10 @@
 """What tests in any folder may use."""
 
+import gc
+import logging
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +16,17 @@ from browser import Browser, find
 from refusals import BACKEND, is_left_out, watch
 
 from onward.scoreboard.store import package_version
+
+QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+"""Programs of tests run once: XLA need not make them fast. It reads this once, so it is said before JAX is imported."""
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
+COMPILED = tempfile.TemporaryDirectory(prefix="onward-compiled-", ignore_cleanup_errors=True)
+"""What JAX compiled in this process: the same program, traced again, is not compiled again."""
+os.environ["JAX_COMPILATION_CACHE_DIR"] = COMPILED.name
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+logging.getLogger().addHandler(logging.NullHandler())  # what pytest does for each test anew, if its logging is on
 
 FRAMEWORKS = ("torch", "tensorflow", "keras", "onnx", "onnxruntime")
 STARTS: dict[int, tuple[np.random.Generator, Any]] = {}
@@ -41,6 +56,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: to look for garbage in it again and again takes a tenth of all time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The versions that the tests ran on."""
     versions = [f"{name} {package_version(name)}" for name in FRAMEWORKS if find_spec(name) is not None]
@@ -64,7 +86,8 @@ def drawn_anew(request: pytest.FixtureRequest) -> None:
             drawn.bit_generator.state = start
     np.random.seed(0)
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+        # torch.manual_seed writes down the stack for each kind of device, and keeps it
+        sys.modules["torch"].default_generator.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

@@ -47,6 +47,22 @@ def trained(out: str, *options: str) -> int:
     return main(["train", "run", "trainable.onnx", "--data", "data.npz", "--batch", "16", "--out", out, *options])
 
 
+def test_modes_make_steps_evaluate_or_do_both(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepared("--trainable", "head.*", "--lr", "0.01")
+    capsys.readouterr()
+    assert main(["train", "run", "trainable.onnx", "--data", "data.npz", "--mode", "inference"]) == 0
+    said = re.fullmatch(r"trainable.onnx: loss ([\d.e-]+), accuracy ([\d.]+)\n", capsys.readouterr().out)
+    right = (outputs(str(DIGITS)).argmax(1) == SAMPLE["label"]).mean()
+    assert said and float(said[2]) == pytest.approx(right, abs=1e-3)
+    assert {p.name for p in folder.iterdir()} == {"data.npz", "trainable.onnx"}
+    assert trained("tuned.onnx", "--mode", "both") == 0
+    assert "val accuracy" in capsys.readouterr().out
+    assert trained("tuned.onnx", "--mode", "inference") == 2
+    assert "--out is for training" in capsys.readouterr().err
+    assert main(["train", "run", "trainable.onnx", "--data", "data.npz"]) == 2
+    assert "say with --out" in capsys.readouterr().err
+
+
 def test_fine_tuning_changes_what_was_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     prepared("--trainable", "head.*", "--lr", "0.01", "--no-train-mode")
     assert "2 weights, 330 numbers, are trained; labels: labels" in capsys.readouterr().out

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from onward.frontends.torch.torchlib import read_once
+
 CLASSES = 4
 
 
@@ -68,8 +70,25 @@ def network(name: str, seed: int = 0) -> nn.Module:
     return NETWORKS[name].make()
 
 
+_FILES: dict[Any, bytes] = {}
+"""What was exported before, by all that it depends on: PyTorch takes about a second each time."""
+
+
 def onnx_of(net: nn.Module, x: Tensor, *, training: bool = False) -> bytes:
-    """Its ONNX file, for batches of any size; the network is left as it is."""
+    """Its ONNX file, for batches of any size; the network and the generator of random numbers are left as they are."""
+    kinds = {type(part) for part in net.modules()}
+    if not all(kind is Sequence or kind.__module__.startswith("torch.nn.") for kind in kinds):
+        return _exported(net, x, training)  # what it prints as may not tell all
+    weights = tuple((name, w.dtype, w.detach().numpy().tobytes()) for name, w in net.state_dict().items())
+    trained = tuple(name for name, w in net.named_parameters() if w.requires_grad)
+    key = (str(net), weights, trained, tuple(x.shape), x.dtype, training)
+    if key not in _FILES:
+        _FILES[key] = _exported(net, x, training)
+    return _FILES[key]
+
+
+@torch.random.fork_rng(devices=[])
+def _exported(net: nn.Module, x: Tensor, training: bool) -> bytes:
     net = copy.deepcopy(net).train(training)
     if training:
         file = io.BytesIO()
@@ -79,9 +98,10 @@ def onnx_of(net: nn.Module, x: Tensor, *, training: bool = False) -> bytes:
         torch.onnx.export(net, (x,), file, input_names=["x"], output_names=["y"], dynamo=False, **options)
         return file.getvalue()
     shapes = ({0: torch.export.Dim("n")},)
-    program = torch.onnx.export(
-        net, (x,), input_names=["x"], output_names=["y"], dynamic_shapes=shapes, optimize=False, verbose=False
-    )
+    with read_once():
+        program = torch.onnx.export(
+            net, (x,), input_names=["x"], output_names=["y"], dynamic_shapes=shapes, optimize=False, verbose=False
+        )
     assert program is not None
     return program.model_proto.SerializeToString()
 

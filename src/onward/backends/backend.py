@@ -64,6 +64,8 @@ class Options:
     """Whether files are written over that somebody has edited."""
     fallback: str | None = None
     """The runtime of what the backend has no rule for: such parts stay ONNX inside the result."""
+    trains: bool = False
+    """Whether training goes on in it: each weight of the file stays one of its own, which a layer may not merge."""
 
 
 PLAIN = Options()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.cli import train_export, train_run
+from onward.cli import train_export, train_run, train_verify
 from onward.cli.plugins import add_plugins
 from onward.cli.streams import output
 from onward.cli.train_run import check_out
@@ -25,7 +25,8 @@ EPILOG = """examples:
   onward train prepare model.onnx --loss cross_entropy --optimizer adamw --lr 1e-3 --out trainable.onnx
   onward train inspect trainable.onnx
   onward train run trainable.onnx --data train.npz --val val.npz --epochs 3 --batch 64 --out tuned.onnx
-  onward train export trainable.onnx --to torch --out net/"""
+  onward train export trainable.onnx --to torch --out net/
+  onward train verify trainable.onnx --on onnxruntime,torch,jax"""
 PREPARE = """examples:
   onward train prepare model.onnx --trainable "head.*" --out trainable.onnx          fine-tune a part
   onward train prepare model.onnx --loss mse --optimizer sgd --set momentum=0.9 --lr 0.1 --out trainable.onnx
@@ -50,6 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     train_run.add(actions)
     _add_inspect(actions)
     train_export.add(actions)
+    train_verify.add(actions)
 
 
 def _action(actions: Commands, name: str, run: Callable[[argparse.Namespace], int], **texts: str) -> Any:

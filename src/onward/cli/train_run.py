@@ -21,6 +21,7 @@ EXAMPLES = """examples:
   onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx
   onward train run trainable.onnx --data train.npz --val val.npz --epochs 50 --patience 5 --out tuned.onnx
   onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx --resume     go on after a break
+  onward train run trainable.onnx --data test.npz --mode inference                          loss and accuracy, no step
   onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx --workers 4  in four processes
   torchrun --nnodes 2 --nproc-per-node 4 … -m onward train run trainable.onnx …            on two machines
 
@@ -43,11 +44,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_plugins(command)
     command.add_argument("model", help="the trainable .onnx file")
     command.add_argument("--data", required=True, metavar="NPZ", help="train on these arrays")
+    command.add_argument(
+        "--mode",
+        choices=["training", "inference", "both"],
+        default="training",
+        help="training: make steps (default); inference: only evaluate --data, without dropout and with running "
+        "statistics; both: make steps, and evaluate --data so after each epoch, unless --val is given",
+    )
     command.add_argument("--val", metavar="NPZ", help="evaluate on these arrays after each epoch")
     command.add_argument("--epochs", type=int, default=1)
     command.add_argument("--batch", type=int, default=32, help="samples in each step, of all workers (default: 32)")
     command.add_argument("--drop-last", action="store_true", help="skip a smaller batch at the end of an epoch")
-    command.add_argument("--out", required=True, metavar="FILE", help="the .onnx file to write, for inference")
+    command.add_argument("--out", metavar="FILE", help="the .onnx file to write, for inference; needed to train")
     command.add_argument(
         "--save-trainable", metavar="FILE", help="write the trainable file too, with the state at the end"
     )
@@ -94,6 +102,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     from onward.training.parallel.transports import reduce_from_environment
 
+    _check_mode(args)
     for path in filter(None, (args.out, args.save_trainable, args.checkpoint)):
         check_out(path)
     reduce = reduce_from_environment(args.worker_timeout)
@@ -103,6 +112,17 @@ def run(args: argparse.Namespace) -> int:
     if said:
         print(said)
     return code
+
+
+def _check_mode(args: argparse.Namespace) -> None:
+    """Refuse options that the mode has no use for."""
+    if args.mode != "inference":
+        if args.out is None:
+            raise OnwardError("say with --out where to write what is trained; --mode inference only evaluates")
+        return
+    useless = ("out", "save_trainable", "val", "checkpoint", "every", "patience", "averaged", "resume", "lr", "workers")
+    if given := [name for name in useless if getattr(args, name)]:
+        raise OnwardError(f"--{given[0].replace('_', '-')} is for training: --mode inference makes no steps")
 
 
 def _on_workers(args: argparse.Namespace) -> tuple[int, str]:
@@ -151,14 +171,20 @@ def trained(args: argparse.Namespace, reduce: Reduce | None) -> tuple[int, str]:
     from onward.training.parallel.transports import workers_here
     from onward.training.runtime.trainer import Trainer, npz
 
-    out, threads = Path(args.out), args.threads
+    threads = args.threads
     if threads is None and reduce is not None:
         threads = max(1, (os.cpu_count() or 1) // workers_here(reduce.size))
     data, val = npz(args.data), npz(args.val) if args.val else None
+    if args.mode == "both" and val is None:
+        val = data
     trainable = load(args.model, index=args.index, initialize=args.initialize)
     if args.averaged:
         trainable.average()
     trainer = Trainer(trainable, lr=args.lr, threads=threads, seed=args.seed, reduce=reduce, recompute=args.recompute)
+    if args.mode == "inference":
+        found = trainer.evaluate(data, args.batch)
+        said = ", ".join(f"{key} {number:.4g}" for key, number in found.items())
+        return 0, f"{args.model}: {said}" if trainer.workers.lead else ""
     history = trainer.fit(
         data,
         args.epochs,
@@ -175,6 +201,7 @@ def trained(args: argparse.Namespace, reduce: Reduce | None) -> tuple[int, str]:
     code = 130 if history.stopped == "interrupted" else 0
     if not trainer.workers.lead:
         return code, ""
+    out = Path(args.out)
     trainer.save(out, average=args.averaged)
     if args.save_trainable:
         trainer.continued().save(args.save_trainable)

@@ -279,7 +279,7 @@ def _check_options(request: Request, found: tuple[Backend, Format] | None) -> No
     if found is None and request.dims:
         raise OnwardError(f"{option('dims')} is for conversions to a framework")
     takes = frozenset() if found is None else found[1].takes
-    for wish in (each.name for each in fields(Options) if each.name not in ("out", "force")):
+    for wish in (each.name for each in fields(Options) if each.name not in ("out", "force", "trains")):
         if request.is_given(wish) and wish not in takes:
             takers = [name for name, (_, form) in formats().items() if wish in form.takes]
             advice = "; `onward layout` moves axes in ONNX files" if wish.endswith("_nhwc") else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def _notes(notes: Sequence[str]) -> str:
     return f'<ul class="notes" aria-label="Notes">{items}</ul>' if items else ""
 
 
-def _section(name: str, title: str, about: str, body: str) -> str:
+def section(name: str, title: str, about: str, body: str) -> str:
     return f"""<section id="{name}" aria-labelledby="{name}-title">
 <h2 id="{name}-title">{title}</h2>
 <p class="muted">{about}</p>
@@ -87,7 +87,7 @@ def _section(name: str, title: str, about: str, body: str) -> str:
 
 def _outputs(report: Report) -> str:
     about = "Each output against what the source gave, on the set of data on which it fared worst."
-    return _section("outputs", "Outputs", about, "".join(_side(side) for side in report.sides))
+    return section("outputs", "Outputs", about, "".join(_side(side) for side in report.sides))
 
 
 def _side(side: SideResult) -> str:
@@ -155,7 +155,7 @@ def _profiles(report: Report) -> str:
         "both sides being fed the same values. A dot above the dashed line, what is allowed, is a defect; "
         "a line above it alone is drift."
     )
-    return _section("profile", "Errors along the graph", about, "".join(_profile(*pair) for pair in sides))
+    return section("profile", "Errors along the graph", about, "".join(_profile(*pair) for pair in sides))
 
 
 def _profile(position: int, side: SideResult) -> str:
@@ -208,7 +208,7 @@ def _histograms(report: Report) -> str:
     if rest:
         more = f"{counted(len(cards) - LONGEST_LISTS, 'more output')}"
         body += f'<details><summary>{more}</summary><div class="tiles">{rest}</div></details>'
-    return _section("differences", "How the differences are spread", about, body)
+    return section("differences", "How the differences are spread", about, body)
 
 
 def _side_histograms(side: SideResult) -> Iterator[str]:
@@ -233,7 +233,7 @@ def _graph(report: Report) -> str:
     else:
         about += "; the values inside were not compared. "
     about += "Drag to move; pinch, or click and turn the wheel, to zoom; or use the arrow keys, + and −."
-    return _section("graph", "The graph", about, asset("graph.html"))
+    return section("graph", "The graph", about, asset("graph.html"))
 
 
 def _tolerance(report: Report) -> str:
@@ -256,13 +256,18 @@ def _tolerance(report: Report) -> str:
         cells.append([who, measured_as, allowed, number(limit.floor), noise, factor, escape(limit.why)])
     titles = ["output", "worst · overall", "allowed", "dtype floor", "noise", "factor", "allowed is"]
     body = table(titles, cells, numbers=(1, 2, 3, 4, 5), caption="how each tolerance came about")
-    return _section("tolerance", "How the tolerance came about", about, body)
+    return section("tolerance", "How the tolerance came about", about, body)
 
 
 def _environment(report: Report) -> str:
-    facts = [("source", report.source), *report.environment.items(), ("data", "; ".join(report.data))]
-    cells = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in facts if value)
-    return _section(
+    return environment_section({"source": report.source, **report.environment, "data": "; ".join(report.data)})
+
+
+def environment_section(facts: Mapping[str, str]) -> str:
+    cells = "".join(
+        f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items() if value
+    )
+    return section(
         "environment", "Environment", "Where and with what this ran.", f'<dl class="card pairs">{cells}</dl>'
     )
 

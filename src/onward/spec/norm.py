@@ -18,6 +18,8 @@ class Norm(Spec):
 class BatchNorm(Norm):
     momentum: float = 0.9
     training_mode: bool = False
+    unbiased: bool | None = None
+    """Which variance the running one takes in, where training goes on; no file has this attribute."""
 
 
 @means("LayerNormalization", "RMSNormalization")

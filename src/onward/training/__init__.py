@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from onward.training.capture.keras import from_keras
     from onward.training.capture.tensorflow import from_tensorflow
     from onward.training.capture.torch import from_torch
-    from onward.training.export import to_jax_package, to_torch_package
+    from onward.training.export import to_jax_package, to_keras_package, to_tensorflow_package, to_torch_package
     from onward.training.info.check import check
     from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
     from onward.training.info.read import load
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
     from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable, prepare
+    from onward.training.verification.verify import verify
 
 _HOMES = {
     "recipe.adapters": ("lora",),
@@ -44,7 +45,7 @@ _HOMES = {
     "recipe.ctc": ("CTC",),
     "autodiff.derivatives": ("gradient",),
     "recipe.user_models": ("OnnxLoss", "OnnxOptimizer"),
-    "export": ("to_jax_package", "to_torch_package"),
+    "export": ("to_jax_package", "to_keras_package", "to_tensorflow_package", "to_torch_package"),
     "recipe.groups": ("Group",),
     "info.read": ("load",),
     "info.check": ("check",),
@@ -65,6 +66,7 @@ _HOMES = {
     "info.preview_ops": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
     "trainable": ("Trainable", "prepare"),
     "runtime.trainer": ("Trainer",),
+    "verification.verify": ("verify",),
     "parallel.transports": ("ReduceBy", "reduce_by_mpi", "reduce_by_torch"),
     "parallel.launch": ("on_workers",),
 }
@@ -115,7 +117,10 @@ __all__ = [
     "reduce_by_mpi",
     "reduce_by_torch",
     "to_jax_package",
+    "to_keras_package",
+    "to_tensorflow_package",
     "to_torch_package",
+    "verify",
 ]
 
 

@@ -244,7 +244,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `json.dump`: infinities and NaN as strings."""
-        found: dict[str, Any] = _plain(asdict(self))
+        found: dict[str, Any] = plain(asdict(self))
         found["status"] = self.status
         for side, result in zip(self.sides, found["sides"], strict=True):
             result["status"] = side.status
@@ -253,11 +253,12 @@ class Report:
         return found
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """As JSON can hold it: infinities and NaN as strings."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

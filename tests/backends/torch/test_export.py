@@ -1,7 +1,5 @@
 """Converted models go through torch.export with a dynamic batch, and through torch.compile, without a break."""
 
-from pathlib import Path
-
 import onnx
 import pytest
 import torch
@@ -11,11 +9,13 @@ from torch import nn
 import onward
 
 
-@pytest.fixture(params=[ConvNet, Transformer, Recurrent])
-def nets(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[nn.Module, nn.Module]:
+@pytest.fixture(scope="module", params=[ConvNet, Transformer, Recurrent])
+def nets(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[nn.Module, nn.Module]:
+    torch.manual_seed(0)
     net = randomise(request.param())
-    export(net, tmp_path / "net.onnx", optimize=True)
-    return net, onward.to_torch(tmp_path / "net.onnx")
+    path = tmp_path_factory.mktemp("nets") / "net.onnx"
+    export(net, path, optimize=True)
+    return net, onward.to_torch(path)
 
 
 def larger(net: nn.Module) -> list[torch.Tensor]:

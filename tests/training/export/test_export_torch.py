@@ -250,16 +250,6 @@ def test_two_runs_are_one_of_twice_the_length(name: str, tmp_path: Path) -> None
         torch.testing.assert_close(tensors, twice[file], rtol=0, atol=0)
 
 
-def test_a_copy_for_each_process_is_not_trained(tmp_path: Path) -> None:
-    folder = exported(tmp_path / "net", optimizer=SGD(lr=0.1))
-    before = state_of(folder)
-    done = script(folder, WORLD_SIZE="2", RANK="0", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
-    assert done.returncode == 1 and not done.stdout
-    assert done.stderr == "WORLD_SIZE=2: each process would train its own copy; use python alone\n"
-    torch.testing.assert_close(state_of(folder), before, rtol=0, atol=0)
-    assert script(folder, WORLD_SIZE="1", RANK="0").returncode == 0
-
-
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -441,7 +431,7 @@ def test_from_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         trainer.step(batch)
     checkpoint.save(tmp_path / "tuned.checkpoint", trainer)
     arguments = ["--to", "torch", "--out", str(tmp_path / "net"), "--checkpoint", str(tmp_path / "tuned.checkpoint")]
-    assert main(["train", "export", str(path), *arguments]) == 0
+    assert main(["train", "export", str(path), *arguments, "--no-verify"]) == 0
     module: Any = imported(tmp_path / "net", monkeypatch)
     net = module.load()
     given = [{key: torch.from_numpy(array) for key, array in batch.items()} for batch in data[STEPS:]]

@@ -26,7 +26,7 @@ class Keras(TensorFlow):
         from onward.backends.keras.save import source_path
 
         module = {} if options.out is None else {"module": source_path(options.out).stem}
-        return built(model, options.trainable, options.inputs_nhwc, options.outputs_nhwc, **module)
+        return built(model, options.trainable, options.inputs_nhwc, options.outputs_nhwc, options.trains, **module)
 
     def load(self, source: Source) -> Any:
         from onward.backends.keras.convert import KerasSource

@@ -70,11 +70,13 @@ def generate(
     trainable: Trainable = True,
     inputs_nhwc: Iterable[str] = (),
     outputs_nhwc: Iterable[str] = (),
+    trains: bool = False,
     shaped: bool = False,
 ) -> KerasSource:
     """The Keras source of a model, the inputs and outputs named so channels last. `model` is left as it is.
 
-    With `shaped`, layers of its own tell the shapes of what they give.
+    With `trains`, no layer merges weights, or is frozen, which would change more than its weights in training. With
+    `shaped`, layers of its own tell the shapes of what they give.
     """
     load_rules()
     with no_garbage_collection():
@@ -83,11 +85,12 @@ def generate(
         with guarded("looking for kernels"):
             compute_elsewhere(graph, checked("none"), TENSORFLOW_KERNELS)
         with guarded("choosing Keras' layers for its nodes"):
-            found = _layered(graph)
+            found = _layered(graph, trains)
             if shaped:
                 _tell_shapes(found, model.ir.graph.outputs)
             emitter, function, pieces = found
-        freeze = choose(emitter.weights, trainable)
+        chosen = choose(emitter.weights, trainable)
+        freeze = False if trains else chosen
         with guarded("writing source code"):
             writer = LayerWriter(TreeNode(()), class_names(graph.graph), freeze=freeze)
             return _source(model, writer, emitter, function, pieces, moved)
@@ -108,12 +111,12 @@ def _fed(graph: ir.Graph) -> list[ir.Value]:
     return [value for value in graph.inputs if not value.is_initializer()]
 
 
-def _layered(graph: ir.Model) -> Pieces:
+def _layered(graph: ir.Model, trains: bool) -> Pieces:
     """The computation in pieces; those nodes have layers of Keras that do not stand alone among others."""
     without: set[ir.Node] = set()
     try:
         while True:
-            found = _pieces(graph, KerasTarget(without))
+            found = _pieces(graph, KerasTarget(without, trains))
             more = absorbed(found[2])
             if not more:
                 return found
@@ -185,15 +188,16 @@ def built(
     trainable: Trainable = True,
     inputs_nhwc: Iterable[str] = (),
     outputs_nhwc: Iterable[str] = (),
+    trains: bool = False,
     module: str = "onward_generated",
 ) -> KerasSource:
     """The source, as a module of that name, with the model that it makes."""
     from onward.backends.keras.load import run
 
     inputs_nhwc, outputs_nhwc = list(inputs_nhwc), list(outputs_nhwc)
-    source = generate(model, trainable, inputs_nhwc, outputs_nhwc)
+    source = generate(model, trainable, inputs_nhwc, outputs_nhwc, trains)
     try:
         return replace(source, net=run(source, module))
     except UnsupportedError:
-        source = generate(model, trainable, inputs_nhwc, outputs_nhwc, shaped=True)
+        source = generate(model, trainable, inputs_nhwc, outputs_nhwc, trains, shaped=True)
         return replace(source, net=run(source, module))

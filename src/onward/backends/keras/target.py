@@ -59,12 +59,13 @@ class _Rules(Registry[Rule]):
 
 
 class KerasTarget(TensorFlowTarget):
-    """Keras' layers, but for the nodes that are to go `without` one."""
+    """Keras' layers, but for the nodes that are to go `without` one; if it `trains`, for those that merge weights."""
 
     name = "keras"
 
-    def __init__(self, without: Set[ir.Node] = frozenset()) -> None:
+    def __init__(self, without: Set[ir.Node] = frozenset(), trains: bool = False) -> None:
         self.rules = _Rules(without)
+        self.trains = trains
 
 
 def is_tensor(e: Emitter, *inputs: Expr | None) -> bool:

@@ -27,7 +27,7 @@ from onward.training.recipe.modes import inference_mode
 from onward.training.recipe.optimizers import SGD, Averaged, Clipped
 from onward.training.recipe.schedules import Constant, Schedule
 from onward.training.runtime import checkpoint
-from onward.training.step_graphs import LOSS
+from onward.training.step_graphs import CLIP_EPSILON, LOSS
 from onward.training.trainable import Trainable
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ class Plan:
     average: float | None = None
     adapters: Mapping[str, float] = field(default_factory=dict)
     """Matrices that have one, with its scale."""
+    trained: Sequence[str] = ()
+    """The names of all that is trained."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """Of outputs, as far as they are known."""
+    clip_epsilon: float = CLIP_EPSILON
 
     @property
     def scheduled(self) -> bool:
@@ -136,12 +141,24 @@ def planned(
         penalties=[(penalty, _fitting(penalty, places)) for penalty in given.penalties],
         average=how.average,
         adapters=adapters,
+        trained=[place.name for place in places],
+        ranks={v.name or "": v.shape.rank() for v in given.original.ir.graph.outputs if v.shape is not None},
+        clip_epsilon=given.clip_epsilon,
     )
-    files = {STATE: _state(given, how.optimizer, places), ADAPTERS: apart}
+    files: dict[str, Mapping[str, Array]] = {STATE: _state(given, how.optimizer, places), ADAPTERS: apart}
     if how.average is not None and given.step:
         averages = given.average()
         files[AVERAGES] = {place.name: place.moved(averages[place.onnx_name]) for place in places}
     return source, plan, files
+
+
+def places_of(trainable: Trainable, backend: Backend, make: type[Plan]) -> tuple[list[Place], dict[str, str]]:
+    """Where a package has what is trained, and the names of running statistics there by those in the file."""
+    weights = trainable.weights(trainable.parameters)
+    source, found = package(_model(trainable, weights, _trains(trainable)), weights, backend)
+    names = {tensor.onnx_name: path for path, tensor in source.tensors.items()}
+    statistics = {name: names[name] for name in trainable.buffers if name in names}
+    return with_adapters(trainable, found, make.part_of_adapter)[0], statistics
 
 
 def write(
@@ -219,14 +236,48 @@ def _trains(trainable: Trainable) -> bool:
 
 
 def _model(trainable: Trainable, weights: Mapping[str, Array], trains: bool) -> Model:
-    """The original with the weights as they are now, in the mode of inference."""
+    """The original with the weights as they are now, in the mode of inference; batch norms know their rule."""
     model = with_weights(trainable.original, {**weights, **trainable.buffers})
     model.path = trainable.original.path
     if _without(trainable):
         empty_caches(model.ir)
     if trains:
         inference_mode(model.ir)
+        if (rule := unbiased(trainable)) is not None:
+            for node in model.ir.graph.all_nodes():
+                if node.op_type == "BatchNormalization":
+                    node.attributes["unbiased"] = ir.AttrInt64("unbiased", int(rule))
     return model
+
+
+def unbiased(trainable: Trainable) -> bool | None:
+    """Whether running variances take in the unbiased one of a batch; None where there are no running statistics."""
+    after = {value.name: value for value in trainable.gradients.graph.outputs}
+    found = set()
+    for name in trainable.buffers:
+        index, corrected = _statistic(after.get(f"{name}.next"))
+        if index is None:
+            raise UnsupportedError(f"a step changes {name!r} in a way that is not that of batch normalisation")
+        if index == 2:
+            found.add(corrected)
+    if len(found) > 1:
+        raise UnsupportedError("some running variances take in the unbiased variance of a batch, some the biased one")
+    return found.pop() if found else None
+
+
+def _statistic(value: ir.Value | None) -> tuple[int | None, bool]:
+    """Which output of a batch normalisation a running statistic takes in, and whether it is scaled by counts."""
+    index, corrected = None, False
+    waiting = [] if value is None else [value]
+    while waiting:
+        here = waiting.pop()
+        node = here.producer()
+        if node is not None and node.op_type == "BatchNormalization":
+            index = node.outputs.index(here)
+        elif node is not None and node.op_type in ("Identity", "Add", "Mul", "Div"):
+            corrected = corrected or node.op_type == "Div"
+            waiting += [x for x in node.inputs if x is not None]
+    return index, corrected
 
 
 def _terms(trainable: Trainable, framework: str) -> list[Term]:
@@ -237,7 +288,7 @@ def _terms(trainable: Trainable, framework: str) -> list[Term]:
             raise UnsupportedError("CTC labels that are concatenated cannot be cut into batches: use padded ones")
         return trainable.loss
     loss = next(value for value in trainable.gradients.graph.outputs if value.name == LOSS)
-    return recognise(loss, _outputs(trainable), framework)
+    return recognise(loss, outputs_inside(trainable), framework)
 
 
 def _inputs(trainable: Trainable) -> dict[str, str]:
@@ -250,7 +301,7 @@ def _without(trainable: Trainable) -> set[str]:
     return cache_names(trainable.original.ir.graph) - {value.name for value in trainable.gradients.graph.inputs}
 
 
-def _outputs(trainable: Trainable) -> dict[str, ir.Value]:
+def outputs_inside(trainable: Trainable) -> dict[str, ir.Value]:
     """What computes the model's outputs in the training graph; in a file, names of both graphs cannot be the same."""
     inside = {value.name: value for node in trainable.gradients.graph for value in node.outputs}
     own = {value.name for node in trainable.original.ir.graph for value in node.outputs}

@@ -14,6 +14,7 @@ class Words:
 
     least: str = "min"
     math: str = "math"
+    pi: str = "math.pi"
     choice: str = "{yes} if {test} else {no}"
 
 
@@ -31,7 +32,7 @@ def factor(schedule: Schedule, words: Words = PYTHON, step: str = "step") -> str
         case Linear():
             return f"1 - {1 - schedule.floor!r} * {words.least}(({before}) / {schedule.steps}, 1)"
         case Cosine():
-            turn = f"{words.math}.pi * {words.least}(({before}) / {schedule.steps}, 1)"
+            turn = f"{words.pi} * {words.least}(({before}) / {schedule.steps}, 1)"
             return f"{schedule.floor!r} + {1 - schedule.floor!r} * (1 + {words.math}.cos({turn})) / 2"
         case Warmup():
             later = factor(schedule.then, words, f"{step} - {schedule.steps - 1}")

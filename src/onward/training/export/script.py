@@ -24,6 +24,8 @@ class Script(Plan):
     """The module that has the dtypes of the data."""
     numbers: ClassVar[Words]
     """How a schedule is computed with."""
+    sums: ClassVar[tuple[str, str]] = ("abs(w).sum()", "(w * w).sum()")
+    """Of the sizes of a weight, and of their squares."""
 
     def joined(self, parts: Sequence[Text]) -> str:
         """Functions, one below the other."""
@@ -69,12 +71,16 @@ class Script(Plan):
             prediction = self.result if len(self.outputs) == 1 else f"{self.result}[{index}]"
             written = call(term.loss, prediction, batch)
             terms.append(written if term.weight == 1 else f"{term.weight!r} * {written}")
-        terms += [_penalty(penalty, weights(names)) for penalty, names in self.penalties]
+        terms += [self._penalty(penalty, weights(names)) for penalty, names in self.penalties]
         if len(terms) == 1 and not more:
             return wrap(f"return {terms[0]}")
         first, *others = terms
         lines = [*wrap(f"loss = {first}"), *(line for term in others for line in wrap(f"loss = loss + {term}"))]
         return [*lines, f"return {', '.join(['loss', *more])}"]
+
+    def _penalty(self, penalty: Penalty, weights: str) -> str:
+        factor = penalty.factor if penalty.power == 1 else penalty.factor / 2
+        return f"{factor!r} * sum({self.sums[penalty.power - 1]} for w in {weights})"
 
     def rate(self, types: tuple[str, str]) -> list[str]:
         """The schedule as a function, of these types, of the number of the step."""
@@ -90,20 +96,38 @@ class Script(Plan):
             f"One step of the optimizer every {self.accumulate} batches" if self.accumulate > 1 else "One step a batch"
         )
 
-    def save(self, given: Sequence[str], body: Sequence[str], tensors: str) -> list[str]:
-        """`body` fills `files`, whose `tensors` are written."""
+    def save(self, given: Sequence[str], body: Sequence[str], tensors: str, written: str = "list(files)") -> list[str]:
+        """`body` fills `files`, whose `tensors` are written; `written` are the names of all."""
         return [
             *wrap(f"def save({', '.join(given)}, *, step: int, epoch: int) -> None:"),
             '    """Write everything to where it is read from: all of it or nothing, whatever interrupts this."""',
             *indented(body),
             "    for name, tensors in files.items():",
             *indented(wrap(f'save_file({tensors}, FOLDER / f"{{name}}.part")'), 2),
-            "    note_progress(step, epoch, list(files))",
+            f"    note_progress(step, epoch, {written})",
             "    load_progress()",
         ]
 
-    def main(self, read: str, start: Sequence[str], train: Sequence[str], saved: Sequence[str]) -> list[str]:
-        """`read` makes data of what a file has for each name, `train` makes `losses` of an epoch."""
+    def main(
+        self,
+        read: str,
+        start: Sequence[str],
+        train: Sequence[str],
+        saved: Sequence[str],
+        *,
+        options: Sequence[str] = (),
+        begin: Sequence[str] = ("check_alone()",),
+        writes: str | None = None,
+        end: Sequence[str] = (),
+    ) -> list[str]:
+        """`read` makes data of what a file has for each name, `train` makes `losses` of an epoch.
+
+        Files are written by the process for which `writes` holds.
+        """
+        last = [
+            *wrap(f"save({', '.join(saved)}, step=made, epoch=epoch)"),
+            'print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
+        ]
         names = ", ".join({**self.data, **self.labels})
         per = "" if self.accumulate == 1 else f" // {self.accumulate}"
         return [
@@ -112,8 +136,9 @@ class Script(Plan):
             *indented(wrap(f'parser.add_argument("data", help={quoted(f"an .npz file with {names}")})')),
             '    parser.add_argument("--epochs", type=int, default=1)',
             '    parser.add_argument("--batch", type=int, default=32, help="samples of a batch")',
+            *indented(options),
             "    args = parser.parse_args()",
-            "    check_alone()",
+            *indented(begin),
             "    with np.load(args.data) as file:",
             f"        data = {{name: {read} for name, dtype in INPUTS.items()}}",
             "    made, before = load_progress()",
@@ -121,8 +146,8 @@ class Script(Plan):
             "    for epoch in range(before + 1, before + args.epochs + 1):",
             *indented(train, 2),
             f"        made += len(losses){per}",
-            *indented(wrap(f"save({', '.join(saved)}, step=made, epoch=epoch)"), 2),
-            '        print(f"epoch {epoch}: loss {sum(losses) / len(losses):.4f}")',
+            *indented(last if writes is None else [f"if {writes}:", *indented(last)], 2),
+            *indented(end),
         ]
 
 
@@ -141,12 +166,6 @@ def batch(name: str) -> str:
 
 def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
     return ["    " * depth + line if line else line for line in lines]
-
-
-def _penalty(penalty: Penalty, weights: str) -> str:
-    if penalty.power == 1:
-        return f"{penalty.factor!r} * sum(abs(w).sum() for w in {weights})"
-    return f"{penalty.factor / 2!r} * sum((w * w).sum() for w in {weights})"
 
 
 PROGRESS = '''

@@ -37,6 +37,15 @@ class Place:
         """An array that belongs to the ONNX weight, as it belongs to the module's."""
         return np.ascontiguousarray(array.reshape(-1)[self.order]).reshape(self.shape)
 
+    def moved_back(self, array: Array, like: Array) -> Array:
+        """An array that belongs to the module's weight, as it belongs to the ONNX one, which is of the form of `like`.
+
+        The opposite of `moved`.
+        """
+        found = np.empty(like.size, array.dtype)
+        found[self.order] = array.reshape(-1)
+        return found.reshape(like.shape)
+
 
 def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> tuple[Source, list[Place]]:
     """The source of a model of which only some weights are trained, and where those are.
@@ -45,11 +54,11 @@ def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> 
     transposed, or gates in another order.
     """
     trainable = [_escaped(name) for name in parameters]
-    source = backend.generate(model, Options(trainable=trainable))
+    source = backend.generate(model, Options(trainable=trainable, trains=True))
     numbered = {name: _numbered(name, array) for name, array in parameters.items()}
     marked = with_weights(model, numbered)
     marked.path = model.path
-    probe = backend.generate(marked, Options(trainable=trainable))
+    probe = backend.generate(marked, Options(trainable=trainable, trains=True))
     if (probe.model, probe.ops) != (source.model, source.ops):
         raise UnsupportedError(f"the {backend.title} source depends on the values of weights that are trained")
     places: dict[str, Place] = {}

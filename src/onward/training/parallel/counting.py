@@ -43,7 +43,7 @@ def counting(trainable: Trainable) -> tuple[Counting, bool]:
     losses: list[Any] = [term.loss for term in trainable.loss or ()]
     if any(getattr(loss, "reduction", "mean") != "mean" for loss in losses):
         raise UnsupportedError("several workers need a loss that is a mean over samples: this one is a sum")
-    ways = [_way(loss) for loss in losses]
+    ways = [way(loss) for loss in losses]
     if any(way != ways[0] for way in ways):
         raise UnsupportedError(
             "several workers need one mean: the losses that are added up here count samples differently"
@@ -56,7 +56,7 @@ def counting(trainable: Trainable) -> tuple[Counting, bool]:
     return lambda batch: _counted(first, np.asarray(batch[name])), True
 
 
-def _way(loss: Any) -> tuple[Any, ...] | None:
+def way(loss: Any) -> tuple[Any, ...] | None:
     """How a loss counts labels; None: each row once."""
     if isinstance(loss, CausalLM):
         return CausalLM, loss.labels, loss.ignore_index, loss.pad

@@ -18,7 +18,6 @@ RIGHT = "onward.right"
 """How many labels the highest score was that of."""
 COUNTED = "onward.counted"
 """How many labels were of a class."""
-"""Ops that draw numbers, whatever the mode."""
 
 
 def evaluation(trainable: Trainable) -> ir.Model:

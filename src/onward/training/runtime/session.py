@@ -17,6 +17,7 @@ from onward.graph.slots import NAMELESS
 from onward.model import Model
 from onward.runners.calls import failures
 from onward.runners.custom import served
+from onward.runners.libraries import register_library
 from onward.training.native import with_kernels
 from onward.training.speed.fast_conv import fast_convolutions
 from onward.training.speed.lifetimes import order_nodes
@@ -118,7 +119,7 @@ def _options(threads: int | None, libraries: Sequence[str], folded: int) -> onnx
     if threads:
         options.intra_op_num_threads = threads
     for library in libraries:
-        options.register_custom_ops_library(library)
+        register_library(options, library)
     return options
 
 

@@ -18,7 +18,9 @@ def batch_norm(e: Emitter, x: Expr, scale: Expr, bias: Expr, mean: Arg, var: Arg
     """Channels are last: images have been turned, and others have them last anyhow."""
     shape = e.shape(x)
     same = {e.dtype(t) for t in (x, scale, bias, mean, var)}
-    if p.training_mode or len(same) > 1 or shape is None or shape[-1] is None or not owns(e, scale, bias, mean, var):
+    if p.training_mode or p.unbiased or len(same) > 1 or shape is None or shape[-1] is None:
+        return None
+    if not owns(e, scale, bias, mean, var):
         return None
     if e.node.domain == "" and len(shape) != 2:
         return None

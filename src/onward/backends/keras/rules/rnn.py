@@ -29,6 +29,8 @@ def stacked(e: Emitter, x: Expr, lengths: Expr | None, *inputs: Expr | None, p: 
         return None
     if (e.shape(x) or (None,))[-1] is None or not owns(e, *tensors):
         return None
+    if p.bias and getattr(e.target, "trains", False):
+        return None  # Keras has one tensor for both biases
     with_states = e.used(1) or e.used(2)
     size, directions = 4 if p.bias else 2, 1 + p.bidirectional
     options: dict[str, Any] = {"return_sequences": True} | ({"return_state": True} if with_states else {})

@@ -33,6 +33,7 @@ def batch_norm(e: Emitter, x: Expr, scale: Expr, bias: Expr, mean: Arg, var: Arg
         return list(e.unpack(ops.batch_norm_train(x, weight, offset, mean, var, **options), 3))
     if e.const(mean) is not None and e.const(var) is not None:
         running = [e.weights.running(statistic._value, e.node) for statistic in (mean, var)]
+        options |= {"unbiased": True} if p.unbiased else {}
         return ops.batch_norm(x, weight, offset, *running, Ref(e.flags["training"]), **options)
     if not channels and same <= {ir.DataType.FLOAT, ir.DataType.DOUBLE} and len(same) == 1:
         return tf.nn.batch_normalization(x, mean, var, offset, weight, p.epsilon)

@@ -49,11 +49,20 @@ def batch_norm(
     momentum: float = 0.9,
     epsilon: float = 1e-5,
     axis: int = -1,
+    unbiased: bool = False,
 ) -> tf.Tensor:
-    """Batch normalisation by the running statistics or, in training, by those of the batch, which they take in."""
+    """Batch normalisation by the running statistics or, in training, by those of the batch, which they take in.
+
+    With `unbiased` the running variance takes in the unbiased one.
+    """
     if not training:
         return normalized_by(x, scale, offset, mean, variance, epsilon, axis)
     y, new_mean, new_variance = batch_norm_train(x, scale, offset, mean, variance, momentum, epsilon, axis)
+    if unbiased:
+        count = tf.size(x) // tf.size(mean)
+        kept = momentum * variance
+        share = tf.cast(count / tf.maximum(count - 1, 1), variance.dtype)
+        new_variance = kept + (new_variance - kept) * share
     mean.assign(new_mean)
     variance.assign(new_variance)
     return y

@@ -49,6 +49,8 @@ class Table:
         self.rows = Rows(self.op.names.value("rows"), self._count)
         self._columns: dict[str, Column] = {}
         self._inputs: dict[str, ColumnSchema] = {}
+        self._outputs: list[ColumnSchema] = []
+        self._is_series = False
 
     def column(self, name: str) -> Column:
         """A column of the table, which is an input from now on."""
@@ -79,13 +81,27 @@ class Table:
 
     def finish(self, outputs: Sequence[tuple[str, Column, str]], *, is_series: bool = False) -> Model:
         """The model that gives columns by name, each with what the library calls its type."""
+        self.give(outputs, is_series=is_series)
+        return self.simplified()
+
+    def give(self, outputs: Sequence[tuple[str, Column, str]], *, is_series: bool = False) -> None:
+        """Let columns be the outputs, by name, each with what the library calls its type."""
         names = [name for name, _, _ in outputs]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise UnsupportedError(f"two columns of the result are called {quote(twice)}: rename one")
         if not outputs:
             raise UnsupportedError("the result has no columns")
-        made = [self._output(name, column, own) for name, column, own in outputs]
+        self._outputs = [self._output(name, column, own) for name, column, own in outputs]
+        self._is_series = is_series
+
+    def written(self) -> tuple[bytes, object]:
+        """All that was asked for, as it stands: what is equal here is the same model."""
+        text = Model(self.op.model).to_proto().SerializeToString(deterministic=True)
+        return text, (self._inputs, self._outputs, self._is_series)
+
+    def simplified(self) -> Model:
+        """The model that gives the outputs, in as few nodes as are needed."""
         graph = self.op.graph
         in_one_order(graph)
         passes.CommonSubexpressionEliminationPass()(self.op.model)
@@ -101,7 +117,7 @@ class Table:
         passes.RemoveUnusedOpsetsPass()(self.op.model)
         kept = {value.name for value in graph.inputs}
         inputs = [column for column in self._inputs.values() if column.tensor in kept or column.null in kept]
-        write_schema(self.op.model, TableSchema(self.library, inputs, made, is_series=is_series))
+        write_schema(self.op.model, TableSchema(self.library, inputs, self._outputs, is_series=self._is_series))
         return Model(self.op.model)
 
     def _keep_used(self, graph: ir.Graph) -> None:

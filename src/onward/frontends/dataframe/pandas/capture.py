@@ -34,9 +34,11 @@ def captured(
     """
     import_files("onward.frontends.dataframe.pandas.rules")
     real = sample.reset_index(drop=True)
-    model = _followed(function, real, opset, freeze, never_null)
+    table = _followed(function, real, opset, freeze, never_null)
     again = _followed(function, real, opset, freeze, never_null)
-    if model.to_proto().SerializeToString(deterministic=True) != again.to_proto().SerializeToString(deterministic=True):
+    is_same = table.written() == again.written()
+    model = table.simplified()
+    if not is_same and _text(model) != _text(again.simplified()):  # What differs may be used by nothing.
         raise UnsupportedError(
             "the function is not the same each time: it draws random numbers, asks for the time, or changes what it "
             "uses. Do that outside, and pass the result as a column"
@@ -44,9 +46,14 @@ def captured(
     return model
 
 
+def _text(model: Model) -> bytes:
+    return bytes(model.to_proto().SerializeToString(deterministic=True))
+
+
 def _followed(
     function: Callable[[Any], Any], real: Any, opset: int, freeze: Sequence[str], never_null: Sequence[str]
-) -> Model:
+) -> Table:
+    """What a function asks of the table, with its result as the outputs."""
     trace, frame = started(real, opset, freeze, never_null)
     with patched(trace, function), fitting(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -65,7 +72,8 @@ def _followed(
             raise UnsupportedError(f"{where}: {told}" if where else told) from error
     if unused := sorted(trace.freeze - trace.frozen):
         raise OnwardError(f"freeze names {quote(unused[0])}, which the function does not compute")
-    return finished(trace, result)
+    _give(trace, result)
+    return trace.table
 
 
 def started(real: Any, opset: int, freeze: Sequence[str] = (), never_null: Sequence[str] = ()) -> tuple[Trace, Frame]:
@@ -100,22 +108,22 @@ def _own(series: Any) -> str:
     return str(series.dtype)
 
 
-def finished(trace: Trace, result: Any) -> Model:
-    """The model that gives what a function returned."""
+def _give(trace: Trace, result: Any) -> None:
+    """What a function returned is what the table gives."""
     if isinstance(result, Scalar):
         raise UnsupportedError("the function returns a single number: return a column or a frame")
     if isinstance(result, Series):
         name = "result" if result.name is None else str(result.name)
         parts = [*trace.labels.get(result.column.rows, []), (name, result.column)]
         owns = {name: _own(result.real)}
-        return trace.table.finish(_named(parts, owns), is_series=len(parts) == 1)
+        return trace.table.give(_named(parts, owns), is_series=len(parts) == 1)
     if not isinstance(result, Frame):
         raise UnsupportedError(
             f"the function returns {_article(result)}: return a column or a frame that is made of the frame it is given"
         )
     parts = list(trace.labels.get(result.rows, []))
     parts += [(str(name), result.column(name)) for name in result.columns_by_name]
-    return trace.table.finish(_named(parts, {str(name): _own(result.real[name]) for name in result.columns_by_name}))
+    trace.table.give(_named(parts, {str(name): _own(result.real[name]) for name in result.columns_by_name}))
 
 
 def _named(parts: list[tuple[Any, Column]], owns: dict[str, str]) -> list[tuple[str, Column, str]]:

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from types import ModuleType
 from typing import Any
 
@@ -201,5 +201,10 @@ def _is_of_user(module: Any) -> bool:
         return False
     if path is None:
         return module.__name__ == "__main__"
+    return _is_path_of_user(path)
+
+
+@cache
+def _is_path_of_user(path: str) -> bool:
     is_installed = any(part in path for part in ("site-packages", "dist-packages"))
     return not (is_installed or path.startswith((sys.prefix, sys.base_prefix, str(OWN))))

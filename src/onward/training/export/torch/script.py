@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from onward.backends.emit.printer import wrap
 from onward.training.export import script
 from onward.training.export.schedules import PYTHON, factor
-from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed
+from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed
 from onward.training.export.torch.classes import LOW_RANK, OWN
+from onward.training.export.torch.processes import SEVERAL, SHARED, counted
 from onward.training.export.torch.words import loss_call, optimizer_call
 from onward.training.recipe.schedules import Constant
 
@@ -34,11 +35,18 @@ class Script(script.Script):
             parts.append(self._load_average(self.average))
         if self.scheduled:
             parts.append(self.rate(("int", "float")))
-        parts += [self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
+        parts += [SHARED.format(counted=self._counted)] if self._counted else []
+        parts += [self._train(), PROGRESS, self._save(), BATCHES, SEVERAL if self._counted else ALONE, self._main()]
         return self.whole(self._head(), self.joined(parts))
+
+    @property
+    def _counted(self) -> str | None:
+        """How much rows count in the loss; None where several processes cannot train together."""
+        return counted(self.terms, batch, batch(next(iter({**self.labels, **self.data}))))
 
     def _head(self) -> list[str]:
         imports = ["import argparse", "import json"]
+        several = self._counted is not None
         if self.scheduled and "math." in factor(self.schedule or Constant()):
             imports.append("import math")
         imports.append("import os")
@@ -46,14 +54,17 @@ class Script(script.Script):
         return [
             *imports,
             "from collections.abc import Iterable, Iterator",
+            *(["from contextlib import nullcontext"] if several and self.accumulate > 1 else []),
             "from pathlib import Path",
             *(["from typing import Any"] if own else []),
             "",
             "import numpy as np",
             "import torch",
+            *(["import torch.distributed as dist"] if several else []),
             "import torch.nn.functional as F",
             "from safetensors.torch import load_file, save_file",
-            f"from torch import Tensor{', nn' if self.adapters else ''}",
+            f"from torch import Tensor{', nn' if self.adapters or several else ''}",
+            *(["from torch.nn.parallel import DistributedDataParallel"] if several else []),
             *(["from torch.nn.utils.parametrize import register_parametrization"] if self.adapters else []),
             *([f"from torch.optim.swa_utils import {AVERAGING}"] if self.average is not None else []),
             "",
@@ -66,11 +77,13 @@ class Script(script.Script):
 
     def _loss(self) -> list[str]:
         def weights(names: Sequence[str]) -> str:
-            found = f"map(net.get_parameter, {listed(names)})"
+            found = f"map({whole}.get_parameter, {listed(names)})"
             return found if names else "net.parameters() if w.requires_grad"
 
+        several = self._counted is not None
+        whole = 'getattr(net, "module", net)' if several else "net"
         return [
-            "def loss_of(net: Model, batch: Batch) -> Tensor:",
+            f"def loss_of(net: {'nn.Module' if several else 'Model'}, batch: Batch) -> Tensor:",
             '    """What training minimises."""',
             *indented(wrap(f"{self.result} = net({', '.join(self.arguments)})")),
             *indented(self.summed(loss_call, weights)),
@@ -178,36 +191,66 @@ class Script(script.Script):
             steps.append(f"torch.nn.utils.clip_grad_value_(net.parameters(), {self.clip_value!r})")
         steps += ["optimizer.step()", "optimizer.zero_grad()"]
         steps += ["average.update_parameters(net)"] if self.average is not None else []
+        together = self._counted is not None
         loop = [
-            "loss = loss_of(net, batch)",
+            "loss = shared(loss_of(net, batch), batch)" if together else "loss = loss_of(net, batch)",
             f"(loss / {self.accumulate}).backward()" if several else "loss.backward()",
         ]
+        if several and together:
+            last = f"number % {self.accumulate} == 0 or not dist.is_initialized()"
+            loop = [f"with nullcontext() if {last} else net.no_sync():", *indented(loop)]
         loop += [f"if number % {self.accumulate} == 0:", *indented(steps)] if several else steps
         loop.append("losses.append(loss.item())")
         counted = scheduled or several
         lines += ["optimizer.zero_grad()"]
         lines += ["for number, batch in enumerate(batches, 1):" if counted else "for batch in batches:"]
-        lines += [*indented(loop), "return losses"]
+        lines += indented(loop)
+        if together:
+            lines += ["if dist.is_initialized():", *indented(MEAN_LOSSES.strip("\n").splitlines())]
+        lines.append("return losses")
         average = ", average: AveragedModel" if self.average is not None else ""
-        arguments = f"net: Model, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]{average}{start}"
+        kind = "nn.Module" if together else "Model"
+        arguments = f"net: {kind}, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]{average}{start}"
         return [*wrap(f"def train({arguments}) -> list[float]:"), f'    """{doc}"""', *indented(lines)]
 
     def _main(self) -> list[str]:
         own = [*(["optimizer"] if self.slots else []), *(["average"] if self.average is not None else [])]
         more = ", average" if self.average is not None else ""
         more += ", made" if self.scheduled else ""
+        load = "load_adapted()" if self.adapters else "load()"
+        average = ["average = load_average(net)"] if self.average is not None else []
+        read, saved = "torch.from_numpy(file[name]).to(dtype)", ["net", *own]
+        if self._counted is None:
+            return self.main(
+                read,
+                [f"net = {load}", "optimizer = load_optimizer(net)", *average],
+                [
+                    "torch.manual_seed(epoch)  # an epoch is the same, however often training was interrupted before",
+                    f"losses = train(net, optimizer, batches_of(data, args.batch, epoch){more})",
+                ],
+                saved,
+            )
+        unused = ", find_unused_parameters=True" if len(self.outputs) > 1 else ""
         return self.main(
-            "torch.from_numpy(file[name]).to(dtype)",
+            read,
             [
-                f"net = {'load_adapted' if self.adapters else 'load'}()",
+                f"net = {load}.to(device)",
                 "optimizer = load_optimizer(net)",
-                *(["average = load_average(net)"] if self.average is not None else []),
+                *average,
+                f"model = DistributedDataParallel(net{unused}) if count > 1 else net",
             ],
             [
-                "torch.manual_seed(epoch)  # an epoch is the same, however often training was interrupted before",
-                f"losses = train(net, optimizer, batches_of(data, args.batch){more})",
+                "torch.manual_seed(epoch * count + rank)  # the same, however often training was interrupted before",
+                "batches = batches_of(data, args.batch, epoch, rank, count, device)",
+                f"losses = train(model, optimizer, batches{more})",
             ],
-            ["net", *own],
+            saved,
+            options=[
+                'parser.add_argument("--device", default="cpu", help="cpu, or cuda: one for each process of a machine")'
+            ],
+            begin=BEGIN.strip("\n").splitlines(),
+            writes="rank == 0",
+            end=["if count > 1:", "    dist.destroy_process_group()"],
         )
 
 
@@ -235,9 +278,21 @@ AVERAGE = """
 files["average.safetensors"] = dict(average.module.named_parameters())
 """
 BATCHES = '''
-def batches_of(data: Batch, size: int) -> Iterator[Batch]:
-    """Cut into batches, in a new order each time."""
-    count = min(len(tensor) for tensor in data.values())
-    for index in torch.randperm(count).split(size):
-        yield {name: tensor[index] for name, tensor in data.items()}
+def batches_of(
+    data: Batch, size: int, epoch: int, rank: int = 0, count: int = 1, device: str = "cpu"
+) -> Iterator[Batch]:
+    """Cut into batches, in an order that follows from the epoch; of each, the rows of one of several processes."""
+    total = min(len(tensor) for tensor in data.values())
+    order = torch.randperm(total, generator=torch.Generator().manual_seed(epoch))
+    for index in order.split(size):
+        yield {name: tensor[index.tensor_split(count)[rank]].to(device) for name, tensor in data.items()}
 '''
+MEAN_LOSSES = """
+total = torch.tensor(losses, device=loss.device)
+dist.all_reduce(total)
+losses = (total / dist.get_world_size()).tolist()
+"""
+BEGIN = """
+rank, count = start_processes(args.device)
+device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if args.device == "cuda" else args.device
+"""

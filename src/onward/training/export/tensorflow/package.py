@@ -1,0 +1,29 @@
+"""Training goes on in TensorFlow: a package of model, loss, optimizer with its state, and a loop with its gradients."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onward.backends.backend import backend
+from onward.training.export.plan import STATE, planned, write
+from onward.training.export.tensorflow.script import Script
+from onward.training.export.tensorflow.updates import KNOWN
+
+if TYPE_CHECKING:
+    from onward.training.runtime.trainer import Trainer
+    from onward.training.trainable import Trainable
+
+
+def to_tensorflow_package(trainable: Trainable | Trainer, out: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write a package as `onward convert` does, with a `train.py` that goes on where the training is.
+
+    As `to_torch_package`, for TensorFlow: a loop with `tf.GradientTape` under `tf.function`; how the optimizer changes
+    a weight is a function of its own.
+    """
+    source, script, files = planned(trainable, backend("tensorflow"), list(KNOWN), Script)
+    script = replace(script, draws=script.trains and ("dropout" in source.model or "random" in source.model))
+    state = {key: array for key, array in files[STATE].items() if not key.endswith(".step")}
+    return write(source, script, script.text(), {**files, STATE: state}, out, force=force)
