@@ -63,6 +63,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--lr", type=float, help="replace the learning rate of the file")
     command.add_argument("--seed", type=int, default=0, help="choose the order of the data and the dropout")
     command.add_argument(
+        "--recompute",
+        metavar="HOW",
+        help='hold less and compute it anew on the way back: "layers", "sqrt", or a pattern of names that end a part',
+    )
+    command.add_argument(
         "--threads", type=int, help="limit the threads of ONNX Runtime (default: all cores, divided among the workers)"
     )
     command.add_argument("--patience", type=int, metavar="N", help="stop after N evaluations without a lower loss")
@@ -177,7 +182,7 @@ def trained(args: argparse.Namespace, reduce: Reduce | None) -> tuple[int, str]:
     trainable = load(args.model, index=args.index, initialize=args.initialize)
     if args.averaged:
         trainable.average()
-    trainer = Trainer(trainable, lr=args.lr, threads=threads, seed=args.seed, reduce=reduce)
+    trainer = Trainer(trainable, lr=args.lr, threads=threads, seed=args.seed, reduce=reduce, recompute=args.recompute)
     if args.mode == "inference":
         found = trainer.evaluate(data, args.batch)
         said = ", ".join(f"{key} {number:.4g}" for key, number in found.items())
