@@ -32,7 +32,7 @@ class Cnn(nn.Module):
 class FlaxLstm(nn.Module):
     @nn.compact
     def __call__(self, x: Any, train: bool) -> Any:
-        return nn.Dense(CLASSES)(nn.RNN(nn.OptimizedLSTMCell(64))(x)[:, -1])
+        return nn.Dense(CLASSES)(nn.RNN(nn.OptimizedLSTMCell(64, param_dtype=x.dtype))(x)[:, -1])
 
 
 class Residual(nn.Module):

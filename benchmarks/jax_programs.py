@@ -6,6 +6,7 @@ python benchmarks/jax_programs.py --peer PYTHON     with jax2onnx beside, which 
 python benchmarks/jax_programs.py --kept FOLDER     what jax2onnx converts is kept there, and not converted again
 
 python benchmarks/jax_programs.py --peer PYTHON --sample 800    jax2onnx gets so many programs, drawn once for all
+python benchmarks/jax_programs.py --only gmres --again          puts the verdicts on these into the page as it is
 
 The cases are those of the tests, in tests/frontends/jax/battery.
 """
@@ -53,6 +54,7 @@ What JAX computes is what it computes without `jit`: each primitive is compiled 
 between primitives are left out, and NaN times False is 0. To compile every primitive takes six times as long as to
 compile the program once with both left out (`xla_allow_excess_precision`, `algsimp`). So that is compared first, and
 where it differs, the primitives are run one by one, and decide. jax2onnx is judged in the same way."""
+DIFFERING = "What is not the same"
 OUTCOMES = ("same", "refused", "invalid", "wrong", "crash")
 PATIENCE = 120
 """After how many seconds a conversion is given up."""
@@ -69,13 +71,13 @@ class Worker:
     process: subprocess.Popen[str] | None = None
     count: int = 0
 
-    def convert(self, case: Case, out: Path, tracing: bool = False) -> dict[str, Any]:
+    def convert(self, case: Case, out: Path, to_file: bool = False) -> dict[str, Any]:
         if self.process is None or self.count >= 100:
             self.stop()
             self.process, self.count = self.started(), 0
         self.count += 1
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"id": case.id, "out": str(out), "tracing": tracing}) + "\n")
+        self.process.stdin.write(json.dumps({"id": case.id, "out": str(out), "to_file": to_file}) + "\n")
         self.process.stdin.flush()
         with selectors.DefaultSelector() as ready:
             ready.register(self.process.stdout, selectors.EVENT_READ)
@@ -202,7 +204,8 @@ def page(result: Findings) -> str:
     if 0 < len(result.peer) < len(result.own):
         words += "\n\njax2onnx was given all models, and programs that were drawn by chance."
     parts = [WORDS, section("By theme", words, columns, by_theme(result))]
-    parts.append(section("What is not the same", "", ["case", "outcome", "what is said"], differing))
+    nothing = f"## {DIFFERING}\n\nNothing."
+    parts.append(section(DIFFERING, "", ["case", "outcome", "what is said"], differing) if differing else nothing)
     words = f"{named} of {len(refused)} programs that no graph can stand for are refused by name."
     parts.append(section("What should be refused", words, ["program", "outcome", "what is said"], refused))
     if wrong := [
@@ -214,16 +217,48 @@ def page(result: Findings) -> str:
     return "\n\n".join([*parts, machine.describe(*libraries)]) + "\n"
 
 
+def again(pattern: str, old: str) -> str:
+    """The page, with what Onward makes of some cases today; all else is of the run before."""
+    rows = re.findall(r"^\| `([^`]+/[^`]+)` \| (\w+) \| (.*) \|$", part(old, DIFFERING), re.MULTILINE)
+    listed = {name: Verdict(*said) for name, *said in rows}
+    fresh = found(pattern, None, None, None).own
+    own = {case: fresh.get(case) or listed.get(case.id, Verdict("same")) for case in (*CASES, *MODELS)}
+    new = page(Findings(own))
+    counts = {counted(line): line for line in new.splitlines() if counted(line)}
+    lines = []
+    for line in old.splitlines():
+        if (what := counted(line)) and what not in counts:
+            raise SystemExit(f"the page and the cases differ in '{what}': run all of them")
+        peer = line.split(" | ")[2 + len(OUTCOMES) :] if line.startswith("| ") else []
+        lines.append(" | ".join([counts[what].removesuffix(" |"), *peer]) if what else line)
+    about = f"Judged again on {machine.describe('jax', 'onnxruntime')}: {len(fresh)} cases, `{pattern}`."
+    return "\n".join(lines).replace(part(old, DIFFERING), f"\n\n{about}" + part(new, DIFFERING)) + "\n"
+
+
+def part(text: str, title: str) -> str:
+    return text.partition(f"## {title}")[2].partition("\n## ")[0]
+
+
+def counted(line: str) -> str:
+    """What a line gives Onward's counts of: a theme and its cases, or all programs or models; else nothing."""
+    match = re.match(r"\| ([a-z*][\w *]+ \| \d+) \||Onward: \d+ of (\d+ \w+)", line)
+    return match[1] or match[2] if match else ""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="PATTERN", help="a regular expression for ids; writes nothing")
     parser.add_argument("--peer", metavar="PYTHON", help="a Python that has jax2onnx, the JAX of this one and ONNX")
     parser.add_argument("--kept", metavar="FOLDER", type=Path, help="keeps what jax2onnx converts, for another run")
     parser.add_argument("--sample", metavar="N", type=int, help="programs that jax2onnx is given, else all")
+    parser.add_argument("--again", action="store_true", help="judge those of --only again, and put that into the page")
     args = parser.parse_args()
-    text = page(found(args.only or "", args.peer, args.kept, args.sample))
+    if args.again:
+        text = again(args.only or "", PAGE.read_text(encoding="utf-8"))
+    else:
+        text = page(found(args.only or "", args.peer, args.kept, args.sample))
     print(text)
-    if not args.only:
+    if args.again or not args.only:
         PAGE.write_text(text, encoding="utf-8")
 
 

@@ -187,6 +187,17 @@ def test_the_page_of_the_documentation() -> None:
         assert f"| `{key}` |" in text, "every field of the data is described"
 
 
+def test_the_page_says_what_fails_in_each_mode_of_a_backend() -> None:
+    data = samples.board()
+    data["runners"] = {f"jax{mode}": data["runners"][name] for mode, name in (("", "sure"), (":jit", "quick"))}
+    for test in data["tests"]:
+        test["suite"] = {"jax": test["suite"]["sure"], "jax:jit": test["suite"]["quick"]}
+    text = markdown(data | {"selection": data["selection"] | {"what": ["suite"]}, "totals": {}, "dtypes": []})
+    assert "`onward scoreboard --out site/ --on jax,jax:jit --what suite --markdown FILE`" in text
+    plain, jitted = text.split("## What does not pass on JAX\n")[1].split("## What does not pass on JAX (jax:jit)\n")
+    assert "`test_relu`" in jitted and "`test_relu`" not in plain
+
+
 def test_the_documentation_is_written_by_this_code() -> None:
     text = (Path(__file__).parents[2] / "docs/measured/scoreboard.md").read_text()
     own = markdown(samples.board())

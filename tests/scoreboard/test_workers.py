@@ -60,3 +60,15 @@ def test_workers_end_with_whoever_asked() -> None:
 
 def test_nothing_to_do() -> None:
     assert list(pool.run(pool.Work(do, begin), [], 2, 1)) == []
+
+
+def process(job: object) -> int:
+    return os.getpid()
+
+
+def test_a_worker_is_begun_anew_after_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its runtime keeps of each job would fill the memory."""
+    monkeypatch.setattr(pool, "RENEWED", 2)
+    done = pool.run(pool.Work(process, begin), ["a", "b", "c", "d", "e"], 1, 60)
+    pids = [answer.value for _, answer in done]
+    assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [2, 2, 1]

@@ -24,7 +24,7 @@ def ours() -> dict[str, str]:
 def markdown(board: Board) -> str:
     """The page, from a run."""
     lines = ["# Scoreboard: ONNX's own backend suite", ""]
-    lines += ["Written by `onward scoreboard --markdown docs/measured/scoreboard.md`.", "", _machine(board), ""]
+    lines += [f"Written by `{_command(board)}`.", "", _machine(board), ""]
     lines += _totals(board)
     if board["tests"]:
         lines += ["", "## By family", "", *_families(board)]
@@ -32,10 +32,25 @@ def markdown(board: Board) -> str:
         lines += ["", *_unknown(board)]
     if board["dtypes"]:
         lines += ["", "## By dtype", "", *_dtypes(board)]
-    for name in [name for name in ours() if name in board["runners"] and "suite" in board["selection"]["what"]]:
-        lines += ["", f"## What does not pass on {ours()[name]}", "", *_failing(board, name)]
+    if "suite" in board["selection"]["what"]:
+        for name, title in _made(board).items():
+            lines += ["", f"## What does not pass on {title}", "", *_failing(board, name)]
     words = "\n".join(f"| {status} | {meaning} |" for status, meaning in STATUSES.items())
     return "\n".join(lines) + "\n" + asset(ABOUT).replace("{words}", words)
+
+
+def _made(board: Board) -> dict[str, str]:
+    """Runners of generated source that the run had, and what each is made for: 'JAX', and 'JAX (jax:jit)'."""
+    found = {name: (ours().get(name.partition(":")[0]), ":" in name) for name in board["runners"]}
+    return {name: f"{title} ({name})" if mode else title for name, (title, mode) in found.items() if title}
+
+
+def _command(board: Board) -> str:
+    """What was run, but for where its results go."""
+    selection = board["selection"]
+    only = f" --only '{selection['only']}'" if selection["only"] else ""
+    options = f"--on {','.join(board['runners'])} --what {','.join(selection['what'])}{only}"
+    return f"onward scoreboard --out site/ {options} --markdown FILE"
 
 
 def _machine(board: Board) -> str:

@@ -21,6 +21,8 @@ LONGEST = 300
 """Characters of a message."""
 START_SECONDS = 300.0
 """What a worker may take before a job begins: to import a framework, say."""
+RENEWED = 200
+"""Jobs after which a worker is begun anew: JAX keeps what it compiled, and a suite of that takes gigabytes."""
 
 _CONTEXT: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 
@@ -54,6 +56,8 @@ class _Worker(Generic[Job]):
     begun: float | None = None
     """When the job's work began, None before that."""
     sent: float = 0.0
+    jobs: int = 0
+    """How many the process was given."""
 
     def __post_init__(self) -> None:
         self.connection, end = _CONTEXT.Pipe()
@@ -62,6 +66,7 @@ class _Worker(Generic[Job]):
         end.close()
 
     def send(self, job: Job) -> None:
+        self.jobs += 1
         self.job, self.begun, self.sent = job, None, time.monotonic()
         with suppress(OSError):  # a worker that is gone is noticed when its answer is read
             self.connection.send(job)
@@ -69,6 +74,11 @@ class _Worker(Generic[Job]):
     def late(self, seconds: float) -> bool:
         started, limit = (self.sent, START_SECONDS) if self.begun is None else (self.begun, seconds)
         return self.job is not None and time.monotonic() - started > limit
+
+    def renew(self) -> None:
+        self.stop()
+        self.jobs = 0
+        self.__post_init__()
 
     def stop(self) -> None:
         self.connection.close()
@@ -121,9 +131,8 @@ def run(work: Work[Job], jobs: Iterable[Job], processes: int, seconds: float) ->
                 if done is None:
                     continue
                 job, worker.job = worker.job, None
-                if done.failure:
-                    worker.stop()
-                    worker.__post_init__()
+                if done.failure or worker.jobs >= RENEWED:
+                    worker.renew()
                 if waiting:
                     worker.send(waiting.popleft())
                 assert job is not None

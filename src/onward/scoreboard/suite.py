@@ -31,6 +31,7 @@ from onward.backends.backend import backend as find
 from onward.backends.backend import backends
 from onward.backends.backend import names as backend_names
 from onward.model import load
+from onward.scoreboard.pool import RENEWED
 from onward.writing import write_text
 
 Run = Callable[[list[Any]], list[Any]]
@@ -227,6 +228,8 @@ def prepare(runner: str, model: onnx.ModelProto) -> Run:
     return in_order
 
 
+CHUNK = 8
+"""Cases that a process is given at once."""
 LONGEST = 120
 """Seconds of processor time that a case may take: others may be busy on the machine."""
 
@@ -265,8 +268,8 @@ def run(backend: str, names: Iterable[str], unknown_shapes: bool = False, jobs: 
         _start()
         return [_worker(job) for job in work]
     cases()
-    with multiprocessing.get_context("fork").Pool(jobs, _start) as pool:
-        return list(pool.imap_unordered(_worker, work, chunksize=8))
+    with multiprocessing.get_context("fork").Pool(jobs, _start, maxtasksperchild=RENEWED // CHUNK) as pool:
+        return list(pool.imap_unordered(_worker, work, chunksize=CHUNK))
 
 
 def main(argv: list[str] | None = None) -> int:
