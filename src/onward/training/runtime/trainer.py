@@ -23,6 +23,7 @@ from onward.training.parallel.counting import check_mean, counting, rows_of
 from onward.training.parallel.workers import Reduce, Workers, fingerprint
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.targets import class_labels
+from onward.training.runtime import looks
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.divergence import DivergedError, diagnosis
 from onward.training.runtime.evaluation import COUNTED, RIGHT, evaluation
@@ -35,7 +36,7 @@ from onward.training.step_graphs import LOSS
 from onward.training.trainable import Trainable, check_rate
 
 if TYPE_CHECKING:
-    from onward.training.runtime.epochs import History
+    from onward.training.runtime.history import History
 
 __all__ = ["DivergedError", "Trainer", "batches", "npz"]
 
@@ -210,6 +211,12 @@ class Trainer:
         """The learning rate of the next step."""
         schedule = self.trainable.schedule
         return self.lr if schedule is None else self.lr * schedule(self.steps + 1)
+
+    def __repr__(self) -> str:
+        return looks.words(self)
+
+    def _repr_html_(self) -> str:
+        return looks.table(self)
 
     def step(self, batch: Batch) -> float:
         """One step on a batch, arrays by input name; gives the loss before it.
