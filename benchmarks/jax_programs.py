@@ -71,13 +71,13 @@ class Worker:
     process: subprocess.Popen[str] | None = None
     count: int = 0
 
-    def convert(self, case: Case, out: Path, tracing: bool = False) -> dict[str, Any]:
+    def convert(self, case: Case, out: Path, to_file: bool = False) -> dict[str, Any]:
         if self.process is None or self.count >= 100:
             self.stop()
             self.process, self.count = self.started(), 0
         self.count += 1
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"id": case.id, "out": str(out), "tracing": tracing}) + "\n")
+        self.process.stdin.write(json.dumps({"id": case.id, "out": str(out), "to_file": to_file}) + "\n")
         self.process.stdin.flush()
         with selectors.DefaultSelector() as ready:
             ready.register(self.process.stdout, selectors.EVENT_READ)

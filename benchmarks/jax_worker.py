@@ -4,8 +4,9 @@ python jax_worker.py onward       Onward, in this environment
 python jax_worker.py jax2onnx     jax2onnx, in an environment that has it
 
 Reads lines of JSON: a program, model or network by its id, and the file to write. Answers each with a line of JSON: the
-seconds of processor time that the conversion took, from the call to a protobuf in memory, and if it is asked for those
-that JAX takes to trace it; or the error.
+seconds of processor time that the conversion took, or the error. They are from the call to a protobuf in memory; if it
+is asked for, each side writes the file by itself, and they are from the call to that file, with those that JAX takes to
+trace it beside.
 """
 
 from __future__ import annotations
@@ -31,17 +32,19 @@ from jax_cases import Case  # noqa: E402
 from jax_data import parsed, structs  # noqa: E402
 from jax_modules import CASES, MODELS  # noqa: E402
 
-Convert = Callable[[Case], onnx.ModelProto]
+Convert = Callable[[Case, Path | None], onnx.ModelProto | None]
+"""To a protobuf, or to a file if one is given."""
 
 
-def by_onward(case: Case) -> onnx.ModelProto:
+def by_onward(case: Case, out: Path | None = None) -> onnx.ModelProto | None:
     import onward
 
     target, keywords = case.target()
-    return onward.from_jax(target, *structs(case.specs), check=False, **keywords).to_proto()
+    model = onward.from_jax(target, *structs(case.specs), check=False, **keywords)
+    return model.to_proto() if out is None else model.save(out)
 
 
-def by_jax2onnx(case: Case) -> onnx.ModelProto:
+def by_jax2onnx(case: Case, out: Path | None = None) -> onnx.ModelProto | None:
     """It takes no trees: leaves are given one by one. Sizes may be names."""
     from jax2onnx import to_onnx
 
@@ -52,7 +55,10 @@ def by_jax2onnx(case: Case) -> onnx.ModelProto:
         target = case.original()
     is_flat = tree == jax.tree.structure(tuple(range(len(leaves))))
     function = target if is_flat else lambda *flat: case.original()(*jax.tree.unflatten(tree, flat))
-    return to_onnx(function, given, enable_double_precision=case.x64)
+    if out is None:
+        return to_onnx(function, given, enable_double_precision=case.x64)
+    to_onnx(function, given, enable_double_precision=case.x64, return_mode="file", output_path=out)
+    return None
 
 
 def as_named(spec: str) -> jax.ShapeDtypeStruct:
@@ -64,14 +70,15 @@ def as_named(spec: str) -> jax.ShapeDtypeStruct:
 CONVERTERS: dict[str, Convert] = {"onward": by_onward, "jax2onnx": by_jax2onnx}
 
 
-def answered(convert: Convert, case: Case, out: Path) -> dict[str, Any]:
+def answered(convert: Convert, case: Case, out: Path, to_file: bool = False) -> dict[str, Any]:
     with jax.enable_x64(case.x64):
         try:
             case.target()
             began = time.process_time()
-            model = convert(case)
+            model = convert(case, out if to_file else None)
             ended = time.process_time()
-            onnx.save(model, out)
+            if model is not None:
+                onnx.save(model, out)
             return {"seconds": ended - began}
         except Exception as error:
             out.unlink(missing_ok=True)
@@ -103,8 +110,8 @@ def main() -> None:
 
             cases |= {case.id: case for case in NETWORKS}
         case = cases[asked["id"]]
-        answer = answered(convert, case, Path(asked["out"]))
-        if asked["tracing"] and "error" not in answer:
+        answer = answered(convert, case, Path(asked["out"]), asked["to_file"])
+        if asked["to_file"] and "error" not in answer:
             answer["tracing"] = tracing(case)
         print(json.dumps(answer), file=answers, flush=True)
 

@@ -38,6 +38,8 @@ from onward.model import Model
 from training import OPTIMIZERS, measured
 
 PAGE = Path(__file__).parent.parent / "docs/measured/speed-training.md"
+WORKERS = "<!-- workers.py begins -->"
+"""What follows on the page is written by that script."""
 WORKER = Path(__file__).with_name("ort_worker.py")
 TIMEOUT = 1200
 ROUNDS = 3
@@ -269,7 +271,8 @@ def main() -> None:
     if args.only == "steps":
         write_steps(found, args.threads)
     elif found.models and found.prepare:
-        PAGE.write_text(page(found, args.threads), encoding="utf-8")
+        others = "".join(PAGE.read_text(encoding="utf-8").partition(WORKERS)[1:])
+        PAGE.write_text(page(found, args.threads) + others, encoding="utf-8")
         print(f"wrote {PAGE}")
 
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests/frontends/jax/battery"))
@@ -33,68 +34,86 @@ PAGE = ROOT / "docs/measured/speed-from-jax.md"
 WORDS = """# From JAX: speed beside jax2onnx
 
 Written by `benchmarks/speed_from_jax.py`. Time of the processor on one thread, of the two sides in turns, each in a
-process that has converted something before. A conversion goes from the call to a protobuf in memory; nothing is
-verified in it. The networks are those of `benchmarks/flax_models.py`, the small models every fourth of those of the
-tests."""
+process that has converted something before. A conversion goes from the call to the file that its side writes, with the
+settings that each has by itself, and nothing is verified in it; beside it are the first conversion of a model in its
+process, and one that goes to a protobuf in memory instead. Numbers are medians of three. The networks are those of
+`benchmarks/flax_models.py`, the small models every fourth of those of the tests.
+
+JAX's own tracing is what `jax.make_jaxpr` takes for the module as it is called by a user. Onward needs less for modules
+of linen, since it asks for the shapes of parameters together. jax2onnx needs less for many layers, since it replaces
+functions of JAX and Flax by its own while it traces, which Onward never does."""
 ROUNDS = 3
 """How often each side converts a model after the first time."""
 SECONDS = 1.0
 """How long both files of a model run, in turns."""
+TURN = 0.01
+"""How long one of them runs at a time, at least."""
+Pair = tuple[float, float]
+"""Of Onward and of jax2onnx."""
 
 
 @dataclass(frozen=True)
 class Times:
     """Of one model, by Onward and by jax2onnx: seconds of a first and of later conversions, and of a run."""
 
-    first: tuple[float, float]
-    later: tuple[float, float]
-    run: tuple[float, float]
+    first: Pair
+    later: Pair
+    memory: Pair
+    """To a protobuf instead of a file."""
     tracing: float
-    """What JAX alone takes, a part of both."""
+    """What JAX alone takes."""
+    run: Pair | None
+    """None where ONNX Runtime does not load both files."""
     difference: float
     """The largest between results of the two files, as a share of the largest number."""
-
-    @property
-    def beyond(self) -> tuple[float, float]:
-        return max(self.later[0] - self.tracing, 0.0), max(self.later[1] - self.tracing, 0.0)
 
 
 def measured(case: Network, workers: tuple[Worker, Worker], folder: Path) -> Times | str:
     """The times, or which side does not convert it and why."""
     files = folder / "onward.onnx", folder / "jax2onnx.onnx"
-    answers: list[list[dict[str, float]]] = [[], []]
-    for _ in range(1 + ROUNDS):
-        for worker, out, found in zip(workers, files, answers, strict=True):
-            answer = worker.convert(case, out, tracing=True)
+    answers: dict[bool, list[list[dict[str, float]]]] = {True: [[], []], False: [[], []]}
+    for to_file in [True] * (1 + ROUNDS) + [False] * ROUNDS:
+        for worker, out, found in zip(workers, files, answers[to_file], strict=True):
+            answer = worker.convert(case, out if to_file else out.with_suffix(".other"), to_file)
             if "error" in answer:
                 return f"{worker.who}: {answer['kind']}: {answer['error'][:120]}"
             found.append(answer)
-    first, later = ([found[0]["seconds"] for found in answers], [middle(found, "seconds") for found in answers])
+    first = tuple(found[0]["seconds"] for found in answers[True])
+    later = tuple(middle(found[1:], "seconds") for found in answers[True])
+    memory = tuple(middle(found, "seconds") for found in answers[False])
     try:
         run, difference = runs(case, files)
     except Exception as error:
-        return f"ONNX Runtime: {' '.join(str(error).split())[:120]}"
-    return Times((first[0], first[1]), (later[0], later[1]), run, middle(answers[0], "tracing"), difference)
+        print(case.id, "in ONNX Runtime:", " ".join(str(error).split())[:160])
+        run, difference = None, 0.0
+    return Times(first, later, memory, middle(answers[True][0][1:], "tracing"), run, difference)  # type: ignore[arg-type]
 
 
 def middle(answers: list[dict[str, float]], key: str) -> float:
-    return statistics.median(answer[key] for answer in answers[1:])
+    return statistics.median(answer[key] for answer in answers)
 
 
-def runs(case: Network, files: tuple[Path, Path]) -> tuple[tuple[float, float], float]:
+def runs(case: Network, files: tuple[Path, Path]) -> tuple[Pair, float]:
     sessions = [session(path) for path in files]
     given = list(inputs(case.specs, "ordinary", case.id))
     feeds = [{one.name: value for one, value in zip(s.get_inputs(), given, strict=True)} for s in sessions]
     one, other = (made.run(None, fed)[0] for made, fed in zip(sessions, feeds, strict=True))
+    count = 1 + int(TURN / seconds_of(sessions[0], feeds[0], 3))
     times: tuple[list[float], list[float]] = ([], [])
-    while len(times[0]) < 5 or sum(map(sum, times)) < SECONDS:
+    while len(times[0]) < 7 or sum(map(sum, times)) * count < SECONDS:
         for made, fed, found in zip(sessions, feeds, times, strict=True):
-            began = time.process_time()
-            made.run(None, fed)
-            found.append(time.process_time() - began)
+            found.append(seconds_of(made, fed, count))
     largest = np.abs(one.astype(np.float64)).max(initial=1e-30)
     difference = np.abs(one.astype(np.float64) - other.astype(np.float64)).max(initial=0.0) / largest
     return (statistics.median(times[0]), statistics.median(times[1])), float(difference)
+
+
+def seconds_of(made: onnxruntime.InferenceSession, fed: dict[str, Any], count: int) -> float:
+    """Of one run, where so many follow each other."""
+    began = time.process_time()
+    for _ in range(count):
+        made.run(None, fed)
+    return (time.process_time() - began) / count
 
 
 def session(path: Path) -> onnxruntime.InferenceSession:
@@ -108,25 +127,29 @@ def ms(seconds: float) -> str:
     return f"{seconds * 1e3:.0f}" if seconds >= 0.01 else f"{seconds * 1e3:.2g}"
 
 
-def share(pair: tuple[float, float]) -> float:
+def share(pair: Pair) -> float:
     return pair[0] / max(pair[1], 1e-9)
 
 
 def row(name: str, times: Times) -> list[str]:
-    converting = [ms(times.later[0]), ms(times.later[1]), ms(times.tracing)]
-    ratios = [f"{share(pair):.2f}" for pair in (times.later, times.beyond, times.first, times.run)]
-    return [name, *converting, *ratios[:3], ms(times.run[0]), ms(times.run[1]), ratios[3], f"{times.difference:.0e}"]
+    ratios = [f"{share(pair):.2f}" for pair in (times.later, times.first, times.memory)]
+    cells = [name, ms(times.tracing), ms(times.later[0]), ms(times.later[1]), *ratios]
+    if times.run is None:
+        return [*cells, "", "does not load", "", ""]
+    return [*cells, ms(times.run[0]), ms(times.run[1]), f"{share(times.run):.2f}", f"{times.difference:.0e}"]
 
 
 COLUMNS = [
-    "model", "onward, ms", "jax2onnx, ms", "of it tracing", "ratio", "ratio beyond tracing", "ratio, first time",
-    "run, ms", "jax2onnx's file", "ratio", "difference",
+    "model", "JAX's tracing, ms", "Onward, ms", "jax2onnx, ms", "ratio", "first time", "to a protobuf",
+    "run, ms", "jax2onnx's file", "ratio of runs", "difference",
 ]  # fmt: skip
 
 
 def table(title: str, words: str, found: dict[str, Times]) -> str:
-    pairs = [[getattr(times, key) for times in found.values()] for key in ("later", "beyond", "first", "run")]
-    medians = [f"{statistics.median(map(share, one)):.2f}" for one in pairs]
+    medians = [
+        f"{statistics.median([share(getattr(times, key)) for times in found.values() if getattr(times, key)]):.2f}"
+        for key in ("later", "first", "memory", "run")
+    ]
     rows = [row(name, times) for name, times in found.items()]
     rows.append(["**median**", "", "", "", *medians[:3], "", "", medians[3], ""])
     return section(title, words, COLUMNS, rows)
@@ -150,10 +173,15 @@ def page(found: dict[str, Times], missed: dict[str, str]) -> str:
     if networks:
         parts += [table("Networks", "Weights are drawn; a batch of one.", networks), growth(networks)]
     if small:
-        parts.append(table("Small models", "Most of the time of a conversion is JAX's own tracing.", small))
+        over = sum(times.tracing > times.later[1] / 2 for times in small.values())
+        words = (
+            f"Of {over} of these {len(small)} models JAX's own tracing takes more than half of all that jax2onnx takes,"
+            " so that no converter which leaves JAX as it is can take half of its time, unless it traces less."
+        )
+        parts.append(table("Small models", words, small))
     if missed:
         rows = [[name, why.replace("|", "\\|")] for name, why in missed.items()]
-        parts.append(section("Not compared", "", ["model", "why"], rows))
+        parts.append(section("Not compared", "What one of the two does not convert.", ["model", "why"], rows))
     return "\n\n".join([*parts, machine.describe("jax", "flax", "onnxruntime", "onward")]) + "\n"
 
 

@@ -331,7 +331,8 @@ def inspected(run: Run, path: Path, *options: str) -> dict[str, Any]:
 KEYS = [
     "format",
     "file", "graph", "doc", "ir_version", "opsets", "producer", "domain", "model_version", "metadata", "size",
-    "data_files", "parameters", "inputs", "outputs", "ops", "functions", "training", "data_processing", "backends",
+    "data_files", "parameters", "inputs", "outputs", "ops", "functions", "plugins", "training", "data_processing",
+    "backends",
 ]  # fmt: skip
 
 

@@ -68,11 +68,11 @@ def test_fine_tuning_changes_what_was_asked_for(folder: Path, capsys: pytest.Cap
     assert "2 weights, 330 numbers, are trained; labels: labels" in capsys.readouterr().out
     onnx.checker.check_model("trainable.onnx")
     np.testing.assert_allclose(outputs("trainable.onnx"), outputs(str(DIGITS)), rtol=1e-4, atol=1e-4)
-    assert trained("tuned.onnx", "--val", "data.npz", "--epochs", "3") == 0
+    assert trained("tuned.onnx", "--val", "data.npz", "--epochs", "3", "--tensorboard", "runs") == 0
     printed = capsys.readouterr().out
     assert printed.startswith("tuned.onnx: ") and "val accuracy" in printed and printed.count("\n") == 1
     assert {p.name for p in folder.iterdir()} == {
-        "data.npz", "trainable.onnx", "tuned.onnx", "tuned.csv", "tuned.svg", "tuned.checkpoint",
+        "data.npz", "trainable.onnx", "tuned.onnx", "tuned.csv", "tuned.svg", "tuned.checkpoint", "runs",
     }  # fmt: skip
     before, after = (
         {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
@@ -180,7 +180,7 @@ def test_bad_input_is_one_line(case: str, folder: Path, capsys: pytest.CaptureFi
 
 def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs/guide/training.md").read_text()
-    (script, *commands), (program, from_torch, from_keras, from_tensorflow, from_jax, workers) = (
+    (script, *commands), (program, from_torch, from_keras, from_tensorflow, from_jax, watching, workers) = (
         re.findall(r"```sh\n(.*?)```", text, re.DOTALL)[0].splitlines(),
         re.findall(r"```python\n(.*?)```", text, re.DOTALL),
     )
@@ -206,6 +206,8 @@ def test_the_page_shows_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert made["trainable"].buffers.keys() == {"w"}
     exec(from_jax, made)
     assert made["trainable"].labels == ["label"]
+    exec(watching, made)
+    assert list(Path("build/digits/runs/1").glob("events.out.tfevents.*"))
     Path("workers.py").write_text(workers)
     assert float(subprocess.run([sys.executable, "workers.py"], check=True, capture_output=True, text=True).stdout) < 1
     train = [sys.executable, "-m", "build.digits.net.train", "build/digits/train.npz"]

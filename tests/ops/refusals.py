@@ -12,7 +12,7 @@ import pytest
 
 PARTIAL = {
     "keras": "its layers take seconds to make: it runs the first case of each test",
-    "jax": "it compiles op by op: it runs every fifth case of each test, and all of ONNX's own",
+    "jax": "it compiles op by op: it runs every tenth case of each test, and all of ONNX's own",
 }
 """Backends that do not run every case, and why."""
 EVERY = {"jax": 10}

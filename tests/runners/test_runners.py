@@ -214,6 +214,7 @@ def test_what_was_begun_in_vain_is_one_line_when_it_is_waited_for() -> None:
             "there is no runner 'nothing'; there are iree, jax, keras, onnxruntime, openvino, reference, tensorflow,"
             " torch",
         ),
+        ("tflite", r"there is no runner 'tflite'; .*; did you mean tensorflow:tflite\?"),
         ("torch:fast", "torch has no mode 'fast'; it has compile, export"),
         ("reference:fast", "reference has no mode 'fast'; it has none"),
         ("onnxruntime:Fast", "ONNX Runtime has no execution provider 'Fast'; it has .*CPUExecutionProvider"),
@@ -223,6 +224,15 @@ def test_what_was_begun_in_vain_is_one_line_when_it_is_waited_for() -> None:
 def test_unknown_names(name: str, message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):
         runners.prepare(name, text(TWO))
+
+
+def test_what_is_written_stays_as_long_as_it_is_run() -> None:
+    """TensorFlow Lite's interpreter opens the file anew for each run."""
+    model, sample = text(TWO), {"b": np.ones((2, 3), np.float32), "a": np.float32([1, 2, 3])}
+    run, expected = runners.prepare("tensorflow:tflite", model), runners.prepare("onnxruntime", model)(sample)
+    for _ in range(2):
+        for name, value in run(sample).items():
+            np.testing.assert_allclose(value, expected[name], rtol=1e-6)
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

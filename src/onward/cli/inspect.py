@@ -118,6 +118,7 @@ def _facts(found: dict[str, Any]) -> Table:
         "parameters": f"{found['parameters']:,} ({size(found['size']['weights'])})",
         "nodes": f"{nodes:,}" if nodes else "",
         "functions": ", ".join(f"{f['domain']}::{f['name']}" for f in found["functions"]),
+        "plugins": ", ".join(found["plugins"]),
         "training": f"{found['training']} training info" if found["training"] else "",
         **{f"metadata {key}": value for key, value in found["metadata"].items() if key != COLUMNS},
     }

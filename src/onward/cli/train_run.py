@@ -15,7 +15,7 @@ from onward.errors import OnwardError
 
 if TYPE_CHECKING:
     from onward.training.parallel.workers import Reduce
-    from onward.training.runtime.epochs import History
+    from onward.training.runtime.history import History
 
 EXAMPLES = """examples:
   onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx
@@ -63,6 +63,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--lr", type=float, help="replace the learning rate of the file")
     command.add_argument("--seed", type=int, default=0, help="choose the order of the data and the dropout")
     command.add_argument(
+        "--recompute",
+        metavar="HOW",
+        help='hold less and compute it anew on the way back: "layers", "sqrt", or a pattern of names that end a part',
+    )
+    command.add_argument(
         "--threads", type=int, help="limit the threads of ONNX Runtime (default: all cores, divided among the workers)"
     )
     command.add_argument("--patience", type=int, metavar="N", help="stop after N evaluations without a lower loss")
@@ -75,7 +80,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
     command.add_argument("--initialize", action="store_true", help="start with the file's initialization")
     command.add_argument("--index", type=int, metavar="N", help="choose the training info, if the file has several")
-    command.add_argument("--quiet", action="store_true", help="hide the progress bar")
+    command.add_argument("--quiet", action="store_true", help="hide the progress bar, or the line of each epoch")
+    command.add_argument("--tensorboard", metavar="FOLDER", help="write the curves there as TensorBoard reads them")
     workers = command.add_argument_group("several processes")
     workers.add_argument("--workers", type=int, metavar="N", help="train in N processes of this machine together")
     workers.add_argument(
@@ -164,6 +170,7 @@ def trained(args: argparse.Namespace, reduce: Reduce | None) -> tuple[int, str]:
     """The exit code and the line about the run, which only worker 0 has."""
     from onward.training.info.read import load
     from onward.training.parallel.transports import workers_here
+    from onward.training.runtime.tensorboard import TensorBoard
     from onward.training.runtime.trainer import Trainer, npz
 
     threads = args.threads
@@ -175,7 +182,7 @@ def trained(args: argparse.Namespace, reduce: Reduce | None) -> tuple[int, str]:
     trainable = load(args.model, index=args.index, initialize=args.initialize)
     if args.averaged:
         trainable.average()
-    trainer = Trainer(trainable, lr=args.lr, threads=threads, seed=args.seed, reduce=reduce)
+    trainer = Trainer(trainable, lr=args.lr, threads=threads, seed=args.seed, reduce=reduce, recompute=args.recompute)
     if args.mode == "inference":
         found = trainer.evaluate(data, args.batch)
         said = ", ".join(f"{key} {number:.4g}" for key, number in found.items())
@@ -192,6 +199,7 @@ def trained(args: argparse.Namespace, reduce: Reduce | None) -> tuple[int, str]:
         every=args.every,
         resume=args.resume,
         progress=False if args.quiet else None,
+        callbacks=[TensorBoard(args.tensorboard)] if args.tensorboard else [],
     )
     code = 130 if history.stopped == "interrupted" else 0
     if not trainer.workers.lead:
@@ -210,18 +218,13 @@ def summary(history: History, out: Path) -> str:
     words = {"finished": "", "early": ", stopped early", "interrupted": ", interrupted: --resume goes on"}
     parts = [f"{len(history.losses)} batches{words[history.stopped]}"]
     if history.losses:
-        first, last = (mean_loss(history, epoch) for epoch in (history.epochs[0], history.epochs[-1]))
+        first, last = (history.mean_loss(epoch) for epoch in (history.epochs[0], history.epochs[-1]))
         parts.append(f"mean loss of an epoch {first:.4g} to {last:.4g}")
     if history.evaluations:
         best = min(history.evaluations, key=lambda found: found["loss"])
         kept = best if history.stopped == "early" else history.evaluations[-1]
         parts.append(", ".join(f"val {key} {kept[key]:.4g}" for key in ("loss", "accuracy") if key in kept))
     return f"{out}: {'; '.join(parts)}"
-
-
-def mean_loss(history: History, epoch: int) -> float:
-    found = [loss for loss, own in zip(history.losses, history.epochs, strict=True) if own == epoch]
-    return sum(found) / len(found)
 
 
 def check_out(path: str) -> None:

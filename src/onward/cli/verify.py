@@ -151,13 +151,12 @@ def run(args: argparse.Namespace) -> int:
 
 def check_runners(names: list[str]) -> None:
     """Refuse what is neither a runner nor a file before anything is run."""
-    from onward.advice.nearest import meant
-    from onward.runners import RUNNERS, is_known
+    from onward.runners import RUNNERS, is_known, near_runner
 
     for name in names:
         if not is_known(name) and not Path(name).exists():
-            near = meant(name, RUNNERS)
-            raise OnwardError(f"--on: there is no runner {name!r}; there are {', '.join(RUNNERS)}{near}")
+            there = f"there are {', '.join(RUNNERS)}{near_runner(name)}"
+            raise OnwardError(f"--on: there is no runner {name!r}; {there}")
 
 
 def check_others(names: list[str]) -> None:

@@ -156,12 +156,13 @@ class Inference:
         return answer
 
     def _answer(self, node: ir.Node, schema: onnx.defs.OpSchema, question: _Question, version: int) -> list[bytes]:
+        known = schema.attributes  # with others, which Onward adds to some nodes, the schema would refuse to answer
         proto = onnx.NodeProto(
             op_type=node.op_type,
             domain=node.domain,
             input=[f"i{i}" if present else "" for i, present in enumerate(question.inputs)],
             output=[f"o{i}" for i in range(question.outputs)],
-            attribute=[ir.serde.serialize_attribute(a) for a in node.attributes.values()],
+            attribute=[ir.serde.serialize_attribute(a) for name, a in node.attributes.items() if name in known],
         )
         types = {f"i{i}": encoded for i, v in enumerate(node.inputs) if (encoded := _encoded(kind_of(v)))}
         data = {f"i{i}": d for i, d in enumerate(question.data) if d}

@@ -11,7 +11,7 @@ from onward.canon.inline import inline
 from onward.canon.upgrade import upgrade
 from onward.errors import UnsupportedError
 from onward.graph.constants import plain_constants
-from onward.graph.infer import infer
+from onward.graph.infer import Answers, infer
 from onward.graph.known import Known
 from onward.graph.origin import KEY as ORIGIN
 from onward.graph.trained import record, recorded
@@ -51,41 +51,52 @@ def relaid(
     """
     if model.training_info:
         raise UnsupportedError("the model has training info, whose bindings name weights by the layout they have")
-    graph = prepared(model)
+    graph = model.ir.clone()
+    prepare(graph, model.ir_version)
     before = transposes(graph)
     lift(graph)
-    known = Known()
-    for node in graph.graph:
-        known.node(node)
-    meanings = Meanings(graph.graph, known)
     moved = relayout(
         graph,
         ONNX,
-        _wanted(graph.graph.inputs, meanings, to, inputs_nhwc),
-        _wanted(graph.graph.outputs, meanings, to, outputs_nhwc),
+        _wanted(graph.graph, graph.graph.inputs, to, inputs_nhwc),
+        _wanted(graph.graph, graph.graph.outputs, to, outputs_nhwc),
     )
-    lower(graph)
-    _keep_record(graph)
-    for node in all_nodes(graph.graph):
-        node.metadata_props.pop(ORIGIN, None)
+    _lowered(graph)
     result = Model(graph, path=model.path, ir_version=model.ir_version, data_files=model.data_files)
     result.validate()
     return Relaid(result, moved, before, transposes(graph))
 
 
-def prepared(model: Model) -> ir.Model:
-    """A copy that the pass can take, of an opset that ONNX Runtime runs: typed, without functions, not too old."""
-    graph = model.ir.clone()
-    if graph.functions:
-        inline(graph)
-    plain_constants(graph)
-    if model.ir_version < 4:
-        drop_defaults(graph.graph)
-    infer(graph)
-    if graph.opset_imports.get("", OLDEST) < OLDEST:
-        upgrade(graph, UPGRADED)
-        infer(graph)
-    return graph
+def spare_transposes(model: ir.Model, answers: Answers | None = None) -> None:
+    """The same in place, for a graph that is the caller's own: inputs and outputs are handed over as they are.
+
+    `answers` are those of an inference that was made of it before.
+    """
+    prepare(model, model.ir_version, answers)
+    lift(model)
+    relayout(model, ONNX, {}, {})
+    _lowered(model)
+
+
+def prepare(model: ir.Model, ir_version: int, answers: Answers | None = None) -> None:
+    """Make it one that the pass can take, of an opset that ONNX Runtime runs: typed, without functions, not too old."""
+    if model.functions:
+        inline(model)
+    plain_constants(model)
+    if ir_version < 4:
+        drop_defaults(model.graph)
+    infer(model, answers)
+    if model.opset_imports.get("", OLDEST) < OLDEST:
+        upgrade(model, UPGRADED)
+        infer(model)
+
+
+def _lowered(model: ir.Model) -> None:
+    """Standard ops again, after the pass."""
+    lower(model)
+    _keep_record(model)
+    for node in all_nodes(model.graph):
+        node.metadata_props.pop(ORIGIN, None)
 
 
 def _keep_record(model: ir.Model) -> None:
@@ -102,12 +113,16 @@ def transposes(model: ir.Model) -> int:
 
 
 def _wanted(
-    values: Iterable[ir.Value], meanings: Meanings, to: Layout | None, names: Iterable[str] | None
+    graph: ir.Graph, values: Iterable[ir.Value], to: Layout | None, names: Iterable[str] | None
 ) -> dict[str, Layout]:
     if names is not None:
         return dict.fromkeys(names, Layout.LAST)
     if to is None:
         return {}
+    known = Known()
+    for node in graph:
+        known.node(node)
+    meanings = Meanings(graph, known)
     return {value.name or "": to for value in values if _is_image(value, meanings)}
 
 

@@ -20,6 +20,7 @@ from onward.partitioning.capability import capability
 from onward.partitioning.graph import Graph, graph_of, ready
 from onward.partitioning.split import Part, split
 from onward.partitioning.stages import FALLBACK
+from onward.plugins.advice import divided
 from onward.training.autodiff.prepare_graph import differentiable
 from onward.training.autodiff.reverse import several_gradients
 
@@ -38,11 +39,23 @@ def with_fallback(model: Model, backend: str, refused: Collection[str] | None = 
     if not refused:
         return model, []
     parts = [part for part in split(graph, refused) if part.side == FALLBACK]
-    made = _replaced(whole, graph, parts)
+    made = _replaced(whole, graph, parts, backend)
     return made, parts
 
 
-def _replaced(whole: Model, graph: Graph, parts: list[Part]) -> Model:
+def _check_numbers(graph: Graph, part: Part, backend: str) -> None:
+    """Refuse a part that takes or gives what no tensor of a framework holds."""
+    for name in (*part.inputs, *part.outputs):
+        value = graph.cutter.values[name]
+        if not isinstance(value.type, ir.TensorType) or value.dtype == ir.DataType.STRING:
+            ops = ", ".join(dict.fromkeys(node.op_type for node in part.nodes))
+            raise UnsupportedError(
+                f"{name!r} is no tensor of numbers, so the part with {ops} cannot be left to ONNX Runtime inside"
+                f" {backend}; {divided(backend)}"
+            )
+
+
+def _replaced(whole: Model, graph: Graph, parts: list[Part], backend: str) -> Model:
     target = whole.ir.clone()
     nodes = {node.name: node for node in target.graph}
     values = {v.name: v for v in (*target.graph.inputs, *target.graph.initializers.values())}
@@ -51,6 +64,7 @@ def _replaced(whole: Model, graph: Graph, parts: list[Part]) -> Model:
     for place, part in enumerate(parts):
         model, weights = _with_weights_fed(part)
         taken = [*part.inputs, *weights]
+        _check_numbers(graph, part, backend)
         gradient = _derivative(model, taken, part.outputs)
         stored = [
             _stored(target.graph, f"part{place}.{end}", data)

@@ -5,15 +5,22 @@ from __future__ import annotations
 from onward.plugins.find import STANDARD
 from onward.plugins.table import find
 
+LEFT_TO_RUNTIME = "let `--fallback onnxruntime` leave it to ONNX Runtime"
 
-def next_step(key: str, *, fallback: bool = True) -> str:
+
+def divided(target: str) -> str:
+    """What else can be done where a framework's model cannot hold parts of another runtime."""
+    return f"divide the model: `onward partition MODEL --for {target}` leaves it to ONNX Runtime"
+
+
+def next_step(key: str, other: str = "") -> str:
     """What an error says behind the name of an op that the target has no rule for; '' for ops of ONNX itself.
 
-    With `fallback`, ONNX Runtime may be able to run it where the target is not.
+    `other` is what can be done instead, where ONNX Runtime may be able to run the op.
     """
     if _is_standard(key):
         return ""
-    other = ", or let `--fallback onnxruntime` leave it to ONNX Runtime" if fallback else ""
+    other = other and f", or {other}"
     if find(key) is not None:
         return f"; its plugin says nothing of this framework: add a function to it{other}"
     new = f"`onward plugins new {key} --from MODEL` prints one to fill in, which --plugin loads"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -107,11 +108,16 @@ class CustomOp:
     def library(self, path: str | os.PathLike[str] | Callable[[], str]) -> None:
         """A library of ONNX Runtime, made with its C API for custom ops, that has a kernel for the op.
 
-        A function tells where it is when it is needed: where the package that has it may not be installed.
+        A path is one beside the plugin's file. A function tells where it is when it is needed: where the package that
+        has it may not be installed.
         """
-        if not callable(path) and not Path(path).is_file():
-            raise OnwardError(f"{self.key}: there is no library {path}; build it first")
-        self.libraries.append(path if callable(path) else lambda: str(Path(path).absolute()))
+        if callable(path):
+            self.libraries.append(path)
+            return
+        whole = (Path(sys._getframe(1).f_globals.get("__file__", "plugin")).absolute().parent / path).resolve()
+        if not whole.is_file():
+            raise OnwardError(f"{self.key}: there is no library {whole}; build it first")
+        self.libraries.append(lambda: str(whole))
 
     def sample(self, function: F) -> F:
         """Inputs for `onward plugins check`, from a random generator, where those made up by the schema do not do.

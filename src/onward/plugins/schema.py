@@ -44,7 +44,9 @@ class Attribute:
         return self._one(given)
 
     def _one(self, given: Any) -> Any:
-        return given.decode() if isinstance(given, bytes) else self.kind(given)
+        if isinstance(given, bytes):  # what is no text, such as the model of a tokenizer, stays as it is
+            return given.decode(errors="surrogateescape")
+        return self.kind(given)
 
 
 def formals(text: str) -> list[Formal]:

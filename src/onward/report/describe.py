@@ -14,6 +14,7 @@ from onward.graph.names import EXTENSIONS
 from onward.graph.walk import all_nodes
 from onward.hub.tensors import SparseTensor
 from onward.model import Model
+from onward.plugins.find import serving
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -45,6 +46,7 @@ def describe(model: Model) -> dict[str, Any]:
             {"name": name, "domain": domain, "overload": overload, "nodes": sum(1 for _ in all_nodes(function.graph))}
             for (domain, name, overload), function in model.ir.functions.items()
         ],
+        "plugins": [str(plugin) for plugin in serving({f"{n.domain}::{n.op_type}" for n in all_nodes(graph)})],
         "training": len(model.training_info),
         "data_processing": describe_columns(model),
         "backends": {name: _verdict(model, name) for name in covered()},
@@ -95,6 +97,7 @@ def describe_weights(about: str, weights: list[dict[str, Any]]) -> dict[str, Any
         "outputs": [],
         "ops": [],
         "functions": [],
+        "plugins": [],
         "training": 0,
         "data_processing": None,
         "backends": {},

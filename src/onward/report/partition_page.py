@@ -12,6 +12,7 @@ from onward.partitioning.timing import Times
 from onward.report.html import document, escape, table
 from onward.report.verify_words import measured
 from onward.report.wording import counted, duration, number
+from onward.verification.environment import served_by
 
 MOST_REASONS = 200
 """Nodes that are listed one by one."""
@@ -43,7 +44,7 @@ def summary(made: Partition, times: Times | None) -> list[str]:
         else:
             verdict = f"splitting does not pay here: it takes {ratio:.2f} times as long"
         lines.append(f"{words}: {verdict}")
-    return lines
+    return lines + served_by(made.model)
 
 
 def page(made: Partition, times: Times | None) -> str:

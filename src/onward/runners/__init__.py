@@ -22,7 +22,18 @@ from onward.runners.files import own_file
 from onward.runners.isolate import Isolated
 from onward.runners.runner import RUNNERS, Runner, register
 
-__all__ = ["RUNNERS", "Runner", "find", "is_known", "isolated", "load_all", "prepare", "register", "start"]
+__all__ = [
+    "RUNNERS",
+    "Runner",
+    "find",
+    "is_known",
+    "isolated",
+    "load_all",
+    "near_runner",
+    "prepare",
+    "register",
+    "start",
+]
 
 
 def is_known(name: str) -> bool:
@@ -37,13 +48,20 @@ def find(name: str) -> tuple[Runner, str]:
     kind, _, mode = name.partition(":")
     runner = RUNNERS.get(kind)
     if runner is None:
-        near = meant(kind, RUNNERS)
-        raise UnsupportedError(f"there is no runner {kind!r}; there are {', '.join(RUNNERS)}{near}")
+        raise UnsupportedError(f"there is no runner {kind!r}; there are {', '.join(RUNNERS)}{near_runner(kind)}")
     if mode and mode not in runner.modes and "*" not in runner.modes:
         near = meant(mode, runner.modes)
         raise UnsupportedError(f"{kind} has no mode {mode!r}; it has {', '.join(runner.modes) or 'none'}{near}")
     require(runner.package)
     return runner, mode
+
+
+def near_runner(name: str) -> str:
+    """The end of a message about a runner that there is not; somebody may have named a mode alone, such as tflite."""
+    load_all()
+    found = [(kind, RUNNERS.get(kind)) for kind in RUNNERS]
+    modes = [f"{kind}:{name}" for kind, runner in found if runner is not None and name in runner.modes]
+    return f"; did you mean {modes[0]}?" if modes else meant(name, RUNNERS)
 
 
 def prepare(name: str, model: Model) -> Run:

@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from onward.advice.extras import require
 from onward.canon.custom import add_bodies, custom_op
-from onward.canon.defaults import fill_defaults
+from onward.canon.defaults import fill_defaults, fill_nodes
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.origin import origin
@@ -87,6 +87,8 @@ def _serve(node: ir.Node, op: CustomOp, found: Served) -> None:
         _in_python(node, op)
         found.model.opset_imports[PYTHON] = 1
         libraries = [_extensions()]
+    else:
+        fill_nodes([node], found.model.opset_imports)  # a library does not know the defaults of the schema
     found.libraries.extend(path for path in libraries if path not in found.libraries)
 
 
@@ -178,6 +180,6 @@ def unknown(model: ir.Model) -> str:
     """What to do about an op of a domain that neither ONNX Runtime nor a plugin knows; '' where there is none."""
     for node in _nodes(model):
         is_known = node.op_identifier() in model.functions or custom_op(node, model) is not None
-        if not is_known and (step := next_step(f"{node.domain}::{node.op_type}", fallback=False)):
+        if not is_known and (step := next_step(f"{node.domain}::{node.op_type}")):
             return f" ({origin(node)}){step}"
     return ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -28,16 +30,20 @@ def _prepare(name: str, model: Model, mode: str) -> Run:
 
 
 def _written(model: Model, form: Format) -> Run:
-    """Runs what is written for a model, under the names and in the dtypes of the ONNX file."""
+    """Runs what is written for a model, under the names and in the dtypes of the ONNX file.
+
+    The file stays as long as what runs it: an interpreter of TensorFlow Lite opens it anew for each run.
+    """
     graph = model.ir.graph
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"model{form.suffix}"
-        form.write(model, form.generate(model, PLAIN), path, PLAIN)
-        opened = open_artifact(path)
     outputs = [(value.name or "", dtype_of(value)) for value in graph.outputs]
 
     def run(inputs: Inputs) -> Outputs:
         found = opened.run(inputs)
         return {name: carried(found[name], dtype) for name, dtype in outputs}
 
+    folder = tempfile.mkdtemp(prefix="onward-")
+    weakref.finalize(run, shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / f"model{form.suffix}"
+    form.write(model, form.generate(model, PLAIN), path, PLAIN)
+    opened = open_artifact(path)
     return run

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     import onnxruntime
 
 
-BY_PATTERN = "StringRegexReplace"
-CLASH = (
-    "TensorFlow is loaded in this process, beside which onnxruntime-extensions leaves texts as they are:"
-    " run this model in a process without TensorFlow"
-)
-"""Seen with onnxruntime-extensions 0.15.2 and TensorFlow 2.21: both bring RE2, and one gets the other's functions."""
+BESIDE_TENSORFLOW = {
+    "StringRegexReplace": "leaves texts as they are",
+    "StringRegexSplitWithOffsets": "does not split texts",
+    "SentencepieceTokenizer": "ends the process",
+    "SentencepieceDecoder": "ends the process",
+}
+"""What ops of onnxruntime-extensions do in a process that has TensorFlow. Seen with onnxruntime-extensions 0.15.2 and
+TensorFlow 2.21: both bring RE2 and SentencePiece, and one gets the other's functions."""
 
 
 def register_libraries(
@@ -32,11 +34,30 @@ def register_libraries(
     """Tell a session where the ops of a model are that ONNX Runtime lacks, in `libraries` of plugins among others."""
     found = {str(library) for library in libraries}
     if EXTENSIONS in model.opset_imports:
-        if "tensorflow" in sys.modules and any(node.op_type == BY_PATTERN for node in all_nodes(model.graph)):
-            raise RunFailure(CLASH)
+        _check_beside_tensorflow(model)
         require("onnxruntime_extensions", what=f"the ops of {EXTENSIONS}")
         import onnxruntime_extensions
 
         found.add(str(onnxruntime_extensions.get_library_path()))
     for library in sorted(found):
-        options.register_custom_ops_library(library)
+        register_library(options, library)
+
+
+def _check_beside_tensorflow(model: ir.Model) -> None:
+    nodes = all_nodes(model.graph) if "tensorflow" in sys.modules else ()
+    for node in nodes:
+        if node.domain == EXTENSIONS and node.op_type in BESIDE_TENSORFLOW:
+            raise RunFailure(
+                f"TensorFlow is loaded in this process, beside which {node.op_type} of onnxruntime-extensions"
+                f" {BESIDE_TENSORFLOW[node.op_type]}: run this model in a process without TensorFlow (`onward verify"
+                " --isolate` does)"
+            )
+
+
+def register_library(options: onnxruntime.SessionOptions, path: str) -> None:
+    """Let a session have the kernels of a library, whose code runs."""
+    try:
+        options.register_custom_ops_library(path)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise RunFailure(f"{path} is no library of custom ops for ONNX Runtime on this machine: {said}") from error

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onward.canon.custom import custom_op
+from onward.errors import UnsupportedError
 from onward.gate.images import opened_image
 from onward.graph.walk import all_nodes
 from onward.model import Model
@@ -50,6 +51,9 @@ def _customs(model: Model) -> list[Any]:
     functions = [node for function in model.ir.functions.values() for node in function]
     nodes = [*all_nodes(model.ir.graph), *functions]
     own = {op for node in nodes if (op := custom_op(node, model.ir)) is not None}
+    for op in own:
+        if op.reference is None and not op.functions:
+            raise UnsupportedError(f"{op.key} has no reference: its plugin has neither @op.numpy nor @op.body")
     keys = [(op, domain) for op in own for domain in op.domains]
     return [type(op.name, (OpRun,), {"op_domain": domain, "_run": _run_of(op)}) for op, domain in keys]
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
     from onward.training.recipe.schedules import Constant, Cosine, Linear, Steps, Warmup
     from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
+    from onward.training.runtime.callbacks import Callback
+    from onward.training.runtime.tensorboard import TensorBoard
     from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable, prepare
     from onward.training.verification.verify import verify
@@ -65,6 +67,8 @@ _HOMES = {
     "recipe.schedules": ("Constant", "Cosine", "Linear", "Steps", "Warmup"),
     "info.preview_ops": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
     "trainable": ("Trainable", "prepare"),
+    "runtime.callbacks": ("Callback",),
+    "runtime.tensorboard": ("TensorBoard",),
     "runtime.trainer": ("Trainer",),
     "verification.verify": ("verify",),
     "parallel.transports": ("ReduceBy", "reduce_by_mpi", "reduce_by_torch"),
@@ -81,6 +85,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "BinaryCrossEntropy",
+    "Callback",
     "CausalLM",
     "Constant",
     "Cosine",
@@ -100,6 +105,7 @@ __all__ = [
     "RMSprop",
     "ReduceBy",
     "Steps",
+    "TensorBoard",
     "Term",
     "Trainable",
     "Trainer",

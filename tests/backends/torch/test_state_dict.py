@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import onward
+from onward.frontends.torch.torchlib import read_once
 
 
 class Block(nn.Module):
@@ -133,16 +134,9 @@ def randomise(net: nn.Module) -> nn.Module:
 
 def export(net: nn.Module, path: Path, *, optimize: bool) -> None:
     dynamic = tuple({0: torch.export.Dim.DYNAMIC} for _ in net.example)
-    torch.onnx.export(
-        net,
-        net.example,
-        path,
-        dynamo=True,
-        optimize=optimize,
-        dynamic_shapes=dynamic,
-        external_data=False,
-        verbose=False,
-    )
+    options = {"dynamo": True, "optimize": optimize, "dynamic_shapes": dynamic, "external_data": False}
+    with read_once():
+        torch.onnx.export(net, net.example, path, verbose=False, **options)
 
 
 @pytest.mark.parametrize("kind", [ConvNet, Transformer, Recurrent, Derived])

@@ -1,5 +1,6 @@
 """Every function of the battery, converted and run on ONNX Runtime, computes what its library computes."""
 
+import itertools
 import math
 from typing import Any
 
@@ -18,6 +19,7 @@ from frame_refused import REFUSED  # noqa: E402
 from judge import expected, judge, judge_refusal  # noqa: E402
 
 import onward  # noqa: E402
+from onward.errors import UnsupportedError  # noqa: E402
 
 converts = pytest.mark.skipif(not hasattr(onward, "from_dataframe"), reason="frames are not converted yet")
 
@@ -69,6 +71,13 @@ def test_random_numbers_that_nothing_uses_are_allowed() -> None:
 
     rows = pd.DataFrame({"a": [1.0, 2.0]})
     assert onward.run(onward.from_dataframe(doubled, rows), rows).tolist() == [2.0, 4.0]
+
+
+@converts
+def test_what_is_not_the_same_each_time_is_refused() -> None:
+    count = itertools.count()
+    with pytest.raises(UnsupportedError, match="not the same each time"):
+        onward.from_dataframe(lambda df: df.a * next(count), pd.DataFrame({"a": [1.0, 2.0]}))
 
 
 def test_there_are_enough_and_names_are_told_apart() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 import tensorflow as tf
+from flatbuffers import flexbuffers
 from tensorflow.lite.python import schema_py_generated as schema
 
 from onward.exporters import from_tflite
@@ -209,6 +210,22 @@ def converted(function: Callable[..., Any], arrays: Sequence[Any], kind: str = "
 
 def _samples(arrays: Sequence[Any]) -> Iterator[list[Any]]:
     yield list(arrays)
+
+
+def named(**options: Any) -> bytes:
+    """Options of an op that is no builtin one, as a map."""
+    builder = flexbuffers.Builder()
+    kinds = {bool: builder.Bool, int: builder.Int, float: builder.Float}
+    with builder.Map():
+        for name, value in options.items():
+            builder.Key(name)
+            if isinstance(value, list):
+                with builder.TypedVector():
+                    for item in value:
+                        builder.Int(item)
+            else:
+                kinds[type(value)](value)
+    return bytes(builder.Finish())
 
 
 def interpreted(lite: bytes, *arrays: Any, delegates: bool = True) -> list[Any]:

@@ -12,8 +12,7 @@ from onward.plugins import CustomOp
 
 pytest.importorskip("tensorflow")
 
-from flatbuffers import flexbuffers
-from lite import Flat, interpreted, on_runtime
+from lite import Flat, interpreted, named, on_runtime
 from plugin_state import plugins_restored
 
 RNG = np.random.default_rng(0)
@@ -30,16 +29,6 @@ def model(op_type: str, arrays: list[Any], constants: list[Any], outputs: list[A
     graph.output(*graph.op(op_type, inputs, outputs))
     graph.made.operators[-1].customOptions = np.frombuffer(options, np.uint8)
     return flat.bytes()
-
-
-def named(**options: Any) -> bytes:
-    builder = flexbuffers.Builder()
-    with builder.Map():
-        for name, value in options.items():
-            builder.Key(name)
-            kind = {bool: builder.Bool, int: builder.Int, float: builder.Float}[type(value)]
-            kind(value)
-    return bytes(builder.Finish())
 
 
 def agree(lite: bytes, *arrays: Any) -> None:

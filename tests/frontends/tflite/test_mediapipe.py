@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from flatbuffers import flexbuffers
-from lite import Flat, on_runtime
+from lite import Flat, named, on_runtime
 
 from onward.errors import OnwardError, UnsupportedError
 
@@ -31,20 +30,6 @@ def computed(op_type: str, arrays: list[Any], options: bytes, outputs: int = 1, 
     graph.made.operators[-1].customOptions = np.frombuffer(options, np.uint8)
     flat.model.operatorCodes[-1].version = version
     return on_runtime(flat.bytes(), *arrays)
-
-
-def named(**options: Any) -> bytes:
-    builder = flexbuffers.Builder()
-    with builder.Map():
-        for name, value in options.items():
-            builder.Key(name)
-            if isinstance(value, list):
-                with builder.TypedVector():
-                    for item in value:
-                        builder.Int(item)
-            else:
-                (builder.Int if isinstance(value, int) else builder.Float)(value)
-    return bytes(builder.Finish())
 
 
 BOX = {"left_rotation_idx": 1, "right_rotation_idx": 4, "target_rotation_radians": 0.3, "subset_idxs": [0, 2, 3, 5]}

@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from onward.errors import InvalidDataError, OnwardError
 from onward.training.recipe.optimizers import SGD, AdamW, Optimizer
+from onward.training.runtime.callbacks import Callback
 from onward.training.runtime.curve import smoothed, write_plot
 from onward.training.runtime.epochs import History
 from onward.training.runtime.trainer import DivergedError, Trainer
@@ -69,7 +70,12 @@ def test_shuffling_follows_the_seed_and_leaves_nothing_out(mlp: bytes) -> None:
 def test_evaluation_after_each_epoch(mlp: bytes) -> None:
     made = trainer(mlp)
     told: list[int] = []
-    history = made.fit(DATA, 30, 16, val=VAL, tell=lambda h: told.append(len(h.losses)))
+
+    class Told(Callback):
+        def on_epoch(self, trainer: Trainer, history: History) -> None:
+            told.append(len(history.losses))
+
+    history = made.fit(DATA, 30, 16, val=VAL, callbacks=[Told()])
     assert [e["epoch"] for e in history.evaluations] == list(range(1, 31)) and told == list(range(6, 181, 6))
     first, last = history.evaluations[0], history.evaluations[-1]
     assert last["accuracy"] > 0.8 and last["accuracy"] > first["accuracy"] and last["loss"] < first["loss"]
@@ -143,7 +149,8 @@ def test_curve_as_csv_and_svg(mlp: bytes, tmp_path: Path) -> None:
     assert [float(line["loss"]) for line in lines] == history.losses
     assert [float(line["val_loss"]) for line in lines if line["val_loss"]] == [e["loss"] for e in history.evaluations]
     history.plot(tmp_path / "curve.svg")
-    assert [len(points) for points in curves(tmp_path / "curve.svg")] == [len(lines), len(lines), 3]
+    assert [len(points) for points in curves(tmp_path / "curve.svg")] == [len(lines), len(lines), 3, 3]
+    assert {float(line["lr"]) for line in lines} == {history.rates[0]} and len(history.rates) == len(lines)
     with pytest.raises(OnwardError, match="cannot be written"):
         history.csv(tmp_path / "nowhere" / "curve.csv")
 
@@ -151,17 +158,17 @@ def test_curve_as_csv_and_svg(mlp: bytes, tmp_path: Path) -> None:
 def curves(path: Path) -> list[list[tuple[float, float]]]:
     """The points of each line in a picture, in its own units."""
     drawn = ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}path")
-    paths = [line.get("d", "") for line in drawn if "stroke-width" in line.attrib]
+    paths = [d for line in drawn if "h0" in (d := line.get("d", ""))]
     pairs = [re.findall(r"([\d.]+) ([\d.]+)", line) for line in paths]
     return [[(float(x), float(y)) for x, y in line] for line in pairs]
 
 
 @pytest.mark.parametrize("losses", [[], [1.0], [2.0, 2.0], [3.0, 1.0, 2.0], [2.0, math.inf, 1.0]])
 def test_any_curve_can_be_drawn(losses: list[float], tmp_path: Path) -> None:
-    write_plot(tmp_path / "curve.svg", losses, [(len(losses), loss) for loss in losses[-1:]])
+    write_plot(tmp_path / "curve.svg", losses, [{"batch": len(losses), "loss": loss} for loss in losses[-1:]])
     found = curves(tmp_path / "curve.svg")
     assert [len(line) for line in found[:1]] == [sum(map(math.isfinite, losses))] * bool(losses)
-    assert all(0 <= x <= 800 and 0 <= y <= 480 for line in found for x, y in line)
+    assert all(0 <= x <= 800 and 0 <= y <= 360 for line in found for x, y in line)
     assert len(smoothed(losses)) == len(losses) and (not losses or smoothed(losses)[0] == losses[0])
 
 
@@ -181,13 +188,13 @@ def test_a_long_curve_keeps_its_peaks(tmp_path: Path) -> None:
 
 def test_a_png_is_drawn_by_matplotlib(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    write_plot(tmp_path / "curve.png", [3.0, 1.0, 2.0], [(3, 2.0)])
+    write_plot(tmp_path / "curve.png", [3.0, 1.0, 2.0], [{"batch": 3, "loss": 2.0, "accuracy": 0.5}], [0.1, 0.2, 0.3])
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.png", r"matplotlib is not installed: pip install .onward\[plots\]"), ("a.gif", r"\.svg or \.png")],
+    [("a.png", r"matplotlib is not installed: pip install .onward\[plots\]"), ("a.gif", r"\.svg, \.html or \.png")],
 )
 def test_a_curve_that_cannot_be_drawn(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

@@ -28,7 +28,7 @@ from onward.graph.trained import role
 from onward.graph.values import INTEGERS, LIMIT, constant_items
 from onward.graph.weight_names import is_automatic
 from onward.hub.stored import in_place
-from onward.plugins.advice import next_step
+from onward.plugins.advice import LEFT_TO_RUNTIME, divided, next_step
 from onward.spec.meaning import parameters
 
 Array = np.ndarray[Any, Any]
@@ -412,7 +412,8 @@ class Emitter:
         key = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}"
         rule = self.target.rules.get(key)
         if rule is None:
-            advice = next_step(key, fallback=FALLBACK in self.target.rules)
+            has_parts = FALLBACK in self.target.rules
+            advice = next_step(key, LEFT_TO_RUNTIME if has_parts else divided(self.target.name))
             raise UnsupportedError(f"{origin(node)}: {self.target.name} has no rule for {key}{advice}")
         inputs = [self.arg(v) for v in node.inputs]
         while inputs and inputs[-1] is None:

@@ -37,6 +37,9 @@ from onward.registry import import_files
 
 Pieces = tuple[Emitter, Function, list[Piece]]
 
+OWN_LAYERS = load_runtime("onward.backends.keras.runtime")
+"""Layers that Keras lacks, which are copied into generated code."""
+
 MARK = "a Keras model, converted from ONNX."
 """What the first line of every generated source ends with."""
 
@@ -154,7 +157,7 @@ def _tell_shapes(found: Pieces, declared: Sequence[ir.Value]) -> None:
 def _source(
     model: Model, writer: LayerWriter, emitter: Emitter, function: Function, pieces: list[Piece], moved: Moved
 ) -> KerasSource:
-    writer.reserved |= load_runtime(RUNTIME).definitions.keys()
+    writer.reserved |= load_runtime(RUNTIME).definitions.keys() | OWN_LAYERS.definitions.keys()
     fed = {value.name or "": value for value in _fed(model.ir.graph)}
     inputs = argument_names(fed)
     builder = Builder(emitter.weights, Names(inputs.values()), writer.freeze)
@@ -166,11 +169,13 @@ def _source(
     builder.pieces(pieces, writer, dict(zip(results.values(), argument_names(results).values(), strict=True)))
     title = identifier(plain(model.name), "model")
     used, helpers = with_plugins(RUNTIME, writer.helpers).chosen(writer.helpers)
-    body = "\n\n\n".join([*helpers, *writer.classes, builder.text(arguments, results, title, writer.taken)]) + "\n"
+    layered, own = OWN_LAYERS.chosen(builder.kinds & OWN_LAYERS.definitions.keys())
+    function_text = builder.text(arguments, results, title, writer.taken)
+    body = "\n\n\n".join([*helpers, *own, *writer.classes, function_text]) + "\n"
     if writer.classes:
         package = f"{title}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"
         body = f'PACKAGE = "{package}"\n"""Under this name Keras finds the layers, and no others."""\n\n\n{body}'
-    lines = sort_imports(used | imports(body, IMPORTS))
+    lines = sort_imports(used | layered | imports(body, IMPORTS))
     text = "\n".join([f'"""{title}: {MARK}"""', "", *lines, "", *([] if writer.classes else [""]), body])
     tensors = {f"{layer}/{i}": t for layer, own in builder.layers.items() for i, t in enumerate(own)}
     return KerasSource(

@@ -183,6 +183,8 @@ class Builder:
     def __init__(self, weights: Weights, names: Names, freeze: Freeze) -> None:
         self.layers: dict[str, list[Tensor]] = {}
         """The weights of each layer, in the order in which Keras has them."""
+        self.kinds: set[str] = set()
+        """The classes of layers that are made."""
         self._weights, self._names, self._freeze = weights, names, freeze
         self._statements: list[Statement] = []
         self._vars: dict[Var, Var] = {}
@@ -306,8 +308,8 @@ class Builder:
         ties = self._weights.ties
         return next((tied[:-1] for path, tied in ties.items() if path[:-1] == layer._path), layer._path)
 
-    @staticmethod
-    def _named(constructor: Call, name: str) -> Expr:
+    def _named(self, constructor: Call, name: str) -> Expr:
+        self.kinds.add(render(constructor._fn, no_leaf))
         return Call(constructor._fn, constructor._args, {**constructor._kwargs, "name": Literal(name)})
 
     def _new(self, var: Var, hint: str | None = None) -> Var:

@@ -14,7 +14,7 @@ from onward.graph.replace import DOMAIN, graphs, remove_unread, take_over
 from onward.graph.trained import record
 from onward.graph.walk import all_nodes
 from onward.layout.constants import rename
-from onward.layout.onnx_to_onnx import relaid
+from onward.layout.onnx_to_onnx import spare_transposes
 from onward.model import Model
 from onward.passes.fuse_activation import fuse_activation
 from onward.passes.fuse_norms import fuse_norms
@@ -73,7 +73,8 @@ def finished(translator: Translator) -> Model:
         record(model.ir, {value.name or "": yes for value, yes in translator.op.variables.items()})
     keep_vectors(model.ir)  # before shapes are inferred anew
     if merged or any(node.op_type in WINDOWS for node in all_nodes(graph)):
-        model = relaid(model, None).model
+        spare_transposes(model.ir, translator.op.inference.answers)
+        model.validate()
     make_runnable(model.ir)
     passes.RemoveUnusedNodesPass()(model.ir)
     return model

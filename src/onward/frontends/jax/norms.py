@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from onward.graph.names import Names
-from onward.graph.replace import constant, graphs, is_op, made_by, new_node, shape_of, take_over
+from onward.graph.replace import constant, graphs, is_op, made_by, new_node, remove_unread, shape_of, take_over
 
 LAYER_NORM_SINCE = 17
 GROUP_NORM_SINCE = 21
@@ -28,6 +28,7 @@ def fuse(model: ir.Model) -> int:
             found = _matched(node) if is_op(node, "Add", "Mul", "Div") and _is_read(node.outputs[0]) else None
             if found is not None and found.x.dtype == ir.DataType.FLOAT:
                 count += _write(node, found, _Writer(model, names), opset)
+                remove_unread([node])  # what it was made of is no norm of its own
     return count
 
 

@@ -144,8 +144,10 @@ def _linen(module: Any, variables: Any) -> Source:
         raise OnwardError(
             "a module of Flax has no weights by itself: give (module, variables), or module.bind(variables)"
         )
+    from onward.frontends.jax import linen
+
     return with_tree(
-        lambda tree, *inputs: module.apply(tree, *inputs),
+        lambda tree, *inputs: linen.called(module, tree, inputs),
         variables,
         type(module).__call__,
         skip=1,

@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.frontends import writer
+from onward.frontends.jax import shapes
 from onward.frontends.jax.dimensions import Dim, Dimensions, is_known, name_of
 from onward.frontends.jax.values import Keys
 from onward.frontends.tensorflow.values import Complex
@@ -139,23 +140,22 @@ class Writer(writer.Writer):
         return made
 
     def typed(self, node: ir.Node) -> None:
-        """Of arithmetic on floats what it gives is told at once, without asking the schema."""
-        kind = ARITHMETIC.get(node.op_type)
-        values = node.inputs
-        if kind is None or node.domain or any(value is None or value.shape is None for value in values):
+        """Of common ops on floats what they give is told at once, without asking the schema."""
+        kind, values = ARITHMETIC.get(node.op_type), node.inputs
+        given = values[-1 if kind == "last" else 0] if values and not node.domain else None
+        shape = None
+        if given is not None and given.type is not None and given.dtype in FLOATS:
+            shape = shapes.told(node) if kind is None else _together(values)
+        if given is None or shape is None:
             ranks = _ranks_inside(node)
             super().typed(node)
             for value, rank in ranks.items():
                 if value.shape is None:
                     value.shape = ir.Shape([None] * rank)
             return
-        given = values[-1] if kind == "last" else values[0]
-        if given is None or given.dtype not in FLOATS or given.type is None:
-            super().typed(node)
-            return
         output = node.outputs[0]
         output.type = TRUTH if kind == "truth" else given.type
-        output.shape = _broadcast([value.shape for value in values if value is not None and value.shape is not None])
+        output.shape = shape
         node.version = node.version or self.opset
 
     def reordered(self, x: Tensor, order: Sequence[int]) -> Tensor:
@@ -208,17 +208,10 @@ def _ranks_inside(node: ir.Node) -> dict[ir.Value, int]:
     return {value: len(value.shape) for value in values if value.shape is not None}
 
 
-def _broadcast(shapes: Sequence[ir.Shape]) -> ir.Shape:
-    """The shape of what is computed of several, number by number."""
-    if len(shapes) == 1:
-        return ir.Shape(shapes[0])
-    rank = max(map(len, shapes))
-    dims: list[Any] = [1] * rank
-    for shape in shapes:
-        for axis, dim in enumerate(shape, rank - len(shape)):
-            if dims[axis] == 1 or (isinstance(dim, int) and dim != 1):
-                dims[axis] = dim
-    return ir.Shape(dims)
+def _together(values: Sequence[ir.Value | None]) -> ir.Shape | None:
+    """The shape of what is computed of values number by number, where theirs are known."""
+    found = [value.shape for value in values if value is not None and value.shape is not None]
+    return shapes.broadcast(found) if len(found) == len(values) else None
 
 
 def plain(value: Any) -> Any:

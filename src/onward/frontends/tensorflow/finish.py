@@ -8,7 +8,7 @@ from onward.frontends.runtime_kernels import make_runnable
 from onward.frontends.tensorflow.translate import Translator
 from onward.graph.trained import record
 from onward.layout.constants import rename
-from onward.layout.onnx_to_onnx import relaid
+from onward.layout.onnx_to_onnx import spare_transposes
 from onward.model import Model
 from onward.passes.fuse_dense import fuse_dense
 from onward.passes.fuse_norms import fuse_norms
@@ -30,7 +30,8 @@ def finished(translator: Translator, model: Model) -> Model:
             rename(graph, stored, name)
     if translator.op.variables or translator.knows_variables:
         record(model.ir, {value.name or "": yes for value, yes in translator.op.variables.items()})
-    result = relaid(model, None).model
-    make_runnable(result.ir)
-    passes.RemoveUnusedNodesPass()(result.ir)
-    return result
+    spare_transposes(model.ir)
+    model.validate()
+    make_runnable(model.ir)
+    passes.RemoveUnusedNodesPass()(model.ir)
+    return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from onward.frontends.tensorflow.registry import RULES as TENSORFLOW
 from onward.frontends.tensorflow.translate import Translator
 from onward.frontends.tflite.flex import is_flex
 from onward.frontends.tflite.read import DTYPES, Lite, dtype_of, name_of, read, scale_of
-from onward.frontends.tflite.registry import RULES
+from onward.frontends.tflite.registry import CUSTOM, RULES
 from onward.frontends.tflite.rules.state import Resources
 from onward.frontends.tflite.translate import GraphWalk
 from onward.graph.build import Tensor
@@ -31,6 +31,8 @@ from onward.runners.calls import Run
 EIGHT_BITS = 20
 """The last opset before QuantizeLinear got an attribute that ONNX Runtime 1.31 does not keep right: it moves nodes
 about, makes uint8 of int8, and then does not load what it made. 16 bits are not affected, and need the next opset."""
+EDGE_TPU = "edgetpu-custom-op"
+"""What the compiler of Coral's Edge TPU leaves in a file."""
 
 
 def converted(
@@ -132,4 +134,18 @@ def _check(lite: Lite) -> None:
                 missing.setdefault(op_type, []).append(where)
     if missing:
         listed = "; ".join(f"{op} ({', '.join(where[:3])})" for op, where in sorted(missing.items()))
-        raise UnsupportedError(f"there is no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}")
+        said = f"there is no rule for {len(missing)} op{'s' if len(missing) > 1 else ''}: {listed}"
+        raise UnsupportedError(said + _next_step(missing))
+
+
+def _next_step(missing: Iterable[str]) -> str:
+    """What to do about custom ops that nothing knows."""
+    custom = sorted(op.removeprefix(CUSTOM) for op in missing if op.startswith(CUSTOM))
+    if EDGE_TPU in custom:
+        return f"; {EDGE_TPU} is code for Coral's Edge TPU: convert the file that its compiler was given"
+    if custom:
+        return (
+            f"; a plugin makes a custom op known, with op.from_tensorflow({custom[0]!r}):"
+            f" `onward plugins new my.lab::{custom[0]}` prints one to fill in, which --plugin loads"
+        )
+    return ""

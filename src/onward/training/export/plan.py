@@ -17,7 +17,8 @@ from onward.backends.emit.package import Source, write_package
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.held_weights import with_weights
 from onward.model import Model
-from onward.training.export.recognise import recognise
+from onward.training.export.graphs import LOSS_MODULE, UPDATE_MODULE, LossGraph, Modules, loss_graph, update_graph
+from onward.training.export.recognise import UnknownLoss, recognise
 from onward.training.export.state import Place, package, with_adapters
 from onward.training.recipe.caches import cache_names, empty_caches
 from onward.training.recipe.ctc import CTC
@@ -26,6 +27,7 @@ from onward.training.recipe.losses import Penalty, Term
 from onward.training.recipe.modes import inference_mode
 from onward.training.recipe.optimizers import SGD, Averaged, Clipped
 from onward.training.recipe.schedules import Constant, Schedule
+from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.runtime import checkpoint
 from onward.training.step_graphs import CLIP_EPSILON, LOSS
 from onward.training.trainable import Trainable
@@ -71,6 +73,12 @@ class Plan:
     ranks: Mapping[str, int] = field(default_factory=dict)
     """Of outputs, as far as they are known."""
     clip_epsilon: float = CLIP_EPSILON
+    unbiased: bool | None = None
+    """Which variance of a batch the running one takes in; None where there is none."""
+    graph: LossGraph | None = None
+    """The loss, where there are no terms."""
+    modules: Modules = field(default_factory=Modules)
+    """Of what is known as a graph only."""
 
     @property
     def scheduled(self) -> bool:
@@ -110,11 +118,16 @@ def has_step(optimizer: Any) -> bool:
 
 
 def planned(
-    trainable: Trainable | Trainer, backend: Backend, known: Sequence[type[Any]], make: type[P]
+    trainable: Trainable | Trainer,
+    backend: Backend,
+    known: Sequence[type[Any]],
+    make: type[P],
+    graphs: Backend | None = None,
 ) -> tuple[Source, P, Files]:
     """The package of the model, the plan of train.py, and the tensors of each file beside the weights.
 
-    `known` are the optimizers that the framework has words for.
+    `known` are the optimizers that the framework has words for; `graphs` converts losses and optimizers that are known
+    as graphs only, which are refused without it.
     """
     given, lr = _now(trainable)
     how = unwrapped(given.optimizer, known)
@@ -123,11 +136,21 @@ def planned(
     source, found = package(_model(given, weights, trains), weights, backend)
     places, adapters, apart = with_adapters(given, found, make.part_of_adapter)
     graph = given.gradients.graph
+    terms, loss, sources = [], None, {}
+    try:
+        terms = _terms(given, backend.title)
+    except UnknownLoss:
+        if graphs is None:
+            raise
+        loss = loss_graph(given, outputs_inside(given), places, graphs)
+        sources[LOSS_MODULE] = loss.source
+    if graphs is not None and type(how.optimizer) is OnnxOptimizer:
+        sources[UPDATE_MODULE] = update_graph(how.optimizer, places, graphs)
     plan = make(
         data=_inputs(given),
         labels={value.name or "": _dtype(value) for value in graph.inputs if value.name in given.labels},
         outputs=[value.name or "" for value in given.original.ir.graph.outputs],
-        terms=_terms(given, backend.title),
+        terms=terms,
         optimizer=how.optimizer,
         lr=lr,
         groups=_groups(given, places, how.optimizer.weight_decay),
@@ -138,12 +161,15 @@ def planned(
         clip_value=how.clip_value,
         accumulate=given.accumulate,
         schedule=given.schedule,
-        penalties=[(penalty, _fitting(penalty, places)) for penalty in given.penalties],
+        penalties=[] if loss else [(penalty, _fitting(penalty, places)) for penalty in given.penalties],
         average=how.average,
         adapters=adapters,
         trained=[place.name for place in places],
         ranks={v.name or "": v.shape.rank() for v in given.original.ir.graph.outputs if v.shape is not None},
         clip_epsilon=given.clip_epsilon,
+        unbiased=unbiased(given) if trains else None,
+        graph=loss,
+        modules=Modules(sources),
     )
     files: dict[str, Mapping[str, Array]] = {STATE: _state(given, how.optimizer, places), ADAPTERS: apart}
     if how.average is not None and given.step:
@@ -186,6 +212,7 @@ def write(
             "train.py": lambda file: file.write(script.encode()),
             PROGRESS: lambda file: file.write(progress.encode()),
             **{name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS)},
+            **plan.modules.files(),
             **(more or {}),
         },
         force=force,
@@ -243,41 +270,71 @@ def _model(trainable: Trainable, weights: Mapping[str, Array], trains: bool) -> 
         empty_caches(model.ir)
     if trains:
         inference_mode(model.ir)
-        if (rule := unbiased(trainable)) is not None:
-            for node in model.ir.graph.all_nodes():
-                if node.op_type == "BatchNormalization":
-                    node.attributes["unbiased"] = ir.AttrInt64("unbiased", int(rule))
+        _follow(model.ir, trainable)
     return model
 
 
 def unbiased(trainable: Trainable) -> bool | None:
     """Whether running variances take in the unbiased one of a batch; None where there are no running statistics."""
-    after = {value.name: value for value in trainable.gradients.graph.outputs}
-    found = set()
-    for name in trainable.buffers:
-        index, corrected = _statistic(after.get(f"{name}.next"))
-        if index is None:
-            raise UnsupportedError(f"a step changes {name!r} in a way that is not that of batch normalisation")
-        if index == 2:
-            found.add(corrected)
+    found = {rule.corrected for rule in _followed(trainable).values() if rule.index == VARIANCE}
     if len(found) > 1:
         raise UnsupportedError("some running variances take in the unbiased variance of a batch, some the biased one")
     return found.pop() if found else None
 
 
-def _statistic(value: ir.Value | None) -> tuple[int | None, bool]:
-    """Which output of a batch normalisation a running statistic takes in, and whether it is scaled by counts."""
-    index, corrected = None, False
+VARIANCE = 2
+"""The output of a batch normalisation that is the variance."""
+
+
+@dataclass
+class _Following:
+    """How a running statistic follows the batches."""
+
+    index: int = 0
+    """The output of the batch normalisation that it takes in."""
+    corrected: bool = False
+    """Whether that is scaled by counts."""
+    momentum: float | None = None
+    """The share of the old one that stays."""
+
+
+def _follow(model: ir.Model, trainable: Trainable) -> None:
+    """Let batch normalisations know how their running statistics follow: a file for inference need not say it."""
+    rules, rule = _followed(trainable), unbiased(trainable)
+    for node in model.graph.all_nodes():
+        if node.op_type == "BatchNormalization" and (mean := node.inputs[3]) is not None and mean.name in rules:
+            node.attributes["momentum"] = ir.AttrFloat32("momentum", rules[mean.name].momentum or 0.0)
+            node.attributes["unbiased"] = ir.AttrInt64("unbiased", int(bool(rule)))
+
+
+def _followed(trainable: Trainable) -> dict[str, _Following]:
+    """By running statistic."""
+    after = {value.name: value for value in trainable.gradients.graph.outputs}
+    found = {name: _following(name, after.get(f"{name}.next")) for name in trainable.buffers}
+    for name, rule in found.items():
+        if not rule.index or rule.momentum is None:
+            raise UnsupportedError(f"a step changes {name!r} in a way that is not that of batch normalisation")
+    return found
+
+
+def _following(name: str, value: ir.Value | None) -> _Following:
+    rule = _Following()
     waiting = [] if value is None else [value]
     while waiting:
         here = waiting.pop()
         node = here.producer()
         if node is not None and node.op_type == "BatchNormalization":
-            index = node.outputs.index(here)
+            rule.index = node.outputs.index(here)
+            own = node.attributes["momentum"].as_float() if "momentum" in node.attributes else 0.9
+            rule.momentum = own or rule.momentum
         elif node is not None and node.op_type in ("Identity", "Add", "Mul", "Div"):
-            corrected = corrected or node.op_type == "Div"
-            waiting += [x for x in node.inputs if x is not None]
-    return index, corrected
+            read = [x for x in node.inputs if x is not None]
+            rule.corrected = rule.corrected or node.op_type == "Div"
+            if node.op_type == "Mul" and name in [x.name for x in read]:
+                shares = [t for x in read if (t := ir.convenience.get_const_tensor(x)) is not None]
+                rule.momentum = float(shares[0].numpy().item()) if shares and shares[0].size == 1 else None
+            waiting += read
+    return rule
 
 
 def _terms(trainable: Trainable, framework: str) -> list[Term]:

@@ -37,6 +37,10 @@ INDEX = -7919
 REDUCTIONS: tuple[Reduction, ...] = ("mean", "sum")
 
 
+class UnknownLoss(UnsupportedError):
+    """A loss that is none of Onward's."""
+
+
 @dataclass(frozen=True)
 class Pattern:
     """A loss with options that stand out, and the names of those options."""
@@ -80,7 +84,7 @@ def recognise(loss: ir.Value, outputs: Mapping[str, ir.Value], framework: str = 
         if part is not None and weight is not None and weight.size == 1:
             return [replace(term, weight=term.weight * _short(weight)) for term in recognise(part, outputs, framework)]
     where = "" if node is None else f" (it ends in {node.op_type} {node.name!r})"
-    raise UnsupportedError(f"Onward cannot write this loss in {framework}{where}")
+    raise UnknownLoss(f"Onward cannot write this loss in {framework}{where}")
 
 
 def _known(loss: ir.Value, output: ir.Value) -> Loss | None:

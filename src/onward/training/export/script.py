@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onward.backends.emit.printer import wrap
+from onward.training.export.graphs import LossGraph, instance
 from onward.training.export.plan import Plan
 from onward.training.export.schedules import Words, factor
 from onward.training.recipe.losses import Penalty
@@ -65,11 +66,9 @@ class Script(Plan):
 
         `call` writes a loss of a prediction, `weights` what goes through those of some names, or through all.
         """
-        terms = []
+        terms = [] if self.graph is None else [self._of_graph(self.graph)]
         for term in self.terms:
-            index = self.outputs.index(term.output or self.outputs[0])
-            prediction = self.result if len(self.outputs) == 1 else f"{self.result}[{index}]"
-            written = call(term.loss, prediction, batch)
+            written = call(term.loss, self._output(term.output or self.outputs[0]), batch)
             terms.append(written if term.weight == 1 else f"{term.weight!r} * {written}")
         terms += [self._penalty(penalty, weights(names)) for penalty, names in self.penalties]
         if len(terms) == 1 and not more:
@@ -77,6 +76,30 @@ class Script(Plan):
         first, *others = terms
         lines = [*wrap(f"loss = {first}"), *(line for term in others for line in wrap(f"loss = loss + {term}"))]
         return [*lines, f"return {', '.join(['loss', *more])}"]
+
+    def _output(self, name: str) -> str:
+        return self.result if len(self.outputs) == 1 else f"{self.result}[{self.outputs.index(name)}]"
+
+    def _of_graph(self, loss: LossGraph) -> str:
+        """A call of the module that the loss is."""
+        given = []
+        for kind, name, axes in loss.arguments:
+            text = {"output": self._output, "batch": batch, "weight": self.weight}[kind](name)
+            given.append(text if axes is None else self.turned(text, axes))
+        return f"LOSS({', '.join(given)})"
+
+    def weight(self, name: str) -> str:
+        """How the loss calls one of the weights."""
+        raise NotImplementedError
+
+    def turned(self, text: str, axes: tuple[int, ...]) -> str:
+        """A tensor with its axes in another order."""
+        raise NotImplementedError
+
+    def graphs(self) -> tuple[list[str], list[str]]:
+        """The imports of the modules beside the model, and the constants that are made of them."""
+        found = [instance(name, source) for name, source in self.modules.sources.items()]
+        return [line for line, _ in found], [line for _, line in found]
 
     def _penalty(self, penalty: Penalty, weights: str) -> str:
         factor = penalty.factor if penalty.power == 1 else penalty.factor / 2

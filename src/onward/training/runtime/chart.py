@@ -20,7 +20,7 @@ STYLE = """
 .chart { --ink: #59616b; --grid: #dfe2e5; --ground: #fff; --blue: #1f61a5; --pale: #acc8e6; --orange: #c4500f;
   --green: #17713f; --purple: #7a3fa8; --red: #b3261e; font: 13px system-ui, sans-serif; }
 @media (prefers-color-scheme: dark) { .chart { --ink: #a2abb6; --grid: #2d333b; --ground: #1c2026; --blue: #8ab0ff;
-  --pale: #3d5a80; --orange: #f0a070; --green: #6fd296; --purple: #c9a0ee; --red: #ff9a90; } }
+  --pale: #54769f; --orange: #f0a070; --green: #6fd296; --purple: #c9a0ee; --red: #ff9a90; } }
 .chart text { fill: var(--ink); } .chart .ground { fill: var(--ground); }
 .chart path { fill: none; stroke-linecap: round; stroke-linejoin: round; } .chart .grid { stroke: var(--grid); }
 """
@@ -37,15 +37,20 @@ class Line:
     dashed: bool = False
 
 
-def chart(lines: Mapping[str, Line], x: str, y: str, *, log: bool = False, title: str = "") -> str:
-    """A picture of curves by their names; `x` and `y` are the titles of the axes. With `log`, powers of ten go up."""
+def chart(
+    lines: Mapping[str, Line], x: str, y: str, *, log: bool = False, title: str = "", until: float | None = None
+) -> str:
+    """A picture of curves by their names; `x` and `y` are the titles of the axes. With `log`, powers of ten go up.
+
+    `until` is the end of the axis of `x`, which begins at 1 then; else it goes from the first point to the last.
+    """
     finite = {
         name: [(a, b) for a, b in line.points if math.isfinite(b) and (b > 0 or not log)]
         for name, line in lines.items()
     }
     scale = _scale([b for points in finite.values() for _, b in points], log)
     steps = [a for points in finite.values() for a, _ in points]
-    first, last = min(steps, default=1), max(steps, default=2)
+    first, last = (min(steps, default=1), max(steps, default=2)) if until is None else (1, until)
     last = last if last > first else first + 1
 
     def across(value: float) -> float:
@@ -58,7 +63,7 @@ def chart(lines: Mapping[str, Line], x: str, y: str, *, log: bool = False, title
     for value in scale.ticks:
         parts.append(f'<path class="grid" d="M{LEFT} {up(value)}H{WIDTH - RIGHT}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{up(value) + 4}" text-anchor="end">{scale.word(value)}</text>')
-    for value in _round_numbers(first, last):
+    for value in _round_numbers(first, last, 2 * TICKS):
         parts.append(
             f'<text x="{across(value)}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{_number(value)}</text>'
         )
@@ -128,10 +133,10 @@ def _scale(values: Sequence[float], log: bool) -> _Scale:
     return _Scale(low, high, log)
 
 
-def _round_numbers(low: float, high: float) -> list[float]:
-    """About five numbers that are easy to read."""
-    step = 10.0 ** math.floor(math.log10((high - low) / TICKS))
-    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= TICKS + 1)
+def _round_numbers(low: float, high: float, most: int = TICKS) -> list[float]:
+    """About so many numbers that are easy to read."""
+    step = 10.0 ** math.floor(math.log10((high - low) / most))
+    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= most + 1)
     return [number * step for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 

@@ -1,101 +1,81 @@
-"""Loss curves as CSV and as a picture: an SVG needs nothing, a PNG needs matplotlib."""
+"""Curves of a run as CSV and as a picture: an SVG or a page needs nothing, a PNG needs matplotlib."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onward.advice.extras import missing
 from onward.errors import OnwardError
+from onward.training.runtime.chart import HEIGHT, WIDTH, Line, chart, stacked
 from onward.writing import new_file, write_text
 
-Points = Sequence[tuple[int, float]]
-"""Numbers of batches, and losses."""
-WIDTH, HEIGHT = 800, 480
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 40
-TICKS = 5
-COLUMNS = 1000
-"""Of the picture: where there are more batches, those of a column are drawn as their lowest and highest loss."""
-INK, GRID = "#59616b", "#dfe2e5"
-LINES = {"batch": ("#acc8e6", 1.0), "running mean": ("#1f61a5", 2.0), "validation": ("#d6601e", 3.0)}
-"""Colour and width of each line."""
+Evaluations = Sequence[Mapping[str, float]]
+"""Each with the number of batches before it as `batch`."""
+Panel = tuple[str, dict[str, Line]]
+"""The title of an axis, and its curves."""
+HEX = {"pale": "#acc8e6", "blue": "#1f61a5", "orange": "#c4500f", "green": "#17713f"}
+PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>Training</title>
+<style>body { margin: 0 auto; max-width: 64rem; padding: 1rem; } svg { width: 100%; height: auto; }</style></head>
+<body>
+PICTURE</body>
+</html>
+"""
 
 
 def write_csv(
-    path: Path, epochs: Sequence[int], losses: Sequence[float], evaluations: Sequence[Mapping[str, float]]
+    path: Path, epochs: Sequence[int], losses: Sequence[float], evaluations: Evaluations, rates: Sequence[float] = ()
 ) -> None:
     """One line a batch."""
     after = {int(found["batch"]): found for found in evaluations}
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["batch", "epoch", "loss", "val_loss", "val_accuracy"])
+    table.writerow(["batch", "epoch", "loss", "lr", "val_loss", "val_accuracy"])
     for number, (epoch, loss) in enumerate(zip(epochs, losses, strict=True), 1):
         found = after.get(number, {})
-        table.writerow([number, epoch, repr(loss), found.get("loss", ""), found.get("accuracy", "")])
+        rate = repr(rates[number - 1]) if number <= len(rates) and math.isfinite(rates[number - 1]) else ""
+        table.writerow([number, epoch, repr(loss), rate, found.get("loss", ""), found.get("accuracy", "")])
     write_text(path, text.getvalue())
 
 
-def write_plot(path: Path, losses: Sequence[float], evaluations: Points) -> None:
-    """Losses of batches, their running mean, and evaluations, over the number of batches."""
-    curves = {
-        "batch": list(enumerate(losses, 1)),
-        "running mean": list(enumerate(smoothed(losses), 1)),
-        "validation": list(evaluations),
-    }
-    lines = {name: [point for point in curve if math.isfinite(point[1])] for name, curve in curves.items()}
-    if path.suffix.lower() == ".svg":
-        write_text(path, svg(lines))
-    elif path.suffix.lower() == ".png":
-        _write_png(path, lines)
+def write_plot(path: Path, losses: Sequence[float], evaluations: Evaluations, rates: Sequence[float] = ()) -> None:
+    """Losses of batches, their running mean, evaluations, accuracy and learning rate, over the number of batches."""
+    kind = path.suffix.lower()
+    if kind == ".svg":
+        write_text(path, drawn(losses, evaluations, rates))
+    elif kind == ".html":
+        write_text(path, PAGE.replace("PICTURE", drawn(losses, evaluations, rates)))
+    elif kind == ".png":
+        _write_png(path, list(panels(losses, evaluations, rates)))
     else:
-        raise OnwardError(f"{path}: a curve is drawn as .svg or .png; choose one of these names")
+        raise OnwardError(f"{path}: a curve is drawn as .svg, .html or .png; choose one of these names")
 
 
-def svg(lines: Mapping[str, Points]) -> str:
-    """A picture of its own, with its scales and a legend."""
-    values = [loss for points in lines.values() for _, loss in points]
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    high = high if high > low else low + 1.0
-    last = max([2, *(batch for points in lines.values() for batch, _ in points)])
-
-    def x(batch: float) -> float:
-        return round(LEFT + (batch - 1) / (last - 1) * (WIDTH - LEFT - RIGHT), 1)
-
-    def y(loss: float) -> float:
-        return round(HEIGHT - BOTTOM - (loss - low) / (high - low) * (HEIGHT - TOP - BOTTOM), 1)
-
-    parts = []
-    for tick in range(TICKS + 1):
-        loss, batch = low + (high - low) * tick / TICKS, 1 + (last - 1) * tick / TICKS
-        parts.append(f'<path stroke="{GRID}" d="M{LEFT} {y(loss)}H{WIDTH - RIGHT}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y(loss) + 4}" text-anchor="end">{loss:.3g}</text>')
-        parts.append(f'<text x="{x(batch)}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{batch:.0f}</text>')
-    for number, (name, points) in enumerate(lines.items()):
-        colour, width = LINES[name]
-        parts.append(f'<text x="{LEFT + 120 * number}" y="{TOP - 16}" fill="{colour}">{name}</text>')
-        if points:
-            path = "L".join(f"{x(batch)} {y(loss)}" for batch, loss in thinned(points))
-            parts.append(f'<path stroke="{colour}" stroke-width="{width}" d="M{path}h0"/>')
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">
-<title>Loss by batch</title>
-<style>path {{ fill: none; stroke-linecap: round; stroke-linejoin: round; }}</style>
-<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>
-<g fill="{INK}" font-family="system-ui, sans-serif" font-size="12">{"".join(parts)}</g>
-</svg>
-"""
+def drawn(losses: Sequence[float], evaluations: Evaluations, rates: Sequence[float] = ()) -> str:
+    """The curves as SVG."""
+    shown = panels(losses, evaluations, rates)
+    return stacked([chart(lines, "batch", title, until=len(losses)) for title, lines in shown])
 
 
-def thinned(points: Points) -> Points:
-    """As many points as a picture can show: of each column the lowest and the highest."""
-    size = math.ceil(len(points) / COLUMNS)
-    if size < 3:
-        return points
-    columns = [points[i : i + size] for i in range(0, len(points), size)]
-    by_loss = [sorted(column, key=lambda point: point[1]) for column in columns]
-    return [point for column in by_loss for point in sorted((column[0], column[-1]))]
+def panels(losses: Sequence[float], evaluations: Evaluations, rates: Sequence[float]) -> Iterator[Panel]:
+    """What is drawn below one another."""
+    lines = {
+        "batch": Line(list(enumerate(losses, 1)), "pale", 1.0),
+        "running mean": Line(list(enumerate(smoothed(losses), 1)), "blue", 2.0),
+    }
+    if evaluations:
+        lines["validation"] = Line([(found["batch"], found["loss"]) for found in evaluations], "orange", 3.0)
+    yield "loss", lines
+    if right := [(found["batch"], found["accuracy"]) for found in evaluations if "accuracy" in found]:
+        yield "accuracy", {"validation": Line(right, "orange", 3.0)}
+    if len({rate for rate in rates if math.isfinite(rate)}) > 1:
+        yield "learning rate", {"learning rate": Line(list(enumerate(rates, 1)), "green", 2.0)}
 
 
 def smoothed(losses: Sequence[float]) -> list[float]:
@@ -109,16 +89,17 @@ def smoothed(losses: Sequence[float]) -> list[float]:
     return found
 
 
-def _write_png(path: Path, lines: Mapping[str, Points]) -> None:
+def _write_png(path: Path, shown: Sequence[Panel]) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise missing("matplotlib", f"{path}: draw .svg instead, or install what draws PNG") from error
-    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100)
-    axes = figure.add_subplot(xlabel="batch", ylabel="loss")
-    for name, points in lines.items():
-        colour, width = LINES[name]
-        axes.plot([batch for batch, _ in points], [loss for _, loss in points], color=colour, lw=width, label=name)
-    axes.legend()
+    figure = Figure(figsize=(WIDTH / 100, HEIGHT * len(shown) / 100), dpi=100, layout="constrained")
+    for number, (title, lines) in enumerate(shown, 1):
+        axes = figure.add_subplot(len(shown), 1, number, xlabel="batch", ylabel=title)
+        for name, line in lines.items():
+            points = [(a, b) for a, b in line.points if math.isfinite(b)]
+            axes.plot([a for a, _ in points], [b for _, b in points], color=HEX[line.colour], lw=line.width, label=name)
+        axes.legend()
     with new_file(path) as file:
         figure.savefig(file, format="png")

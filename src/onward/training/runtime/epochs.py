@@ -7,49 +7,27 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.training.parallel.workers import fingerprint
 from onward.training.runtime import checkpoint as checkpoints
-from onward.training.runtime.curve import write_csv, write_plot
+from onward.training.runtime.callbacks import Callback, Lines
 from onward.training.runtime.data import arrays_of, batches_in, epoch_of, rows
+from onward.training.runtime.history import History
 from onward.writing import clear_leftovers
 
 if TYPE_CHECKING:
     from onward.training.runtime.trainer import Trainer
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Told = Callable[["History"], None]
-Stopped = Literal["finished", "early", "interrupted"]
-
-
-@dataclass
-class History:
-    """The curve of a training run."""
-
-    losses: list[float] = field(default_factory=list)
-    """Of each batch, in the order of training."""
-    epochs: list[int] = field(default_factory=list)
-    """The epoch of each batch, 1 at first."""
-    evaluations: list[dict[str, float]] = field(default_factory=list)
-    """After each epoch: `batch` (how many came before), `epoch`, `loss` and, for class labels, `accuracy`."""
-    stopped: Stopped = "finished"
-
-    def csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the curve as text: batch, epoch, loss, and what was evaluated after that batch."""
-        write_csv(Path(path), self.epochs, self.losses, self.evaluations)
-
-    def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the curve, as `.svg` or, where matplotlib is installed, as `.png`."""
-        write_plot(Path(path), self.losses, [(int(e["batch"]), e["loss"]) for e in self.evaluations])
 
 
 @dataclass
@@ -86,6 +64,7 @@ class _Run:
         more = {f"best/{name}": array for name, array in self.kept.items()}
         more["losses"] = np.asarray(self.history.losses, np.float64)
         more["epochs"] = np.asarray(self.history.epochs, np.int64)
+        more["rates"] = np.asarray(self.history.rates, np.float64)
         checkpoints.save(path, trainer, progress, more)
 
     def load(self, path: Path, trainer: Trainer) -> None:
@@ -94,7 +73,8 @@ class _Run:
             self.epoch, self.batch, self.waited = (int(progress[key]) for key in ("epoch", "batch", "waited"))
             self.best = math.inf if progress["best"] is None else float(progress["best"])
             losses, epochs = more["losses"].tolist(), more["epochs"].tolist()
-            self.history = History(losses, epochs, progress["evaluations"])
+            rates = more["rates"].tolist() if "rates" in more else [math.nan] * len(losses)  # older ones lack them
+            self.history = History(losses, epochs, progress["evaluations"], rates=rates)
         except KeyError as error:
             raise checkpoints.CheckpointError(f"{path}: it was not written by fit: it has no {error}") from error
         self.kept = {name.removeprefix("best/"): array for name, array in more.items() if name.startswith("best/")}
@@ -127,19 +107,22 @@ def fit(
     every: int | None = None,
     resume: bool = False,
     progress: bool | None = None,
-    tell: Told | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> History:
     """Train until so many epochs are done, counted from the beginning; gives the curve.
 
     `data` and `val` are arrays by input name, a tuple of arrays in the order of the inputs, or an iterable of batches
     (dicts or tuples) such as a PyTorch DataLoader. Arrays are shuffled anew for each epoch, by the seed;
     with `drop_last` a smaller batch at the end is left out, as batch normalisation wants it. Several workers are given
-    the same data, and `batch` is what all of them take together; worker 0 writes, shows and tells.
+    the same data, and `batch` is what all of them take together; worker 0 writes and shows.
 
     After each epoch the model is evaluated on `val`; with `patience`, training ends after so many evaluations without
     a lower loss, and goes back to the best weights. A `checkpoint` is written after each epoch, and after `every` so
     many batches if given; with `resume` training goes on from there, if there is one, as if it had not been
-    interrupted. Ctrl-C ends training after the current batch, with a checkpoint. `tell` is called after each epoch.
+    interrupted. Ctrl-C ends training after the current batch, with a checkpoint.
+
+    `progress` shows a bar on a terminal, and a line for each epoch elsewhere; False shows neither. `callbacks` are told
+    after each batch and each epoch, such as `TensorBoard("runs/1")`, by worker 0.
     """
     _check(epochs, batch, val, patience, every, checkpoint, resume)
     run, path = _Run(), None if checkpoint is None else Path(checkpoint)
@@ -155,7 +138,13 @@ def fit(
         raise InvalidDataError("the workers were given different data: give each all of the data; fit divides them")
     saved, each = len(run.history.losses), batches_in(data, trainer.inputs, batch, drop_last)
     shows = progress if workers.lead else False
-    with _kept(run, path, trainer), _interrupts() as pressed, _bar(shows, each, epochs, run) as shown:
+    told = [*([Lines(epochs)] if shows is None and not sys.stderr.isatty() else []), *callbacks] if workers.lead else []
+    with (
+        _kept(run, path, trainer),
+        _interrupts() as pressed,
+        _bar(shows, each, epochs, run) as shown,
+        _ended(told, trainer, run),
+    ):
         interrupted = workers.stopping(pressed)
         while run.epoch < epochs and run.history.stopped == "finished":
             if patience is not None and run.waited >= patience:
@@ -167,11 +156,15 @@ def fit(
                 seen += 1
                 if seen <= run.batch:  # done before the checkpoint
                     continue
+                rate = trainer.rate
                 loss = trainer.step(part)
                 run.batch = seen
                 run.history.losses.append(loss)
                 run.history.epochs.append(run.epoch + 1)
+                run.history.rates.append(rate)
                 shown(loss)
+                for callback in told:
+                    callback.on_step(trainer, run.history)
                 if interrupted():
                     run.history.stopped = "interrupted"
                     break
@@ -185,8 +178,8 @@ def fit(
             trainer.align()
             if val is not None:
                 _evaluate(trainer, val, batch, run, keep=patience is not None)
-            if tell is not None and workers.lead:
-                tell(run.history)
+            for callback in told:
+                callback.on_epoch(trainer, run.history)
             if path is not None:
                 run.save(path, trainer)
                 saved = len(run.history.losses)
@@ -253,6 +246,15 @@ def _kept(run: _Run, path: Path | None, trainer: Trainer) -> Iterator[None]:
         if path is not None and run.history.losses and trainer.workers.lead and (alone or not trainer.accumulated):
             run.write(path, trainer)
         raise
+
+
+@contextmanager
+def _ended(told: Sequence[Callback], trainer: Trainer, run: _Run) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for callback in told:
+            callback.on_end(trainer, run.history)
 
 
 @contextmanager

@@ -18,9 +18,16 @@ from onward.training.trainable import Trainable
 class Kept:
     """Writes gradients into a buffer."""
 
-    def __init__(self, trainable: Trainable, weights: SharedBuffer, threads: int | None, kernels: bool | None) -> None:
+    def __init__(
+        self,
+        trainable: Trainable,
+        weights: SharedBuffer,
+        threads: int | None,
+        kernels: bool | None,
+        segments: str | None,
+    ) -> None:
         graph, scattered = scatter_in_place(trainable.gradients)
-        self.session: Any = open_session(graph, threads, lean=True, kernels=chosen(kernels))
+        self.session: Any = open_session(graph, threads, lean=True, kernels=chosen(kernels), segments=segments)
         self.own = {each.start for each in scattered}
         """The inputs that are bound here."""
         self.binding = self.session.io_binding()
@@ -61,12 +68,13 @@ def used(
     state: Mapping[str, SharedBuffer],
     threads: int | None,
     kernels: bool | None,
+    segments: str | None,
 ) -> Used | None:
     """Such steps where they can be had: with a compiler, and an optimizer that takes gradients one by one."""
     if not wanted(kernels):
         return None
     try:
-        session = open_changing(*with_updates(trainable), threads)
+        session = open_changing(*with_updates(trainable), threads, segments)
     except UnprintableError:
         return None
     return None if session is None else Used(session, weights, state)

@@ -17,10 +17,13 @@ from onward.graph.slots import NAMELESS
 from onward.model import Model
 from onward.runners.calls import failures
 from onward.runners.custom import served
+from onward.runners.libraries import register_library
 from onward.training.native import with_kernels
 from onward.training.speed.fast_conv import fast_convolutions
 from onward.training.speed.lifetimes import order_nodes
 from onward.training.speed.recompute import recompute
+from onward.training.speed.segments import recompute_segments
+from onward.training.step_graphs import LOSS
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -40,22 +43,28 @@ LARGEST_DECODED = 1 << 12
 
 
 def open_session(
-    graph: ir.Model, threads: int | None = None, *, lean: bool = False, kernels: bool = False
+    graph: ir.Model,
+    threads: int | None = None,
+    *,
+    lean: bool = False,
+    kernels: bool = False,
+    segments: str | None = None,
 ) -> onnxruntime.InferenceSession:
     """`lean`: with nodes in an order that holds little at a time. It takes two sessions to open one.
 
     `kernels`: with convolutions in their fastest forms, and compiled kernels where they can be had.
+    `segments`: what of the way forward is computed anew on the way back, see `speed.segments`.
     """
     if kernels:
         fast = fast_convolutions(graph)
         for model, library in (with_kernels(fast) or (fast, None), (fast, None)):
             with contextlib.suppress(RunFailure):
-                return _opened(model, threads, lean, library)
-    return _opened(graph, threads, lean, None)
+                return _opened(model, threads, lean, library, segments=segments)
+    return _opened(graph, threads, lean, None, segments=segments)
 
 
 def open_changing(
-    graph: ir.Model, sources: Mapping[str, str], threads: int | None
+    graph: ir.Model, sources: Mapping[str, str], threads: int | None, segments: str | None = None
 ) -> onnxruntime.InferenceSession | None:
     """A session of a graph that changes weights where they are, by kernels whose C is given; None where it cannot be.
 
@@ -65,12 +74,18 @@ def open_changing(
     if found is None:
         return None
     with contextlib.suppress(RunFailure):
-        return _opened(found[0], threads, True, found[1], in_order=True)
+        return _opened(found[0], threads, True, found[1], in_order=True, segments=segments)
     return None
 
 
 def _opened(
-    graph: ir.Model, threads: int | None, lean: bool, library: Path | None, *, in_order: bool = False
+    graph: ir.Model,
+    threads: int | None,
+    lean: bool,
+    library: Path | None,
+    *,
+    in_order: bool = False,
+    segments: str | None = None,
 ) -> onnxruntime.InferenceSession:
     import onnxruntime
 
@@ -81,9 +96,9 @@ def _opened(
         decodes = any(node.op_type == "DequantizeLinear" for node in custom.model.graph)
         folded = LARGEST_DECODED if decodes else LARGEST_FOLDED
         options = _options(threads, libraries, folded)
-        ordered = _ordered(model, libraries, folded) if lean and len(model) < LARGEST_ORDERED else None
-        if ordered is None and in_order:
-            raise RunFailure("the nodes of the graph cannot be put in order")
+        ordered = _ordered(model, libraries, folded, segments) if lean and len(model) < LARGEST_ORDERED else None
+        if ordered is None and (in_order or segments):
+            raise RunFailure("the nodes of the graph cannot be put in order, as recompute asks for")
         if ordered is not None:
             model = ordered
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -104,11 +119,11 @@ def _options(threads: int | None, libraries: Sequence[str], folded: int) -> onnx
     if threads:
         options.intra_op_num_threads = threads
     for library in libraries:
-        options.register_custom_ops_library(library)
+        register_library(options, library)
     return options
 
 
-def _ordered(model: bytes, libraries: Sequence[str], folded: int) -> bytes | None:
+def _ordered(model: bytes, libraries: Sequence[str], folded: int, segments: str | None) -> bytes | None:
     """As ONNX Runtime optimizes it on this machine, its nodes in our order; None if there is no room for a file."""
     import onnxruntime
 
@@ -122,6 +137,8 @@ def _ordered(model: bytes, libraries: Sequence[str], folded: int) -> bytes | Non
     except Exception:  # if it is the model and not the file, opening the model says so
         return None
     order_nodes(optimized.graph)
+    if segments:
+        recompute_segments(optimized.graph, LOSS, segments)
     recompute(optimized.graph)
     return bytes(optimized.SerializeToString())
 

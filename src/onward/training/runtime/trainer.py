@@ -23,9 +23,11 @@ from onward.training.parallel.counting import check_mean, counting, rows_of
 from onward.training.parallel.workers import Reduce, Workers, fingerprint
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.targets import class_labels
+from onward.training.runtime import looks
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.divergence import DivergedError, diagnosis
 from onward.training.runtime.evaluation import COUNTED, RIGHT, evaluation
+from onward.training.runtime.frozen import with_frozen_inputs
 from onward.training.runtime.gradient_passes import Kept, Used, used
 from onward.training.runtime.session import Batch, Feeds, bind_input, bind_output, open_session
 from onward.training.runtime.starting_point import move_to_file
@@ -34,7 +36,7 @@ from onward.training.step_graphs import LOSS
 from onward.training.trainable import Trainable, check_rate
 
 if TYPE_CHECKING:
-    from onward.training.runtime.epochs import History
+    from onward.training.runtime.history import History
 
 __all__ = ["DivergedError", "Trainer", "batches", "npz"]
 
@@ -55,6 +57,7 @@ class Trainer:
         seed: int = 0,
         kernels: bool | None = None,
         reduce: Reduce | None = None,
+        recompute: str | None = None,
     ) -> None:
         """`seed` is for dropout: the mask of each step follows from it and from the number of the step.
 
@@ -64,6 +67,9 @@ class Trainer:
 
         `reduce` makes this one of several workers: gradients, losses and running statistics are averaged over all, and
         all start from what worker 0 has; see `onward.training.reduce_by_torch` and `onward.training.on_workers`.
+
+        `recompute` holds less of the way forward and computes it anew on the way back: "layers" or "sqrt" of them, or
+        a pattern of names, each of which ends a part.
         """
         self.trainable = trainable
         self.lr = trainable.optimizer.lr if lr is None else lr
@@ -72,7 +78,7 @@ class Trainer:
         self.steps = trainable.step
         self.accumulated = 0
         """Batches since the last step of the optimizer, where several make one."""
-        self._threads, self._kernels = threads, kernels
+        self._threads, self._kernels, self._recompute = threads, kernels, recompute
         dtypes = {array.dtype for array in trainable.parameters.values()} or {np.dtype(np.float32)}
         if len(dtypes) != 1:
             raise OnwardError(f"parameters of several dtypes are not trained together: {sorted(map(str, dtypes))}")
@@ -82,6 +88,7 @@ class Trainer:
                 f"weights of {dtype} are not trained: small steps would be rounded away. Convert the model to float32"
             )
         check_homes(trainable.original, trainable.weights(trainable.parameters))
+        self._working, self._frozen = with_frozen_inputs(trainable)
         self._weights = SharedBuffer.of(trainable.parameters, dtype)
         move_to_file(trainable)
         self._sums = self._weights.like() if trainable.accumulate > 1 else None
@@ -91,14 +98,14 @@ class Trainer:
         self._loss = np.zeros((), dtype)
         self.workers = Workers(reduce)
         together = self.workers.size > 1
-        self._used = None if together else used(trainable, self._weights, self._state, threads, kernels)
+        self._used = None if together else used(self._working, self._weights, self._state, threads, kernels, recompute)
         self._update = None
         if self._used is not None:
             self._bind(self._used.session, self._used.binding)
         elif trainable.parameters:
             self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
         first = self._used or self._kept
-        own = {*self._weights.views, *self._buffers, *first.own}
+        own = {*self._weights.views, *self._frozen, *self._buffers, *first.own}
         self._feeds = Feeds(first.session, trainable.gradients.graph, own)
         self._labels = class_labels(trainable.gradients.graph, trainable.label_inputs)
         self._ctc = ctc_labels(trainable)
@@ -154,7 +161,7 @@ class Trainer:
 
     @cached_property
     def _kept(self) -> Kept:
-        made = Kept(self.trainable, self._weights, self._threads, self._kernels)
+        made = Kept(self._working, self._weights, self._threads, self._kernels, self._recompute)
         self._bind(made.session, made.binding)
         return made
 
@@ -165,7 +172,7 @@ class Trainer:
     def _bind(self, session: Any, binding: Any) -> None:
         """Bind what stays where it is."""
         wanted = {value.name for value in session.get_inputs()}
-        for name, view in self._weights.views.items():
+        for name, view in {**self._weights.views, **self._frozen}.items():
             if name in wanted:
                 bind_input(binding, name, view)
         given = {value.name for value in session.get_outputs()}
@@ -204,6 +211,12 @@ class Trainer:
         """The learning rate of the next step."""
         schedule = self.trainable.schedule
         return self.lr if schedule is None else self.lr * schedule(self.steps + 1)
+
+    def __repr__(self) -> str:
+        return looks.words(self)
+
+    def _repr_html_(self) -> str:
+        return looks.table(self)
 
     def step(self, batch: Batch) -> float:
         """One step on a batch, arrays by input name; gives the loss before it.
@@ -358,7 +371,7 @@ class Trainer:
     def _evaluated(self, batch: Batch) -> tuple[float, int, int, int]:
         """Loss, right answers, answers, samples."""
         if self._evaluation is None:
-            session = open_session(evaluation(self.trainable), self._threads)
+            session = open_session(evaluation(self._working), self._threads)
             self._evaluation = session, session.io_binding(), [value.name for value in session.get_outputs()]
             self._bind(*self._evaluation[:2])
         session, binding, outputs = self._evaluation

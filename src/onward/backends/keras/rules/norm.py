@@ -8,8 +8,8 @@ from typing import Any
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
-from onward.backends.emit.expr import Expr
-from onward.backends.keras.target import applied, made, owning, owns, rule
+from onward.backends.emit.expr import Expr, Name
+from onward.backends.keras.target import applied, layers, made, owning, owns, rule, typed
 from onward.spec.norm import BatchNorm, GroupNorm, LayerNorm, Norm
 
 
@@ -18,14 +18,13 @@ def batch_norm(e: Emitter, x: Expr, scale: Expr, bias: Expr, mean: Arg, var: Arg
     """Channels are last: images have been turned, and others have them last anyhow."""
     shape = e.shape(x)
     same = {e.dtype(t) for t in (x, scale, bias, mean, var)}
-    if p.training_mode or p.unbiased or len(same) > 1 or shape is None or shape[-1] is None:
-        return None
-    if not owns(e, scale, bias, mean, var):
+    if p.training_mode or len(same) > 1 or shape is None or shape[-1] is None or not owns(e, scale, bias, mean, var):
         return None
     if e.node.domain == "" and len(shape) != 2:
         return None
-    options = {} if math.isclose(p.momentum, 0.99) else {"momentum": p.momentum}
-    layer = made(e, x, "BatchNormalization", **options, epsilon=p.epsilon)
+    options: dict[str, Any] = {} if math.isclose(p.momentum, 0.99) else {"momentum": p.momentum}
+    options |= {"epsilon": p.epsilon} | typed(e, x)
+    layer = (Name("UnbiasedBatchNormalization") if p.unbiased else layers.BatchNormalization)(**options)
     return applied(e, owning(e, layer, "bn", weight=scale, bias=bias, running_mean=mean, running_var=var), x)
 
 

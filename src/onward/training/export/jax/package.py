@@ -38,7 +38,7 @@ def to_jax_package(trainable: Trainable | Trainer, out: str | os.PathLike[str], 
     """
     source, script, files = planned(trainable, backend("jax"), list(FIELDS), Script)
     model = weighted(trainable)
-    statistics = training_mode(model.ir) if script.trains else {}
+    statistics = training_mode(model.ir, biased=script.unbiased is False) if script.trains else {}
     script = replace(
         script, has_constants=bool(source.constants), statistics=list(statistics), draws=_draws(model.ir.graph)
     )

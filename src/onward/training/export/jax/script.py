@@ -38,7 +38,7 @@ class Script(script.Script):
         parts: list[Text] = [loss]
         body = "\n".join(loss)
         parts += [text for name, text in HELPERS.items() if f" {name}(" in body]
-        if self.clip_norm is not None:
+        if self.clip_norm is not None and self.clip_epsilon:
             parts.append(CLIP)
         if is_own(self.optimizer):
             parts.append(OWN[type(self.optimizer)].source)
@@ -123,7 +123,8 @@ class Script(script.Script):
 
     def _make_optimizer(self) -> list[str]:
         decay = decays(self.optimizer, self.groups)
-        chain = [f"clip_by_norm({self.clip_norm!r})"] if self.clip_norm is not None else []
+        own = "clip_by_norm" if self.clip_epsilon else "optax.clip_by_global_norm"
+        chain = [f"{own}({self.clip_norm!r})"] if self.clip_norm is not None else []
         chain += [f"optax.clip({self.clip_value!r})"] if self.clip_value is not None else []
         chain += (
             [*core(self.optimizer), *decay] if isinstance(self.optimizer, APART) else [*decay, *core(self.optimizer)]

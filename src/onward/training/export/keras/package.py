@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from onward.backends.backend import backend
+from onward.backends.tensorflow.convert import RUNTIME
 from onward.errors import UnsupportedError
 from onward.training.export.keras.script import Script
 from onward.training.export.keras.words import own_optimizer
@@ -26,7 +27,8 @@ def to_keras_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]
     As `to_torch_package`, for Keras: model.py makes the model, model.keras has its weights, and train.py compiles it
     with loss, optimizer and schedule, which are Keras's own where those mean exactly the same.
     """
-    source, script, files = planned(trainable, backend("keras"), list(KNOWN), Script)
+    source, script, files = planned(trainable, backend("keras"), list(KNOWN), Script, backend("tensorflow"))
+    source = script.modules.with_helpers(source, RUNTIME, "Functions that TensorFlow itself does not have.")
     if script.adapters:
         raise UnsupportedError("adapters are not written in Keras: use --to tensorflow, torch or jax")
     script = replace(script, draws="layers.Dropout(" in source.model)

@@ -13,7 +13,7 @@ from onward.training.export import script
 from onward.training.export.keras.words import accumulation, own_loss, own_optimizer, own_schedule
 from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed, quoted
 from onward.training.export.tensorflow.losses import called
-from onward.training.export.tensorflow.updates import formula, update
+from onward.training.export.tensorflow.updates import formula, starts, update
 from onward.training.export.tensorflow.words import NUMBERS, SUMS, loss_call
 
 
@@ -25,6 +25,12 @@ class Script(script.Script):
 
     draws: bool = False
     """Whether layers draw random numbers in training."""
+
+    def weight(self, name: str) -> str:
+        return f"variables_of(net)[{quoted(name)}]"
+
+    def turned(self, text: str, axes: tuple[int, ...]) -> str:
+        return f"tf.transpose({text}, {list(axes)})"
 
     def text(self) -> str:
         loss, schedule = own_loss(self), own_schedule(self)
@@ -53,15 +59,21 @@ class Script(script.Script):
     def _batches(self, one: bool) -> str:
         """With the labels of the only loss, or all that there is."""
         given = self.arguments[0] if len(self.data) == 1 else f"[{', '.join(self.arguments)}]"
-        loss: Any = self.terms[0].loss
-        wanted = batch(loss.labels) if one else "batch"
+        wanted = "batch"
+        if one:
+            loss: Any = self.terms[0].loss
+            wanted = batch(loss.labels)
         return BATCHES_OF_KERAS.replace("GIVEN", f"{given}, {wanted}")
 
     def _head(self, body: str) -> list[str]:
         constants = ["Batch = dict[str, np.ndarray]", *self.tables(), *wrap(f"TRAINED = {listed(self.trained)}")]
         constants += wrap(f"SLOTS = {listed(self._slots)}") if self._slots else []
+        first = starts(self.optimizer, self.optimizer.states)
+        constants += wrap(f"STARTS = {first!r}") if first else []
+        more, made = self.graphs()
         text = "\n".join([*constants, body])
-        return [*sort_imports(imports(text, IMPORTS)), "", "from .model import build", "", *constants]
+        own = sorted(["from .model import build", *more])
+        return [*sort_imports(imports(text, IMPORTS)), "", *own, "", *constants, *made]
 
     def _loss(self) -> list[str]:
         def weights(names: Sequence[str]) -> str:
@@ -106,6 +118,8 @@ class Script(script.Script):
         lines = [f"class {own.name}(keras.optimizers.Optimizer):", f'    """{own.doc}"""']
         lines += BUILD.splitlines() if self._slots else []
         lines += UPDATE_STEP.splitlines()
+        if self._slots or self.groups:
+            lines.append("        index = self._get_variable_index(variable)")
         states = len(self.optimizer.states)
         if self.groups:
             lines.append("        factor, decay = self.rules[index]")
@@ -191,10 +205,11 @@ class Script(script.Script):
         lines = ["optimizer = make_optimizer(net)", "optimizer.build(net.trainable_variables)"]
         if self._slots:
             lines += ["states = states_of(net, optimizer)"]
-            if self.average is not None:
-                lines += AVERAGES.strip("\n").splitlines()
             if self.optimizer.states:
                 lines += STATES.strip("\n").splitlines()
+                lines += FIRST.strip("\n").splitlines() if starts(self.optimizer, self.optimizer.states) else []
+            if self.average is not None:
+                lines += AVERAGES.strip("\n").splitlines()
         lines.append(f"{count}.assign({made})")
         own = f"loss={loss}, " if loss is not None else ""
         lines += wrap(f"net.compile(optimizer, {own}jit_compile=False)")
@@ -284,7 +299,6 @@ BUILD = """
 """
 UPDATE_STEP = """
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        index = self._get_variable_index(variable)
         g = tf.convert_to_tensor(gradient)"""
 VARIABLES = '''
 def variables_of(net: keras.Model) -> dict[str, keras.Variable]:
@@ -301,6 +315,11 @@ STATES = """
 if (FOLDER / "optimizer.safetensors").exists():
     for key, tensor in load_file(FOLDER / "optimizer.safetensors").items():
         states[key].assign(tensor)
+"""
+FIRST = """
+else:
+    for key, held in states.items():
+        held.assign(tf.fill(held.shape, STARTS.get(key.rpartition(".")[2], 0.0)))
 """
 AVERAGES = """
 now = {name: variable.numpy() for name, variable in variables_of(net).items() if name in TRAINED}

@@ -12,7 +12,13 @@ from onward.training.recipe.schedules import Cosine, Linear, Steps
 
 def own_loss(plan: Plan) -> str | None:
     """A loss for `compile`, which is of one output and one input of labels."""
-    if len(plan.terms) != 1 or len(plan.outputs) != 1 or plan.penalties or plan.terms[0].weight != 1:
+    if (
+        plan.graph is not None
+        or len(plan.terms) != 1
+        or len(plan.outputs) != 1
+        or plan.penalties
+        or plan.terms[0].weight != 1
+    ):
         return None
     loss: Any = plan.terms[0].loss
     rank = plan.ranks.get(plan.outputs[0])

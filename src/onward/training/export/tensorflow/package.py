@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onward.backends.backend import backend
+from onward.backends.tensorflow.convert import RUNTIME
 from onward.training.export.plan import STATE, planned, write
 from onward.training.export.tensorflow.script import Script
 from onward.training.export.tensorflow.updates import KNOWN
@@ -23,7 +24,11 @@ def to_tensorflow_package(trainable: Trainable | Trainer, out: str | os.PathLike
     As `to_torch_package`, for TensorFlow: a loop with `tf.GradientTape` under `tf.function`; how the optimizer changes
     a weight is a function of its own.
     """
-    source, script, files = planned(trainable, backend("tensorflow"), list(KNOWN), Script)
+    tensorflow = backend("tensorflow")
+    source, script, files = planned(trainable, tensorflow, list(KNOWN), Script, tensorflow)
+    source = script.modules.with_helpers(
+        source, RUNTIME, "The weights, and functions that TensorFlow itself does not have."
+    )
     script = replace(script, draws=script.trains and ("dropout" in source.model or "random" in source.model))
     state = {key: array for key, array in files[STATE].items() if not key.endswith(".step")}
     return write(source, script, script.text(), {**files, STATE: state}, out, force=force)

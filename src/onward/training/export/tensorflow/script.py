@@ -9,9 +9,9 @@ from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.package import imports
 from onward.backends.emit.printer import wrap
 from onward.training.export import script
-from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed
+from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed, quoted
 from onward.training.export.tensorflow.losses import called
-from onward.training.export.tensorflow.updates import update
+from onward.training.export.tensorflow.updates import starts, update
 from onward.training.export.tensorflow.words import NUMBERS, SUMS, loss_call
 
 
@@ -23,6 +23,12 @@ class Script(script.Script):
 
     draws: bool = False
     """Whether the model draws random numbers in training."""
+
+    def weight(self, name: str) -> str:
+        return f"weights[{quoted(name)}]"
+
+    def turned(self, text: str, axes: tuple[int, ...]) -> str:
+        return f"tf.transpose({text}, {list(axes)})"
 
     def text(self) -> str:
         loss = self._loss()
@@ -41,6 +47,10 @@ class Script(script.Script):
         return [*self.optimizer.states, *(["average"] if self.average is not None else [])]
 
     @property
+    def _starts(self) -> dict[str, float]:
+        return starts(self.optimizer, self.optimizer.states)
+
+    @property
     def _traced(self) -> list[str]:
         """How the functions that run for each batch are made: what draws is traced anew in each epoch."""
         return [] if self.draws else ["@tf.function(reduce_retracing=True)"]
@@ -49,20 +59,16 @@ class Script(script.Script):
         constants = ["Batch = dict[str, np.ndarray]", "Variables = dict[str, tf.Variable]", *self.tables()]
         constants += wrap(f"TRAINED = {listed([name for name in self.trained if not self._is_small(name)])}")
         constants += wrap(f"SLOTS = {listed(self._slots)}") if self._slots else []
+        constants += wrap(f"STARTS = {self._starts!r}") if self._starts else []
         if self.groups:
             constants.append("RULES = {  # what the learning rate is multiplied by, and the weight decay")
             for rule, names in self.groups.items():
                 constants += indented(wrap(f"**dict.fromkeys({listed(names)}, ({rule.lr!r}, {rule.decay!r})),"))
             constants.append("}")
+        more, made = self.graphs()
         text = "\n".join([*constants, body])
-        own = imports(text, {"Weights": "from .ops import Weights"})
-        return [
-            *sort_imports(imports(text, IMPORTS)),
-            "",
-            *sort_imports({"from .model import Model, load", *own}),
-            "",
-            *constants,
-        ]
+        own = sorted(["from .model import Model, load", *more])
+        return [*sort_imports(imports(text, IMPORTS)), "", *own, "", *constants, *made]
 
     def _is_small(self, name: str) -> bool:
         return name.rpartition(".")[0] in self.adapters and name[-2:] in (".a", ".b")
@@ -93,9 +99,9 @@ class Script(script.Script):
         if self.adapters:
             lines += ORIGINALS.strip("\n").splitlines()
         if self.optimizer.states:
-            lines += (
-                STATES.replace("SLOTS", "SLOTS[:-1]" if self.average is not None else "SLOTS").strip("\n").splitlines()
-            )
+            slots = "SLOTS[:-1]" if self.average is not None else "SLOTS"
+            text = STATES.replace("SLOTS", slots).replace("FIRST", "STARTS.get(slot, 0)" if self._starts else "0")
+            lines += text.strip("\n").splitlines()
         if self.average is not None:
             lines += AVERAGES.strip("\n").splitlines()
         net = "net: Model, " if self.adapters else ""
@@ -284,7 +290,7 @@ path = FOLDER / "optimizer.safetensors"
 saved = load_file(path) if path.exists() else {}
 for name, w in weights.items():
     for slot in SLOTS:
-        now = saved.get(f"{name}.{slot}", np.zeros(w.shape, w.dtype.as_numpy_dtype))
+        now = saved.get(f"{name}.{slot}", np.full(w.shape, FIRST, w.dtype.as_numpy_dtype))
         state[f"{name}.{slot}"] = tf.Variable(now, trainable=False)
 """
 AVERAGES = """

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from onward.backends.emit.names import identifier
 from onward.backends.emit.printer import wrap
 from onward.training.export.script import indented
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
-from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
+from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop, initial
+from onward.training.recipe.user_models import OnnxOptimizer
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,14 @@ COUNT = "count = tf.cast(step + first - 1, tf.float64)\ng = g + decay * w\n"
 def formula(optimizer: Any) -> Formula:
     """That of one of Onward's own optimizers."""
     match optimizer:
+        case OnnxOptimizer():
+            states = [argument(slot) for slot in optimizer.states]
+            after, given = (
+                ", ".join([first, *states]) for first in ("w", "w, g, lr, tf.constant(decay, lr.dtype), step")
+            )
+            return Formula(
+                "OfFile", "The optimizer of the file, which optimizer.py has.", (), f"{after} = OPTIMIZER({given})"
+            )
         case SGD():
             return Formula("SGD", "Gradient descent, with momentum as PyTorch has it.", *_sgd(optimizer))
         case RMSprop():
@@ -141,12 +151,12 @@ w = w - lr * (g + alpha * momentum_buffer if mode == "nesterov" else momentum_bu
 """,
     ),
 }
-KNOWN = (SGD, RMSprop, *FORMULAS)
+KNOWN = (SGD, RMSprop, OnnxOptimizer, *FORMULAS)
 
 
 def argument(slot: str) -> str:
     """What a state is called in a formula: not as a function of Python."""
-    return "total" if slot == "sum" else slot
+    return "total" if slot == "sum" else identifier(slot)
 
 
 def update(optimizer: Any, slots: Sequence[str]) -> list[str]:
@@ -167,3 +177,8 @@ def update(optimizer: Any, slots: Sequence[str]) -> list[str]:
         *indented([line for text in body for line in wrap(text)]),
         f"    return [{', '.join(['w', *states])}]",
     ]
+
+
+def starts(optimizer: Any, slots: Sequence[str]) -> dict[str, float]:
+    """What states start from that do not start from zero."""
+    return {slot: number for slot in slots if (number := initial(optimizer, slot))}

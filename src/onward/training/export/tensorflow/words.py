@@ -11,6 +11,7 @@ from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
     L1,
     BinaryCrossEntropy,
+    CausalLM,
     CrossEntropy,
     Huber,
     KLDivergence,
@@ -29,6 +30,8 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
     match loss:
         case CrossEntropy() | NegativeLogLikelihood():
             return _class_loss(loss, prediction, wanted)
+        case CausalLM():
+            return _next_tokens(loss, prediction, wanted)
         case BinaryCrossEntropy(pos_weight=1):
             each = f"tf.nn.sigmoid_cross_entropy_with_logits({wanted}, {prediction})"
         case BinaryCrossEntropy():
@@ -62,6 +65,15 @@ def _class_loss(loss: CrossEntropy | NegativeLogLikelihood, prediction: str, wan
     }
     given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
     return f"{'soft_' if is_soft else ''}class_loss({prediction}, {wanted}{given})"
+
+
+def _next_tokens(loss: CausalLM, prediction: str, wanted: str) -> str:
+    following = f"{wanted}[:, 1:]"
+    if loss.pad is not None:
+        following = f"tf.where({following} == {loss.pad}, {loss.ignore_index}, {following})"
+    logp = f"tf.nn.log_softmax(tf.transpose({prediction}[:, :-1], [0, 2, 1]), 1)"
+    reduction = "" if loss.reduction == "mean" else f", reduction={loss.reduction!r}"
+    return f"class_loss({logp}, {following}, ignored={loss.ignore_index}{reduction})"
 
 
 def _ctc_loss(loss: CTC, prediction: str, batch: Callable[[str], str]) -> str:

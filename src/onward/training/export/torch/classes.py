@@ -8,6 +8,7 @@ from typing import Any
 
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.optimizers import LAMB
+from onward.training.recipe.user_models import OnnxOptimizer
 
 STEP = """
     def __init__(self, params: Iterable[Any], lr: float, weight_decay: float) -> None:
@@ -41,7 +42,8 @@ class Own:
     """What is done for a weight `w` with the gradient `g`."""
 
     def source(self, optimizer: Any) -> str:
-        options = [f"{name} = {getattr(optimizer, name)!r}" for name in self.options]
+        values = {name: getattr(optimizer, name) for name in self.options}
+        options = [f"{k} = {tuple(v.items()) if isinstance(v, Mapping) else v!r}" for k, v in values.items()]
         body = [line for line in self.body.strip("\n").splitlines() if line]
         return "\n".join(
             [
@@ -78,6 +80,21 @@ w.sub_(lr * trust * move)
         + """
 rate = lr * (1 - self.beta**count) ** 0.5 / (1 - self.alpha**count) if count > 0 else lr
 w.sub_(rate * mean / (square.sqrt() + self.epsilon)).mul_(1 - self.norm_coefficient_post)
+""",
+    ),
+    OnnxOptimizer: Own(
+        "OfFile",
+        "The optimizer of the file: optimizer.py has what it does to a weight.",
+        ("initial",),
+        """
+if state["step"] == 1:
+    for slot, number in self.initial:
+        state[slot].fill_(number)
+now = torch.tensor(lr), torch.tensor(decay), state["step"].long()
+changed = OPTIMIZER(w, g, *now, *(state[slot] for slot in SLOTS[1:]))
+after, *states = changed if isinstance(changed, tuple) else (changed,)
+w.copy_(after)
+state.update(zip(SLOTS[1:], states, strict=True))
 """,
     ),
     OnnxAdagrad: Own(

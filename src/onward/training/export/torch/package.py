@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onward.backends.backend import backend
+from onward.backends.torch.convert import RUNTIME
 from onward.training.export.plan import planned, write
 from onward.training.export.torch.classes import OWN
 from onward.training.export.torch.script import Script
@@ -25,5 +26,7 @@ def to_torch_package(trainable: Trainable | Trainer, out: str | os.PathLike[str]
     average.safetensors. Adapters are merged in the weights, and apart in adapters.safetensors. `force` writes over
     files that were edited, or trained, since Onward wrote them.
     """
-    source, script, files = planned(trainable, backend("torch"), [*OPTIMIZERS, *OWN], Script)
+    torch = backend("torch")
+    source, script, files = planned(trainable, torch, [*OPTIMIZERS, *OWN], Script, torch)
+    source = script.modules.with_helpers(source, RUNTIME, "Functions that PyTorch itself does not have.")
     return write(source, script, script.text(), files, out, force=force)

@@ -15,7 +15,9 @@ def counted(terms: Sequence[Term], batch: Callable[[str], str], rows: str) -> st
     `rows` is a tensor with a row for each sample.
     """
     losses: list[Any] = [term.loss for term in terms]
-    first: Any = losses[0]
+    if not losses:
+        return None
+    first = losses[0]
     for loss in losses:
         is_mean = isinstance(loss, (*BY_ROWS, CausalLM)) and getattr(loss, "reduction", "mean") == "mean"
         if not is_mean or way(loss) != way(first):

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from onward.backends.emit.printer import wrap
 from onward.training.export import script
 from onward.training.export.schedules import PYTHON, factor
-from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed
+from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed, quoted
 from onward.training.export.torch.classes import LOW_RANK, OWN
 from onward.training.export.torch.processes import SEVERAL, SHARED, counted
 from onward.training.export.torch.words import loss_call, optimizer_call
 from onward.training.recipe.schedules import Constant
+from onward.training.step_graphs import CLIP_EPSILON
 
 
 class Script(script.Script):
@@ -25,6 +26,12 @@ class Script(script.Script):
         path, _, own = matrix.rpartition(".")
         return f"{path}.parametrizations.{own}.0.{part}".lstrip("."), f"{matrix}.0.{part}"
 
+    def weight(self, name: str) -> str:
+        return f"net.get_parameter({quoted(name)})"
+
+    def turned(self, text: str, axes: tuple[int, ...]) -> str:
+        return f"{text}.permute{axes}"
+
     def text(self) -> str:
         parts: list[Text] = [LOW_RANK] if self.adapters else []
         parts.append(self._loss())
@@ -35,6 +42,7 @@ class Script(script.Script):
             parts.append(self._load_average(self.average))
         if self.scheduled:
             parts.append(self.rate(("int", "float")))
+        parts += [BIASED] if self.unbiased is False else []
         parts += [SHARED.format(counted=self._counted)] if self._counted else []
         parts += [self._train(), PROGRESS, self._save(), BATCHES, SEVERAL if self._counted else ALONE, self._main()]
         return self.whole(self._head(), self.joined(parts))
@@ -42,6 +50,8 @@ class Script(script.Script):
     @property
     def _counted(self) -> str | None:
         """How much rows count in the loss; None where several processes cannot train together."""
+        if self.graph is not None or self.unbiased is False:
+            return None
         return counted(self.terms, batch, batch(next(iter({**self.labels, **self.data}))))
 
     def _head(self) -> list[str]:
@@ -56,23 +66,24 @@ class Script(script.Script):
             "from collections.abc import Iterable, Iterator",
             *(["from contextlib import nullcontext"] if several and self.accumulate > 1 else []),
             "from pathlib import Path",
-            *(["from typing import Any"] if own else []),
+            *(["from typing import Any"] if own or self.unbiased is False else []),
             "",
             "import numpy as np",
             "import torch",
             *(["import torch.distributed as dist"] if several else []),
-            "import torch.nn.functional as F",
+            *([] if self.graph is not None else ["import torch.nn.functional as F"]),
             "from safetensors.torch import load_file, save_file",
             f"from torch import Tensor{', nn' if self.adapters or several else ''}",
             *(["from torch.nn.parallel import DistributedDataParallel"] if several else []),
             *(["from torch.nn.utils.parametrize import register_parametrization"] if self.adapters else []),
             *([f"from torch.optim.swa_utils import {AVERAGING}"] if self.average is not None else []),
             "",
-            "from .model import Model, load",
+            *sorted(["from .model import Model, load", *self.graphs()[0]]),
             "",
             "Batch = dict[str, Tensor]",
             *self.tables(),
             *(wrap(f"SLOTS = {listed(self.slots)}") if self.slots else []),
+            *self.graphs()[1],
         ]
 
     def _loss(self) -> list[str]:
@@ -177,7 +188,8 @@ class Script(script.Script):
         start = f", start: int = {self.steps}" if scheduled else ""
         doc = f"{self.doc_of_training()}; gives the loss of each."
         doc += " `start` steps were made before." if scheduled else ""
-        lines = [f"net.{'train' if self.trains else 'eval'}()", "losses = []"]
+        lines = ["keep_biased(net)"] if self.unbiased is False else []
+        lines += [f"net.{'train' if self.trains else 'eval'}()", "losses = []"]
         steps = []
         if scheduled:
             number = f"start + number // {self.accumulate}" if several else "start + number"
@@ -185,8 +197,10 @@ class Script(script.Script):
                 "for group in optimizer.param_groups:",
                 f'    group["lr"] = group["initial_lr"] * rate({number})',
             ]
-        if self.clip_norm is not None:
+        if self.clip_norm is not None and self.clip_epsilon == CLIP_EPSILON:
             steps.append(f"torch.nn.utils.clip_grad_norm_(net.parameters(), {self.clip_norm!r})")
+        elif self.clip_norm is not None:
+            steps += CLIP.format(limit=self.clip_norm).strip("\n").splitlines()
         if self.clip_value is not None:
             steps.append(f"torch.nn.utils.clip_grad_value_(net.parameters(), {self.clip_value!r})")
         steps += ["optimizer.step()", "optimizer.zero_grad()"]
@@ -254,6 +268,30 @@ class Script(script.Script):
         )
 
 
+CLIP = """
+given = [w.grad for w in net.parameters() if w.grad is not None]
+factor = torch.clamp({limit!r} / torch.nn.utils.get_total_norm(given), max=1.0)
+torch._foreach_mul_(given, factor)
+"""
+"""Without the small number that PyTorch adds to the norm."""
+BIASED = '''
+def keep_biased(net: Model) -> None:
+    """Let running variances take in the biased variance of a batch, where PyTorch takes the unbiased one."""
+
+    def before(layer: Any, given: Any) -> None:
+        layer.kept = (1 - layer.momentum) * layer.running_var
+
+    def after(layer: Any, given: Any, result: Tensor) -> None:
+        if layer.training:
+            count = given[0].numel() // layer.num_features
+            layer.running_var = layer.kept + (layer.running_var - layer.kept) * (count - 1) / count
+
+    for layer in net.modules():
+        if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm) and not hasattr(layer, "kept"):
+            layer.register_forward_pre_hook(before)
+            layer.register_forward_hook(after)
+            layer.kept = layer.running_var.clone()
+'''
 AVERAGING = "AveragedModel, get_ema_multi_avg_fn"
 ADAPTED = """
 adapters = {}
