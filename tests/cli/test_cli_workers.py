@@ -60,7 +60,7 @@ def workers_of(process: int) -> list[int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_a_worker_is_killed_and_the_run_goes_on_to_the_same_curve(folder: Path) -> None:
-    epochs = ["--epochs", "150"]
+    epochs = ["--epochs", "150", "--quiet"]
     assert main([*RUN, *epochs, "--out", "alone.onnx"]) == 0
     command = [sys.executable, "-m", "onward", *RUN, *epochs, "--workers", "2", "--every", "7", "--out", "tuned.onnx"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -21,3 +22,8 @@ def test_tune(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     codes = [name for name in before if name.endswith("_Q4")]
     assert codes and all(before[name].SerializeToString() == after[name].SerializeToString() for name in codes)
+    from preferences import main as prefer
+
+    losses = prefer(["--model", str(tmp_path / "bits.onnx"), "--steps", "5"])
+    assert losses[0] == pytest.approx(np.log(2), abs=0.02)  # nothing is preferred yet
+    assert losses[-1] < 0.9 * losses[0]
