@@ -216,5 +216,7 @@ def test_a_framework_needs_a_function_of_its_own(folder: Path, tmp_path: Path) -
     plugins.load(str(folder / "only.py"))
     with pytest.raises(OnwardError, match=r"torch has no rule for tests\.native::Squares; its plugin says nothing of"):
         onward.to_torch(folder / "m.onnx")
+    with pytest.raises(OnwardError, match=r"only beside Onward.* add @op\.torch or @op\.body to its plugin, or divide"):
+        onward.convert(folder / "m.onnx", to="torch", out=tmp_path / "net", fallback="onnxruntime")
     result: Any = onward.partition(folder / "m.onnx", "torch", tmp_path / "split")
     assert [part.side for part in result.parts] and result.result.status == "same"

@@ -12,8 +12,10 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from onward.canon.custom import custom_op
 from onward.errors import UnsupportedError
 from onward.graph.build import Builder
+from onward.graph.names import EXTENSIONS
 from onward.graph.replace import DOMAIN
 from onward.model import Model
 from onward.partitioning.capability import capability
@@ -44,7 +46,14 @@ def with_fallback(model: Model, backend: str, refused: Collection[str] | None = 
 
 
 def _check_numbers(graph: Graph, part: Part, backend: str) -> None:
-    """Refuse a part that takes or gives what no tensor of a framework holds."""
+    """Refuse a part that ONNX Runtime cannot run without Onward, or that takes or gives what no tensor holds."""
+    for node in part.nodes:
+        op = custom_op(node, part.model.ir)
+        if op is not None and not op.functions and node.domain != EXTENSIONS:
+            raise UnsupportedError(
+                f"{op.key} runs on ONNX Runtime only beside Onward, which the result does without: add @op.{backend} or"
+                f" @op.body to its plugin, or {divided(backend)}"
+            )
     for name in (*part.inputs, *part.outputs):
         value = graph.cutter.values[name]
         if not isinstance(value.type, ir.TensorType) or value.dtype == ir.DataType.STRING:
