@@ -1,7 +1,7 @@
 """Gradients of ONNX Runtime and of JAX beside JAX in float64, from the same weights at every step of a training.
 
-    python benchmarks/jax_steps.py                  all networks; writes to docs/measured/curves.md
-    python benchmarks/jax_steps.py cnn-bn           some of them; only shown
+    python benchmarks/jax_steps.py                  of the network whose curves part; writes to docs/measured/curves.md
+    python benchmarks/jax_steps.py mlp lstm         of others; only shown
 
 JAX trains in float32, as in `jax_curves.py`. At every step its weights, running statistics and batch are given to the
 converted gradient on ONNX Runtime and to JAX in float64. So nothing piles up: what is measured is one step.
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(FLAX))
     args = parser.parse_args()
     rows = [HEADS, ["---"] * len(HEADS)]
-    for name in args.networks or FLAX:
+    for name in args.networks or ("cnn-bn",):
         for optimizer in OPTIMIZERS:
             rows.append(row(name, optimizer))
             print(*rows[-1], flush=True)
