@@ -22,6 +22,7 @@ from onward.backends.emit.custom_ops.copied import copied
 from onward.cli import main
 from onward.errors import MissingPackageError, OnwardError, RunFailure, UnsupportedError
 from onward.plugins import CustomOp, find, table
+from onward.plugins.check import check
 from onward.plugins.skeleton import skeleton
 
 SCALE = 3.0
@@ -140,6 +141,18 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "def twice(x, *, factor):\n    return x * factor" in ops and "onward" not in ops
     assert main(["plugins", "list", "--plugin", str(plugin)]) == 0
     assert "tests.cli::Twice-1: numpy, torch, gradient" in capsys.readouterr().out
+
+
+def test_numbers_that_nodes_have_to_give_differ() -> None:
+    """Between equal limits nothing is left to compare; where all is zero, that is said."""
+    op = CustomOp("tests.limits::Op", attributes={"low": float, "high": float})
+    op.infer(lambda x, *, low, high: x)
+    op.numpy(lambda x, *, low, high: (x * (high - low)).astype(x.dtype))
+    op.vjp(lambda c, g, x, *, low, high: g * (high - low))
+    assert [finding.ok for finding in check([op], gradients=True)] == [True]
+    op.sample(lambda rng: (np.ones(3, np.float32), {"low": 1.0, "high": 1.0}))
+    (found,) = check([op], gradients=True)
+    assert found.ok is None and "all are zero on these data: let @op.sample give others" in found.said
 
 
 def test_a_skeleton_is_a_plugin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,12 +45,12 @@ def _({signature}):
 
 @op.numpy  # the reference: what verify trusts, and what ONNX Runtime calls
 def _({signature}):
-    raise NotImplementedError
+    raise NotImplementedError("not filled in yet")
 
 
 @op.torch  # what generated code of PyTorch says; op.tensorflow, op.keras and op.jax alike
 def _({signature}):
-    raise NotImplementedError
+    raise NotImplementedError("not filled in yet")
 
 
 @op.vjp  # the gradient of each input, in ONNX ops (c.op.Exp(x), g * x) and in op(c, …), or else op.no_gradient()

@@ -34,7 +34,8 @@ def trial(op: CustomOp, seed: int = 0) -> Trial:
     """From `@op.sample`, or made up by the schema."""
     rng = np.random.default_rng(seed)
     given = [_made_up(formal, op, rng) for formal in op.inputs] if op.samples is None else op.samples(rng)
-    attributes = {one.name: _value(one) for one in op.attributes if one.required and one.default is None}
+    given_by_nodes = [one for one in op.attributes if one.required and one.default is None]
+    attributes = {one.name: _value(one, place) for place, one in enumerate(given_by_nodes)}
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], dict):
         given, own = given
         attributes |= own
@@ -56,8 +57,9 @@ def _made_up(formal: Formal, op: CustomOp, rng: np.random.Generator) -> Any:
     return rng.integers(0, SIDE, shape).astype(kind) if kind.kind in "iu" else rng.normal(size=shape).astype(kind)
 
 
-def _value(one: Attribute) -> Any:
-    value = {int: 1, bool: 1, float: 0.5, str: "a"}[one.kind]
+def _value(one: Attribute, place: int) -> Any:
+    """Numbers differ, since of two that are equal, such as limits, nothing may be left."""
+    value = {int: 1, bool: 1, float: 0.5 + place, str: "a"}[one.kind]
     return [value] if one.is_list else value
 
 
