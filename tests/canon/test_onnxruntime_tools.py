@@ -27,9 +27,15 @@ from onward.model import load
 from onward.runners.onnxruntime import UNOPTIMIZED, session
 
 onnxruntime.set_default_logger_severity(4)
-logging.disable(logging.WARNING)
 
 IMAGES = np.random.default_rng(0).standard_normal((4, 3, 12, 12)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 class Vision(nn.Module):

@@ -22,8 +22,8 @@ NOT_NEEDED = (*FRAMEWORKS, *LIBRARIES)
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
 LIMIT = 0.3
 """Seconds of processor time, which other programs on a busy machine do not add to."""
-COMMAND_LIMIT = 0.7
-"""Likewise, for a whole command on a small model."""
+CONVERT_LIMIT, INSPECT_LIMIT = 1.6, 0.6
+"""What a whole command on a small model may take, in imports of PyTorch: processors differ, and share their caches."""
 
 OWN = {
     name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.")
@@ -31,6 +31,7 @@ OWN = {
 } | {
     "jax": (
         *(f"onward.backends.jax.{name}" for name in ("load", "runtime.", "stablehlo")),
+        "onward.frontends.jax.linen",
         "onward.frontends.stablehlo.",
     ),
     "polars": ("onward.frontends.dataframe.polars.", "onward.formats.dataframe.polars"),
@@ -135,11 +136,11 @@ def processor_time(*arguments: str) -> float:
 
 
 def test_commands_are_quick(tmp_path: Path) -> None:
-    """Beyond the import of a framework, which any program of that framework pays."""
+    """Beside the import of a framework, which any program of that framework pays."""
     framework = processor_time("-c", "import torch")
     words = ("-m", "onward", "convert", str(DIGITS), "--to", "torch", "--out", str(tmp_path / "out"))
-    assert processor_time(*words) - framework < COMMAND_LIMIT
-    assert processor_time("-m", "onward", "inspect", str(DIGITS)) < COMMAND_LIMIT
+    assert processor_time(*words) < CONVERT_LIMIT * framework
+    assert processor_time("-m", "onward", "inspect", str(DIGITS)) < INSPECT_LIMIT * framework
 
 
 def test_public_names_exist() -> None:

@@ -12,12 +12,28 @@ import numpy as np
 import pytest
 from decoders import decoder
 
-from onward.training import SGD, CausalLM, Trainer, lora, prepare, to_jax_package, to_torch_package
+from onward.training import (
+    SGD,
+    CausalLM,
+    Trainer,
+    lora,
+    prepare,
+    to_jax_package,
+    to_keras_package,
+    to_tensorflow_package,
+    to_torch_package,
+)
 
+WRITE = {
+    "torch": to_torch_package,
+    "jax": to_jax_package,
+    "tensorflow": to_tensorflow_package,
+    "keras": to_keras_package,
+}
 IDS = np.random.default_rng(0).integers(0, 48, (4, 6))
 
 
-@pytest.mark.parametrize(("to", "write"), [("torch", to_torch_package), ("jax", to_jax_package)])
+@pytest.mark.parametrize(("to", "write"), WRITE.items())
 def test_next_tokens(
     to: str,
     write: Callable[..., Any],

@@ -7,6 +7,7 @@ from typing import Any
 
 from onward.errors import UnsupportedError
 from onward.training.export.jax.transforms import OWN
+from onward.training.export.loss_words import class_loss_call, ctc_loss_call
 from onward.training.export.script import listed
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.ctc import CTC
@@ -71,22 +72,12 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
 
 def _class_loss(loss: CrossEntropy | NegativeLogLikelihood, prediction: str, wanted: str) -> str:
     """A plain one in optax's words; with options, by a function that is printed."""
-    plain = loss.weight is None and loss.ignore_index is None
-    is_soft = isinstance(loss, CrossEntropy) and loss.soft
-    smoothing = loss.label_smoothing if isinstance(loss, CrossEntropy) else 0.0
     if isinstance(loss, CrossEntropy):
-        if plain and not smoothing:
-            labels = "" if is_soft else "_with_integer_labels"
+        if loss.weight is None and loss.ignore_index is None and not loss.label_smoothing:
+            labels = "" if loss.soft else "_with_integer_labels"
             return f"optax.softmax_cross_entropy{labels}({prediction}, {wanted}, axis=1).{loss.reduction}()"
         prediction = f"jax.nn.log_softmax({prediction}, axis=1)"
-    options: dict[str, Any] = {
-        "weight": None if loss.weight is None else tuple(loss.weight),
-        "ignored": loss.ignore_index,
-        "smoothing": smoothing or None,
-        "reduction": None if loss.reduction == "mean" else loss.reduction,
-    }
-    given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
-    return f"{'soft_' if is_soft else ''}class_loss({prediction}, {wanted}{given})"
+    return class_loss_call(loss, prediction, wanted)
 
 
 def _next_tokens(loss: CausalLM, prediction: str, batch: Callable[[str], str]) -> str:
@@ -98,19 +89,9 @@ def _next_tokens(loss: CausalLM, prediction: str, batch: Callable[[str], str]) -
 
 
 def _ctc_loss(loss: CTC, prediction: str, batch: Callable[[str], str]) -> str:
-    lengths = batch(loss.target_lengths)
-    times = f"jnp.full_like({lengths}, {prediction}.shape[{int(loss.batch_first)}])"
-    if loss.input_lengths is not None:
-        times = batch(loss.input_lengths)
+    times = f"jnp.full_like({batch(loss.target_lengths)}, {prediction}.shape[{int(loss.batch_first)}])"
     logp = f"{prediction}.swapaxes(0, 1)" if loss.batch_first else prediction
-    logp = f"jax.nn.log_softmax({logp})" if loss.logits else logp
-    options: list[tuple[str, Any, Any]] = [
-        ("blank", loss.blank, 0),
-        ("zero_infinity", loss.zero_infinity, False),
-        ("reduction", loss.reduction, "mean"),
-    ]
-    given = [f"{name}={value!r}" for name, value, usual in options if value != usual]
-    return f"ctc_loss({', '.join([logp, batch(loss.labels), times, lengths, *given])})"
+    return ctc_loss_call(loss, f"jax.nn.log_softmax({logp})" if loss.logits else logp, times, batch)
 
 
 def core(optimizer: Any) -> list[str]:

@@ -58,7 +58,7 @@ class Script(script.Script):
 
     def _batches(self, one: bool) -> str:
         """With the labels of the only loss, or all that there is."""
-        given = self.arguments[0] if len(self.data) == 1 else f"[{', '.join(self.arguments)}]"
+        given = self.arguments[0] if len(self.data) == 1 else f"({', '.join(self.arguments)})"
         wanted = "batch"
         if one:
             loss: Any = self.terms[0].loss

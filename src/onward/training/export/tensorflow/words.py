@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onward.errors import UnsupportedError
+from onward.training.export.loss_words import class_loss_call, ctc_loss_call
 from onward.training.export.schedules import Words
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
@@ -53,40 +54,21 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
 
 
 def _class_loss(loss: CrossEntropy | NegativeLogLikelihood, prediction: str, wanted: str) -> str:
-    is_soft = isinstance(loss, CrossEntropy) and loss.soft
-    smoothing = loss.label_smoothing if isinstance(loss, CrossEntropy) else 0.0
-    if isinstance(loss, CrossEntropy):
-        prediction = f"tf.nn.log_softmax({prediction}, 1)"
-    options: dict[str, Any] = {
-        "weight": None if loss.weight is None else tuple(loss.weight),
-        "ignored": loss.ignore_index,
-        "smoothing": smoothing or None,
-        "reduction": None if loss.reduction == "mean" else loss.reduction,
-    }
-    given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
-    return f"{'soft_' if is_soft else ''}class_loss({prediction}, {wanted}{given})"
+    logp = f"tf.nn.log_softmax({prediction}, 1)" if isinstance(loss, CrossEntropy) else prediction
+    return class_loss_call(loss, logp, wanted)
 
 
 def _next_tokens(loss: CausalLM, prediction: str, wanted: str) -> str:
     following = f"{wanted}[:, 1:]"
     if loss.pad is not None:
-        following = f"tf.where({following} == {loss.pad}, {loss.ignore_index}, {following})"
+        none = f"tf.cast({loss.ignore_index}, {wanted}.dtype)"
+        following = f"tf.where({following} == {loss.pad}, {none}, {following})"
     logp = f"tf.nn.log_softmax(tf.transpose({prediction}[:, :-1], [0, 2, 1]), 1)"
     reduction = "" if loss.reduction == "mean" else f", reduction={loss.reduction!r}"
     return f"class_loss({logp}, {following}, ignored={loss.ignore_index}{reduction})"
 
 
 def _ctc_loss(loss: CTC, prediction: str, batch: Callable[[str], str]) -> str:
-    lengths = batch(loss.target_lengths)
-    times = f"tf.fill(tf.shape({lengths}), tf.shape({prediction})[{int(loss.batch_first)}])"
-    if loss.input_lengths is not None:
-        times = batch(loss.input_lengths)
+    times = f"tf.fill(tf.shape({batch(loss.target_lengths)}), tf.shape({prediction})[{int(loss.batch_first)}])"
     logp = f"tf.transpose({prediction}, [1, 0, 2])" if loss.batch_first else prediction
-    logp = f"tf.nn.log_softmax({logp})" if loss.logits else logp
-    options: list[tuple[str, Any, Any]] = [
-        ("blank", loss.blank, 0),
-        ("zero_infinity", loss.zero_infinity, False),
-        ("reduction", loss.reduction, "mean"),
-    ]
-    given = [f"{name}={value!r}" for name, value, usual in options if value != usual]
-    return f"ctc_loss({', '.join([logp, batch(loss.labels), times, lengths, *given])})"
+    return ctc_loss_call(loss, f"tf.nn.log_softmax({logp})" if loss.logits else logp, times, batch)
