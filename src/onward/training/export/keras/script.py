@@ -9,28 +9,20 @@ from typing import Any
 from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.package import imports
 from onward.backends.emit.printer import wrap
-from onward.training.export import script
 from onward.training.export.keras.words import accumulation, own_loss, own_optimizer, own_schedule
 from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed, quoted
+from onward.training.export.tensorflow.in_tensorflow import InTensorFlow
 from onward.training.export.tensorflow.losses import called
-from onward.training.export.tensorflow.updates import formula, starts, update
-from onward.training.export.tensorflow.words import NUMBERS, SUMS, loss_call
+from onward.training.export.tensorflow.updates import formula, update
+from onward.training.export.tensorflow.words import loss_call
 
 
 @dataclass(frozen=True)
-class Script(script.Script):
+class Script(InTensorFlow):
     """In Keras's words, and TensorFlow's where it has none."""
-
-    dtypes, numbers, sums = "np", NUMBERS, SUMS
-
-    draws: bool = False
-    """Whether layers draw random numbers in training."""
 
     def weight(self, name: str) -> str:
         return f"variables_of(net)[{quoted(name)}]"
-
-    def turned(self, text: str, axes: tuple[int, ...]) -> str:
-        return f"tf.transpose({text}, {list(axes)})"
 
     def text(self) -> str:
         loss, schedule = own_loss(self), own_schedule(self)
@@ -52,10 +44,6 @@ class Script(script.Script):
         text = self.joined(parts)
         return self.whole(self._head(text), text)
 
-    @property
-    def _slots(self) -> list[str]:
-        return [*self.optimizer.states, *(["average"] if self.average is not None else [])]
-
     def _batches(self, one: bool) -> str:
         """With the labels of the only loss, or all that there is."""
         given = self.arguments[0] if len(self.data) == 1 else f"({', '.join(self.arguments)})"
@@ -68,8 +56,7 @@ class Script(script.Script):
     def _head(self, body: str) -> list[str]:
         constants = ["Batch = dict[str, np.ndarray]", *self.tables(), *wrap(f"TRAINED = {listed(self.trained)}")]
         constants += wrap(f"SLOTS = {listed(self._slots)}") if self._slots else []
-        first = starts(self.optimizer, self.optimizer.states)
-        constants += wrap(f"STARTS = {first!r}") if first else []
+        constants += wrap(f"STARTS = {self._starts!r}") if self._starts else []
         more, made = self.graphs()
         text = "\n".join([*constants, body])
         own = sorted(["from .model import build", *more])
@@ -207,7 +194,7 @@ class Script(script.Script):
             lines += ["states = states_of(net, optimizer)"]
             if self.optimizer.states:
                 lines += STATES.strip("\n").splitlines()
-                lines += FIRST.strip("\n").splitlines() if starts(self.optimizer, self.optimizer.states) else []
+                lines += FIRST.strip("\n").splitlines() if self._starts else []
             if self.average is not None:
                 lines += AVERAGES.strip("\n").splitlines()
         lines.append(f"{count}.assign({made})")

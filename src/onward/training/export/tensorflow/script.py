@@ -8,27 +8,19 @@ from dataclasses import dataclass
 from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.package import imports
 from onward.backends.emit.printer import wrap
-from onward.training.export import script
 from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed, quoted
+from onward.training.export.tensorflow.in_tensorflow import InTensorFlow
 from onward.training.export.tensorflow.losses import called
-from onward.training.export.tensorflow.updates import starts, update
-from onward.training.export.tensorflow.words import NUMBERS, SUMS, loss_call
+from onward.training.export.tensorflow.updates import update
+from onward.training.export.tensorflow.words import loss_call
 
 
 @dataclass(frozen=True)
-class Script(script.Script):
+class Script(InTensorFlow):
     """In TensorFlow's words."""
-
-    dtypes, numbers, sums = "np", NUMBERS, SUMS
-
-    draws: bool = False
-    """Whether the model draws random numbers in training."""
 
     def weight(self, name: str) -> str:
         return f"weights[{quoted(name)}]"
-
-    def turned(self, text: str, axes: tuple[int, ...]) -> str:
-        return f"tf.transpose({text}, {list(axes)})"
 
     def text(self) -> str:
         loss = self._loss()
@@ -41,14 +33,6 @@ class Script(script.Script):
         parts += [self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
         text = self.joined(parts)
         return self.whole(self._head(text), text)
-
-    @property
-    def _slots(self) -> list[str]:
-        return [*self.optimizer.states, *(["average"] if self.average is not None else [])]
-
-    @property
-    def _starts(self) -> dict[str, float]:
-        return starts(self.optimizer, self.optimizer.states)
 
     @property
     def _traced(self) -> list[str]:

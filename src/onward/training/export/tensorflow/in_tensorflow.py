@@ -1,0 +1,28 @@
+"""What every `train.py` that computes with TensorFlow says alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onward.training.export import script
+from onward.training.export.tensorflow.updates import starts
+from onward.training.export.tensorflow.words import NUMBERS, SUMS
+
+
+@dataclass(frozen=True)
+class InTensorFlow(script.Script):
+    dtypes, numbers, sums = "np", NUMBERS, SUMS
+
+    draws: bool = False
+    """Whether the model draws random numbers in training."""
+
+    def turned(self, text: str, axes: tuple[int, ...]) -> str:
+        return f"tf.transpose({text}, {list(axes)})"
+
+    @property
+    def _slots(self) -> list[str]:
+        return [*self.optimizer.states, *(["average"] if self.average is not None else [])]
+
+    @property
+    def _starts(self) -> dict[str, float]:
+        return starts(self.optimizer, self.optimizer.states)
