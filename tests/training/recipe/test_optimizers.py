@@ -12,7 +12,8 @@ import torch
 from onward.errors import OnwardError
 from onward.model import Model
 from onward.training.recipe.by_shape import Adafactor, Muon
-from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, optimizer_named
+from onward.training.recipe.optimizer_names import optimizer_named
+from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from onward.training.step_graphs import LEARNING_RATE, STEP, updates
 
 Array = np.ndarray[Any, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import onnx_ir as ir
@@ -126,6 +126,3 @@ class Muon:
             gram = op.MatMul(x, op.transpose(x, [1, 0]))
             x = x * a + op.MatMul(gram * b + op.MatMul(gram, gram) * c, x)
         return op.transpose(x, [1, 0]) if is_tall else x
-
-
-BY_SHAPE: Mapping[str, type[Any]] = {kind.name: kind for kind in (Adafactor, Muon)}

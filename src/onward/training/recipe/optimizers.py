@@ -6,7 +6,6 @@ learning rate and the number of the step are inputs, not constants.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -14,7 +13,6 @@ import onnx_ir as ir
 
 from onward.errors import OnwardError
 from onward.graph.build import Builder, Tensor
-from onward.training.recipe.by_name import by_name
 
 State = dict[str, Tensor]
 Update = tuple[Tensor, State]
@@ -309,18 +307,3 @@ def initial(optimizer: Any, slot: str) -> float:
     while isinstance(optimizer, Clipped):
         optimizer = optimizer.inner
     return float(getattr(optimizer, "initial", {}).get(slot, 0.0))
-
-
-OPTIMIZERS: Mapping[str, type[Any]] = {kind.name: kind for kind in (SGD, Adagrad, RMSprop, Adam, AdamW, LAMB)}
-ALSO = ("momentum", "nesterov")
-
-
-def optimizer_named(name: str, **options: Any) -> Optimizer:
-    """An optimizer by its name (`momentum` and `nesterov` are SGD with 0.9 of it), with options by name."""
-    from onward.training.recipe.by_shape import BY_SHAPE
-
-    if name in ALSO:
-        options = {"momentum": 0.9, "nesterov": name == "nesterov", **options}
-        name = "sgd"
-    made: Optimizer = by_name("optimizer", {**OPTIMIZERS, **BY_SHAPE}, name, options, ALSO)
-    return made
