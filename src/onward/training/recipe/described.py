@@ -12,21 +12,17 @@ from onward.errors import InvalidModelError, OnwardError
 from onward.graph.build import Builder, Tensor
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.adapters import Adapter
-from onward.training.recipe.by_shape import BY_SHAPE
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.losses import LOSSES, Penalty, Term
-from onward.training.recipe.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Optimizer, State, Update
+from onward.training.recipe.optimizer_names import OPTIMIZERS
+from onward.training.recipe.optimizers import Averaged, Clipped, Moment, Optimizer, State, Update
 from onward.training.recipe.schedules import SCHEDULES, Schedule, Warmup
 from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.step_graphs import CLIP_EPSILON
 
 KEY = "onward.training."
 """Of the model's metadata, followed by the number of the training info."""
-KINDS: Mapping[str, type[Any]] = {
-    **OPTIMIZERS,
-    **BY_SHAPE,
-    **{kind.name: kind for kind in (OnnxAdam, OnnxAdagrad, OnnxMomentum)},
-}
+KINDS: Mapping[str, type[Any]] = {**OPTIMIZERS, **{kind.name: kind for kind in (OnnxAdam, OnnxAdagrad, OnnxMomentum)}}
 WRAPPERS: Mapping[str, type[Clipped]] = {kind.name: kind for kind in (Clipped, Averaged)}
 
 
