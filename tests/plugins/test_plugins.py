@@ -177,6 +177,8 @@ def test_an_op_that_nothing_knows(tmp_path: Path) -> None:
         onward.to_torch(path)
     with pytest.raises(OnwardError, match=said):
         runners.prepare("onnxruntime", onward.load(path))
+    with pytest.raises(UnsupportedError, match=rf"ONNX Runtime does not know com\.acme::Unheard.*{said}.*@op\.body"):
+        onward.to_torch(path, fallback="onnxruntime")
     with pytest.raises(OnwardError, match=r"add @op\.vjp, @op\.body or op\.no_gradient\(\) to a plugin"):
         training.gradient(path, of="y", wrt=["x"])
 
