@@ -152,6 +152,7 @@ def with_section(page: str, lines: list[str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--largest", type=float, default=100, metavar="MB", help="leave out larger files")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no model after this time (smallest first)")
     parser.add_argument("--out", type=Path, default=PAGE)
     parser.add_argument("--faults", action="store_true", help="write the section on LSTMs alone anew")
     parser.add_argument("--graphs", type=int, metavar="N", help="divide N random graphs, and write their section anew")
@@ -163,21 +164,25 @@ def main() -> None:
         return
     others = "".join(re.findall(rf"(?ms)^{GRAPHS}$.*?(?=^## |\Z)", before))
     entries = [e for e in zoo_fetch.entries() if e.path_inside.endswith(".onnx") and e.path.exists()]
-    entries = [e for e in entries if e.size_bytes <= args.largest * 1e6]
-    rows, same = [], 0
+    entries = sorted((e for e in entries if e.size_bytes <= args.largest * 1e6), key=lambda e: e.size_bytes)
+    rows, same, began = [], 0, time.perf_counter()
     for entry in track(entries, console=Console(stderr=True)):
+        if time.perf_counter() - began > args.seconds:
+            break
         fault = alone(entry.path)
         if fault:
             rows.append(row(entry.name, entry.path, fault))
             print(rows[-1], flush=True)
         else:
             same += 1
+    judged = same + len(rows)
+    left = "" if judged == len(entries) else f" ({len(entries) - judged} larger ones were left out for time)"
     about = machine.describe("onward", "openvino", "onnxruntime")
     lines = [
         "# Models divided among OpenVINO and ONNX Runtime",
         "",
         "Written by `python benchmarks/partition.py`. Each pretrained ONNX file of `benchmarks/zoo.csv` of at most",
-        f"{args.largest:g} MB is offered to OpenVINO as it is: {same} of {len(entries)} are taken and the same as",
+        f"{args.largest:g} MB is offered to OpenVINO as it is: {same} of {judged}{left} are taken and the same as",
         "on ONNX Runtime. The others are divided. *Nodes there* counts nodes of the file, without constants and sizes:",
         "one *in simpler ops* is there if all of these are. *As written* counts each simpler op by itself.",
         "",
