@@ -75,6 +75,8 @@ class Trainable:
     """What is minimised, where it is a sum of Onward's own losses of outputs; None: it is known as a graph only."""
     penalties: list[Penalty] = field(default_factory=list)
     """What is added to that, of parameters."""
+    rows: list[str] = field(default_factory=list)
+    """Parameters of which `update` reads the gradients of rows one by one: `gradients` gives these out as well."""
 
     @property
     def update(self) -> ir.Model:

@@ -132,9 +132,6 @@ def check(model: Any) -> None:
         policy = getattr(layer, "dtype_policy", None)
         if policy is not None and policy.compute_dtype != policy.variable_dtype:
             raise UnsupportedError(f"{layer.name}: mixed precision ({policy.name}) is not trained")
-    for variable in model.trainable_variables:
-        if variable.constraint is not None:
-            raise UnsupportedError(f"{variable.path}: constraints on weights are not supported")
 
 
 def _targets(model: Any, function: Any, names: Sequence[str] | None, labels: Sequence[Any] | None) -> list[Any]:
