@@ -19,6 +19,7 @@ EXTRAS = {
     "keras": "tensorflow",
     "lightgbm": "boosting",
     "matplotlib": "plots",
+    "mpi4py": "mpi",
     "narwhals": "dataframe",
     "onnxruntime_extensions": "extensions",
     "onnxscript": "torch",

@@ -135,6 +135,8 @@ def run(args: argparse.Namespace) -> int:
         raise OnwardError("--storage is for a Ray cluster: say with --on where it is")
     else:
         code, said = trained(args, reduce) if args.workers is None else _on_workers(args)
+    if reduce is not None:
+        reduce.end()
     if said:
         print(said)
     return code
