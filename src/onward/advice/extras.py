@@ -26,6 +26,7 @@ EXTRAS = {
     "pandas": "dataframe",
     "polars": "dataframe",
     "pyarrow": "dataframe",
+    "ray": "ray",
     "scipy": "sklearn",
     "skl2onnx": "sklearn",
     "sklearn": "sklearn",
@@ -37,6 +38,7 @@ EXTRAS = {
 """By package, as it is imported: what of `onward[…]` brings it."""
 TITLES = {
     "PIL": "Pillow",
+    "ray": "Ray",
     "sklearn": "scikit-learn",
     "ai_edge_litert": "LiteRT",
     "torch": "PyTorch",
