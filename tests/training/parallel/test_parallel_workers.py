@@ -26,10 +26,13 @@ from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable, prepare
 
 ROUNDING = 5e-6
+FILES: dict[str, bytes] = {}
 
 
-def file(name: str) -> bytes:
-    return onnx_of(network(name), batches(name, 1)[0][0])
+@pytest.fixture(scope="module", autouse=True)
+def files() -> None:
+    """Before any thread asks for them."""
+    FILES.update({name: onnx_of(network(name), batches(name, 1)[0][0]) for name in ("mlp", "cnn", "lstm")})
 
 
 def data(name: str, rows: int) -> dict[str, np.ndarray]:
@@ -38,7 +41,7 @@ def data(name: str, rows: int) -> dict[str, np.ndarray]:
 
 
 def trainer(name: str = "mlp", reduce: Any = None, **options: Any) -> Trainer:
-    made = prepare(file(name), **{"optimizer": AdamW(lr=1e-2), **options})
+    made = prepare(FILES[name], **{"optimizer": AdamW(lr=1e-2), **options})
     return Trainer(made, threads=1, kernels=False, reduce=reduce)
 
 
@@ -269,7 +272,7 @@ def test_different_data_and_different_models_are_refused() -> None:
 
 def test_all_start_where_worker_0_is() -> None:
     def work(reduce: Any) -> Trainer:
-        made = prepare(file("mlp"))
+        made = prepare(FILES["mlp"])
         made.parameters = {name: array + reduce.rank for name, array in made.parameters.items()}
         return Trainer(made, threads=1, kernels=False, reduce=reduce)
 
@@ -278,7 +281,7 @@ def test_all_start_where_worker_0_is() -> None:
 
 
 def not_a_mean() -> Trainable:
-    made = prepare(file("mlp"), MeanSquaredError(reduction="sum"))
+    made = prepare(FILES["mlp"], MeanSquaredError(reduction="sum"))
     made.loss = None
     return made
 
@@ -286,8 +289,8 @@ def not_a_mean() -> Trainable:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: prepare(file("mlp"), MeanSquaredError(reduction="sum")), "this one is a sum"),
-        (lambda: prepare(file("mlp"), [Term(CrossEntropy(ignore_index=1)), Term("cross_entropy")]), "count samples"),
+        (lambda: prepare(FILES["mlp"], MeanSquaredError(reduction="sum")), "this one is a sum"),
+        (lambda: prepare(FILES["mlp"], [Term(CrossEntropy(ignore_index=1)), Term("cross_entropy")]), "count samples"),
         (not_a_mean, "is the mean over two parts"),
     ],
 )
