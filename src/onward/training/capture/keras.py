@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,8 @@ def from_keras(
     *,
     labels: Sequence[Any] | None = None,
     dense_gradients: bool = False,
+    sample_weight: bool = False,
+    class_weight: Mapping[int, float] | None = None,
 ) -> Trainable:
     """A compiled Keras model as a trainable model whose next steps are those that `fit` would make.
 
@@ -42,8 +44,11 @@ def from_keras(
     `tf.TensorSpec` of what each output is compared with, for losses that do not tell. Of the gradient of an embedding,
     most optimizers of Keras square each row by itself, and add up then; so it is here, unless `dense_gradients` asks
     for the gradient to be added up first, as PyTorch and JAX have it, where such a training can go on.
+
+    `sample_weight` and `class_weight` are those of `fit`: a batch has a `sample_weight` of each sample then, or each
+    class has its weight for good.
     """
-    found = captured(model, signature, labels)
+    found = captured(model, signature, labels, sample_weight, class_weight)
     variables = {tensor_name(variable.value): variable for variable in model.trainable_variables}
     accumulate, steps = waiting_batches(model.optimizer)
     if dense_gradients or accumulate > 1:  # Keras adds up what it accumulates
@@ -94,6 +99,7 @@ def _assembled(model: Any, found: Captured, how: Taken, names: list[str]) -> Tra
     if not wanted:
         raise OnwardError("the model has no weights that are trained")
     chosen = choose(graph.graph, loss, lambda name: name in wanted)
+    inputs = {value.name for value in graph.graph.inputs}
     return assembled(
         found.inference,
         graph,
@@ -102,7 +108,7 @@ def _assembled(model: Any, found: Captured, how: Taken, names: list[str]) -> Tra
         how.optimizer,
         buffers,
         no_decay=[exactly(names[i]) for i in how.no_decay if names[i] in found.gradients],
-        labels=[name for name in found.labels if any(value.name == name for value in graph.graph.inputs)],
+        labels=[name for name in (*found.labels, *found.weights) if name in inputs],
         clip_norm=how.clip_norm,
         clip_epsilon=0.0,
         accumulate=how.accumulate,
