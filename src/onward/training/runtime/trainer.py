@@ -106,7 +106,8 @@ class Trainer:
         if self._used is not None:
             self._bind(self._used.session, self._used.binding)
         elif trainable.parameters:
-            self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
+            rows = self._kept.one_by_one
+            self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels, rows)
         first = self._used or self._kept
         own = {*self._weights.views, *self._frozen, *self._buffers, *first.own}
         self._feeds = Feeds(first.session, trainable.gradients.graph, own)
@@ -126,6 +127,11 @@ class Trainer:
         if not self.trainable.parameters:
             raise UnsupportedError(
                 "several workers cannot train this model: its step is one graph that gives out no gradients"
+            )
+        if self.trainable.rows:
+            raise UnsupportedError(
+                "several workers cannot train this model: its optimizer takes the gradients of rows one by one; "
+                "capture it with dense_gradients=True"
             )
         self._count, proven = counting(self.trainable)
         self._unproven = not proven
@@ -161,7 +167,9 @@ class Trainer:
             self.take()
 
     def _slot(self, slot: str) -> SharedBuffer:
-        given = {name: self.trainable.state[f"{name}.{slot}"] for name in self.trainable.parameters}
+        """Of the parameters that have it."""
+        known = self.trainable.state
+        given = {n: known[f"{n}.{slot}"] for n in self.trainable.parameters if f"{n}.{slot}" in known}
         return SharedBuffer.of(given, self._weights.buffer.dtype)
 
     @cached_property
@@ -258,7 +266,7 @@ class Trainer:
 
     def gradients(self, batch: Batch) -> float:
         """The loss of a batch; its gradients are then in place, and running statistics have followed it."""
-        self._kept.rows.clear()
+        self._kept.prepare()
         loss = self._passed(self._kept, batch)
         self._kept.rows.remember()
         return loss
