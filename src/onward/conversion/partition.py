@@ -36,8 +36,8 @@ def partition(
     `target` is a runner, such as `openvino`, `torch` or `tensorflow:tflite`. With a `table` it is any name: the table,
     a `.csv` file, has the ops that a runtime takes, in a column `op`, for one that is not here. Each part of the target
     is compiled, run and compared; a node that fails there, or computes something else, goes to the fallback, unless it
-    can be written in simpler ops that are the same there. A part
-    with fewer than `min_nodes` nodes goes there too. `inputs`, `dims` and `seed` are as for `onward.verify`.
+    can be written in simpler ops that are the same there. A part with fewer than `min_nodes` nodes goes there too.
+    `inputs`, `dims` and `seed` are as for `onward.verify`.
 
     The folder has an ONNX file for each part, `plan.json` and `report.html`; `onward.verify` runs it as one model.
 

@@ -36,8 +36,9 @@ PARAMETERS = "The parameters: all that is trained."
 CONSTANTS = "What `apply` needs besides the parameters, in the same tree: it is not trained."
 RUNTIME = "onward.backends.jax.runtime"
 
-ASKING = ("known", "listed", "number")
-"""Helpers that tell the numbers of a tensor."""
+CHOOSING = "branch"
+ASKING = ("known", "listed", "number", "decode_image", CHOOSING)
+"""Helpers that tell the numbers of a tensor, or go by them."""
 
 IMPORTS = {
     "math": "import math",
@@ -97,9 +98,10 @@ def _generate(model: Model, trainable: Trainable, bounds: Mapping[str, int] | No
 def _mark_static(function: Function, values: Mapping[Var, ir.Value]) -> None:
     """Arguments that are asked for their numbers and for nothing else: `jax.jit` has to know them.
 
-    Truth values that choose elements are data all the same.
+    Truth values that choose elements are data all the same; one that chooses a branch is not.
     """
     found: Counter[Var] = Counter()
+    choosing: set[Var] = set()
     every = [*(e for statement in function.block.body for e in expressions(statement)), *function.results]
     for part in (part for expr in every for part in walk(expr)):
         if isinstance(part, Ref):
@@ -108,8 +110,9 @@ def _mark_static(function: Function, values: Mapping[Var, ir.Value]) -> None:
             asked = forced(part._args[0])
             if isinstance(asked, Ref):
                 found[asked._var] -= 1
+                choosing |= {asked._var} if part._fn._name == CHOOSING else set()
     for var in function.arguments:
-        if var in found and not found[var] and values[var].dtype != ir.DataType.BOOL:
+        if var in found and not found[var] and (var in choosing or values[var].dtype != ir.DataType.BOOL):
             var.kind = STATIC
 
 
