@@ -87,7 +87,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "test_strnormalizer_export_monday_insensintive_upper_twodim",
         "test_strnormalizer_nostopwords_nochangecase",
     ),
-    # XLA subtracts the maximum from a product that is not rounded yet: half a unit of 9.5e9 is 512, whose exp is infinite
+    # XLA subtracts the maximum from a product that is not rounded yet: half a unit of 9.5e9 is 512, of which exp is inf
     ROUNDING: ("test_squeezenet",),
 }
 UNDER_JIT = {name: reason for reason, names in NAMES.items() for name in names}
