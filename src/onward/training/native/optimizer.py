@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from onward.training.native.compiler import loaded
 from onward.training.native.expressions import PRELUDE, UnprintableError, constant, ctype, expression, literal
+from onward.training.recipe.described import is_stored
 from onward.training.recipe.groups import Rule
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.step_graphs import LEARNING_RATE, STEP, updates
@@ -116,6 +117,8 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 def step_graphs(trainable: Trainable, dtype: np.dtype[Any]) -> tuple[list[int], list[ir.Graph]]:
     """The kinds of steps that there are, and of each parameter which one it makes."""
+    if is_stored(trainable.optimizer):
+        raise UnprintableError("the step is known as a graph of all parameters only")
     default = Rule(1.0, trainable.optimizer.weight_decay)
     rules = [trainable.rules.get(name, default) for name in trainable.parameters]
     kinds = list(dict.fromkeys(rules))
