@@ -11,7 +11,6 @@ all five go on with the same batches. Beside that, how far PyTorch is from itsel
 import argparse
 import importlib
 import itertools
-import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ import numpy as np
 import torch
 from curves import labelled
 from jax_networks import TORCH
+from kept import table
 
 from onward import training
 from training import export
@@ -115,19 +115,10 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(TORCH))
     parser.add_argument("--kept", type=Path, metavar="FILE", help="keep rows there, for a run that is stopped")
     args = parser.parse_args()
-    rows = [HEADS, ["---"] * len(HEADS)]
-    found = json.loads(args.kept.read_text()) if args.kept and args.kept.exists() else []
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, folder)
-        for name, optimizer in itertools.product(args.networks or TORCH, OPTIMIZERS):
-            if not (row := next((row for row in found if row[:2] == [name, optimizer]), None)):
-                row = [name, optimizer, *row_of(name, optimizer, Path(folder))]
-                found.append(row)
-                if args.kept:
-                    args.kept.write_text(json.dumps(found))
-            rows.append(row)
-            print(*row, flush=True)
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
+        starts = itertools.product(args.networks or TORCH, OPTIMIZERS)
+        lines = table(HEADS, starts, lambda *what: row_of(*what, Path(folder)), args.kept)
     text = "\n".join(
         [BEGIN, *lines, "", machine.describe("onward", "onnxruntime", "torch", "keras", "tensorflow-cpu", "jax"), END]
     )

@@ -13,7 +13,6 @@ by one in the last bit, in several draws, and in float64.
 import argparse
 import importlib
 import itertools
-import json
 import statistics
 import sys
 import tempfile
@@ -29,6 +28,7 @@ import optax
 import torch
 from curves import labelled
 from jax_networks import FLAX, TORCH, Flax
+from kept import table
 from networks import CLASSES
 
 import onward
@@ -203,20 +203,11 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(FLAX))
     parser.add_argument("--kept", type=Path, metavar="FILE", help="keep rows there, for a run that is stopped")
     args = parser.parse_args()
-    rows = [HEADS, ["---"] * len(HEADS)]
-    found = json.loads(args.kept.read_text()) if args.kept and args.kept.exists() else []
     with tempfile.TemporaryDirectory() as folder:
         ways = {"JAX to ONNX": from_jax, "ONNX to JAX": lambda *what: to_jax(*what, Path(folder))}
-        for name, optimizer, way in itertools.product(args.networks or FLAX, OPTIMIZERS, ways):
-            start = [way, name, optimizer]
-            if not (row := next((row for row in found if row[:3] == start), None)):
-                row = [*start, *ways[way](name, optimizer)]
-                found.append(row)
-                if args.kept:
-                    args.kept.write_text(json.dumps(found))
-            rows.append(row)
-            print(*row, flush=True)
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
+        every = itertools.product(args.networks or FLAX, OPTIMIZERS, ways)
+        starts = ((way, name, optimizer) for name, optimizer, way in every)
+        lines = table(HEADS, starts, lambda way, *what: ways[way](*what), args.kept)
     made = machine.describe("onward", "onnxruntime", "jax", "optax", "flax")
     text = "\n".join([BEGIN, *lines, "", made, END])
     print(text)

@@ -7,6 +7,7 @@ python benchmarks/jax_programs.py --kept FOLDER     what jax2onnx converts is ke
 
 python benchmarks/jax_programs.py --peer PYTHON --sample 800    jax2onnx gets so many programs, drawn once for all
 python benchmarks/jax_programs.py --only gmres --again          puts the verdicts on these into the page as it is
+python benchmarks/jax_programs.py --again                       those on all; what jax2onnx made of them stays
 
 The cases are those of the tests, in tests/frontends/jax/battery.
 """
@@ -231,7 +232,8 @@ def again(pattern: str, old: str) -> str:
             raise SystemExit(f"the page and the cases differ in '{what}': run all of them")
         peer = line.split(" | ")[2 + len(OUTCOMES) :] if line.startswith("| ") else []
         lines.append(" | ".join([counts[what].removesuffix(" |"), *peer]) if what else line)
-    about = f"Judged again on {machine.describe('jax', 'onnxruntime')}: {len(fresh)} cases, `{pattern}`."
+    which = f"{len(fresh)} cases, `{pattern}`" if pattern else f"all {len(fresh)} cases of Onward"
+    about = f"Judged again on {machine.describe('jax', 'onnxruntime')}: {which}."
     return "\n".join(lines).replace(part(old, DIFFERING), f"\n\n{about}" + part(new, DIFFERING)) + "\n"
 
 

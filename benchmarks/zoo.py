@@ -52,9 +52,8 @@ WHY = {
     "writes into by that. No bound says it.",
     "hibari-tts/hibari.onnx": "It speaks for as many frames as the network itself finds in the text, and all that "
     "follows has this size. No bound says it: frames that are filled in would be heard.",
-    "retuve-yolo-plugin/hip-yolo-us.onnx": "With bounds for its four NonZero and for NonMaxSuppression it compiles. "
-    "Then rows beyond the boxes that it found are the last candidate instead of zeros, so they are not the same as "
-    "ONNX Runtime's.",
+    "retuve-yolo-plugin/hip-yolo-us.onnx": "Bounds for its four NonZero and its NonMaxSuppression are refused as "
+    "well: it asks how many there are (Shape), and goes on by that.",
     "imgly-background-removal-data/models_small.onnx": "Without jit, JAX compiles each op for each shape.",
 }
 """By model, what the message of JAX does not say."""

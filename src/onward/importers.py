@@ -107,8 +107,8 @@ def to_jax(
     parameters are nested dictionaries and lists of all that is trained, for `jax.grad` and optax as they are;
     `trainable` chooses them by patterns such as "head.*", by default those that the original trains. Anything else,
     such as running statistics, is bound to the function. `bounds`, such as {"boxes": 300}, are how many results there
-    are at most where only data decide: `jax.jit` takes no other. Unless `check` is false, both are run on the same
-    data, and `VerificationError` is raised if they differ.
+    are at most where only data decide: `jax.jit` takes no other. How many there are is then given after the outputs.
+    Unless `check` is false, both are run on the same data, and `VerificationError` is raised if they differ.
 
     >>> import onward, jax, jax.numpy as jnp
     >>> apply, params = onward.to_jax("examples/digits/digits.onnx")

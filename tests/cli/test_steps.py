@@ -35,22 +35,38 @@ def test_a_file_gets_one_plain_line_a_step(tmp_path: Path) -> None:
     assert len(steps) == 4 and all(map(re.fullmatch, wanted, steps)), steps
 
 
+class Noting(Progress):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.at: list[int] = []
+        self.begun: list[int] = []
+
+    @contextmanager
+    def step(self, number: int, seconds: float | None = None) -> Iterator[None]:
+        self.begun.append(number)
+        self.at.append(number)
+        yield
+        self.at.pop()
+
+
 def test_the_framework_is_loaded_in_a_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It takes longer than all the rest: a user is told what is waited for."""
-    at: list[int] = []
-
-    class Noting(Progress):
-        @contextmanager
-        def step(self, number: int, seconds: float | None = None) -> Iterator[None]:
-            at.append(number)
-            yield
-            at.pop()
-
-    load = Torch.load
+    load, noting = Torch.load, Noting()
     during: list[list[int]] = []
-    monkeypatch.setattr(Torch, "load", lambda *args: (during.append(list(at)), load(*args))[1])
-    converted(Request(source=str(DIGITS), to="torch", out=tmp_path / "out", quick=True), Noting())
+    monkeypatch.setattr(Torch, "load", lambda *args: (during.append(list(noting.at)), load(*args))[1])
+    converted(Request(source=str(DIGITS), to="torch", out=tmp_path / "out", quick=True), noting)
     assert during == [[3]]
+
+
+def test_steps_are_told_in_their_order(tmp_path: Path) -> None:
+    """Of a format as well whose file is what is run."""
+    pytest.importorskip("jax")
+    text = '<ir_version: 9, opset_import: ["" : 18]> g (float[3] x) => (float[3] y) { y = Neg(x) }'
+    noting = Noting()
+    request = Request(source=onnx.parser.parse_model(text), to="stablehlo", out=tmp_path / "net.mlir", quick=True)
+    converted(request, noting)
+    assert noting.begun == [1, 2, 3, 4] and request.out.exists()
 
 
 def test_verify_tells_its_steps(tmp_path: Path) -> None:

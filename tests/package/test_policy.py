@@ -36,7 +36,7 @@ SHARED = {
 LAYERS = [
     ("deferred", "errors", "registry", "version"),
     ("advice",),
-    ("gate", "writing"),
+    ("cluster", "gate", "writing"),
     ("hub",),
     ("plugins",),
     ("model",),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gc
 import subprocess
 import sys
+import weakref
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -177,6 +179,8 @@ def test_an_op_that_nothing_knows(tmp_path: Path) -> None:
         onward.to_torch(path)
     with pytest.raises(OnwardError, match=said):
         runners.prepare("onnxruntime", onward.load(path))
+    with pytest.raises(UnsupportedError, match=rf"ONNX Runtime does not know com\.acme::Unheard.*{said}.*@op\.body"):
+        onward.to_torch(path, fallback="onnxruntime")
     with pytest.raises(OnwardError, match=r"add @op\.vjp, @op\.body or op\.no_gradient\(\) to a plugin"):
         training.gradient(path, of="y", wrt=["x"])
 
@@ -201,6 +205,29 @@ def test_what_a_reference_raises_ends_no_process(tmp_path: Path) -> None:
     op.numpy(lambda x: x.astype(np.float64))
     with pytest.raises(OnwardError, match="gives float64 for 'y', where the schema says float32"):
         run({"x": np.ones((1, 3), np.float32)})
+
+
+def test_what_a_reference_raises_keeps_no_session_alive(tmp_path: Path) -> None:
+    """One that is still there when the process ends was seen to crash it."""
+
+    class Held:
+        pass
+
+    seen: list[weakref.ref[Held]] = []
+
+    def refuse(x: Any) -> Any:
+        held = Held()
+        seen.append(weakref.ref(held))
+        raise ValueError("not today")
+
+    CustomOp("tests.held::Op").numpy(refuse)
+    run = runners.prepare("onnxruntime", onward.load(model("tests.held::Op", tmp_path / "m.onnx")))
+    try:
+        run({"x": np.ones((1, 3), np.float32)})
+    except RunFailure as error:
+        assert "not today" in str(error)
+    gc.collect()
+    assert seen and all(one() is None for one in seen)
 
 
 def test_without_onnxruntime_extensions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

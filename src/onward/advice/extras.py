@@ -19,6 +19,7 @@ EXTRAS = {
     "keras": "tensorflow",
     "lightgbm": "boosting",
     "matplotlib": "plots",
+    "mpi4py": "mpi",
     "narwhals": "dataframe",
     "onnxruntime_extensions": "extensions",
     "onnxscript": "torch",
@@ -26,6 +27,7 @@ EXTRAS = {
     "pandas": "dataframe",
     "polars": "dataframe",
     "pyarrow": "dataframe",
+    "ray": "ray",
     "scipy": "sklearn",
     "skl2onnx": "sklearn",
     "sklearn": "sklearn",
@@ -37,6 +39,7 @@ EXTRAS = {
 """By package, as it is imported: what of `onward[…]` brings it."""
 TITLES = {
     "PIL": "Pillow",
+    "ray": "Ray",
     "sklearn": "scikit-learn",
     "ai_edge_litert": "LiteRT",
     "torch": "PyTorch",

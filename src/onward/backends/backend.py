@@ -216,6 +216,10 @@ class Backend:
         found = net(*arguments)
         return found if len(outputs) > 1 else (found,)
 
+    def further(self, net: Any) -> Sequence[str]:
+        """The names of what a loaded model gives after the outputs of its ONNX graph."""
+        return ()
+
     def argument_names(self, net: Any) -> list[str]:
         """The names of what a loaded model takes."""
         return [name for name in inspect.signature(net).parameters if name != "training"]
@@ -229,8 +233,9 @@ class Backend:
         from onward.graph.narrow import dtype_of
 
         fed = [value for value in graph.inputs if not value.is_initializer()]
-        names = [value.name or "" for value in graph.outputs]
-        dtypes = [dtype_of(value) for value in graph.outputs]
+        further = self.further(net)
+        names = [*(value.name or "" for value in graph.outputs), *further]
+        dtypes = [*map(dtype_of, graph.outputs), *(None for _ in further)]
 
         def run(inputs: Inputs) -> Outputs:
             if replaced := inputs.keys() - {value.name for value in fed}:

@@ -138,7 +138,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="fix how many results there are at most of a node in JAX, where data decide (repeatable)",
+        help="fix how many results there are at most of a node in JAX, where data decide; the function then gives "
+        "after its outputs how many there are (repeatable)",
     )
     command.add_argument(
         "--fallback",

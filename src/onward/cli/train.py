@@ -91,6 +91,16 @@ def _add_prepare(actions: Commands) -> None:
         help="set an option of the loss, such as label_smoothing=0.1 (repeatable)",
     )
     command.add_argument(
+        "--sample-weight", action="store_true", help="weight each sample by an input of that name, sample_weight"
+    )
+    command.add_argument(
+        "--class-weight",
+        action="append",
+        default=[],
+        metavar="CLASS=WEIGHT",
+        help="for a Keras file: weight the samples of a class, as fit does (repeatable)",
+    )
+    command.add_argument(
         "--output", metavar="NAME", help="choose the output that the loss is computed from (default: the first)"
     )
     command.add_argument(
@@ -184,7 +194,21 @@ def _of_keras(args: argparse.Namespace) -> Trainable:
             f"--{option} is for .onnx files: a Keras file has the loss and the optimizer it was saved with"
         )
     require(backend("keras"))
-    return from_keras(args.model, training=True, dense_gradients=args.dense_gradients)
+    return from_keras(
+        args.model,
+        training=True,
+        dense_gradients=args.dense_gradients,
+        sample_weight=args.sample_weight,
+        class_weight=_class_weight(args.class_weight),
+    )
+
+
+def _class_weight(pairs: list[str]) -> dict[int, float]:
+    """`1=5.0` as {1: 5.0}."""
+    try:
+        return {int(name): float(value) for name, value in options(pairs, "--class-weight").items()}
+    except (TypeError, ValueError) as error:
+        raise OnwardError("--class-weight: write it as CLASS=WEIGHT, two numbers, such as 1=5.0") from error
 
 
 def _of_onnx(args: argparse.Namespace) -> Trainable:
@@ -194,12 +218,14 @@ def _of_onnx(args: argparse.Namespace) -> Trainable:
     from onward.training.trainable import prepare as made
 
     how = options(args.set, "--set") | ({} if args.lr is None else {"lr": args.lr})
-    wanted = options(args.set_loss, "--set-loss")
+    wanted = options(args.set_loss, "--set-loss") | ({"sample_weight": "sample_weight"} if args.sample_weight else {})
     named, wish = args.optimizer or "adamw", args.loss or "cross_entropy"
     optimizer = named if is_file(named, how, "--set") else optimizer_named(named, **how)
     loss = wish if is_file(wish, wanted, "--set-loss") else loss_named(wish, **wanted)
     if args.dense_gradients:
         raise OnwardError("--dense-gradients is for Keras files")
+    if args.class_weight:
+        raise OnwardError("--class-weight is for Keras files: use --set-loss weight=[…]")
     return made(
         args.model,
         loss,

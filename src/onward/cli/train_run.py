@@ -6,6 +6,7 @@ import argparse
 import copy
 import os
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from onward.errors import OnwardError
 
 if TYPE_CHECKING:
     from onward.training.parallel.workers import Reduce
+    from onward.training.runtime.callbacks import Callback
     from onward.training.runtime.history import History
 
 EXAMPLES = """examples:
@@ -24,6 +26,7 @@ EXAMPLES = """examples:
   onward train run trainable.onnx --data test.npz --mode inference                          loss and accuracy, no step
   onward train run trainable.onnx --data train.npz --epochs 3 --out tuned.onnx --workers 4  in four processes
   torchrun --nnodes 2 --nproc-per-node 4 … -m onward train run trainable.onnx …            on two machines
+  onward train run … --workers 8 --on ray://head:10001 --storage s3://bucket/run            on a Ray cluster
 
 The .npz files hold an array for each input of the model and for the labels, samples along the first axis. Beside
 tuned.onnx come tuned.csv and tuned.svg, the curve, and tuned.checkpoint, from which --resume goes on.
@@ -83,7 +86,21 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--quiet", action="store_true", help="hide the progress bar, or the line of each epoch")
     command.add_argument("--tensorboard", metavar="FOLDER", help="write the curves there as TensorBoard reads them")
     workers = command.add_argument_group("several processes")
-    workers.add_argument("--workers", type=int, metavar="N", help="train in N processes of this machine together")
+    workers.add_argument(
+        "--workers", type=int, metavar="N", help="train in N processes together, of this machine or of --on"
+    )
+    workers.add_argument(
+        "--on",
+        metavar="PLACE",
+        help="train on a Ray cluster: ray (one that runs on this machine, else a new one), ray://local (a new one), or"
+        " ray://HOST:PORT",
+    )
+    workers.add_argument(
+        "--storage",
+        metavar="PLACE",
+        help="where Ray keeps checkpoints: a folder or URI that all machines of the cluster reach (default, on this"
+        " machine: beside --out)",
+    )
     workers.add_argument(
         "--restarts",
         type=int,
@@ -107,9 +124,19 @@ def run(args: argparse.Namespace) -> int:
     for path in filter(None, (args.out, args.save_trainable, args.checkpoint)):
         check_out(path)
     reduce = reduce_from_environment(args.worker_timeout)
-    if reduce is not None and args.workers is not None:
-        raise OnwardError(f"--workers: {reduce.size} processes were started already, by torchrun or mpirun")
-    code, said = trained(args, reduce) if args.workers is None else _on_workers(args)
+    if reduce is not None and (args.workers is not None or args.on is not None):
+        option = "--workers" if args.on is None else "--on"
+        raise OnwardError(f"{option}: {reduce.size} processes were started already, by torchrun or mpirun")
+    if args.on is not None:
+        from onward.cli.train_on_ray import on_cluster
+
+        code, said = on_cluster(args, checkpoint_of(args), worked)
+    elif args.storage is not None:
+        raise OnwardError("--storage is for a Ray cluster: say with --on where it is")
+    else:
+        code, said = trained(args, reduce) if args.workers is None else _on_workers(args)
+    if reduce is not None:
+        reduce.end()
     if said:
         print(said)
     return code
@@ -121,8 +148,9 @@ def _check_mode(args: argparse.Namespace) -> None:
         if args.out is None:
             raise OnwardError("say with --out where to write what is trained; --mode inference only evaluates")
         return
-    useless = ("out", "save_trainable", "val", "checkpoint", "every", "patience", "averaged", "resume", "lr", "workers")
-    if given := [name for name in useless if getattr(args, name)]:
+    for_training = ("out", "save_trainable", "val", "checkpoint", "every", "patience", "averaged", "resume", "lr")
+    for_several = ("workers", "on")
+    if given := [name for name in for_training + for_several if getattr(args, name)]:
         raise OnwardError(f"--{given[0].replace('_', '-')} is for training: --mode inference makes no steps")
 
 
@@ -157,16 +185,26 @@ def checkpoint_of(args: argparse.Namespace) -> Path:
     return Path(args.checkpoint or Path(args.out).with_suffix(".checkpoint"))
 
 
-def worked(args: argparse.Namespace, reduce: Reduce) -> tuple[int, str]:
-    """What a process that is started for it does."""
+def worked(
+    args: argparse.Namespace,
+    reduce: Reduce,
+    callbacks: Sequence[Callback] = (),
+    saved: Callable[[Path], None] = lambda path: None,
+) -> tuple[int, str]:
+    """What a process that is started for it does; `saved` is told of each checkpoint."""
     if args.plugin:
         from onward.plugins.find import load
 
         load(*args.plugin)
-    return trained(args, reduce)
+    return trained(args, reduce, callbacks, saved)
 
 
-def trained(args: argparse.Namespace, reduce: Reduce | None) -> tuple[int, str]:
+def trained(
+    args: argparse.Namespace,
+    reduce: Reduce | None,
+    callbacks: Sequence[Callback] = (),
+    saved: Callable[[Path], None] = lambda path: None,
+) -> tuple[int, str]:
     """The exit code and the line about the run, which only worker 0 has."""
     from onward.training.info.read import load
     from onward.training.parallel.transports import workers_here
@@ -199,7 +237,8 @@ def trained(args: argparse.Namespace, reduce: Reduce | None) -> tuple[int, str]:
         every=args.every,
         resume=args.resume,
         progress=False if args.quiet else None,
-        callbacks=[TensorBoard(args.tensorboard)] if args.tensorboard else [],
+        callbacks=[*callbacks, *([TensorBoard(args.tensorboard)] if args.tensorboard else [])],
+        on_checkpoint=saved,
     )
     code = 130 if history.stopped == "interrupted" else 0
     if not trainer.workers.lead:

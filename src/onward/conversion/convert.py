@@ -153,7 +153,8 @@ def convert(
     names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
     `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
     takes and gives) and `select_tf_ops` for TensorFlow Lite; `bounds` for JAX, the most results by name, such as
-    {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, and the rest is filled.
+    {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, the rest is filled,
+    and how many there are is given after the outputs.
     `fallback` ("onnxruntime", to PyTorch): what PyTorch has no rule for stays ONNX inside the module, and trains.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
@@ -279,11 +280,14 @@ def _check_options(request: Request, found: tuple[Backend, Format] | None) -> No
     if found is None and request.dims:
         raise OnwardError(f"{option('dims')} is for conversions to a framework")
     takes = frozenset() if found is None else found[1].takes
-    for wish in (each.name for each in fields(Options) if each.name not in ("out", "force", "trains")):
-        if request.is_given(wish) and wish not in takes:
-            takers = [name for name, (_, form) in formats().items() if wish in form.takes]
+    takers: dict[str, list[str]] = {}
+    for name, (_, form) in formats().items():
+        for wish in form.takes:
+            takers.setdefault(wish, []).append(name)
+    for wish in sorted(takers.keys() - takes):
+        if request.is_given(wish):
             advice = "; `onward layout` moves axes in ONNX files" if wish.endswith("_nhwc") else ""
-            raise OnwardError(f"{option(wish)} is for {option('to')} {', '.join(takers)}{advice}")
+            raise OnwardError(f"{option(wish)} is for {option('to')} {', '.join(takers[wish])}{advice}")
     if not request.verify and (idle := [name for name in OF_THE_CHECK if request.is_given(name)]):
         raise OnwardError(f"{option(idle[0])} is for the check, which {option('verify', False)} leaves out")
     check_data(request.inputs)
@@ -357,7 +361,7 @@ def _made(
     progress: Progress,
     verdicts: tuple[Verdict, ...],
 ) -> Conversion:
-    """Generate, verify and write what a format asks for, in this order if the source itself can be run."""
+    """Generate, verify and write what a format asks for, in this order."""
     from onward.conversion.fallback import with_parts
     from onward.conversion.trainable import trainable_lines, weights_of_source
     from onward.formats import in_numbers, open_artifact
@@ -365,18 +369,18 @@ def _made(
     model, out = original.model, request.out
     options = _options(request, model)
     remarks, decided = list(original.remarks), verdicts
-    with progress.step(2, request.timeout):
-        written = model
-        if request.fallback is not None:
-            written, found = with_parts(model, one.name, request.fallback)
-            remarks += found
-        source = form.generate(written, options)
     with ExitStack() as writing:
-        if not form.runs_source:
-            with progress.step(4), refusals(out):
-                staged = writing.enter_context(_staged(form, out))
-                form.write(model, source, staged, options)
-                remarks += () if form.remarks is None else form.remarks(staged, options)
+        with progress.step(2, request.timeout):
+            written = model
+            if request.fallback is not None:
+                written, found = with_parts(model, one.name, request.fallback)
+                remarks += found
+            source = form.generate(written, options)
+            if not form.runs_source:  # what is run is the file, which takes its place in the end
+                with refusals(out):
+                    staged = writing.enter_context(_staged(form, out))
+                    form.write(model, source, staged, options)
+                    remarks += () if form.remarks is None else form.remarks(staged, options)
         if request.verify:
             if source.checked is not None and not form.runs_source:  # what is written gives less than the original
                 with progress.step(3):
@@ -412,20 +416,8 @@ def _options(request: Request, model: Model) -> Options:
     samples = request.calibrate
     if samples is not None:
         samples = [data.inputs for data in data_sets(model, inputs=samples)]
-    return Options(
-        request.trainable,
-        request.inputs_nhwc,
-        request.outputs_nhwc,
-        request.cast,
-        request.quantize,
-        request.io,
-        samples,
-        request.select_tf_ops,
-        request.out,
-        request.bounds,
-        request.force,
-        request.fallback,
-    )
+    named = [each.name for each in fields(Options) if hasattr(request, each.name)]  # others ask for the rest
+    return Options(**{name: getattr(request, name) for name in named} | {"calibrate": samples})
 
 
 @contextmanager

@@ -35,8 +35,9 @@ def partition(
 
     `target` is a runner, such as `openvino`, `torch` or `tensorflow:tflite`. With a `table` it is any name: the table,
     a `.csv` file, has the ops that a runtime takes, in a column `op`, for one that is not here. Each part of the target
-    is compiled, run and compared; a node that fails there, or computes something else, goes to the fallback. A part
-    with fewer than `min_nodes` nodes goes there too. `inputs`, `dims` and `seed` are as for `onward.verify`.
+    is compiled, run and compared; a node that fails there, or computes something else, goes to the fallback, unless it
+    can be written in simpler ops that are the same there. A part with fewer than `min_nodes` nodes goes there too.
+    `inputs`, `dims` and `seed` are as for `onward.verify`.
 
     The folder has an ONNX file for each part, `plan.json` and `report.html`; `onward.verify` runs it as one model.
 
@@ -60,7 +61,13 @@ def write(made: Partition, times: Times | None, out: str | os.PathLike[str]) -> 
     with new_folder(out, [PLAN, PAGE, *files]) as folder:
         for file, part in zip(files, made.parts, strict=True):
             Model(part.model.ir).save(folder / file, durable=False)
-        plan = {**made.chain.to_json(), "target": made.target, "fallback": made.fallback, "refused": made.refused}
+        plan = {
+            **made.chain.to_json(),
+            "target": made.target,
+            "fallback": made.fallback,
+            "refused": made.refused,
+            "written": {name: sorted(pieces) for name, pieces in made.written.items()},
+        }
         (folder / PLAN).write_text(json.dumps(plan, indent=2), encoding="utf-8")
         (folder / PAGE).write_text(page(made, times), encoding="utf-8")
     _forget(Path(out), {PLAN, PAGE, *files})

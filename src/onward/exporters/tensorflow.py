@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from onward.advice.extras import missing_packages
@@ -41,6 +41,8 @@ def from_keras(
     trust: bool = False,
     labels: Sequence[Any] | None = None,
     dense_gradients: bool = False,
+    sample_weight: bool = False,
+    class_weight: Mapping[int, float] | None = None,
 ) -> Trainable: ...
 
 
@@ -55,13 +57,15 @@ def from_keras(
     check: bool = True,
     labels: Sequence[Any] | None = None,
     dense_gradients: bool = False,
+    sample_weight: bool = False,
+    class_weight: Mapping[int, float] | None = None,
 ) -> Model | Trainable:
     """A Keras model, or the file of one, as an ONNX model for inference; a compiled one as a trainable model.
 
     `signature` is the `tf.TensorSpec` of each input, which only a subclassed model that was never called needs. With
     `trust` code in a file, and in modules beside it, is executed; without it such files are refused. Of `training`,
-    with `labels` and `dense_gradients`, `onward.training.from_keras` says more. Unless `check` is false, the ONNX model
-    is run beside the Keras model, and `VerificationError` is raised if they differ.
+    with `labels`, `dense_gradients`, `sample_weight` and `class_weight`, `onward.training.from_keras` says more. Unless
+    `check` is false, the ONNX model is run beside the Keras model, and `VerificationError` is raised if they differ.
 
     >>> import keras, onward
     >>> net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
@@ -78,9 +82,16 @@ def from_keras(
             )
         with missing_packages():
             compiled = opened(model, trust, compiled=True)
-        return captured(compiled, signature, labels=labels, dense_gradients=dense_gradients)
-    if labels is not None or dense_gradients:
-        option = "dense_gradients" if dense_gradients else "labels"
+        return captured(
+            compiled,
+            signature,
+            labels=labels,
+            dense_gradients=dense_gradients,
+            sample_weight=sample_weight,
+            class_weight=class_weight,
+        )
+    options = {"labels": labels is not None, "dense_gradients": dense_gradients, "sample_weight": sample_weight}
+    if option := next((name for name, given in {**options, "class_weight": class_weight}.items() if given), None):
         raise OnwardError(f"{option} is an option of training: give training=True as well")
     with missing_packages():
         made, original = converted(model, signature, opset, allow_custom_ops, trust)

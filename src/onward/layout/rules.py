@@ -37,22 +37,26 @@ def _rule(*ops: str, main: str = "input") -> Callable[[Callable[[Case], Change]]
     return file
 
 
-@_rule(
+UNARY = (
     *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu"),
     *("Clip", "Cos", "Cosh", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity"),
     *("IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink"),
     *("Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu"),
-    "onward::FakeQuantize",
 )
+"""Ops of the first input's numbers, each by itself."""
+BROADCAST = (
+    *("Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual"),
+    *("Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor"),
+)
+"""Ops of numbers that stand at the same place in several inputs."""
+
+
+@_rule(*UNARY, "onward::FakeQuantize")
 def _unary(c: Case) -> Change:
     return c.following()
 
 
-@_rule(
-    *("Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual"),
-    *("Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor"),
-    main="output",
-)
+@_rule(*BROADCAST, main="output")
 def _broadcast(c: Case) -> Change:
     change = Change(outputs={0: c.order})
     for i in range(len(c.node.inputs)):

@@ -1,7 +1,8 @@
 """Divides a model among a runtime and a fallback, and proves each part: compiled, run and compared.
 
 A part that the target takes and computes wrong is searched for the node that does it, which goes to the fallback; so it
-is with one that fails. What was sent away for want of a better culprit is tried once more at the end.
+is with one that fails. What was sent away for want of a better culprit is tried once more at the end. Nodes on the
+fallback that can be written in simpler ops are, if the target takes all of these.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 import onnx_ir as ir
@@ -24,6 +25,7 @@ from onward.partitioning.ranks import computed, observe_ranks
 from onward.partitioning.split import Part, split
 from onward.partitioning.stages import TARGET
 from onward.partitioning.trial import refused_by_trial
+from onward.partitioning.written import Pieces, write_out
 from onward.runners.calls import Inputs, Run
 from onward.runners.chain import Chain, Link
 from onward.verification.results import SideResult
@@ -46,20 +48,37 @@ class Partition:
     parts: list[Part]
     refused: Refused
     """Why nodes are on the fallback."""
+    written: Pieces
+    """The nodes that are on the target in simpler ops."""
     chain: Chain
     result: SideResult | None
     """The chain beside the whole model on the fallback; None where the target is not here to run."""
     model: Model = field(repr=False)
-    """The whole, as it was divided."""
+    """The whole, before nodes were written in simpler ops."""
     graph: Graph = field(repr=False)
+    """What was divided."""
     sample: Inputs = field(repr=False)
 
     @property
     def taken(self) -> float:
-        """The share of nodes that the target has, of those that are not constants or sizes."""
-        counted = [node for part in self.parts for node in part.nodes if node not in self.graph.sizes]
-        own = [n for part in self.parts if part.side == TARGET for n in part.nodes if n not in self.graph.sizes]
-        return len(own) / len(counted) if counted else 1.0
+        """The share of the model's nodes that the target has, of those that are not constants or sizes."""
+        pieces = {piece: name for name, made in self.written.items() for piece in made}
+        on_target: dict[str, bool] = {}
+        for name, own in self._sides():
+            name = pieces.get(name, name)
+            on_target[name] = on_target.get(name, True) and own
+        return sum(on_target.values()) / len(on_target) if on_target else 1.0
+
+    @property
+    def taken_as_written(self) -> float:
+        """The same share where each simpler op that a node has become counts by itself."""
+        sides = [own for _, own in self._sides()]
+        return sum(sides) / len(sides) if sides else 1.0
+
+    def _sides(self) -> list[tuple[str, bool]]:
+        """The nodes that count, and whether each is on the target."""
+        sizes = self.graph.sizes
+        return [(n.name or "", part.side == TARGET) for part in self.parts for n in part.nodes if n not in sizes]
 
 
 def divide(
@@ -85,24 +104,69 @@ def divide(
     source = load(model)
     able = capability(target, None if table is None else Path(table))
     whole = ready(source)
-    graph = graph_of(whole)
     how = Options(dims=dims, seed=seed)
     progress(f"running {source.name} on {fallback}")
     truth = Truth.of(open_side(whole, fallback, how), inputs, how, [able.name])
     samples = [sample.data.inputs for sample in truth.samples]
-    observe_ranks(graph, samples, fallback)
-    progress(f"asking {able.name} what it takes")
-    refused = able.refused(whole, graph)
-    search = _Search(graph, able, fallback, samples, min_nodes, refused, progress)
-    parts = search.settled()
-    chain = _chain(whole, able, fallback, parts)
-    result = None
-    if able.runner is not None:
-        progress(f"comparing the whole with {fallback}")
-        result = truth.judge(Side(f"{able.name} and {fallback}", chain.runner(search.prepared(parts))))
-        if result.status != "same":
-            raise VerificationError(f"{source.name}, divided among {able.name} and {fallback}, is another model")
-    return Partition(source.name, able.name, fallback, parts, search.refused, chain, result, whole, graph, samples[0])
+
+    def divided(model: Model, words: str) -> _Divided:
+        graph = graph_of(model)
+        observe_ranks(graph, samples, fallback)
+        progress(f"asking {able.name} what it takes{words}")
+        search = _Search(graph, able, fallback, samples, min_nodes, able.refused(model, graph), progress)
+        parts = search.settled()
+        chain = _chain(model, able, fallback, parts)
+        result = None
+        if able.runner is not None:
+            progress(f"comparing the whole with {fallback}")
+            result = truth.judge(Side(f"{able.name} and {fallback}", chain.runner(search.prepared(parts))))
+        return _Divided(graph, parts, search.refused, chain, result)
+
+    made, written = divided(whole, ""), Pieces()
+    if able.runner is not None and made.refused:
+        made, written = _written(whole, made, divided)
+    if made.result is not None and made.result.status != "same":
+        raise VerificationError(f"{source.name}, divided among {able.name} and {fallback}, is another model")
+    return Partition(
+        source.name,
+        able.name,
+        fallback,
+        made.parts,
+        made.refused,
+        written,
+        made.chain,
+        made.result,
+        whole,
+        made.graph,
+        samples[0],
+    )
+
+
+class _Divided(NamedTuple):
+    graph: Graph
+    parts: list[Part]
+    refused: Refused
+    chain: Chain
+    result: SideResult | None
+
+
+def _written(whole: Model, made: _Divided, divided: Callable[[Model, str], _Divided]) -> tuple[_Divided, Pieces]:
+    """The division in which nodes that were refused are written in simpler ops: those of which all are taken."""
+    names = set(made.refused)
+    while names:
+        try:
+            simpler, pieces = write_out(whole, names)
+            if not pieces:
+                break
+            tried = divided(simpler, " in simpler ops")
+        except OnwardError:  # the fallback does not run the simpler ops: the nodes stay as they are
+            break
+        stuck = {name for name, become in pieces.items() if not become.isdisjoint(tried.refused)}
+        if not stuck:
+            is_same = tried.result is not None and tried.result.status == "same"
+            return (tried, pieces) if is_same else (made, {})
+        names = pieces.keys() - stuck
+    return made, {}
 
 
 def _chain(whole: Model, able: Capability, fallback: str, parts: Sequence[Part]) -> Chain:

@@ -13,16 +13,19 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from onward.canon.custom import custom_op
+from onward.canon.lower import key_of
 from onward.errors import UnsupportedError
 from onward.graph.build import Builder
 from onward.graph.names import EXTENSIONS
+from onward.graph.origin import origin
 from onward.graph.replace import DOMAIN
+from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.partitioning.capability import capability
 from onward.partitioning.graph import Graph, graph_of, ready
 from onward.partitioning.split import Part, split
 from onward.partitioning.stages import FALLBACK
-from onward.plugins.advice import divided
+from onward.plugins.advice import divided, next_step
 from onward.training.autodiff.prepare_graph import differentiable
 from onward.training.autodiff.reverse import several_gradients
 
@@ -45,10 +48,15 @@ def with_fallback(model: Model, backend: str, refused: Collection[str] | None = 
     return made, parts
 
 
-def _check_numbers(graph: Graph, part: Part, backend: str) -> None:
+def _check(graph: Graph, part: Part, backend: str) -> None:
     """Refuse a part that ONNX Runtime cannot run without Onward, or that takes or gives what no tensor holds."""
-    for node in part.nodes:
+    for node in all_nodes(part.model.ir.graph):
         op = custom_op(node, part.model.ir)
+        if op is None and (advice := next_step(key_of(node))):
+            raise UnsupportedError(
+                f"{origin(node)}: ONNX Runtime does not know {key_of(node)}, so it is no fallback for it{advice};"
+                " with @op.body in it, ONNX Runtime runs the op as well"
+            )
         if op is not None and not op.functions and node.domain != EXTENSIONS:
             raise UnsupportedError(
                 f"{op.key} runs on ONNX Runtime only beside Onward, which the result does without: add @op.{backend} or"
@@ -71,9 +79,9 @@ def _replaced(whole: Model, graph: Graph, parts: list[Part], backend: str) -> Mo
     values |= {v.name: v for node in target.graph for v in node.outputs}
     target.graph.opset_imports[DOMAIN] = 1
     for place, part in enumerate(parts):
+        _check(graph, part, backend)
         model, weights = _with_weights_fed(part)
         taken = [*part.inputs, *weights]
-        _check_numbers(graph, part, backend)
         gradient = _derivative(model, taken, part.outputs)
         stored = [
             _stored(target.graph, f"part{place}.{end}", data)

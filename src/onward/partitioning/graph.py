@@ -14,6 +14,7 @@ from onward.graph.constants import plain_constants
 from onward.graph.origin import mark_origin
 from onward.graph.walk import all_nodes
 from onward.model import Model
+from onward.partitioning.squeezes import squeeze_late
 from onward.verification.locate.cut import Cutter
 
 OPSET = 21
@@ -55,11 +56,12 @@ def ready(model: Model) -> Model:
         upgrade(graph, OPSET)
     for node in all_nodes(graph.graph):
         mark_origin(node)
-    _name_all(graph.graph)
+    squeeze_late(graph)
+    name_all(graph.graph)
     return Model(graph)
 
 
-def _name_all(graph: ir.Graph) -> None:
+def name_all(graph: ir.Graph) -> None:
     """Reports and plans name nodes, so each has a name, and no two the same."""
     taken: set[str] = set()
     for node in graph:

@@ -25,6 +25,9 @@ def summary(made: Partition, times: Times | None) -> list[str]:
         f"{counted(len(made.parts), 'part')}, of which {own} on {made.target}, "
         f"with {100 * made.taken:.1f} % of the nodes that compute anything"
     ]
+    if made.written:
+        words = f"{counted(len(made.written), 'node')} of these {'is' if len(made.written) == 1 else 'are'} there in"
+        lines.append(f"{words} simpler ops; of the ops as written, {100 * made.taken_as_written:.1f} % are there")
     if made.result is None:
         lines.append(f"{made.target} is not here: its parts are not proven")
     else:
@@ -54,7 +57,7 @@ def page(made: Partition, times: Times | None) -> str:
 <p>Divided among {escape(made.target)} and {escape(made.fallback)}.</p><ul class="notes">{items}</ul></header>
 <section><h2>Parts</h2>{_parts(made, times)}</section>
 <section><h2>Why nodes are on {escape(made.fallback)}</h2>{_reasons(made)}</section>
-<footer>Written by Onward.</footer>
+{_written(made)}<footer>Written by Onward.</footer>
 </main>"""
     return document(f"{made.name}, divided", body, styles=["verify.css"])
 
@@ -86,6 +89,23 @@ def _reasons(made: Partition) -> str:
     more = len(found) - len(rows)
     rest = f"<p>{counted(more, 'node')} more.</p>" if more > 0 else ""
     return table(["node", "why"], rows, caption="Nodes on the fallback") + rest
+
+
+def _written(made: Partition) -> str:
+    """The nodes that are on the target in simpler ops."""
+    if not made.written:
+        return ""
+    whole = {node.name: node for node in made.model.ir.graph}
+    names = [name for name in made.written if name in whole][:MOST_REASONS]
+    ops = {node.name: node.op_type for node in made.graph.nodes}
+    rows = []
+    for name in names:
+        become = Counter(ops[piece] for piece in made.written[name] if piece in ops)
+        rows.append([escape(origin(whole[name])), escape(", ".join(f"{n} {op}" for op, n in become.most_common(6)))])
+    more = len(made.written) - len(rows)
+    rest = f"<p>{counted(more, 'node')} more.</p>" if more > 0 else ""
+    listed = table(["node", "most of what it has become"], rows, caption="Nodes in simpler ops")
+    return f"<section><h2>Nodes that are on {escape(made.target)} in simpler ops</h2>{listed}{rest}</section>\n"
 
 
 def listed(made: Partition) -> Sequence[tuple[str, str, int]]:

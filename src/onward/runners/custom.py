@@ -30,8 +30,12 @@ PYTHON = "ai.onnx.contrib"
 """The domain in which onnxruntime-extensions has its own ops, and those written in Python."""
 _KERNELS: dict[str, Callable[..., Any]] = {}
 """What is registered for as long as the process lives, by name."""
-_FAILURES: list[Exception] = []
-"""What ops in Python raised, on whatever thread: runs that go on at a time all hear of it."""
+_FAILURES: list[tuple[type[OnwardError], str]] = []
+"""What ops in Python raised, on whatever thread: runs that go on at a time all hear of it.
+
+Kind and words alone: an exception would hold on to the session through its traceback until the process ends, and ONNX
+Runtime then crashes as it is taken apart.
+"""
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ def _kernel(
             results = op.run([next(feeds) if there else None for there in present], given)[: len(dtypes)]
             results = [np.ascontiguousarray(array).reshape(array.shape) for array in results]
         except Exception as error:
-            _FAILURES.append(error)
+            _FAILURES.append(_told(error))
             results = [np.zeros(0, dtype) for dtype in dtypes]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -165,15 +169,17 @@ def failing() -> Iterator[None]:
     except Exception as error:
         if len(_FAILURES) == before:
             raise
-        raise _told(_FAILURES[before]) from error
+        kind, words = _FAILURES[before]
+        raise kind(words) from error
     if len(_FAILURES) > before:
-        raise _told(_FAILURES[before])
+        kind, words = _FAILURES[before]
+        raise kind(words)
 
 
-def _told(error: Exception) -> OnwardError:
+def _told(error: Exception) -> tuple[type[OnwardError], str]:
     if isinstance(error, OnwardError):
-        return error
-    return RunFailure(f"a custom op failed with {type(error).__name__}: {error}")
+        return type(error), str(error)
+    return RunFailure, f"a custom op failed with {type(error).__name__}: {error}"
 
 
 def unknown(model: ir.Model) -> str:

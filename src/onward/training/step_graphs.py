@@ -15,6 +15,8 @@ from onward.training.recipe.optimizers import AVERAGE, Moment, Optimizer, initia
 LOSS = "onward.loss"
 LEARNING_RATE = "onward.lr"
 STEP = "onward.step"
+ROWS, NUMBERS = "rows", "numbers"
+"""`<parameter>.rows` and `.numbers`: the gradients of rows that were looked up, one by one, and which rows they are."""
 CLIP_EPSILON = 1e-6
 """PyTorch's, where gradients are clipped by their norm."""
 Array = np.ndarray[Any, np.dtype[Any]]

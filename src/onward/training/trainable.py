@@ -75,6 +75,8 @@ class Trainable:
     """What is minimised, where it is a sum of Onward's own losses of outputs; None: it is known as a graph only."""
     penalties: list[Penalty] = field(default_factory=list)
     """What is added to that, of parameters."""
+    rows: list[str] = field(default_factory=list)
+    """Parameters of which `update` reads the gradients of rows one by one: `gradients` gives these out as well."""
 
     @property
     def update(self) -> ir.Model:
@@ -345,7 +347,8 @@ def _loss(
         prediction = _prediction(op.graph, term.output or output)
         value = how.build(op, op.tensor(prediction), target)
         found.append(value if term.weight == 1 else value * term.weight)
-        if type(how) in LOSSES.values() and prediction.is_graph_output():
+        alike = getattr(how, "sample_weight", None) is None  # other frameworks have no words for what weights samples
+        if type(how) in LOSSES.values() and prediction.is_graph_output() and alike:
             own: dict[str, Any] = {k: asked[name] for k, name in vars(how).items() if k in LABELS and name in asked}
             if getattr(how, "weight", None) is not None:
                 own["weight"] = tuple(map(float, how.weight))

@@ -8,6 +8,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+import onward  # noqa: E402
 from onward.backends.backend import backend  # noqa: E402
 from onward.backends.emit.package import Source  # noqa: E402
 from onward.backends.jax.convert import generate  # noqa: E402
@@ -50,15 +51,18 @@ def test_if_is_cond_where_both_branches_give_the_same() -> None:
         check(model, np.array([1, 2, 3], np.float32), np.array(c))
 
 
-def test_branches_of_different_shapes_run_as_python_does_and_are_refused_under_jit() -> None:
+def test_branches_of_different_shapes_run_as_python_does() -> None:
+    """Under jit, what decides is a static argument; else it is refused."""
     model = parsed(BRANCHES.replace("float[3] y", "float[n] y").replace("float[3] b", "float[6] b").replace(
         "b = Mul(x, two)", "t = Mul(x, two)  b = Concat<axis = 0>(t, t)"
     ))  # fmt: skip
     assert "lax.cond" not in source(model).model
+    assert "c: Static" in source(model).model
     for c in (True, False):
-        check(model, np.array([1, 2, 3], np.float32), np.array(c), modes=("jax",))
-    with pytest.raises(Exception, match="If 'y' has branches that give different shapes"):
-        prepare("jax:jit", model)([np.ones(3, np.float32), np.array(True)])
+        check(model, np.array([1, 2, 3], np.float32), np.array(c))
+    apply, params = onward.to_jax(model, check=False)
+    with pytest.raises(TypeError, match="If 'y' has branches that give different shapes"):
+        jax.jit(apply)(params, np.ones(3, np.float32), True)
 
 
 COUNTED = """g (float[2] x) => (float[2] y, float[5, 2] rows) {

@@ -147,6 +147,30 @@ def test_elementwise_losses(loss: Loss | str, reference: Callable[..., torch.Ten
     check(loss, reference, PREDICTION, target)
 
 
+SHARES = RNG.uniform(0, 2, 6).astype(np.float32)
+WEIGHTED: list[tuple[Loss, Callable[..., torch.Tensor], Array]] = [
+    (CrossEntropy(sample_weight="share"), F.cross_entropy, LABELS),
+    (CrossEntropy(sample_weight="share", soft=True), F.cross_entropy, SOFT),
+    (BinaryCrossEntropy(sample_weight="share"), F.binary_cross_entropy_with_logits, BITS),
+    (MeanSquaredError(sample_weight="share"), F.mse_loss, TARGETS),
+    (L1(sample_weight="share"), F.l1_loss, TARGETS),
+    (Huber(sample_weight="share"), F.huber_loss, TARGETS),
+]
+
+
+@pytest.mark.parametrize(("loss", "reference", "target"), WEIGHTED, ids=[str(loss) for loss, _, _ in WEIGHTED])
+def test_samples_weigh(loss: Loss, reference: Callable[..., torch.Tensor], target: Array) -> None:
+    """The mean is over the number of samples, whatever their weights are."""
+    x = torch.tensor(PREDICTION, requires_grad=True)
+    values = reference(x, torch.tensor(target), reduction="none")
+    expected = (values * torch.tensor(SHARES).reshape(-1, *[1] * (values.ndim - 1))).mean()
+    expected.backward()
+    value, slope = run(loss, PREDICTION, labels=target, share=SHARES)
+    np.testing.assert_allclose(value, expected.detach().numpy(), rtol=1e-5)
+    assert x.grad is not None
+    np.testing.assert_allclose(slope, x.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_large_logits_stay_finite() -> None:
     x = np.array([[200.0, -200.0], [-300.0, 300.0]], np.float32)
     check("cross_entropy", F.cross_entropy, x, np.array([1, 1]))
@@ -156,7 +180,9 @@ def test_large_logits_stay_finite() -> None:
 def test_errors_name_what_there_is() -> None:
     with pytest.raises(OnwardError, match="no loss 'hinge'; there are cross_entropy"):
         loss_named("hinge")
-    with pytest.raises(OnwardError, match="the loss mse has no option 'delta'; it has labels, reduction"):
+    with pytest.raises(
+        OnwardError, match="the loss mse has no option 'delta'; it has labels, reduction, sample_weight"
+    ):
         loss_named("mse", delta=1)
     with pytest.raises(OnwardError, match="the loss huber: delta is 'x', which is no number"):
         loss_named("huber", delta="x")

@@ -86,6 +86,8 @@ class Emitter:
         """How many results there are at most, by name, where only data decide: see `bound`."""
         self.open: list[str] = []
         """Names of those that were asked for: of nodes, and of their outputs."""
+        self.counts: dict[ir.Node, Expr] = {}
+        """For each node with a bound, how many results there are: the function gives them after its outputs."""
         self.node: ir.Node = None  # type: ignore[assignment]  # the node whose rule runs
         self._vars: dict[ir.Value, Var] = {}
         self._exprs: dict[ir.Value, Expr] = {}

@@ -60,6 +60,8 @@ class Source:
         """The tensors that stand in a file of their own."""
         return {name: t for name, t in self.tensors.items() if self.apart and not t.is_trained}
 
+    counts: tuple[str, ...] = ()
+    """What the function gives after the outputs: numbers of results that are filled up to a bound."""
     checked: Source | None = None
     """What is run beside the original in its place, where its results have another size by design."""
 
@@ -111,7 +113,7 @@ def emit(
             arguments.append(var)
     emitter.flags = {name: Var(name, "flag") for name in flags}
     arguments += emitter.flags.values()
-    results = [arg._force() for arg in emitter.graph(graph.graph)]
+    results = [*(arg._force() for arg in emitter.graph(graph.graph)), *emitter.counts.values()]
     drop_unread(emitter.block, results)
     emitter.weights.finish()
     name_repeats(emitter.block.body, results, emitter.weights)

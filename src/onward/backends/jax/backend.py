@@ -84,6 +84,10 @@ class Jax(Backend):
         with in_64_bits():
             return super().call(net, arguments, outputs)
 
+    def further(self, net: Any) -> Sequence[str]:
+        counts: tuple[str, ...] = net.counts
+        return counts
+
     def argument_names(self, net: Any) -> list[str]:
         return [name for name in super().argument_names(net.apply) if name not in ("params", "constants")]
 

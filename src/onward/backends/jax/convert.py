@@ -19,6 +19,7 @@ from onward.backends.emit.printer import wrap
 from onward.backends.emit.statements import expressions
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Tensor, Weights
+from onward.backends.jax.bounded import check_rows
 from onward.backends.jax.functions import STATIC, JaxWriter
 from onward.backends.jax.strings import hand_over_strings
 from onward.backends.jax.target import DTYPES, KEYS, TARGET
@@ -35,8 +36,9 @@ PARAMETERS = "The parameters: all that is trained."
 CONSTANTS = "What `apply` needs besides the parameters, in the same tree: it is not trained."
 RUNTIME = "onward.backends.jax.runtime"
 
-ASKING = ("known", "listed", "number")
-"""Helpers that tell the numbers of a tensor."""
+CHOOSING = "branch"
+ASKING = ("known", "listed", "number", "decode_image", CHOOSING)
+"""Helpers that tell the numbers of a tensor, or go by them."""
 
 IMPORTS = {
     "math": "import math",
@@ -65,7 +67,8 @@ def generate(
     draws: bool = False,
     part: str = "",
 ) -> Source:
-    """The JAX source of a model. `model` is left as it is. `bounds` are sizes of results, for `jax.jit`.
+    """The JAX source of a model. `model` is left as it is. `bounds` are sizes of results, for `jax.jit`: how many there
+    are of each is given after the outputs.
 
     With `draws`, the last argument is a key, by which the model draws what has no seed in the file. A `part` is a
     module beside the model, of which nothing is trained: its tensors are those of `<part>_constants.safetensors`.
@@ -93,19 +96,22 @@ def _generate(
             if values.isdisjoint(emitter.open):
                 known = ", ".join(map(repr, dict.fromkeys(emitter.open))) or "none"
                 raise OnwardError(f"bounds: there is no {name!r} whose size depends on data; there are: {known}")
+        check_rows(graph.graph, list(emitter.counts))
         _mark_static(function, emitter.values())
         hand_over_strings(function, emitter.values(), list(graph.graph.outputs))
         choose(emitter.weights, trainable)
         with guarded("writing source code"):
-            return _source(model.name, graph, emitter.weights, function, draws, part)
+            counts = tuple(node.outputs[0].name or "" for node in emitter.counts)
+            return _source(model.name, graph, emitter.weights, function, draws, counts, part)
 
 
 def _mark_static(function: Function, values: Mapping[Var, ir.Value]) -> None:
     """Arguments that are asked for their numbers and for nothing else: `jax.jit` has to know them.
 
-    Truth values that choose elements are data all the same.
+    Truth values that choose elements are data all the same; one that chooses a branch is not.
     """
     found: Counter[Var] = Counter()
+    choosing: set[Var] = set()
     every = [*(e for statement in function.block.body for e in expressions(statement)), *function.results]
     for part in (part for expr in every for part in walk(expr)):
         if isinstance(part, Ref):
@@ -114,8 +120,9 @@ def _mark_static(function: Function, values: Mapping[Var, ir.Value]) -> None:
             asked = forced(part._args[0])
             if isinstance(asked, Ref):
                 found[asked._var] -= 1
+                choosing |= {asked._var} if part._fn._name == CHOOSING else set()
     for var in function.arguments:
-        if var in found and not found[var] and values[var].dtype != ir.DataType.BOOL:
+        if var in found and not found[var] and (var in choosing or values[var].dtype != ir.DataType.BOOL):
             var.kind = STATIC
 
 
@@ -126,14 +133,18 @@ def _carriers(model: Model, name: str) -> set[str]:
     return {name} | {value.name or "" for value, dim in dims if dim.value == name}
 
 
-def _source(name: str, graph: ir.Model, weights: Weights, function: Function, draws: bool, part: str) -> Source:
+def _source(
+    name: str, graph: ir.Model, weights: Weights, function: Function, draws: bool, counts: tuple[str, ...], part: str
+) -> Source:
     """Split the computation into functions and print them."""
     tree = build_tree(weights)
     split(tree, function, in_loops=False)
     hold_settings(tree, weights)
     trained = [tensor for tensor in weights.tensors.values() if tensor.is_trained]
     fixed = [tensor for tensor in weights.tensors.values() if not tensor.is_trained]
-    writer = JaxWriter(tree, list(weights.tensors), class_names(graph.graph), has_constants=bool(fixed), draws=draws)
+    writer = JaxWriter(
+        tree, list(weights.tensors), class_names(graph.graph), has_constants=bool(fixed), draws=draws, counts=counts
+    )
     functions = writer.write(plain(name))
     warn = ["ops.warn_of_32_bits()"] if needs_64_bits(graph.graph) else []
     parts = [writer.constants(), functions]
@@ -146,7 +157,7 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, dr
     title, about = f'"""{plain(name)}: a JAX model."""', "Functions that JAX itself does not have."
     helpers = writer.helpers | set(re.findall(r"(?<=\bops\.)\w+", "\n".join(parts[2:])))
     source = assembled(title, text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES, qualified=True)
-    return replace(source, apart=True)
+    return replace(source, apart=True, counts=tuple(f"{name}.count" for name in counts))
 
 
 def _loader(name: str, file: str, doc: str, tensors: list[Tensor], first: list[str]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 
 from onward.backends.emit.classes import no_leaf
 from onward.backends.emit.expr import Name, lift, render
 from onward.backends.emit.functions.numbers import Words
 from onward.backends.emit.functions.writer import FunctionWriter
+from onward.backends.emit.package import plain
 from onward.backends.jax.target import np_
 
 RESERVED = frozenset({
@@ -36,6 +38,8 @@ WORDS = Words(
 )
 """What numbers are called by which equal blocks differ."""
 
+WIDTH = 92
+"""Characters of a comment."""
 TYPE = '''Params = dict[str, Any]
 """A tree of arrays: a dictionary by name, or a list where the names are numbers."""'''
 
@@ -61,6 +65,8 @@ class JaxWriter(FunctionWriter):
     """Whether there are tensors that are not trained."""
     draws: bool = False
     """Whether it is given a key to draw by; the last of its arguments are the keys that follow from that."""
+    counts: tuple[str, ...] = ()
+    """What results are counted, and filled up to a bound; the last of what it gives are the counts."""
     reserved: frozenset[str] = RESERVED
     words: Words = field(default_factory=lambda: WORDS)
     tree_type = "Params"
@@ -75,7 +81,8 @@ class JaxWriter(FunctionWriter):
         return named.get(kind, "Any")
 
     def header(self, arguments: list[str], returns: str) -> tuple[str, list[str]]:
-        first = []
+        said = f"after the outputs: how many results there are of {', '.join(map(plain, self.counts))}"
+        first = [f"# {line}" for line in textwrap.wrap(said, WIDTH)] if self.counts else []
         if self.draws:
             *arguments, keys = arguments
             arguments.append("key: Array")

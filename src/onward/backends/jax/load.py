@@ -39,6 +39,9 @@ class Net:
     static: tuple[str, ...] = ()
     """The arguments whose numbers or strings `jax.jit` has to know, where it is run by that."""
 
+    counts: tuple[str, ...] = ()
+    """What it gives after the outputs of the model, by name: see `bounds`."""
+
     def __call__(self, *inputs: Any) -> Any:
         if self.static:
             names = list(inspect.signature(self.apply).parameters)[1:]
@@ -94,7 +97,8 @@ def run(source: Source) -> Net:
     fixed, nested = source.constants, package.ops.nested
     params = nested({path: tensor for path, tensor in tensors.items() if path not in fixed})
     constants = nested({path: tensor for path, tensor in tensors.items() if path in fixed})
-    return Net(package.model.apply, params, constants, getattr(package.ops, "warn_of_32_bits", Net.warn))
+    warn = getattr(package.ops, "warn_of_32_bits", Net.warn)
+    return Net(package.model.apply, params, constants, warn, counts=source.counts)
 
 
 def opened(module: ModuleType, folder: Path) -> Net:

@@ -64,7 +64,7 @@ def exported(net: Net, graph: ir.Graph) -> str:
         PassManager.parse("builtin.module(strip-debuginfo)").run(module.operation)
         main = _main(module)
         main.attributes["arg_attrs"] = _named(ARGUMENT, [value.name or "" for value in fed])
-        main.attributes["res_attrs"] = _named(RESULT, [value.name or "" for value in graph.outputs])
+        main.attributes["res_attrs"] = _named(RESULT, [*(value.name or "" for value in graph.outputs), *net.counts])
         module.operation.attributes["sym_name"] = mlir.StringAttr.get(re.sub(r"\W", "_", graph.name or "model"))
         return str(module.operation.get_asm(enable_debug_info=False))
 

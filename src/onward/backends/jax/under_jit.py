@@ -7,9 +7,7 @@ from onward.backends.backend import ROUNDING
 RESULTS = "how many results there are depends on data: bounds say how many at most"
 SIZES = "a size is computed from an input, which jax.jit does not know while it traces"
 TRIPS = "a loop that collects rows or a sequence runs as often as data decides"
-BRANCHES = "one branch gives something and the other nothing, and data decide which"
 STRINGS = "jax.jit gives no strings"
-IMAGES = "a file of an image says itself how large it is, and Pillow decodes it"
 
 NAMES: dict[str, tuple[str, ...]] = {
     RESULTS: (
@@ -64,7 +62,6 @@ NAMES: dict[str, tuple[str, ...]] = {
         "test_range_float_type_positive_delta_expanded",
         "test_range_int32_type_negative_delta_expanded",
     ),
-    BRANCHES: ("test_if_opt",),
     STRINGS: (
         "test_string_concat",
         "test_string_concat_broadcasting",
@@ -89,17 +86,6 @@ NAMES: dict[str, tuple[str, ...]] = {
         "test_strnormalizer_export_monday_empty_output",
         "test_strnormalizer_export_monday_insensintive_upper_twodim",
         "test_strnormalizer_nostopwords_nochangecase",
-    ),
-    IMAGES: (
-        "test_image_decoder_decode_bmp_rgb",
-        "test_image_decoder_decode_jpeg2k_rgb",
-        "test_image_decoder_decode_jpeg_bgr",
-        "test_image_decoder_decode_jpeg_grayscale",
-        "test_image_decoder_decode_jpeg_rgb",
-        "test_image_decoder_decode_png_rgb",
-        "test_image_decoder_decode_pnm_rgb",
-        "test_image_decoder_decode_tiff_rgb",
-        "test_image_decoder_decode_webp_rgb",
     ),
     ROUNDING: ("test_squeezenet",),  # XLA subtracts the maximum from a product that is not rounded yet
 }

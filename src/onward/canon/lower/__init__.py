@@ -22,7 +22,17 @@ from onward.graph.rewriter import Rewriter, describe
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.registry import import_files
 
-__all__ = ["LOWERINGS", "REFUSED", "has_foreign", "has_unruled", "key_of", "load_lowerings", "lower", "lower_foreign"]
+__all__ = [
+    "LOWERINGS",
+    "REFUSED",
+    "has_foreign",
+    "has_unruled",
+    "key_of",
+    "load_lowerings",
+    "lower",
+    "lower_foreign",
+    "lower_nodes",
+]
 
 UPGRADED = ("", ML)
 """Domains whose nodes come in several versions."""
@@ -45,8 +55,13 @@ def lower(model: ir.Model, has_rule: Callable[[str], bool], answers: Answers | N
     neither a rule nor a definition stays: the backend says what it lacks. Tells whether anything was replaced.
     `answers` of an earlier inference spare this one the same questions.
     """
+    return lower_nodes(model, lambda node: not has_rule(key_of(node)), answers)
+
+
+def lower_nodes(model: ir.Model, is_chosen: Callable[[ir.Node], bool], answers: Answers | None = None) -> bool:
+    """As `lower`, for the nodes that are chosen."""
     load_lowerings()
-    lowerer = _Lowerer(model, has_rule, answers)
+    lowerer = _Lowerer(model, is_chosen, answers)
     lowerer.graph(model.graph)
     return lowerer.changed
 
@@ -87,9 +102,9 @@ class _Typing(Rewriter):
 
 
 class _Lowerer:
-    def __init__(self, model: ir.Model, has_rule: Callable[[str], bool], answers: Answers | None) -> None:
+    def __init__(self, model: ir.Model, is_chosen: Callable[[ir.Node], bool], answers: Answers | None) -> None:
         self.changed = False
-        self._has_rule = has_rule
+        self._is_chosen = is_chosen
         self._opsets = model.opset_imports
         self._inference = Inference(model, answers)
         self._op = _Typing(model, self._inference)
@@ -107,7 +122,7 @@ class _Lowerer:
         while pending:
             node = pending.pop()
             graph = node.graph
-            if not self._has_rule(key_of(node)) and (created := self._expand(node)) is not None:
+            if self._is_chosen(node) and (created := self._expand(node)) is not None:
                 pending += reversed([new for new in created if new.graph is graph])
                 continue
             self._inference.node(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,8 +59,14 @@ def _converted(
     held = [struct(array.shape, array.dtype) for array in arrays]
     try:
         closed, results = jax.make_jaxpr(found.call, return_shape=True)(held, *given)
-    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError) as error:
-        raise OnwardError(f"JAX cannot trace it with these specs: {type(error).__name__}: {_first(error)}") from error
+    except OnwardError:
+        raise
+    except Exception as error:  # whatever the function, or the library of its layers, says to these arguments
+        what = "specs and weights" if arrays else "specs"
+        raise OnwardError(
+            f"JAX cannot trace it with these {what}: {type(error).__name__}: {_first(error)}; "
+            f"give {what} with which it runs by itself"
+        ) from error
     labels = _labels(input_names, _input_names(found, given), "input")
     outputs = _labels(output_names, names.output_names(results), "output")
     translator = Translator(opset)
@@ -102,8 +109,8 @@ def written(translator: Translator, source: Source, closed: Any, labels: Sequenc
 
 
 def _first(error: Exception) -> str:
-    """What an error of JAX says before it explains itself."""
-    return str(error).partition("\n\n")[0][:LONGEST]
+    """What an error of JAX, or of a library of layers, says before it explains itself."""
+    return re.sub(r"\s*\(https?://\S+\)", "", str(error).partition("\n\n")[0])[:LONGEST].rstrip(".\n")
 
 
 def _labels(given: Sequence[str] | None, own: list[str], what: str) -> list[str]:

@@ -1,13 +1,14 @@
-"""Modules of Flax's linen, called so that tracing takes half of the time.
+"""Modules of Flax's linen, called so that tracing takes a part of the time.
 
-For each parameter Flax traces the function that would make it, only to see that the shape is the same. Here they are
-traced together when the module has been called, and equal ones once.
+For each parameter Flax traces the function that would make it, only to see that the shape is the same. Here those of
+JAX, which make what they are asked for, are believed, and others are traced together when the module has been called,
+and equal ones once. Equal layers are traced once, see `layers.py`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -17,8 +18,12 @@ import numpy as np
 from flax.core import Scope, meta
 from flax.errors import ScopeParamShapeError
 
+from onward.frontends.jax.layers import Layers
+
 DEPTH = 5
 """How far functions inside functions are compared."""
+INITIALIZERS = ("jax.nn.initializers", "jax._src.nn.initializers")
+"""Functions of JAX that make an array of the shape which they are given first."""
 
 
 class Parameter(NamedTuple):
@@ -28,6 +33,8 @@ class Parameter(NamedTuple):
     scope: str
     value: Any
     make: Callable[[Any], Any]
+    shape: tuple[int, ...] | None
+    """What it makes, where that is known."""
 
 
 class Lenient(Scope):  # type: ignore[misc]
@@ -45,7 +52,8 @@ class Lenient(Scope):  # type: ignore[misc]
         value = self.get_variable("params", name)
         if unbox:
             value = meta.unbox(value)
-        self.read.append(Parameter(name, self.path_text, value, lambda key: init_fn(key, *args, **options)))
+        shape = tuple(args[0]) if args and getattr(init_fn, "__module__", "") in INITIALIZERS else None
+        self.read.append(Parameter(name, self.path_text, value, lambda key: init_fn(key, *args, **options), shape))
         return value
 
 
@@ -58,36 +66,52 @@ def lenient(scope: Scope, read: list[Parameter]) -> Scope:
 
 def called(module: flax.linen.Module, variables: Any, inputs: Sequence[Any]) -> Any:
     """What `module.apply` gives, or its error."""
+    layers = Layers(variables, _called)
+    with flax.linen.intercept_methods(layers.intercept):
+        return _called(module, variables, inputs, {}, lambda bound, *inputs: bound(*inputs))
+
+
+def _called(
+    module: flax.linen.Module,
+    variables: Any,
+    inputs: Sequence[Any],
+    options: Mapping[str, Any],
+    enter: Callable[..., Any],
+) -> Any:
+    """A module with variables of its own, by `enter`."""
     read: list[Parameter] = []
 
-    def call(bound: Any, *inputs: Any) -> Any:
+    def call(bound: Any) -> Any:
         lenient(bound.scope, read)
         try:
-            return bound(*inputs)
+            return enter(bound, *inputs, **options)
         finally:
             check(read)
 
-    return flax.linen.apply(call, module)(variables, *inputs)
+    return flax.linen.apply(call, module)(variables)
 
 
 def check(read: Sequence[Parameter]) -> None:
     """Raise Flax's error for the first parameter whose shape is not that which the module would give it."""
     keys = [_key(parameter) for parameter in read]
-    makers = {key: parameter.make for key, parameter in zip(keys, read, strict=True)}
+    makers = {key: one.make for key, one in zip(keys, read, strict=True) if one.shape is None}
 
     def made() -> list[Any]:
         key = jax.random.key(0)
         return [make(key) for make in makers.values()]
 
-    shapes = dict(zip(makers, jax.eval_shape(made), strict=True))
+    shapes = dict(zip(makers, jax.eval_shape(made), strict=True)) if makers else {}
     for key, parameter in zip(keys, read, strict=True):
-        for found, wanted in zip(jax.tree.leaves(parameter.value), jax.tree.leaves(shapes[key]), strict=False):
-            if np.shape(found) != np.shape(wanted):
-                raise ScopeParamShapeError(parameter.name, parameter.scope, np.shape(found), np.shape(wanted))
+        wanted = jax.tree.map(np.shape, jax.tree.leaves(shapes[key])) if parameter.shape is None else [parameter.shape]
+        for found, shape in zip(map(np.shape, jax.tree.leaves(parameter.value)), wanted, strict=False):
+            if found != shape:
+                raise ScopeParamShapeError(parameter.name, parameter.scope, found, shape)
 
 
 def _key(parameter: Parameter) -> Any:
     """The same for parameters that are made alike, as in equal layers."""
+    if parameter.shape is not None:
+        return parameter.shape
     try:
         key = _alike(parameter.make, DEPTH)
         hash(key)
@@ -106,6 +130,6 @@ def _alike(found: Any, depth: int) -> Any:
         cells = [_alike(cell.cell_contents, depth - 1) for cell in found.__closure__]
         return found.__code__, found.__defaults__, *cells
     if depth and isinstance(found, flax.linen.Module):
-        own = [field.name for field in dataclasses.fields(found) if field.name != "parent"]
+        own = [field.name for field in dataclasses.fields(found) if field.name not in ("parent", "name")]
         return type(found), *(_alike(getattr(found, name), depth - 1) for name in own)
     return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from onward.errors import OnwardError, UnsupportedError
@@ -17,6 +17,7 @@ from onward.frontends.tensorflow.trained import Storage, Trained, trained
 from onward.model import Model
 
 LOSS = "loss"
+SAMPLE_WEIGHT = "sample_weight"
 SPARSE = {
     "SparseCategoricalCrossentropy",
     "sparse_categorical_crossentropy",
@@ -46,29 +47,50 @@ class Captured:
     storage: Storage
     gradients: dict[str, str]
     """Variables that are trained and have a gradient in TensorFlow: `dense`, or the `rows` that were looked up."""
+    weighted: bool = False
+    """Whether the loss weights samples, by an input or by their labels."""
+    weights: list[str] = field(default_factory=list)
+    """The input that weights samples, if there is one."""
 
 
-def captured(model: Any, signature: Sequence[Any] | None, labels: Sequence[Any] | None) -> Captured:
-    """`labels` are the `tf.TensorSpec` of what each output is compared with, unless the loss tells."""
+def captured(
+    model: Any,
+    signature: Sequence[Any] | None,
+    labels: Sequence[Any] | None,
+    sample_weight: bool = False,
+    class_weight: Mapping[int, float] | None = None,
+) -> Captured:
+    """`labels` are the `tf.TensorSpec` of what each output is compared with, unless the loss tells.
+
+    With `sample_weight` the loss has one more input, by which it weights samples; `class_weight` weights them by label.
+    """
     import tensorflow as tf
 
     check(model)
+    if sample_weight and class_weight:
+        raise OnwardError("Keras takes weights of samples or of classes: give one of sample_weight and class_weight")
     storage = Storage()
     function, names = traced(model, signature)
     own = function.inputs[: len(function.inputs) - len(function.captured_inputs)]
     given = [tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.op.name) for tensor in own]
     targets = _targets(model, function, names, labels)
+    if class_weight and len(targets) != 1:
+        raise OnwardError(f"weights of classes are for a model of one output: this one has {len(targets)}")
+    if sample_weight and SAMPLE_WEIGHT in {spec.name for spec in given}:
+        raise OnwardError(f"the model has an input {SAMPLE_WEIGHT!r} of its own: rename it")
+    weights = [tf.TensorSpec([None], tf.float32, name=SAMPLE_WEIGHT)] if sample_weight else []
 
     def loss(*tensors: Any) -> Any:
         x = packed(model, tensors[: len(given)])
         predicted = model(x, training=True)
-        wanted = tf.nest.pack_sequence_as(predicted, list(tensors[len(given) :]))
+        wanted = tf.nest.pack_sequence_as(predicted, list(tensors[len(given) :][: len(targets)]))
+        weight = tensors[-1] if weights else class_weights(wanted, class_weight) if class_weight else None
         options = {"training": True} if "training" in inspect.signature(model.compute_loss).parameters else {}
-        return model.compute_loss(x=x, y=wanted, y_pred=predicted, sample_weight=None, **options)
+        return model.compute_loss(x=x, y=wanted, y_pred=predicted, sample_weight=weight, **options)
 
     with recurrent_layers_whole(), steps_as_batch(), modes_kept() as statistics:
         try:
-            minimised = tf.function(loss, autograph=False).get_concrete_function(*given, *targets)
+            minimised = tf.function(loss, autograph=False).get_concrete_function(*given, *targets, *weights)
         except ValueError as error:
             raise UnsupportedError(f"Keras does not compute the loss: {str(error).strip().splitlines()[0]}") from error
     inference = trained(function, storage, names, name=model.name, batched=True)
@@ -86,8 +108,27 @@ def captured(model: Any, signature: Sequence[Any] | None, labels: Sequence[Any] 
         [spec.name for spec in targets],
         statistics,
         storage,
-        _gradients(model, loss, [*given, *targets]),
+        _gradients(model, loss, [*given, *targets, *weights]),
+        bool(sample_weight or class_weight),
+        [spec.name for spec in weights],
     )
+
+
+def class_weights(labels: Any, weights: Mapping[int, float]) -> Any:
+    """What `fit` makes of weights of classes: a weight of each sample, 1 for a class that is not named."""
+    import tensorflow as tf
+
+    if labels.shape.rank is None:
+        raise UnsupportedError("weights of classes need labels of a known rank: give `labels=`, a tf.TensorSpec")
+    if labels.shape.rank > 1:
+        labels = tf.squeeze(labels, -1) if labels.shape[-1] == 1 else tf.argmax(labels, -1)
+    if labels.shape.rank != 1:
+        raise UnsupportedError("weights of classes are for one label a sample")
+    if labels.dtype.is_floating:
+        labels = tf.round(labels)
+    same = tf.cast(labels, tf.int64)[:, None] == tf.constant(list(weights), tf.int64)
+    found = tf.reduce_sum(tf.where(same, tf.constant(list(weights.values()), tf.float32), 0.0), -1)
+    return tf.where(tf.reduce_any(same, -1), found, 1.0)
 
 
 def _gradients(model: Any, loss: Any, specs: Sequence[Any]) -> dict[str, str]:
@@ -132,9 +173,6 @@ def check(model: Any) -> None:
         policy = getattr(layer, "dtype_policy", None)
         if policy is not None and policy.compute_dtype != policy.variable_dtype:
             raise UnsupportedError(f"{layer.name}: mixed precision ({policy.name}) is not trained")
-    for variable in model.trainable_variables:
-        if variable.constraint is not None:
-            raise UnsupportedError(f"{variable.path}: constraints on weights are not supported")
 
 
 def _targets(model: Any, function: Any, names: Sequence[str] | None, labels: Sequence[Any] | None) -> list[Any]:

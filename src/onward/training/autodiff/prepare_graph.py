@@ -11,13 +11,16 @@ from onward.canon.lower import LOWERINGS, key_of, load_lowerings, lower
 from onward.canon.lower.registry import DIALECT
 from onward.canon.signature import check_signatures
 from onward.canon.upgrade import upgrade
+from onward.graph.build import Builder
 from onward.graph.constants import plain_constants
 from onward.graph.held_weights import lift_from_bodies
 from onward.graph.infer import infer
+from onward.graph.origin import origin
 from onward.graph.trained import mark_weights
 from onward.graph.walk import all_nodes, inner_graphs
 from onward.model import Model
-from onward.training.autodiff.reverse import Values, on_the_way
+from onward.training.autodiff.limits import lost_by
+from onward.training.autodiff.reverse import MissingGradient, Values, on_the_way
 from onward.training.autodiff.sequences import unpack_sequences
 from onward.training.autodiff.vjp import has_rule
 
@@ -63,12 +66,32 @@ def lower_for_gradients(model: ir.Model, y: ir.Value, wrt: Values) -> tuple[ir.V
     holder = ir.Node("onward", "Held", [y, *wrt], num_outputs=0)
     model.graph.append(holder)
     unpack_sequences(model)
+    for node in on_the_way(model.graph, [y], wrt):
+        if why := lost_by(node):
+            raise MissingGradient(f"{origin(node)}: no gradient rule applies: {why}")
     while missing := _missing(model.graph, *_held(holder)):
         if not lower(model, lambda key, missing=missing: key not in missing):  # type: ignore[misc]
             break
+    _widen_masks(model)
     held = _held(holder)
     model.graph.remove(holder, safe=True)
     return held
+
+
+def _widen_masks(model: ir.Model) -> None:
+    """Masks of attention have a row for each query: ONNX Runtime's op takes no other, though the standard does."""
+    op = Builder(model)
+    for node in [node for node in model.graph if key_of(node) == "Attention" and len(node.inputs) > 3]:
+        if node.inputs[0] is None or node.inputs[3] is None:
+            continue
+        q, mask = op.tensor(node.inputs[0]), op.tensor(node.inputs[3])
+        if q.dims is None or mask.dims is None or len(mask.dims) < 2:
+            continue
+        axis = 2 if q.rank == 4 else 1
+        if mask.dims[-2] is None or mask.dims[-2] != q.dims[axis]:
+            wide = op.Expand(mask, op.Concat(op.Shape(q, start=axis, end=axis + 1), op.ints([1]), axis=0))
+            node.replace_input_with(3, wide.value)
+    model.graph.sort()
 
 
 def _held(holder: ir.Node) -> tuple[ir.Value, list[ir.Value]]:

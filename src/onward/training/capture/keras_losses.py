@@ -12,7 +12,7 @@ MEANS = ("sum_over_batch_size", "mean")
 
 def terms(model: Any, found: Captured) -> list[Term] | None:
     """A sum of losses of outputs; None where it is something else as well, such as a penalty of weights."""
-    if model.losses:
+    if model.losses or found.weighted:
         return None
     said = []
     weights = getattr(model, "loss_weights", None)

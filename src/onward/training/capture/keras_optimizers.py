@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,10 @@ WIDTH = 2
 """Numbers in the variable that is traced: which shape it has makes no difference."""
 TOGETHER = ("ReduceSum", "ReduceSumSquare", "ReduceL2", "ReduceMean", "ReduceMax", "ReduceProd", "MatMul", "Gemm")
 """Ops by which one element of a variable would depend on others."""
-UNKNOWN = ("LossScaleOptimizer", "Adafactor", "Muon", "MultiOptimizer", "ScheduleFreeAdamW")
-"""Those that know more than one variable at a time, or have states of other shapes."""
+UNKNOWN = ("LossScaleOptimizer", "MultiOptimizer", "ScheduleFreeAdamW")
+"""Those that are made of others, or whose weights are others when the model is used."""
+BY_SHAPE = ("Adafactor", "Muon")
+"""Those whose step and states depend on the shape of a variable."""
 
 
 @dataclass
@@ -43,35 +45,60 @@ class Taken:
     """Of each variable, by slot."""
 
 
-def taken(optimizer: Any, variables: Sequence[Any]) -> Taken:
-    """The optimizer for some variables, with its state if it has made steps."""
+def one_by_one(optimizer: Any, variables: Iterable[Any], rows: bool) -> bool:
+    """Whether the step of one variable, of any shape, says all; `rows`: there are embeddings."""
     kind = type(optimizer).__name__
     if kind in UNKNOWN:
-        raise UnsupportedError(f"the optimizer {kind} is not supported: it does not update variables one by one")
+        raise UnsupportedError(f"the optimizer {kind} is not supported: compile the model with a plain one")
     config = optimizer.get_config()
-    accumulate = config.get("gradient_accumulation_steps") or 1
-    scheduled, average = not isinstance(config["learning_rate"], int | float), bool(config.get("use_ema"))
-    if accumulate > 1 and (scheduled or average):
+    average = bool(config.get("use_ema"))
+    if _accumulated(config) > 1 and (_is_scheduled(config) or average):
         raise UnsupportedError(
             f"{kind} with accumulated gradients and {'use_ema' if average else 'a schedule'} is not supported"
         )
     if average and config.get("ema_overwrite_frequency"):
         raise UnsupportedError(f"{kind} with ema_overwrite_frequency is not supported: set it to None")
+    bound = any(variable.constraint is not None for variable in variables)
+    return not (kind in BY_SHAPE or bound or (rows and not adds_up(optimizer)))
+
+
+def waiting_batches(optimizer: Any) -> tuple[int, int]:
+    """How many batches make a step, and how many steps were made; refuses those that wait for one."""
+    accumulate, batches = _accumulated(optimizer.get_config()), int(np.asarray(optimizer._iterations))
+    if batches % accumulate:
+        raise UnsupportedError(f"gradients of {batches % accumulate} batches wait for a step: train until it is made")
+    return accumulate, batches // accumulate
+
+
+def _accumulated(config: Mapping[str, Any]) -> int:
+    return int(config.get("gradient_accumulation_steps") or 1)
+
+
+def _is_scheduled(config: Mapping[str, Any]) -> bool:
+    return not isinstance(config["learning_rate"], int | float)
+
+
+def taken(optimizer: Any, variables: Sequence[Any]) -> Taken:
+    """The optimizer for some variables, with its state if it has made steps."""
+    kind = type(optimizer).__name__
+    config = optimizer.get_config()
+    accumulate, steps = waiting_batches(optimizer)
+    scheduled, average = _is_scheduled(config), bool(config.get("use_ema"))
     decay = float(config.get("weight_decay") or 0.0)
     made: Optimizer
     if kind == "SGD" and not (config["momentum"] or scheduled or average or config.get("clipnorm")):
-        made = SGD(lr=_rate(optimizer), weight_decay=decay)
+        made = SGD(lr=rate_of(optimizer), weight_decay=decay)
         if config.get("clipvalue"):
             made = Clipped(made, float(config["clipvalue"]))
     else:
         made = _traced(optimizer, scheduled, decay)
-    step, state = _state(optimizer, variables, made, accumulate)
+    state = _state(optimizer, variables, made) if steps else [{} for _ in variables]
     uses = getattr(optimizer, "_use_weight_decay", None) if decay else None
     spared = [i for i, variable in enumerate(variables) if uses is not None and not uses(variable)]
-    return Taken(made, step, config.get("global_clipnorm"), accumulate, spared, state)
+    return Taken(made, steps, config.get("global_clipnorm"), accumulate, spared, state)
 
 
-def _rate(optimizer: Any) -> float:
+def rate_of(optimizer: Any) -> float:
     """As a person would write it: Keras keeps it in single precision."""
     return float(str(np.float32(np.asarray(optimizer.learning_rate))))
 
@@ -116,7 +143,7 @@ def _traced(optimizer: Any, scheduled: bool, decay: float) -> OnnxOptimizer:
     rate = own._learning_rate
     if scheduled:
         rate = keras.Variable(1.0, name="scale")
-        own._learning_rate = _scaled(own._learning_rate, rate)
+        own._learning_rate = scaled(own._learning_rate, rate)
     variable = keras.Variable(np.ones(WIDTH, np.float32), name="w")
     (slots,) = _built(own, [variable])
     initial = {slot: float(np.asarray(state).reshape(-1)[0]) for slot, state in slots.items()}
@@ -134,14 +161,14 @@ def _traced(optimizer: Any, scheduled: bool, decay: float) -> OnnxOptimizer:
     model = _model(trained(function, Storage(), ["done"]), names, list(slots))
     return OnnxOptimizer(
         model,
-        lr=1.0 if scheduled else _rate(optimizer),
+        lr=1.0 if scheduled else rate_of(optimizer),
         weight_decay=decay,
         by_element=not any(node.op_type in TOGETHER for node in model.ir.graph),
         initial={slot: number for slot, number in initial.items() if number},
     )
 
 
-def _scaled(schedule: Any, scale: Any) -> Any:
+def scaled(schedule: Any, scale: Any) -> Any:
     """A schedule times a number that is given from outside."""
     import keras
 
@@ -196,15 +223,8 @@ def _model(made: Trained, names: Mapping[str, str], slots: Sequence[str]) -> Mod
     return Model(model)
 
 
-def _state(
-    optimizer: Any, variables: Sequence[Any], made: Optimizer, accumulate: int
-) -> tuple[int, list[dict[str, Array]]]:
-    """How many steps were made, and the states of each variable; none before the first."""
-    batches = int(np.asarray(optimizer._iterations))
-    if not optimizer.built or not batches:
-        return 0, [{} for _ in variables]
-    if batches % accumulate:
-        raise UnsupportedError(f"gradients of {batches % accumulate} batches wait for a step: train until it is made")
+def _state(optimizer: Any, variables: Sequence[Any], made: Optimizer) -> list[dict[str, Array]]:
+    """The states of each variable."""
     twin = type(optimizer).from_config(optimizer.get_config())
     trained_ones = list(optimizer._trainable_variables)
     slots = _built(twin, trained_ones)
@@ -217,7 +237,7 @@ def _state(
         states = {slot: optimizer.variables[places[id(twin_state)]] for slot, twin_state in own[id(variable)].items()}
         arrays = {slot: np.asarray(state) for slot, state in states.items() if slot in made.states}
         found.append({slot: np.broadcast_to(array, variable.shape).copy() for slot, array in arrays.items()})
-    return batches // accumulate, found
+    return found
 
 
 def adds_up(optimizer: Any) -> bool:

@@ -29,7 +29,7 @@ from onward.training.recipe.described import (
     without,
 )
 from onward.training.recipe.optimizers import AVERAGE
-from onward.training.step_graphs import LEARNING_RATE, LOSS, STEP
+from onward.training.step_graphs import LEARNING_RATE, LOSS, NUMBERS, ROWS, STEP
 from onward.training.trainable import Trainable
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -85,11 +85,13 @@ def _ours(model: Model, index: int, recipe: Recipe, known: ir.Model | None) -> T
     grads = {file: f"{name}.grad" for name, file in recipe.parameters.items()}
     starts = {name: name for name in (*recipe.parameters, *recipe.buffers)}
     ends = {recipe.loss: LOSS, **grads, **{bound[name]: f"{name}.next" for name in recipe.buffers}}
+    given = {recipe.rows[name][i]: f"{name}.{part}" for name in recipe.rows for i, part in enumerate((ROWS, NUMBERS))}
+    ends |= given
     inputs = {value.name or "" for value in model.ir.graph.inputs} - cache_names(model.ir.graph) | set(recipe.labels)
     derive = cut(whole, starts, ends, inputs)
     optimizer, rules = read_optimizer(recipe.optimizer), recipe.read_rules()
     if is_stored(optimizer):
-        starts = {name: name for name in recipe.parameters} | grads
+        starts = {name: name for name in recipe.parameters} | grads | given
         starts |= {file: name for name, file in recipe.state.items()}
         starts |= {bound[recipe.step]: STEP, LEARNING_RATE: LEARNING_RATE}
         ends = {bound[name]: f"{name}.next" for name in recipe.parameters}
@@ -118,6 +120,7 @@ def _ours(model: Model, index: int, recipe: Recipe, known: ir.Model | None) -> T
         recipe.read_adapters(),
         read_loss(recipe.terms),
         recipe.read_penalties(),
+        list(recipe.rows),
     )
 
 

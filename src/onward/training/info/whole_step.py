@@ -17,7 +17,7 @@ from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.optimizers import SGD, Adagrad, Optimizer
 from onward.training.recipe.user_models import adopt
-from onward.training.step_graphs import LEARNING_RATE, LOSS, STEP
+from onward.training.step_graphs import LEARNING_RATE, LOSS, NUMBERS, ROWS, STEP
 
 if TYPE_CHECKING:
     from onward.training.trainable import Trainable
@@ -36,6 +36,8 @@ class Step:
     parameters: dict[str, ir.Value]
     gradients: dict[str, ir.Value]
     state: dict[str, ir.Value]
+    rows: dict[str, list[ir.Value]]
+    """Of a parameter, the gradients of rows and their numbers, where the optimizer reads them."""
     changes: list[tuple[ir.Value, ir.Value]] = field(default_factory=list)
     """What is changed, and what it is after the step."""
 
@@ -66,15 +68,18 @@ def whole_step(trainable: Trainable, symbolic: bool = False) -> Step:
     else:
         known = {**parameters, **{f"{name}.grad": g for name, g in found.items()}, **state}
         known |= {LEARNING_RATE: rate, STEP: now.value}
+        known |= {f"{name}.{part}": outputs[f"{name}.{part}"] for name in trainable.rows for part in (ROWS, NUMBERS)}
         update = trainable.update.clone().graph
         names = [(value.name or "").removesuffix(".next") for value in update.outputs]
         _, results = adopt(op, update, [known[value.name or ""] for value in update.inputs])
         changes += [(known[name], result) for name, result in zip(names, results, strict=True)]
     changes.append((count, now.value))
     graph.outputs.clear()
-    graph.outputs.extend([loss, *(after for _, after in changes)])
+    kept = [found[name] for name in trainable.rows]  # which nothing may read then
+    graph.outputs.extend([loss, *kept, *(after for _, after in changes)])
     common.RemoveUnusedNodesPass()(model)
-    return Step(model, loss, count, parameters, found, state, changes)
+    rows = {name: [outputs[f"{name}.{part}"] for part in (ROWS, NUMBERS)] for name in trainable.rows}
+    return Step(model, loss, count, parameters, found, state, rows, changes)
 
 
 def standard_form(optimizer: Optimizer) -> Standard | None:

@@ -76,6 +76,7 @@ def to_model(trainable: Trainable, *, symbolic: bool = False, scratch: bool = Fa
         write_loss(trainable.loss),
         [asdict(penalty) for penalty in trainable.penalties],
         trainable.clip_epsilon,
+        {name: [value.name or "" for value in values] for name, values in step.rows.items()},
     )
     inference.metadata_props[f"{KEY}{len(others)}"] = recipe.dumps()
     for domain, version in step.model.opset_imports.items():

@@ -118,7 +118,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 def step_graphs(trainable: Trainable, dtype: np.dtype[Any]) -> tuple[list[int], list[ir.Graph]]:
     """The kinds of steps that there are, and of each parameter which one it makes."""
     if is_stored(trainable.optimizer):
-        raise UnprintableError("the step is known as a graph of all parameters only")
+        raise UnprintableError("the step is known as a graph of all weights only")
     default = Rule(1.0, trainable.optimizer.weight_decay)
     rules = [trainable.rules.get(name, default) for name in trainable.parameters]
     kinds = list(dict.fromkeys(rules))

@@ -12,7 +12,7 @@ import numpy as np
 
 from onward.advice.extras import require
 from onward.errors import OnwardError
-from onward.training.parallel.workers import LostWorkerError, Reduce
+from onward.training.parallel.workers import LostWorkerError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TIMEOUT = 600.0
@@ -27,12 +27,14 @@ class ReduceBy:
     add: Callable[[Array], Any]
     rank: int
     size: int
+    end: Callable[[], Any] = lambda: None
+    """Called once all workers have done their work: one that ends without it has failed."""
 
     def __call__(self, flat: Array) -> None:
         self.add(flat)
 
 
-def reduce_by_torch(timeout: float = TIMEOUT) -> Reduce:
+def reduce_by_torch(timeout: float = TIMEOUT) -> ReduceBy:
     """By torch.distributed: the process group that is there, or one of gloo, as torchrun's variables say."""
     require("torch", what="workers that torchrun starts")
     import torch
@@ -52,19 +54,19 @@ def reduce_by_torch(timeout: float = TIMEOUT) -> Reduce:
                 f"a worker has ended, or did not answer for {timeout:g} s: {str(error).splitlines()[0]}"
             ) from error
 
-    return ReduceBy(add, dist.get_rank(), dist.get_world_size())
+    return ReduceBy(add, dist.get_rank(), dist.get_world_size(), dist.destroy_process_group)
 
 
-def reduce_by_mpi(comm: Any = None) -> Reduce:
+def reduce_by_mpi(comm: Any = None) -> ReduceBy:
     """By mpi4py, over all processes unless a communicator is given. If a process ends, MPI ends the others."""
     require("mpi4py", what="workers that mpirun starts")
     from mpi4py import MPI
 
     among = MPI.COMM_WORLD if comm is None else comm
-    return ReduceBy(lambda flat: among.Allreduce(MPI.IN_PLACE, flat), among.Get_rank(), among.Get_size())
+    return ReduceBy(lambda flat: among.Allreduce(MPI.IN_PLACE, flat), among.Get_rank(), among.Get_size(), MPI.Finalize)
 
 
-def reduce_from_environment(timeout: float = TIMEOUT) -> Reduce | None:
+def reduce_from_environment(timeout: float = TIMEOUT) -> ReduceBy | None:
     """What fits how this process was started: by torchrun, by mpirun, or alone (None)."""
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:
         return reduce_by_torch(timeout)

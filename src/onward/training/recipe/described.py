@@ -64,6 +64,8 @@ class Recipe:
     """The loss in words, if it can be said so."""
     penalties: list[dict[str, Any]] = field(default_factory=list)
     clip_epsilon: float = CLIP_EPSILON
+    rows: dict[str, list[str]] = field(default_factory=dict)
+    """Parameters with the values that are the gradients of their rows one by one, and the numbers of these."""
 
     def dumps(self) -> str:
         return json.dumps(asdict(self))
@@ -72,6 +74,7 @@ class Recipe:
     def loads(cls, text: str) -> Recipe:
         try:
             found = cls(**json.loads(text))
+            _ = [(rows, numbers) for rows, numbers in found.rows.values()]
             _ = found.parameters.keys(), found.state.keys(), found.adapters.keys(), found.optimizer["name"]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InvalidModelError(f"the metadata {KEY}… is not what Onward writes: {error}") from error

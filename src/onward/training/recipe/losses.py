@@ -29,6 +29,16 @@ class Loss(Protocol):
         """A scalar; inputs besides the prediction are asked for by `target`."""
 
 
+def weighted(values: Tensor, target: Target, name: str | None) -> Tensor:
+    """Losses of samples, which stand along the first axis, times an input that weights each; None: as they are."""
+    if name is None:
+        return values
+    if values.rank is None or values.dims is None:
+        raise OnwardError("weights of samples need a prediction of known rank")
+    weights = target(name, values.dtype, values.dims[:1])
+    return values * values.op.Reshape(weights, values.op.ints([-1, *[1] * (values.rank - 1)]))
+
+
 def reduced(values: Tensor, reduction: Reduction) -> Tensor:
     op = values.op
     if reduction not in get_args(Reduction):
@@ -49,14 +59,18 @@ class CrossEntropy:
     """Targets are probabilities of every class."""
     reduction: Reduction = "mean"
     labels: str = "labels"
+    sample_weight: str | None = None
+    """The name of an input that weights each sample; the mean is over the number of samples all the same."""
 
     def build(self, op: Builder, prediction: Tensor, target: Target) -> Tensor:
         logp = op.LogSoftmax(prediction, axis=1)
         if self.soft:
-            return self._soft(op, logp, target(self.labels, prediction.dtype, prediction.dims))
+            losses = self._soft(op, logp, target(self.labels, prediction.dtype, prediction.dims))
+            return reduced(weighted(losses, target, self.sample_weight), self.reduction)
         dims = prediction.dims
         labels = target(self.labels, ir.DataType.INT64, None if dims is None else [*dims[:1], *dims[2:]])
-        return class_loss(op, logp, labels, self.weight, self.ignore_index, self.label_smoothing, self.reduction)
+        losses, share = class_losses(op, logp, labels, self.weight, self.ignore_index, self.label_smoothing)
+        return averaged(weighted(losses, target, self.sample_weight), share, self.reduction)
 
     def _soft(self, op: Builder, logp: Tensor, wanted: Tensor) -> Tensor:
         if self.ignore_index is not None:
@@ -66,7 +80,7 @@ class CrossEntropy:
             wanted = wanted * (1 - self.label_smoothing) + self.label_smoothing / op.Squeeze(share)
         if self.weight is not None:
             wanted = wanted * along_classes(op, logp, self.weight)
-        return reduced(-op.sum(wanted * logp, [1], keepdims=False), self.reduction)
+        return -op.sum(wanted * logp, [1], keepdims=False)
 
 
 @dataclass(frozen=True)
@@ -94,6 +108,26 @@ def class_loss(
     reduction: Reduction,
 ) -> Tensor:
     """The negative logarithm of the labelled class's probability, as a mean over what counts, or a sum."""
+    return averaged(*class_losses(op, logp, labels, weight, ignore_index, smoothing), reduction)
+
+
+def averaged(losses: Tensor, share: Tensor | None, reduction: Reduction) -> Tensor:
+    """The mean of losses that count by their share, or their sum."""
+    op = losses.op
+    if reduction == "mean" and share is not None:
+        return op.ReduceSum(losses, keepdims=0) / op.ReduceSum(share, keepdims=0)
+    return reduced(losses, reduction)
+
+
+def class_losses(
+    op: Builder,
+    logp: Tensor,
+    labels: Tensor,
+    weight: Sequence[float] | None,
+    ignore_index: int | None,
+    smoothing: float,
+) -> tuple[Tensor, Tensor | None]:
+    """Of each sample, and by how much it counts, if not all count alike."""
     index = labels if ignore_index is None else op.where(op.Equal(labels, ignore_index), 0, labels)
     picked = op.Squeeze(op.GatherElements(logp, op.Unsqueeze(index, op.ints([1])), axis=1), op.ints([1]))
     share = None
@@ -109,9 +143,7 @@ def class_loss(
         if ignore_index is not None:
             rest = rest * op.Not(op.Equal(labels, ignore_index)).cast(logp.dtype)
         losses = losses * (1 - smoothing) + rest * smoothing
-    if reduction == "mean" and share is not None:
-        return op.ReduceSum(losses, keepdims=0) / op.ReduceSum(share, keepdims=0)
-    return reduced(losses, reduction)
+    return losses, share
 
 
 def along_classes(op: Builder, logp: Tensor, weight: Sequence[float]) -> Tensor:
@@ -188,13 +220,16 @@ class BinaryCrossEntropy:
     """Of the positive side."""
     reduction: Reduction = "mean"
     labels: str = "labels"
+    sample_weight: str | None = None
+    """The name of an input that weights each sample; the mean is over the number of samples all the same."""
 
     def build(self, op: Builder, prediction: Tensor, target: Target) -> Tensor:
         y = target(self.labels, prediction.dtype, prediction.dims)
         negative, positive = op.Softplus(prediction), op.Softplus(-prediction)
         if self.pos_weight != 1:
             positive = positive * self.pos_weight
-        return reduced(y * positive + (1 - y) * negative, self.reduction)
+        losses = y * positive + (1 - y) * negative
+        return reduced(weighted(losses, target, self.sample_weight), self.reduction)
 
 
 @dataclass(frozen=True)
@@ -203,10 +238,12 @@ class MeanSquaredError:
 
     reduction: Reduction = "mean"
     labels: str = "labels"
+    sample_weight: str | None = None
+    """The name of an input that weights each sample; the mean is over the number of samples all the same."""
 
     def build(self, op: Builder, prediction: Tensor, target: Target) -> Tensor:
         apart = prediction - target(self.labels, prediction.dtype, prediction.dims)
-        return reduced(apart * apart, self.reduction)
+        return reduced(weighted(apart * apart, target, self.sample_weight), self.reduction)
 
 
 @dataclass(frozen=True)
@@ -215,9 +252,12 @@ class L1:
 
     reduction: Reduction = "mean"
     labels: str = "labels"
+    sample_weight: str | None = None
+    """The name of an input that weights each sample; the mean is over the number of samples all the same."""
 
     def build(self, op: Builder, prediction: Tensor, target: Target) -> Tensor:
-        return reduced(op.Abs(prediction - target(self.labels, prediction.dtype, prediction.dims)), self.reduction)
+        apart = op.Abs(prediction - target(self.labels, prediction.dtype, prediction.dims))
+        return reduced(weighted(apart, target, self.sample_weight), self.reduction)
 
 
 @dataclass(frozen=True)
@@ -227,12 +267,15 @@ class Huber:
     delta: float = 1.0
     reduction: Reduction = "mean"
     labels: str = "labels"
+    sample_weight: str | None = None
+    """The name of an input that weights each sample; the mean is over the number of samples all the same."""
 
     def build(self, op: Builder, prediction: Tensor, target: Target) -> Tensor:
         apart = op.Abs(prediction - target(self.labels, prediction.dtype, prediction.dims))
         near = apart * apart * 0.5
         far = (apart - 0.5 * self.delta) * self.delta
-        return reduced(op.where(apart <= self.delta, near, far), self.reduction)
+        losses = op.where(apart <= self.delta, near, far)
+        return reduced(weighted(losses, target, self.sample_weight), self.reduction)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,11 +29,13 @@ class Callback:
 class Lines(Callback):
     """A line for each epoch, where there is no terminal for a bar."""
 
-    def __init__(self, epochs: int) -> None:
+    def __init__(self, epochs: int, tell: Callable[[str], None] | None = None) -> None:
+        """`tell` is given the lines; by default they go to standard error."""
         self._epochs, self._began = epochs, time.perf_counter()
+        self._tell = tell or partial(print, file=sys.stderr, flush=True)
 
     def on_epoch(self, trainer: Trainer, history: History) -> None:
         now = time.perf_counter()
         number, words = history.line(history.epochs[-1]).split(":", 1)
-        print(f"{number}/{self._epochs}:{words} ({now - self._began:.1f} s)", file=sys.stderr, flush=True)
+        self._tell(f"{number}/{self._epochs}:{words} ({now - self._began:.1f} s)")
         self._began = now

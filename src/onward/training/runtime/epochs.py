@@ -108,6 +108,7 @@ def fit(
     resume: bool = False,
     progress: bool | None = None,
     callbacks: Sequence[Callback] = (),
+    on_checkpoint: Callable[[Path], None] = lambda path: None,
 ) -> History:
     """Train until so many epochs are done, counted from the beginning; gives the curve.
 
@@ -122,7 +123,8 @@ def fit(
     interrupted. Ctrl-C ends training after the current batch, with a checkpoint.
 
     `progress` shows a bar on a terminal, and a line for each epoch elsewhere; False shows neither. `callbacks` are told
-    after each batch and each epoch, such as `TensorBoard("runs/1")`, by worker 0.
+    after each batch and each epoch, such as `TensorBoard("runs/1")`, by worker 0. `on_checkpoint` is called by every
+    worker with the path of each checkpoint, once worker 0 has written it.
     """
     _check(epochs, batch, val, patience, every, checkpoint, resume)
     run, path = _Run(), None if checkpoint is None else Path(checkpoint)
@@ -170,6 +172,7 @@ def fit(
                     break
                 if path is not None and every and len(run.history.losses) % every == 0:
                     run.save(path, trainer)
+                    on_checkpoint(path)
                     saved = len(run.history.losses)
             if run.history.stopped == "interrupted":
                 break
@@ -182,9 +185,11 @@ def fit(
                 callback.on_epoch(trainer, run.history)
             if path is not None:
                 run.save(path, trainer)
+                on_checkpoint(path)
                 saved = len(run.history.losses)
         if path is not None and saved != len(run.history.losses):
             run.save(path, trainer)
+            on_checkpoint(path)
     trainer.check_finite()
     if run.kept and run.history.stopped != "interrupted":
         for name, view in (trainer.parameters | trainer.buffers).items():

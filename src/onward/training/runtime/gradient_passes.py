@@ -11,7 +11,7 @@ from onward.training.native import UnprintableError, chosen, wanted, with_update
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.runtime.session import bind_input, bind_output, open_changing, open_session
 from onward.training.speed.scattered import Rows, scatter_in_place
-from onward.training.step_graphs import LEARNING_RATE, STEP
+from onward.training.step_graphs import LEARNING_RATE, NUMBERS, ROWS, STEP
 from onward.training.trainable import Trainable
 
 
@@ -32,12 +32,26 @@ class Kept:
         """The inputs that are bound here."""
         self.binding = self.session.io_binding()
         self.gradients = weights.like()
+        self._one_by_one = [f"{name}.{part}" for name in trainable.rows for part in (ROWS, NUMBERS)]
+        for name in self._one_by_one:
+            self.binding.bind_output(name)
         outputs = {f"{name}.grad": view for name, view in self.gradients.views.items()}
         shapes = {value.name: value.shape for value in self.session.get_outputs()}
         for name, view in outputs.items():
             known = all(isinstance(size, int) for size in shapes[name])
             bind_output(self.binding, name, view.reshape(shapes[name]) if known else view)
         self.rows = Rows(scattered, outputs, self.binding)
+
+    def prepare(self) -> None:
+        """Clear what the last run has written; how many rows come is not known before."""
+        self.rows.clear()
+        for name in self._one_by_one:
+            self.binding.bind_output(name)
+
+    def one_by_one(self) -> dict[str, Any]:
+        """The rows that the last run looked up, and their numbers, where the optimizer reads them."""
+        found = self.binding.get_outputs()[: len(self._one_by_one)] if self._one_by_one else []
+        return dict(zip(self._one_by_one, found, strict=True))
 
 
 class Used:

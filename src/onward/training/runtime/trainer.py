@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,8 @@ __all__ = ["DivergedError", "Trainer", "batches", "npz"]
 Array = np.ndarray[Any, np.dtype[Any]]
 RANDOM = frozenset({"Dropout"})
 """Ops that draw from the generator that ONNX Runtime's seed is for."""
+MANY = 1000
+"""Nodes of a graph whose copies are worth looking for."""
 
 
 class Trainer:
@@ -103,7 +106,8 @@ class Trainer:
         if self._used is not None:
             self._bind(self._used.session, self._used.binding)
         elif trainable.parameters:
-            self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels)
+            rows = self._kept.one_by_one
+            self._update = stepping(trainable, self._weights, self._gradients, self._state, threads, kernels, rows)
         first = self._used or self._kept
         own = {*self._weights.views, *self._frozen, *self._buffers, *first.own}
         self._feeds = Feeds(first.session, trainable.gradients.graph, own)
@@ -115,12 +119,19 @@ class Trainer:
         self._evaluation: Any = None
         if together:
             self._join()
+        if len(trainable.gradients.graph) > MANY:
+            gc.collect()  # graphs refer to their nodes in circles: those made on the way here would stay for a while
 
     def _join(self) -> None:
         """Refuse what workers cannot train together; take over where worker 0 is."""
         if not self.trainable.parameters:
             raise UnsupportedError(
                 "several workers cannot train this model: its step is one graph that gives out no gradients"
+            )
+        if self.trainable.rows:
+            raise UnsupportedError(
+                "several workers cannot train this model: its optimizer takes the gradients of rows one by one; "
+                "capture it with dense_gradients=True"
             )
         self._count, proven = counting(self.trainable)
         self._unproven = not proven
@@ -156,7 +167,9 @@ class Trainer:
             self.take()
 
     def _slot(self, slot: str) -> SharedBuffer:
-        given = {name: self.trainable.state[f"{name}.{slot}"] for name in self.trainable.parameters}
+        """Of the parameters that have it."""
+        known = self.trainable.state
+        given = {n: known[f"{n}.{slot}"] for n in self.trainable.parameters if f"{n}.{slot}" in known}
         return SharedBuffer.of(given, self._weights.buffer.dtype)
 
     @cached_property
@@ -253,7 +266,7 @@ class Trainer:
 
     def gradients(self, batch: Batch) -> float:
         """The loss of a batch; its gradients are then in place, and running statistics have followed it."""
-        self._kept.rows.clear()
+        self._kept.prepare()
         loss = self._passed(self._kept, batch)
         self._kept.rows.remember()
         return loss

@@ -31,12 +31,16 @@ def stepping(
     state: Mapping[str, SharedBuffer],
     threads: int | None,
     kernels: bool | None,
+    rows: Callable[[], Mapping[str, Any]] = dict,
 ) -> Callable[[float, int], None]:
-    """What makes a step of the optimizer, given the learning rate and the number of the step: compiled if possible."""
+    """What makes a step of the optimizer, given the learning rate and the number of the step: compiled if possible.
+
+    `rows` gives those gradients that are not in place, as values of ONNX Runtime by the names of inputs.
+    """
     if wanted(kernels):
         with contextlib.suppress(UnprintableError):
             return Kernel(trainable, weights, gradients, state, threads)
-    return Update(trainable, weights, gradients, state, threads)
+    return Update(trainable, weights, gradients, state, threads, rows)
 
 
 class Update:
@@ -49,7 +53,9 @@ class Update:
         gradients: SharedBuffer,
         state: Mapping[str, SharedBuffer],
         threads: int | None,
+        rows: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
+        self._rows = rows
         self._rate, self._step = np.zeros((), np.float32), np.zeros((), np.int64)
         self._bindings: list[tuple[Any, Any]] = []
         self._copies: list[tuple[Array, Array]] = []
@@ -89,8 +95,11 @@ class Update:
 
     def __call__(self, lr: float, step: int) -> None:
         self._rate[...], self._step[...] = lr, step
+        given = self._rows()
         with raised_failures("onnxruntime"), failing():
             for session, binding in self._bindings:
+                for name, value in given.items():
+                    binding.bind_ortvalue_input(name, value)
                 session.run_with_iobinding(binding)
         for target, copy in self._copies:
             target[...] = copy

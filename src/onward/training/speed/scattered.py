@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.errors import UnsupportedError
+from onward.graph.build import Builder
 from onward.training.runtime.session import bind_input
+from onward.training.step_graphs import NUMBERS, ROWS, give_out
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -56,6 +59,35 @@ def sum_of_rows(gradient: ir.Value) -> tuple[ir.Value, ir.Value] | None:
     rows = node.inputs[2]
     assert rows is not None
     return None if rows.shape is None or numbers.dtype != ir.DataType.INT64 else (rows, numbers)
+
+
+def give_rows(model: ir.Model, names: Sequence[str]) -> None:
+    """Give out the rows that gradients of parameters are sums of, and their numbers, in place."""
+    op = Builder(model)
+    outputs = {value.name: value for value in model.graph.outputs}
+    for name in names:
+        gradient = outputs[f"{name}.grad"]
+        parts = _parts(gradient)
+        if not parts or gradient.shape is None:
+            raise UnsupportedError(
+                f"{name!r} is not only looked up row by row, and the optimizer squares or clips each row by itself; "
+                "dense_gradients=True adds up first, as PyTorch and JAX do"
+            )
+        shape = op.ints([-1, *(int(str(size)) for size in list(gradient.shape)[1:])])
+        rows = [op.Reshape(op.tensor(rows), shape) for rows, _ in parts]
+        numbers = [op.Reshape(op.tensor(numbers), op.ints([-1])) for _, numbers in parts]
+        give_out(op, rows[0] if len(rows) == 1 else op.Concat(*rows, axis=0), f"{name}.{ROWS}")
+        give_out(op, numbers[0] if len(rows) == 1 else op.Concat(*numbers, axis=0), f"{name}.{NUMBERS}")
+
+
+def _parts(gradient: ir.Value) -> list[tuple[ir.Value, ir.Value]]:
+    """The rows and numbers of a gradient that is such a sum, or a sum of several; none where it is something else."""
+    node = _maker(gradient)
+    if node is None or node.op_type not in ("Add", "Sum"):
+        found = sum_of_rows(gradient)
+        return [] if found is None else [found]
+    inner = [_parts(value) for value in node.inputs if value is not None]
+    return [part for parts in inner for part in parts] if all(inner) else []
 
 
 def _maker(value: ir.Value) -> ir.Node | None:

@@ -95,6 +95,7 @@ def nonzero(e: Emitter, x: Expr) -> Expr:
     size = e.bound()
     if size is None or e.rank(x) == 0:
         return ops.nonzero(x, str(origin(e.node)))
+    e.counts[e.node] = e.let(jnp.count_nonzero(x), "count")
     return jnp.stack(jnp.nonzero(x, size=size, fill_value=-1))
 
 
@@ -102,8 +103,11 @@ def nonzero(e: Emitter, x: Expr) -> Expr:
 def unique(e: Emitter, x: Expr, p: spec.Unique) -> Any:
     more = given(axis=p.axis) | ({} if p.sorted else {"ascending": False})
     helper = ops.unique_strings if is_string(e, x) else ops.unique
-    more |= {} if is_string(e, x) else given(size=e.bound())
-    return tuple(e.unpack(helper(x, str(origin(e.node)), **more), 4))
+    size = None if is_string(e, x) else e.bound()
+    if size is None:
+        return tuple(e.unpack(helper(x, str(origin(e.node)), **more), 4))
+    *found, e.counts[e.node] = e.unpack(ops.first_unique(x, size, **more), 5)
+    return tuple(found)
 
 
 @rule("TopK")
@@ -124,7 +128,8 @@ def compress(e: Emitter, x: Expr, condition: Expr, p: spec.Compress) -> Expr:
         return np_.compress(in_numpy(e, condition), x, **given(axis=p.axis))
     size = e.bound()
     if size is not None:
-        return jnp.compress(condition, x, **given(axis=p.axis), size=size)
+        first, e.counts[e.node] = e.unpack(ops.first_kept(x, condition, size, **given(axis=p.axis)), 2)
+        return first
     kept = np_.flatnonzero(in_numpy(e, condition))
     if p.axis is None:
         return x.reshape(-1)[kept]

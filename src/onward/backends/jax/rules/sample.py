@@ -33,8 +33,12 @@ def non_max_suppression(
         iou_threshold=_number(e, iou_threshold),
         score_threshold=_number(e, score_threshold),
     )
-    keywords |= changed(p, "center_point_box") | given(size=e.bound())
-    return ops.non_max_suppression(boxes, scores, str(origin(e.node)), **keywords)
+    keywords |= changed(p, "center_point_box")
+    size = e.bound()
+    if size is None:
+        return ops.non_max_suppression(boxes, scores, str(origin(e.node)), **keywords)
+    found, e.counts[e.node] = e.unpack(ops.first_boxes(boxes, scores, size, **keywords), 2)
+    return found
 
 
 def _number(e: Emitter, x: Expr | None) -> Any:

@@ -53,15 +53,24 @@ def nonzero(x: Array, node: str) -> Array:
     return jnp.asarray(np.stack(places)[: found.ndim])
 
 
-def unique(
-    x: Array, node: str, axis: int | None = None, ascending: bool = True, size: int | None = None
-) -> tuple[Array, Array, Array, Array]:
-    """Distinct values (or slices along `axis`), where each came first, which of them each element is, and how many.
+def unique(x: Array, node: str, axis: int | None = None, ascending: bool = True) -> tuple[Array, Array, Array, Array]:
+    """Distinct values (or slices along `axis`), where each came first, which of them each element is, and how many."""
+    known(x, node)
+    return distinct(x, axis, ascending)
 
-    With a `size`, there are so many of them: those too many are left out, those that lack are zeros.
-    """
-    if size is None:
-        known(x, node)
+
+def first_unique(
+    x: Array, size: int, axis: int | None = None, ascending: bool = True
+) -> tuple[Array, Array, Array, Array, Array]:
+    """`unique` under `jax.jit`: the first `size` of them, zeros where there are fewer; and how many there are."""
+    whole = max(size, x.size if axis is None else x.shape[axis])
+    values, first, inverse, counts = distinct(x, axis, ascending, whole)
+    kept = jnp.take(values, jnp.arange(size), axis or 0)
+    return kept, first[:size], inverse, counts[:size], jnp.count_nonzero(counts)
+
+
+def distinct(x: Array, axis: int | None, ascending: bool, size: int | None = None) -> tuple[Array, Array, Array, Array]:
+    """What `unique` gives, filled up with zeros to a `size`."""
     values, first, inverse, counts = jnp.unique(
         x, return_index=True, return_inverse=True, return_counts=True, axis=axis, size=size, fill_value=0
     )
@@ -71,6 +80,14 @@ def unique(
     order = jnp.argsort(jnp.where(counts > 0, first, inverse.size))
     rank = jnp.argsort(order)
     return jnp.take(values, order, axis or 0), first[order], rank[inverse], counts[order]
+
+
+def first_kept(x: Array, condition: Array, size: int, axis: int | None = None) -> tuple[Array, Array]:
+    """The first `size` slices along an axis where a condition holds, zeros where there are fewer; and how many."""
+    x = x.reshape(-1) if axis is None else x
+    (places,) = jnp.nonzero(condition, size=size, fill_value=x.shape[axis or 0])
+    kept = jnp.take(x, places, axis or 0, mode="fill", fill_value=0)
+    return kept, jnp.count_nonzero(condition)
 
 
 def top_k(x: Array, k: int, axis: int, largest: bool = True) -> tuple[Array, Array]:

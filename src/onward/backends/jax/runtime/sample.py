@@ -222,16 +222,50 @@ def non_max_suppression(
     iou_threshold: Any = 0.0,
     score_threshold: Any = None,
     center_point_box: bool = False,
-    size: int | None = None,
 ) -> Array:
     """The boxes (batch, class, box) that overlap no better one of their class, best first.
 
     `boxes` is (batch, boxes, 4): two opposite corners (y, x), or the centre (x, y), width and height. `scores` is
-    (batch, classes, boxes). At most `max_boxes` of each class are selected. `size` is for `jax.jit`, which has to know
-    how many there are: the first so many, and rows of -1 where there are fewer; else `node` is not for `jax.jit`.
+    (batch, classes, boxes). At most `max_boxes` of each class are selected.
     """
     if scores.size == 0:
-        return jnp.full((size or 0, 3), -1)
+        return jnp.zeros((0, 3), int)
+    kept = kept_boxes(boxes, scores, max_boxes, iou_threshold, score_threshold, center_point_box)
+    return rows_of_boxes(kept, jnp.stack(np.nonzero(known(kept, node) >= 0), 1))
+
+
+def first_boxes(
+    boxes: Array,
+    scores: Array,
+    size: int,
+    max_boxes: Any = 0,
+    iou_threshold: Any = 0.0,
+    score_threshold: Any = None,
+    center_point_box: bool = False,
+) -> tuple[Array, Array]:
+    """`non_max_suppression` under `jax.jit`: the first `size`, rows of -1 where there are fewer; and how many."""
+    if scores.size == 0:
+        return jnp.full((size, 3), -1), jnp.asarray(0)
+    kept = kept_boxes(boxes, scores, max_boxes, iou_threshold, score_threshold, center_point_box)
+    places = jnp.stack(jnp.nonzero(kept >= 0, size=size, fill_value=-1), 1)
+    return rows_of_boxes(kept, places), jnp.count_nonzero(kept >= 0)
+
+
+def rows_of_boxes(kept: Array, places: Array) -> Array:
+    """Batch, class and box at each of the `places` (batch, class, rank); -1 stays -1."""
+    box = jnp.where(places[:, :1] < 0, -1, kept[tuple(places.T)][:, None])
+    return jnp.concatenate([places[:, :2], box], 1)
+
+
+def kept_boxes(
+    boxes: Array,
+    scores: Array,
+    max_boxes: Any,
+    iou_threshold: Any,
+    score_threshold: Any,
+    center_point_box: bool,
+) -> Array:
+    """For each sample and class the boxes that `non_max_suppression` selects, best first, and -1 after them."""
     if center_point_box:
         half = boxes[..., 2:] / 2
         low, high = boxes[..., :2] - half, boxes[..., :2] + half
@@ -253,12 +287,8 @@ def non_max_suppression(
         return lax.while_loop(lambda state: (state[0] < most) & state[1].any(), step, start)[2]
 
     by_class = jax.vmap(best, (None, None, 0, 0))
-    kept = jax.vmap(by_class)(low, high, scores, usable)
-    places = jnp.stack(
-        jnp.nonzero(kept >= 0, size=size, fill_value=-1) if size else np.nonzero(known(kept, node) >= 0), 1
-    )
-    box = jnp.where(places[:, :1] < 0, -1, kept[tuple(places.T)][:, None])
-    return jnp.concatenate([places[:, :2], box], 1)
+    kept: Array = jax.vmap(by_class)(low, high, scores, usable)
+    return kept
 
 
 def overlaps(low: Array, high: Array, one: Array, threshold: float) -> Array:
