@@ -12,13 +12,12 @@ keras = pytest.importorskip("keras")
 from keras_steps import BATCH, CLASSES, DRAWS, STEPS, batches, check_steps, classes, floats, keras_losses  # noqa: E402
 
 import onward  # noqa: E402
-from onward.errors import OnwardError, UnsupportedError  # noqa: E402
+from onward.errors import UnsupportedError  # noqa: E402
 from onward.training.info.read import load  # noqa: E402
 from onward.training.recipe.by_shape import Muon  # noqa: E402
 from onward.training.runtime.session import open_session  # noqa: E402
 from onward.training.runtime.trainer import Trainer  # noqa: E402
 from onward.training.step_graphs import LEARNING_RATE, STEP, updates  # noqa: E402
-from onward.training.trainable import Trainable  # noqa: E402
 
 L, OPT, S = keras.layers, keras.optimizers, keras.optimizers.schedules
 OF_LOGITS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -180,9 +179,3 @@ def test_workers_want_sums() -> None:
 
     with pytest.raises(UnsupportedError, match="dense_gradients=True"):
         Trainer(onward.from_keras(embedded(OPT.Adam(0.1)), training=True), reduce=Two())
-
-
-def test_other_frameworks_are_told_to_add_up(tmp_path: Path) -> None:
-    made: Trainable = onward.from_keras(embedded(OPT.Adam(0.1)), training=True)
-    with pytest.raises(OnwardError, match="only ONNX Runtime trains"):
-        onward.training.to_torch_package(made, tmp_path / "net")
