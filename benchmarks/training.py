@@ -192,10 +192,10 @@ def main() -> None:
                 print(" ".join(row), file=sys.stderr)
                 table.add_row(*row)
                 rows.append(row)
+                if args.write:
+                    machine.put(PAGE, BEGIN, END, page(rows, args.threads))
     Console(width=160).print(table)
     print(f"{args.threads} threads · " + machine.describe("onward", "onnxruntime", "torch"))
-    if args.write:
-        machine.put(PAGE, BEGIN, END, page(rows, args.threads))
 
 
 if __name__ == "__main__":
