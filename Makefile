@@ -48,7 +48,10 @@ $(VENV)/browser: | $(VENV)/ready
 	echo "No Chromium: the tests of the pages will be skipped."
 	touch $@
 
+# Tests start many commands, which need not compile the package each time, even where Python may not write down what it
+# compiled.
 test: lint $(VENV)/browser
+	$(BIN)/python -m compileall -q -j 2 src
 	$(BIN)/pytest -n 2 --dist worksteal
 
 clean:

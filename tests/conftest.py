@@ -56,10 +56,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
 
 
+gc.disable()  # until all is imported and collected, of which nearly nothing is garbage
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: to look for garbage in it again and again takes a tenth of all time."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(10_000, 10, 10)
 
 
@@ -74,6 +77,18 @@ def own_list_of_what_was_written(tmp_path_factory: pytest.TempPathFactory) -> It
     """What tests write is not kept among the user's own packages, which are opened without `--trust`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ops_of_pytorch_listed_once() -> Iterator[None]:
+    """Also where tests call its exporter themselves."""
+    if "torch" not in sys.modules:
+        yield
+        return
+    from onward.frontends.torch.torchlib import listed_once
+
+    with listed_once():
         yield
 
 

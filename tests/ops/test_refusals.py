@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from harness import BACKENDS, check, floats, node_model
+from harness import BACKENDS, check, floats, node_model, prepare_once
 from refusals import EXPECTED, Watch
+
+from onward.scoreboard.suite import forget_shapes
 
 TESTS = Path(__file__).parents[1]
 
@@ -45,3 +48,14 @@ def test_what_compares_generated_code_runs_for_every_backend(run_on: str) -> Non
 
 def test_what_compares_nothing_runs_once(run_on: str) -> None:
     assert run_on == ""
+
+
+def test_what_is_the_same_is_run_once() -> None:
+    ran: set[object] = set()
+    x, w = floats(2, 3), floats(3)
+    for value, other in ((w, w + 1), (np.array(["a", "b"], object), np.array(["a", "c"], object))):
+        op, given = ("Add", x) if value is w else ("Equal", value)
+        first, second = (node_model(op, [given, each], fixed=[1])[0] for each in (value, other))
+        assert prepare_once("torch", first, ran) is not None
+        assert prepare_once("torch", forget_shapes(first), ran) is None
+        assert prepare_once("torch", second, ran) is not None

@@ -1,9 +1,11 @@
 """Runs a function on tensors of a table: as a model, on ONNX Runtime."""
 
 from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 import onnxruntime
 from onnx_ir.passes.common import RemoveUnusedNodesPass
@@ -32,29 +34,40 @@ DTYPES = {
 class Compiled:
     """A model of `function`, whose arguments are columns of the dtypes named; called with arrays of N rows.
 
-    Columns of one dimension of the results are given as (N,)."""
+    Columns of one dimension of the results are given as (N,). It is made when it is first asked for: many stand beside
+    their tests."""
 
     def __init__(self, function: Callable[..., Tensor | tuple[Tensor, ...]], *dtypes: str) -> None:
+        self.function = function
         self.dtypes = dtypes
+
+    @cache  # noqa: B019 - as long as the tests
+    def make(self) -> onnx.ModelProto:
         inputs = [
             ir.Value(name=f"x{i}", type=ir.TensorType(DTYPES[dtype]), shape=ir.Shape(["N", 1]))
-            for i, dtype in enumerate(dtypes)
+            for i, dtype in enumerate(self.dtypes)
         ]
         graph = ir.Graph(inputs, [], nodes=[], opset_imports={"": OPSET, "ai.onnx.ml": 5}, name="table")
         op = ColumnBuilder(ir.Model(graph, ir_version=10))
-        made = function(*(op.tensor(value) for value in inputs))
+        made = self.function(*(op.tensor(value) for value in inputs))
         results = made if isinstance(made, tuple) else (made,)
         for i, result in enumerate(results):
             named = op.Identity(result).value
             named.name = f"y{i}"
             graph.outputs.append(named)
+        RemoveUnusedNodesPass()(op.model)
+        return Model(op.model).to_proto()
+
+    @property
+    def nodes(self) -> int:
+        return len(self.make().graph.node)
+
+    @cached_property
+    def session(self) -> onnxruntime.InferenceSession:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         options.intra_op_num_threads = 1
-        RemoveUnusedNodesPass()(op.model)
-        proto = Model(op.model).to_proto()
-        self.nodes = len(proto.graph.node)
-        self.session = onnxruntime.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(self.make().SerializeToString(), options, ["CPUExecutionProvider"])
 
     def __call__(self, *columns: Any) -> Any:
         feeds = {}

@@ -74,7 +74,7 @@ def test_keys_that_come_twice_are_refused_or_all_found() -> None:
     table = pd.DataFrame({"k": ["b", "a", "b", "c", "b"], "v": range(5)})
     keys = [TableKey(table.k.to_numpy())]
     with pytest.raises(UnsupportedError, match="twice"):
-        Compiled(lambda x: find_rows([JoinKey(x)], keys), "str")
+        Compiled(lambda x: find_rows([JoinKey(x)], keys), "str").make()
     for how, rows in (("left", ["b", "x", "a", "b"]), ("inner", ["x", "b", "a"]), ("left", []), ("inner", ["x"])):
         model = Compiled(lambda x, how=how: find_all_rows([JoinKey(x)], keys, how == "left"), "str")
         own, other, found = model(rows)

@@ -201,6 +201,6 @@ def test_running_products(values: list[float]) -> None:
 
 def test_running_products_and_extremes_of_text_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="product of text"):
-        Compiled(running.running_product, "str")
+        Compiled(running.running_product, "str").make()
     with pytest.raises(UnsupportedError, match="text"):
-        Compiled(lambda x: running.running_extreme(x, True), "str")
+        Compiled(lambda x: running.running_extreme(x, True), "str").make()

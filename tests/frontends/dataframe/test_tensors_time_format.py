@@ -87,7 +87,7 @@ def test_other_directives_are_refused_by_name(format: str) -> None:
 
 def test_a_date_has_no_time_to_write() -> None:
     with pytest.raises(UnsupportedError, match="%H"):
-        Compiled(lambda days: time_format.strftime(Civil(days), "%H"), "int64")
+        Compiled(lambda days: time_format.strftime(Civil(days), "%H"), "int64").make()
 
 
 def test_dates_of_nanoseconds_are_two_lookups() -> None:

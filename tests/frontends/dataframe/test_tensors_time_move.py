@@ -113,7 +113,7 @@ def test_times_are_cut_and_rounded_as_polars_does(unit: str, every: str) -> None
 def test_a_length_beyond_the_range_is_refused() -> None:
     for length in (0, -1, 2**62):
         with pytest.raises(UnsupportedError, match="rounded"):
-            Compiled(lambda x, length=length: time_round.floor(x, length), "int64")
+            Compiled(lambda x, length=length: time_round.floor(x, length), "int64").make()
 
 
 @cache

@@ -169,11 +169,11 @@ def test_exponential_means_of_many_rows() -> None:
 
 def test_long_medians_and_centred_windows_of_groups_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="median"):
-        Compiled(lambda x: rolling(x, "median", 100, 1), "float64")
+        Compiled(lambda x: rolling(x, "median", 100, 1), "float64").make()
     with pytest.raises(UnsupportedError, match="median"):
-        Compiled(lambda x: expanding(x, "median", 1), "float64")
+        Compiled(lambda x: expanding(x, "median", 1), "float64").make()
     with pytest.raises(UnsupportedError, match="centred"):
-        Compiled(lambda k, x: rolling(x, "sum", 3, 1, center=True, within=groups(k)), "int64", "float64")
+        Compiled(lambda k, x: rolling(x, "sum", 3, 1, center=True, within=groups(k)), "int64", "float64").make()
 
 
 @pytest.mark.parametrize("size", [3, 7, 20])

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 import onward
 from onward.errors import UnsupportedError
+from onward.frontends.torch.torchlib import listed_once
 
 
 class Attention(nn.Module):
@@ -135,8 +136,22 @@ def test_the_table_of_translations_is_read_once_and_not_written_to(monkeypatch: 
 
     x = torch.randn(2, 3)
     own = {torch.ops.onward_tests.by_sign.default: lambda x: op.Neg(x)}
-    onward.from_torch(Undecided(), x, translations=own, check=False)
+    for _ in range(2):  # what the first one loads brings ops of its own
+        onward.from_torch(Undecided(), x, translations=own, check=False)
     monkeypatch.setattr(ONNXRegistry, "from_torchlib", lambda **_: pytest.fail("it is read again"))
     assert "Sin" in {node.op_type for node in onward.from_torch(Custom(), x, check=False).ir.graph}
     with pytest.raises(UnsupportedError, match="by_sign"):
         onward.from_torch(Undecided(), x)
+
+
+def test_the_dispatcher_is_asked_once_for_each_list_of_ops(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._export import utils
+    from torch.export import decomp_utils
+
+    getattr(torch.ops, "onward_tests_a_name_that_was_looked_up")  # noqa: B009 - which makes a namespace
+    wanted, ask, asked = utils._collect_all_valid_cia_ops(), utils._materialize_cpp_cia_ops, []
+    monkeypatch.setattr(utils, "_materialize_cpp_cia_ops", lambda: (asked.append(1), ask()))
+    monkeypatch.setattr(decomp_utils, "_collect_all_valid_cia_ops", utils._collect_all_valid_cia_ops)
+    with listed_once():
+        assert decomp_utils._collect_all_valid_cia_ops() == wanted
+    assert asked == [1]

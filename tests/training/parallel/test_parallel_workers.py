@@ -26,7 +26,13 @@ from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable, prepare
 
 ROUNDING = 5e-6
-FILES = {name: onnx_of(network(name), batches(name, 1)[0][0]) for name in ("mlp", "cnn", "lstm")}
+FILES: dict[str, bytes] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files() -> None:
+    """Before any thread asks for them."""
+    FILES.update({name: onnx_of(network(name), batches(name, 1)[0][0]) for name in ("mlp", "cnn", "lstm")})
 
 
 def data(name: str, rows: int) -> dict[str, np.ndarray]:

@@ -82,6 +82,91 @@ def test_products_with_decoded_matrices(kind: str, dtype: Any, tmp_path: Path) -
     assert kept["w"].SerializeToString() == model.graph.initializer[-1].SerializeToString()
 
 
+MS = "com.microsoft"
+WEIGHT = RNG.integers(-7, 8, (WIDE, NARROW)).astype(np.int8)
+QUANTILES = RNG.integers(0, 256, WIDE * NARROW // 2).astype(np.uint8)
+SCALE, ZERO = np.array([0.05], np.float32), np.array([1], np.int8)
+ROUND = helper.make_node("DynamicQuantizeLinear", ["x"], ["xq", "xs", "xz"])
+LARGEST = RNG.uniform(0.5, 1, WIDE * NARROW // BLOCK).astype(np.float32)
+OTHERS: dict[str, list[onnx.NodeProto]] = {
+    "MatMulBnb4": [
+        helper.make_node(
+            *("MatMulBnb4", ["x", "quantiles", "largest"], ["y"]),
+            domain=MS,
+            K=WIDE,
+            N=NARROW,
+            block_size=BLOCK,
+            quant_type=1,
+        )
+    ],
+    "DynamicQuantizeMatMul": [helper.make_node("DynamicQuantizeMatMul", ["x", "w", "scale", "zero"], ["y"], domain=MS)],
+    "MatMulIntegerToFloat": [
+        ROUND,
+        helper.make_node("MatMulIntegerToFloat", ["xq", "w", "xs", "scale", "xz", "zero"], ["y"], domain=MS),
+    ],
+    "MatMulInteger": [
+        ROUND,
+        helper.make_node("MatMulInteger", ["xq", "w", "xz", "one_zero"], ["sums"]),
+        helper.make_node("Cast", ["sums"], ["numbers"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["xs", "scale"], ["scales"]),
+        helper.make_node("Mul", ["numbers", "scales"], ["y"]),
+    ],
+}
+INSIDE = [
+    helper.make_node("QuantizeLinear", ["x", "xscale", "xzero"], ["xq"]),
+    helper.make_node("QLinearMatMul", ["xq", "xscale", "xzero", "w", "scale", "zero", "xscale", "xzero"], ["yq"]),
+    helper.make_node("DequantizeLinear", ["yq", "xscale", "xzero"], ["hidden"]),
+    helper.make_node("MatMul", ["hidden", "last"], ["y"]),
+]
+
+
+def of_nodes(nodes: list[onnx.NodeProto]) -> onnx.ModelProto:
+    """A model of a product; `one_zero`, `xscale` and `xzero` are scalars."""
+    numbers = {
+        "w": WEIGHT,
+        "scale": SCALE,
+        "zero": ZERO,
+        "one_zero": ZERO[0],
+        "last": np.eye(NARROW, dtype=np.float32),
+        "quantiles": QUANTILES,
+        "largest": LARGEST,
+        "xscale": np.float32(0.02),
+        "xzero": np.uint8(128),
+    }
+    used = {name for node in nodes for name in node.input}
+    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in numbers.items() if name in used]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, WIDE])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3, NARROW])]
+    graph = helper.make_graph(nodes, "product", inputs, outputs, tensors)
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+@pytest.mark.parametrize("op", OTHERS)
+def test_products_that_round_or_look_quantiles_up(op: str, tmp_path: Path) -> None:
+    """What the matrix makes of the input stays what it was; the adapter is added to it."""
+    model = of_nodes(OTHERS[op])
+    base = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": X})[0]
+    trainer = Trainer(prepare(model, "mse", SGD(lr=0.5), lora=lora(4, alpha=8)), kernels=False)
+    name = "quantiles" if op == "MatMulBnb4" else "w"
+    assert list(trainer.parameters) == [f"{name}.lora_a", f"{name}.lora_b"]
+    a, b = (array.copy().astype(np.float64) for array in trainer.parameters.values())
+    for _ in range(3):
+        y = base + 2 * X @ a @ b
+        assert trainer.step(BATCH) == pytest.approx(((y - Y) ** 2).mean(), rel=1e-5)
+        slope = np.einsum("nik,nij->kj", X, 2 * (y - Y) / Y.size) * 2
+        a, b = a - 0.5 * slope @ b.T, b - 0.5 * a.T @ slope
+    trainer.save(tmp_path / "tuned.onnx")
+    found = onnxruntime.InferenceSession(tmp_path / "tuned.onnx").run(None, {"x": X})[0]
+    np.testing.assert_allclose(found, base + 2 * X @ a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_what_gets_no_adapter_is_counted_and_said() -> None:
+    with pytest.warns(UserWarning, match=r"1 quantised products get no adapter \(QLinearMatMul\): .* QDQ"):
+        made = prepare(of_nodes(INSIDE), "mse", SGD(lr=0.1), lora=lora(2))
+    assert list(made.parameters) == ["last.lora_a", "last.lora_b"]
+
+
 def test_a_decoder_in_bits_goes_on_after_a_file(tmp_path: Path) -> None:
     """The bits are in the file once; what was trained runs with a cache as before."""
     model = decoder(layers=1)

@@ -1,10 +1,10 @@
-"""PyTorch's own table of translations, read once: it takes longer than a small module itself does to export."""
+"""What PyTorch's exporter asks again and again, asked once: it takes longer than a small module itself to export."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -32,5 +32,33 @@ def read_once() -> Iterator[None]:
         table.functions = {op: list(found) for op, found in table.functions.items()}
         return table
 
-    with patch.object(ONNXRegistry, "from_torchlib", staticmethod(copied)):
+    with patch.object(ONNXRegistry, "from_torchlib", staticmethod(copied)), listed_once():
+        yield
+
+
+@contextmanager
+def listed_once() -> Iterator[None]:
+    """Within it, PyTorch asks its dispatcher once for each list of its ops, and not once more for each namespace.
+
+    Libraries that save objects look their names up in all modules (skops does so when it is imported), and
+    `torch.ops` makes a namespace of every name that it is asked for: hundreds, and a second for each export.
+    """
+    from torch._export import utils
+    from torch.export import decomp_utils, exported_program
+
+    collect = getattr(utils, "_collect_all_valid_cia_ops", None)
+    ask = getattr(utils, "_materialize_cpp_cia_ops", None)
+    if collect is None or ask is None:  # a PyTorch that does it otherwise
+        yield
+        return
+
+    def collected() -> Any:
+        ask()
+        with patch.object(utils, "_materialize_cpp_cia_ops", lambda: None):
+            return collect()
+
+    with ExitStack() as patches:
+        for module in (decomp_utils, exported_program):
+            if getattr(module, "_collect_all_valid_cia_ops", None) is collect:
+                patches.enter_context(patch.object(module, "_collect_all_valid_cia_ops", collected))
         yield

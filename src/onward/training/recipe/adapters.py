@@ -112,9 +112,20 @@ def initial(
     return a, b
 
 
-def beside(op: Builder, node: ir.Node, a: str, b: str, scale: float, dtype: ir.DataType | None = None) -> None:
-    """Add what an adapter makes of a product's first input, which is of `dtype` if that is not the adapter's own."""
-    x, y = node.inputs[0], node.outputs[0]
+def beside(
+    op: Builder,
+    node: ir.Node,
+    a: str,
+    b: str,
+    scale: float,
+    dtype: ir.DataType | None = None,
+    x: ir.Value | None = None,
+) -> None:
+    """Add what an adapter makes of `x`, a product's first input by default, to the product.
+
+    It is of `dtype`, if that is not the adapter's own.
+    """
+    x, y = x or node.inputs[0], node.outputs[0]
     assert x is not None
     weights = op.model.graph.initializers
     left: Tensor = op.tensor(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,8 @@ __all__ = ["DivergedError", "Trainer", "batches", "npz"]
 Array = np.ndarray[Any, np.dtype[Any]]
 RANDOM = frozenset({"Dropout"})
 """Ops that draw from the generator that ONNX Runtime's seed is for."""
+MANY = 1000
+"""Nodes of a graph whose copies are worth looking for."""
 
 
 class Trainer:
@@ -116,6 +119,8 @@ class Trainer:
         self._evaluation: Any = None
         if together:
             self._join()
+        if len(trainable.gradients.graph) > MANY:
+            gc.collect()  # graphs refer to their nodes in circles: those made on the way here would stay for a while
 
     def _join(self) -> None:
         """Refuse what workers cannot train together; take over where worker 0 is."""

@@ -238,6 +238,12 @@ def test_product_with_blocks_of_bits(form: str) -> None:
     np.testing.assert_allclose(found["bias.grad"], slope.sum((0, 1)), rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_large_weight_is_never_all_numbers_at_once(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onward.training.autodiff.vjp.quantize.HELD", 70)
+    test_product_with_blocks_of_bits(form)
+
+
 def packed(codes: np.ndarray[Any, Any], bits: int) -> np.ndarray[Any, Any]:
     """Several numbers to a byte along the last axis, the lowest bits first."""
     each = 8 // bits

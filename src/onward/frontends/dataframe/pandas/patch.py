@@ -183,7 +183,7 @@ def _length(value: Any) -> Any:
 
 def _spaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
     """The global names of the function and of all modules of the user: those that no package manager installed."""
-    found = {id(vars(module)): vars(module) for module in list(sys.modules.values()) if _is_of_user(module)}
+    found = {id(vars(module)): vars(module) for name, module in list(sys.modules.items()) if _is_of_user(name, module)}
     inner = function
     while hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__
@@ -195,13 +195,20 @@ def _spaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _is_of_user(module: Any) -> bool:
-    path = getattr(module, "__file__", None)
-    if module is None or not isinstance(module, ModuleType):
+_INSTALLED: dict[str, ModuleType] = {}
+"""Modules that were found to be installed: thousands, which are not asked again for each function."""
+
+
+def _is_of_user(name: str, module: Any) -> bool:
+    if module is None or _INSTALLED.get(name) is module or not isinstance(module, ModuleType):
         return False
+    path = getattr(module, "__file__", None)
     if path is None:
         return module.__name__ == "__main__"
-    return _is_path_of_user(path)
+    if _is_path_of_user(path):
+        return True
+    _INSTALLED[name] = module
+    return False
 
 
 @cache

@@ -7,6 +7,7 @@ zero points get none: they are settings, not weights.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -21,6 +22,9 @@ from onward.training.autodiff.vjp import Gradients, vjp
 from onward.training.autodiff.vjp.conv import conv
 from onward.training.autodiff.vjp.elementwise import constant_of
 from onward.training.autodiff.vjp.linear import matmul
+
+HELD = 1 << 22
+"""How many numbers of a weight that is held in bits are computed at a time."""
 
 
 @vjp("QuantizeLinear", of_levels=True)
@@ -210,9 +214,34 @@ def matmul_nbits(
         raise c.refuse("its weight is laid out for one kind of processor")
     if groups is not None and zeros is not None:
         raise c.refuse("ONNX Runtime computes something else for columns that choose their block, with zero points")
-    dx = g @ _of_bits(p, codes, scales, zeros, groups) if c.wants(x.value) else None
+    dx = _by_parts(g, p, codes, scales, zeros, groups) if c.wants(x.value) else None
     db = unbroadcast(g, bias) if bias is not None and c.wants(bias.value) else None
     return [dx, None, None, None, None, db]
+
+
+def _by_parts(
+    g: Tensor, p: BlockProduct, codes: Tensor, scales: Tensor, zeros: Tensor | None, groups: Tensor | None
+) -> Tensor:
+    """The product with a weight of which no more than some rows are numbers at a time."""
+    op = g.op
+    step = -(-p.rows // -(-p.rows * p.columns // HELD))
+    if step == p.rows:
+        return g @ _of_bits(p, codes, scales, zeros, groups)
+    total = None
+    for begin in range(0, p.rows, step):
+        end = min(begin + step, p.rows)
+        own = [None if x is None else _rows(x, p.rows, begin, end) for x in (codes, scales, zeros)]
+        weight = _of_bits(replace(p, rows=end - begin), own[0], own[1], own[2], groups)  # type: ignore[arg-type]
+        part = op.Slice(g, op.ints([begin]), op.ints([end]), op.ints([-1])) @ weight
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def _rows(x: Tensor, count: int, begin: int, end: int) -> Tensor:
+    """Some of so many rows, which lie one behind the other in whatever shape."""
+    op = x.op
+    return op.Slice(op.Reshape(x, op.ints([count, -1])), op.ints([begin]), op.ints([end]), op.ints([0]))
 
 
 def _of_bits(p: BlockProduct, codes: Tensor, scales: Tensor, zeros: Tensor | None, groups: Tensor | None) -> Tensor:

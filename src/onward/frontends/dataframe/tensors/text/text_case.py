@@ -8,6 +8,7 @@ looked up in the library's own table, and the pieces are joined.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal
 
 import onnx_ir as ir
@@ -138,7 +139,7 @@ def _looked_up(x: Tensor, case: Case, dialect: Dialect) -> Tensor:
     op = x.op
     common = written(steady(case, dialect))
     parts = tokens(x, "a", tokenexp=f"{common}+|(?s:.)")
-    table = {a: b for a, b in changed(case, dialect).items() if not _is_steady(a, case, dialect)}
+    table = _rare(case, dialect)
     special = label(parts, list(table), list(table.values()), "")
     ordinary = full_match(parts, f"{common}*")
     flat = op.Reshape(op.Where(ordinary, parts, text(op, "")), op.ints([-1, 1]))
@@ -147,9 +148,11 @@ def _looked_up(x: Tensor, case: Case, dialect: Dialect) -> Tensor:
     return join(op.Where(ordinary, made, others))
 
 
-def _is_steady(character: str, case: Case, dialect: Dialect) -> bool:
-    code = ord(character)
-    return any(low <= code <= high for low, high in steady(case, dialect))
+@cache
+def _rare(case: Case, dialect: Dialect) -> dict[str, str]:
+    """What the characters become that are not left to StringNormalizer."""
+    common = steady(case, dialect)
+    return {a: b for a, b in changed(case, dialect).items() if not any(low <= ord(a) <= high for low, high in common)}
 
 
 def _sigma_fixed(x: Tensor, dialect: Dialect) -> Tensor:
