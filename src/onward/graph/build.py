@@ -127,7 +127,7 @@ class Builder:
         self.inference = Inference(model)
         self.scope = ""
         """A prefix for the names of new nodes."""
-        self._constants: dict[tuple[str, tuple[int, ...], bytes], ir.Value] = {}
+        self._constants: dict[tuple[Any, ...], ir.Value] = {}
 
     def tensor(self, value: ir.Value) -> Tensor:
         return Tensor(self, value)
@@ -178,10 +178,12 @@ class Builder:
 
     def constant(self, array: npt.NDArray[Any], dtype: ir.DataType | None = None) -> Tensor:
         """A constant; equal ones are one."""
-        tensor = ir.Tensor(np.ascontiguousarray(array).reshape(array.shape), dtype=dtype)
-        key = (tensor.dtype.name, tuple(array.shape), tensor.tobytes())
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        dtype = dtype or ir.DataType.from_numpy(array.dtype)
+        key = (dtype, array.dtype, array.shape, array.tobytes())
         value = self._constants.get(key)
         if value is None:
+            tensor = ir.Tensor(array, dtype=dtype)
             name = self.names.value(f"{self.scope}constant")
             value = ir.Value(
                 name=name, const_value=tensor, type=ir.TensorType(tensor.dtype), shape=ir.Shape(array.shape)

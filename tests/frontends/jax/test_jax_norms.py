@@ -19,14 +19,14 @@ SCALE, BIAS = (np.random.default_rng(i).uniform(0.5, 1.5, CHANNELS).astype(np.fl
 NORMS = {"GroupNormalization", "InstanceNormalization", "LayerNormalization", "BatchNormalization"}
 
 
-def found(function: Callable[..., Any], **options: Any) -> list[str]:
+def found(function: Callable[..., Any], x: Any = X, **options: Any) -> list[str]:
     """The norms of the model, once it is seen to compute the same."""
-    model = onward.from_jax(function, jax.ShapeDtypeStruct(("b", *X.shape[1:]), jnp.float32), check=False, **options)
+    model = onward.from_jax(function, jax.ShapeDtypeStruct(("b", *x.shape[1:]), jnp.float32), check=False, **options)
     name = str(model.ir.graph.inputs[0].name)
-    (result,) = onnxruntime.prepare(model, "")({name: X}).values()
+    (result,) = onnxruntime.prepare(model, "")({name: x}).values()
     params = options.get("params")
     call = function if params is None else (lambda x: getattr(function, "apply", function)(params, x))
-    np.testing.assert_allclose(result, call(jnp.asarray(X)), rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(result, call(jnp.asarray(x)), rtol=2e-5, atol=2e-5)
     return [node.op_type for node in model.ir.graph if node.op_type in NORMS]
 
 
@@ -49,6 +49,15 @@ def test_norms_of_nnx() -> None:
     net = nnx.GroupNorm(CHANNELS, num_groups=2, rngs=nnx.Rngs(0))
     net.scale[...], net.bias[...] = jnp.asarray(SCALE), jnp.asarray(BIAS)
     assert found(net) == ["GroupNormalization"]
+
+
+@pytest.mark.parametrize("options", [{}, {"use_bias": False}, {"use_scale": False}], ids=str)
+def test_groups_of_channels_alone_are_rows(options: dict[str, Any]) -> None:
+    nn = pytest.importorskip("flax.linen")
+    weights = {"scale": SCALE} if options.get("use_scale", True) else {}
+    weights |= {"bias": BIAS} if options.get("use_bias", True) else {}
+    net = nn.GroupNorm(num_groups=2, **options)
+    assert found(net, x=X[:, 0, 0], params={"params": weights}) == ["LayerNormalization"]
 
 
 def grouped(

@@ -10,7 +10,7 @@ from onward.frontends.jax import norms
 from onward.frontends.jax.translate import Translator
 from onward.frontends.runtime_kernels import keep_vectors, make_runnable
 from onward.graph.build import Builder
-from onward.graph.replace import DOMAIN, graphs, remove_unread, take_over
+from onward.graph.replace import DOMAIN, graphs, is_op, made_by, remove_unread, take_over
 from onward.graph.trained import record
 from onward.graph.walk import all_nodes
 from onward.layout.constants import rename
@@ -53,6 +53,23 @@ def _write_out(model: Model) -> None:
         node.graph.remove(node, safe=True)
 
 
+def _can_spare(graph: ir.Graph) -> bool:
+    """Whether transposes may go: not around the only op that has them, between an input and a reshape, as of patches.
+
+    A swap of two axes may still become one with what is beside it, as where tokens are mixed.
+    """
+    windows = [node for node in all_nodes(graph) if node.op_type in WINDOWS]
+    if len(windows) != 1:
+        return bool(windows)
+    if any(is_op(node, "Transpose") and len(node.outputs[0].shape or ()) <= 3 for node in all_nodes(graph)):
+        return True
+    turn, back = made_by(windows[0].inputs[0], "Transpose"), windows[0].outputs[0].consumers()
+    if turn is None or turn.inputs[0] is None or turn.inputs[0].producer() is not None:
+        return True
+    after = [node for one in back if is_op(one, "Transpose") for node in one.outputs[0].consumers()]
+    return len(back) != 1 or not after or not all(is_op(node, "Reshape") for node in after)
+
+
 def finished(translator: Translator) -> Model:
     model = Model(translator.model)
     graph, opset = model.ir.graph, model.ir.opset_imports[""]
@@ -72,7 +89,7 @@ def finished(translator: Translator) -> Model:
     if translator.op.variables:
         record(model.ir, {value.name or "": yes for value, yes in translator.op.variables.items()})
     keep_vectors(model.ir)  # before shapes are inferred anew
-    if merged or any(node.op_type in WINDOWS for node in all_nodes(graph)):
+    if merged or _can_spare(graph):
         spare_transposes(model.ir, translator.op.inference.answers)
         model.validate()
     make_runnable(model.ir)

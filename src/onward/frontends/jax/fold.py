@@ -79,7 +79,7 @@ MOVING: dict[str, Callable[..., Array | None]] = {
 def folded(op: Writer, eqn: Any, inputs: Sequence[Value]) -> list[Value] | None:
     """The results as constants, or None where they are for the model to compute."""
     name = eqn.primitive.name
-    if name in NEVER or not inputs or eqn.effects:
+    if name in NEVER or not inputs or eqn.effects or not all(_is_known(op, value) for value in inputs):
         return None
     if any(not is_known(dim) for atom in (*eqn.invars, *eqn.outvars) for dim in getattr(atom.aval, "shape", ())):
         return None if name not in ELEMENTWISE and name not in BROADCASTING else _elementwise(op, eqn, inputs)
@@ -134,6 +134,11 @@ def _elementwise(op: Writer, eqn: Any, inputs: Sequence[Value]) -> list[Value] |
     if np.dtype(dtype).kind == "c":
         return None
     return [op.array(np.asarray(result).astype(dtype))]
+
+
+def _is_known(op: Writer, value: Value) -> bool:
+    """Whether it can be a constant that is no weight."""
+    return not isinstance(value, Tensor) or (value.value.const_value is not None and value.value not in op.weights)
 
 
 def _known(op: Writer, value: Value) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.graph.names import Names
@@ -43,9 +45,13 @@ class _Writer:
 
     def filled(self, sizes: list[int], number: float) -> ir.Value:
         """A constant of one number."""
+        return self.held(np.full(sizes, number, np.float32))
+
+    def held(self, array: npt.NDArray[Any]) -> ir.Value:
+        """A constant."""
         name = self.names.value("constant")
-        tensor = ir.tensor(np.full(sizes, number, np.float32), name=name)
-        value = ir.Value(name=name, shape=ir.Shape(sizes), type=ir.TensorType(tensor.dtype), const_value=tensor)
+        tensor = ir.tensor(array, name=name)
+        value = ir.Value(name=name, shape=ir.Shape(array.shape), type=ir.TensorType(tensor.dtype), const_value=tensor)
         self.model.graph.register_initializer(value)
         return value
 
@@ -205,7 +211,31 @@ def _write_groups(node: ir.Node, norm: _Norm, groups: _Norm, writer: _Writer) ->
     count, each = apart[-2:]
     if _mean(groups.mean) != (groups.x, axes) or count is None or each is None or count * each != whole[-1]:
         return False
-    return _is_variance(groups, axes) and _write_channels(node, "GroupNormalization", norm, writer, num_groups=count)
+    if not _is_variance(groups, axes):
+        return False
+    if len(whole) == 2:
+        return _write_rows(node, norm, groups, writer, each)
+    return _write_channels(node, "GroupNormalization", norm, writer, num_groups=count)
+
+
+def _write_rows(node: ir.Node, norm: _Norm, groups: _Norm, writer: _Writer, each: int) -> bool:
+    """Groups of nothing but channels: each is a row of its own, for which there is a kernel."""
+    shape, affine = norm.x.shape, [("Mul", value) for value in norm.scales] + [("Add", norm.bias)]
+    if shape is None or any(value is not None and shape_of(value) != (shape[-1],) for _, value in affine):
+        return False
+    said = {"axis": -1, "epsilon": norm.epsilon}
+    sizes = writer.held(np.array([0, shape[-1]], np.int64))
+    made = [new_node("LayerNormalization", [groups.x, writer.filled([each], 1)], said, node, node)]
+    made.append(new_node("Reshape", [made[0].outputs[0], sizes], {}, node, node))
+    for op_type, value in affine:
+        if value is not None:
+            made.append(new_node(op_type, [made[-1].outputs[0], value], {}, node, node))
+    for one in made:
+        like = groups.x if one is made[0] else norm.x
+        one.outputs[0].type, one.outputs[0].shape = like.type, like.shape
+        one.name = writer.names.node(f"{node.name}/{one.op_type}")
+    take_over(node.outputs[0], made[-1].outputs[0])
+    return True
 
 
 def _write_layer(node: ir.Node, norm: _Norm, axes: list[int], writer: _Writer) -> bool:

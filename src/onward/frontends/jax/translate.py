@@ -185,7 +185,7 @@ class Translator:
 
     def full(self, value: Value, aval: Any) -> Value:
         """A value in the shape that JAX says it has: broadcasts are put off until somebody needs them."""
-        if not hasattr(aval, "shape"):
+        if not hasattr(aval, "shape") or _is_of(value, aval):
             return value
         wanted = self.op.dims(aval.shape)
         return joined([value], [self._expanded(tensor, wanted, aval.shape) for tensor in parts(value)])[0]
@@ -222,6 +222,8 @@ class Translator:
         """A result, with the shape that JAX says it has, unless it is put off; a rule that gives another is wrong."""
         if type(value) is not kind_of(aval):
             raise ConversionError(f"its rule gives a {type(value).__name__} instead of a {kind_of(aval).__name__}")
+        if _is_of(value, aval) and value.dtype == onnx_dtype(aval.dtype):  # type: ignore[union-attr]
+            return value
         wanted, dtype = self.op.dims(aval.shape), onnx_dtype(aval.dtype)
         for tensor in parts(value):
             if tensor.dtype != dtype:
@@ -233,6 +235,11 @@ class Translator:
             if not rule.broadcasts and tensor.value.producer() is not None:
                 tensor.value.shape = ir.Shape(wanted)
         return value
+
+
+def _is_of(value: Value, aval: Any) -> bool:
+    """Whether it is a tensor that is known to be of a shape of numbers."""
+    return isinstance(value, Tensor) and value.value.shape is not None and value.value.shape.dims == aval.shape
 
 
 def _agree(found: list[int | str | None] | None, wanted: list[int | str], broadcasts: bool) -> bool:
