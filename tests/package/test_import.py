@@ -31,6 +31,7 @@ OWN = {
 } | {
     "jax": (
         *(f"onward.backends.jax.{name}" for name in ("load", "runtime.", "stablehlo")),
+        "onward.frontends.jax.layers",
         "onward.frontends.jax.linen",
         "onward.frontends.stablehlo.",
     ),

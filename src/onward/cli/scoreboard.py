@@ -47,7 +47,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     command.add_argument("--only", default="", metavar="REGEX", help="run only tests, ops and dtypes that match")
     command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="run this many processes at a time")
-    command.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="limit the time of each test")
+    command.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="limit the time of each test")
     command.add_argument("--fresh", action="store_true", help="run everything again")
     command.add_argument("--compare", type=Path, metavar="OLD.json", help="show what changed since that scoreboard")
     command.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary in Markdown too")

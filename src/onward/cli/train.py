@@ -214,7 +214,7 @@ def _class_weight(pairs: list[str]) -> dict[int, float]:
 def _of_onnx(args: argparse.Namespace) -> Trainable:
     from onward.training.recipe.adapters import lora
     from onward.training.recipe.losses import loss_named
-    from onward.training.recipe.optimizers import optimizer_named
+    from onward.training.recipe.optimizer_names import optimizer_named
     from onward.training.trainable import prepare as made
 
     how = options(args.set, "--set") | ({} if args.lr is None else {"lr": args.lr})

@@ -31,7 +31,8 @@ class Options:
     only: str = ""
     """A regular expression that names of cases, or keys of cells, match somewhere."""
     jobs: int = 2
-    timeout: float = 60.0
+    timeout: float = 300.0
+    """Seconds for each test: the largest networks take a minute or two where a machine is busy."""
     fresh: bool = False
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from onward.training.parallel.launch import on_workers
     from onward.training.parallel.transports import ReduceBy, reduce_by_mpi, reduce_by_torch
     from onward.training.recipe.adapters import lora
+    from onward.training.recipe.by_shape import Adafactor, Muon
     from onward.training.recipe.ctc import CTC
     from onward.training.recipe.groups import Group
     from onward.training.recipe.losses import (
@@ -63,6 +64,7 @@ _HOMES = {
         "Penalty",
         "Term",
     ),
+    "recipe.by_shape": ("Adafactor", "Muon"),
     "recipe.optimizers": ("LAMB", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"),
     "recipe.schedules": ("Constant", "Cosine", "Linear", "Steps", "Warmup"),
     "info.preview_ops": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
@@ -81,6 +83,7 @@ __all__ = [
     "L1",
     "LAMB",
     "SGD",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -95,6 +98,7 @@ __all__ = [
     "KLDivergence",
     "Linear",
     "MeanSquaredError",
+    "Muon",
     "NegativeLogLikelihood",
     "OnnxAdagrad",
     "OnnxAdam",

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from onward.graph.build import Builder, Tensor
 from onward.training.recipe.groups import Rule
-from onward.training.recipe.optimizers import AVERAGE, Moment, Optimizer, initial
+from onward.training.recipe.optimizers import AVERAGE, Moment, Optimizer, initial, state_shapes
 
 LOSS = "onward.loss"
 LEARNING_RATE = "onward.lr"
@@ -74,7 +74,14 @@ def updates(
     for name, array in parameters.items():
         dtype = ir.DataType.from_numpy(array.dtype)
         w, g = given(name, dtype, array.shape), given(f"{name}.grad", dtype, array.shape)
-        tensors[name] = w, g, {slot: given(f"{name}.{slot}", dtype, array.shape) for slot in optimizer.states}
+        tensors[name] = (
+            w,
+            g,
+            {
+                slot: given(f"{name}.{slot}", dtype, shape)
+                for slot, shape in state_shapes(optimizer, array.shape).items()
+            },
+        )
         state |= first_state(name, array, optimizer)
     scale = None
     if clip_norm is not None:
@@ -95,13 +102,13 @@ def updates(
 def first_state(name: str, array: Array, optimizer: Optimizer) -> dict[str, Array]:
     """What the state of a parameter starts from; zeros take no memory before they are written."""
 
-    def first(slot: str) -> Array:
+    def first(slot: str, shape: tuple[int, ...]) -> Array:
         if slot == AVERAGE:
             return array.copy()
         number = initial(optimizer, slot)
-        return np.full(array.shape, number, array.dtype) if number else np.zeros(array.shape, array.dtype)
+        return np.full(shape, number, array.dtype) if number else np.zeros(shape, array.dtype)
 
-    return {f"{name}.{slot}": first(slot) for slot in optimizer.states}
+    return {f"{name}.{slot}": first(slot, shape) for slot, shape in state_shapes(optimizer, array.shape).items()}
 
 
 def shrinking(op: Builder, gradients: Sequence[Tensor], largest: float, epsilon: float) -> Tensor:

@@ -26,7 +26,8 @@ from onward.training.recipe.caches import empty_caches
 from onward.training.recipe.groups import Group, NoDecay, Rule, exactly, matches, rules
 from onward.training.recipe.losses import LOSSES, CausalLM, Dims, Loss, Penalty, Term, loss_named
 from onward.training.recipe.modes import training_mode
-from onward.training.recipe.optimizers import AVERAGE, Averaged, Clipped, Optimizer, optimizer_named
+from onward.training.recipe.optimizer_names import optimizer_named
+from onward.training.recipe.optimizers import AVERAGE, Averaged, Clipped, Optimizer
 from onward.training.recipe.parameters import Choice, choose
 from onward.training.recipe.precision import refuse_mixed_precision
 from onward.training.recipe.quantised_adapters import with_adapters

@@ -77,6 +77,8 @@ OPTIMIZERS = {
     "nesterov": lambda: optax.sgd(0.05, momentum=0.9, nesterov=True),
     "lion": lambda: optax.lion(1e-3),
     "clipped": lambda: optax.chain(optax.clip_by_global_norm(0.5), optax.adam(1e-2)),
+    "adafactor": lambda: optax.adafactor(1e-2, min_dim_size_to_factor=2),
+    "muon": lambda: optax.contrib.muon(1e-2),
 }
 
 

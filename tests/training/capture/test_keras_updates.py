@@ -14,7 +14,10 @@ from keras_steps import BATCH, CLASSES, DRAWS, STEPS, batches, check_steps, clas
 import onward  # noqa: E402
 from onward.errors import OnwardError, UnsupportedError  # noqa: E402
 from onward.training.info.read import load  # noqa: E402
+from onward.training.recipe.by_shape import Muon  # noqa: E402
+from onward.training.runtime.session import open_session  # noqa: E402
 from onward.training.runtime.trainer import Trainer  # noqa: E402
+from onward.training.step_graphs import LEARNING_RATE, STEP, updates  # noqa: E402
 from onward.training.trainable import Trainable  # noqa: E402
 
 L, OPT, S = keras.layers, keras.optimizers, keras.optimizers.schedules
@@ -134,6 +137,27 @@ def test_steps_that_depend_on_shapes(name: str) -> None:
     model = keras.Model(x, L.Dense(CLASSES)(L.Dense(12, activation="tanh")(L.Flatten()(h))))
     model.compile(BY_SHAPE[name](), OF_LOGITS)
     check_steps(model, [words(6)], [classes()], within=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (6, 2)], ids=["wide", "tall"])
+def test_muon_by_name_is_that_of_keras(shape: tuple[int, int]) -> None:
+    """Which computes in the precision of the weights, too; its momentum is another multiple of the same."""
+    start = DRAWS.standard_normal(shape).astype(np.float32)
+    variable = keras.Variable(start, name="kernel")
+    theirs = OPT.Muon(0.1, weight_decay=0.1)
+    graph, state = updates({"w": start}, Muon(0.1, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"))
+    session = open_session(graph, 1)
+    now = {"w": start, **state}
+    theirs.build([variable])
+    for number in range(1, 6):
+        g = DRAWS.standard_normal(shape).astype(np.float32)
+        given = {**now, "w.grad": g, LEARNING_RATE: np.float32(0.1), STEP: np.int64(number)}
+        names = [value.name for value in session.get_outputs()]
+        wanted = {value.name for value in session.get_inputs()}
+        after = session.run(names, {name: np.asarray(array) for name, array in given.items() if name in wanted})
+        now = {name.removesuffix(".next"): array for name, array in zip(names, after, strict=True)}
+        theirs.apply([keras.ops.convert_to_tensor(g)], [variable])
+        np.testing.assert_allclose(now["w"], np.asarray(variable), rtol=1e-5, atol=1e-6)
 
 
 def test_a_table_that_is_multiplied_as_well() -> None:

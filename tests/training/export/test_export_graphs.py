@@ -17,16 +17,20 @@ from onnx import ModelProto, parser
 from small_networks import NETWORKS, batches, network, onnx_of
 
 import onward
-from onward.training import to_keras_package, to_tensorflow_package, to_torch_package
+from onward.training import to_jax_package, to_keras_package, to_tensorflow_package, to_torch_package
+from onward.training.recipe.groups import Group
 from onward.training.recipe.losses import Penalty
+from onward.training.recipe.schedules import Cosine
 from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable, prepare
+from onward.training.verification.jax import JaxPackage
 
 WRITE: dict[str, Callable[..., Path]] = {
     "torch": to_torch_package,
     "tensorflow": to_tensorflow_package,
     "keras": to_keras_package,
+    "jax": to_jax_package,
 }
 
 
@@ -66,6 +70,11 @@ def imported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def trained(module: Any, framework: str, part: list[dict[str, Any]], step: int) -> list[float]:
     """The losses of some steps, after which it is saved."""
     net, (made, _) = module.load(), module.load_progress()
+    if framework == "jax":
+        package = JaxPackage(Path(module.__file__).parent, [])
+        losses = [package.step([batch])[0] for batch in part]
+        package.called(module.save, step=step, epoch=0)
+        return losses
     if framework == "keras":
         module.prepare(net, made)
         given = [net]
@@ -112,7 +121,9 @@ def test_graphs_go_on(framework: str, case: str, tmp_path: Path, monkeypatch: py
         data = [{"x": one["x"], "labels": draw.standard_normal((len(one["x"]), 4), np.float32)} for one in data]
     check(framework, prepare(file_of("mlp"), **CASES[case]), data, tmp_path / "net", monkeypatch)
     assert (tmp_path / "net" / "loss.py").exists() is (case == "both")
-    assert "class Model" in (tmp_path / "net" / "optimizer.py").read_text()
+    assert not (tmp_path / "net" / "step.py").exists()
+    how = "def apply(" if framework == "jax" else "class Model"
+    assert how in (tmp_path / "net" / "optimizer.py").read_text()
 
 
 def test_an_optimizer_without_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,19 +131,43 @@ def test_an_optimizer_without_state(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     check("torch", prepare(file_of("mlp"), optimizer=SIGN), data, tmp_path / "net", monkeypatch)
 
 
-@pytest.mark.parametrize("kind", ["Adam", "Lion", "Nadam", "Ftrl"])
-def test_optimizers_of_keras_go_on_in_pytorch(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With batch normalisation as Keras has it, whose running variance is the biased one, and its clipping."""
+def test_groups_and_schedules_beside_a_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optimizer of optax knows neither the learning rate of a weight nor its decay: the graph is given both."""
+    data = [{"x": x.numpy(), "labels": y.numpy()} for x, y in batches("mlp", 18)]
+    how = OnnxOptimizer(ROOTS, lr=1e-2, weight_decay=0.1)
+    options: dict[str, Any] = {"schedule": Cosine(9), "groups": [Group("3.*", lr=0.3)], "no_decay": "vectors"}
+    made = prepare(file_of("mlp"), optimizer=how, accumulate=2, clip_norm=0.5, **options)
+    trainer, folder = Trainer(made), tmp_path / "net"
+    for batch in data[:6]:
+        trainer.step(batch)
+    module: Any = imported(to_jax_package(trainer, folder), monkeypatch)
+    expected = [trainer.step(batch) for batch in data[6:]]
+    package = JaxPackage(folder, [])
+    found = [loss for i in range(6, 18, 2) for loss in package.step(data[i : i + 2])]
+    np.testing.assert_allclose(found, expected, rtol=5e-6)
+    assert "by_file()" in Path(module.__file__).read_text()
+
+
+IN = {"torch": ["Adam", "Lion", "Nadam", "Ftrl"], "jax": ["Adam", "Lion", "Nadam", "Ftrl"]}
+
+
+@pytest.mark.parametrize(("framework", "kind"), [(name, kind) for name, kinds in IN.items() for kind in kinds])
+def test_optimizers_of_keras_go_on(framework: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With Keras's clipping and, in PyTorch, its batch normalisation, whose running variance is the biased one."""
     keras = pytest.importorskip("keras")
     keras.utils.set_random_seed(0)
     first = keras.layers.Dense(5, use_bias=False)  # the gradient of a bias would be nothing but rounding
-    model = keras.Sequential([keras.Input((6,)), first, keras.layers.BatchNormalization(), keras.layers.Dense(3)])
+    middle = [keras.layers.BatchNormalization()] if framework == "torch" else []
+    model = keras.Sequential([keras.Input((6,)), first, *middle, keras.layers.Dense(3)])
     how = getattr(keras.optimizers, kind)(0.01, global_clipnorm=0.1)
     model.compile(how, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     made = onward.from_keras(model, training=True)
     draw, (name, *_) = np.random.default_rng(0), [value.name for value in made.original.ir.graph.inputs]
     data = [{name: draw.standard_normal((4, 6), np.float32), "labels": draw.integers(0, 3, 4)} for _ in range(6)]
-    module, trainer = check("torch", made, data, tmp_path / "net", monkeypatch)
+    module, trainer = check(framework, made, data, tmp_path / "net", monkeypatch)
+    if framework == "jax":
+        assert "by_file()" in Path(module.__file__).read_text()
+        return
     held = [tensor.numpy() for tensor in module.load().state_dict().values()]
     for key, array in trainer.buffers.items():
         assert any(own.shape == array.shape and np.allclose(own, array, rtol=1e-5) for own in held), key

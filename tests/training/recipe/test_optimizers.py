@@ -11,7 +11,9 @@ import torch
 
 from onward.errors import OnwardError
 from onward.model import Model
-from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop, optimizer_named
+from onward.training.recipe.by_shape import Adafactor, Muon
+from onward.training.recipe.optimizer_names import optimizer_named
+from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 from onward.training.step_graphs import LEARNING_RATE, STEP, updates
 
 Array = np.ndarray[Any, Any]
@@ -106,6 +108,61 @@ def test_as_in_torch(optimizer: Optimizer, kind: type[torch.optim.Optimizer], op
             )
 
 
+FACTORED: list[dict[str, Any]] = [{}, {"weight_decay": 0.1, "d": 1.5, "beta2_decay": -0.6, "eps": (1e-4, 2.0)}]
+
+
+@pytest.mark.parametrize("options", FACTORED, ids=["plain", "options"])
+def test_adafactor_is_that_of_torch(options: dict[str, Any]) -> None:
+    """Of matrices, filters and vectors, whose states are of other shapes."""
+    start, slopes = data()
+    rng = np.random.default_rng(8)
+    start["c"] = rng.standard_normal((2, 3, 4)).astype(np.float32) * 0.1
+    slopes = [{**each, "c": rng.standard_normal((2, 3, 4)).astype(np.float32)} for each in slopes]
+    parameters = {name: torch.nn.Parameter(torch.tensor(array)) for name, array in start.items()}
+    reference = torch.optim.Adafactor(list(parameters.values()), lr=0.1, **options)
+    for step, gradients in enumerate(slopes, 1):
+        for name, parameter in parameters.items():
+            parameter.grad = torch.tensor(gradients[name])
+        reference.param_groups[0]["lr"] = rate(step)
+        reference.step()
+    found = run(Adafactor(**options), start, slopes)
+    assert len(found) == 3 + 2 + 1 + 2
+    for name, parameter in parameters.items():
+        np.testing.assert_allclose(found[name], parameter.detach().numpy(), rtol=5e-6, atol=5e-7)
+        for slot, array in reference.state[parameter].items():
+            if slot != "step":
+                np.testing.assert_allclose(found[f"{name}.{slot}"], array.numpy(), rtol=5e-6, atol=5e-7)
+
+
+@pytest.mark.parametrize("adjusted", ["original", "match_rms_adamw"])
+@pytest.mark.parametrize("nesterov", [True, False])
+def test_muon_is_that_of_torch_but_for_its_rounding(adjusted: Any, nesterov: bool) -> None:
+    """PyTorch computes in bfloat16 on the way: three digits are all that can be seen. Vectors go by AdamW."""
+    rng = np.random.default_rng(7)
+    start = {"wide": rng.standard_normal((3, 5)), "tall": rng.standard_normal((6, 2)), "b": rng.standard_normal(4)}
+    start = {name: array.astype(np.float32) for name, array in start.items()}
+    slopes = [{n: rng.standard_normal(w.shape).astype(np.float32) for n, w in start.items()} for _ in range(STEPS)]
+    parameters = {name: torch.nn.Parameter(torch.tensor(array)) for name, array in start.items()}
+    matrices = [parameters["wide"], parameters["tall"]]
+    references: list[Any] = [
+        torch.optim.Muon(matrices, adjust_lr_fn=adjusted, nesterov=nesterov),
+        torch.optim.AdamW([parameters["b"]], weight_decay=0.1),
+    ]
+    for step, gradients in enumerate(slopes, 1):
+        for name, parameter in parameters.items():
+            parameter.grad = torch.tensor(gradients[name])
+        for reference in references:
+            reference.param_groups[0]["lr"] = rate(step)
+            reference.step()
+    found = run(Muon(adjust_lr_fn=adjusted, nesterov=nesterov), start, slopes)
+    assert len(found) == 3 + 2 + 2
+    np.testing.assert_allclose(found["b"], parameters["b"].detach().numpy(), rtol=2e-6, atol=2e-7)
+    for name in ("wide", "tall"):
+        np.testing.assert_allclose(found[name], parameters[name].detach().numpy(), rtol=0.02, atol=0.01)
+        buffer = references[0].state[parameters[name]]["momentum_buffer"].numpy()
+        np.testing.assert_allclose(found[f"{name}.momentum_buffer"], buffer, rtol=2e-6, atol=2e-7)
+
+
 @pytest.mark.parametrize("kind", [SGD, Adagrad, RMSprop, Adam, AdamW])
 def test_defaults_are_those_of_torch(kind: Any) -> None:
     defaults = getattr(torch.optim, kind.__name__)([torch.nn.Parameter(torch.zeros(1))]).defaults
@@ -134,9 +191,11 @@ def test_lamb_moves_weights_that_are_zero() -> None:
     np.testing.assert_allclose(found["w"], [-rate(1), rate(1), 0], rtol=1e-4)
 
 
-def test_elements_depend_on_each_other_only_in_lamb() -> None:
-    for name in ("sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam", "adamw", "lamb"):
-        assert optimizer_named(name).by_element == (name != "lamb")
+def test_where_elements_depend_on_each_other() -> None:
+    for name in ("sgd", "momentum", "nesterov", "adagrad", "rmsprop", "adam", "adamw"):
+        assert optimizer_named(name).by_element
+    for name in ("lamb", "adafactor", "muon"):
+        assert not optimizer_named(name).by_element
 
 
 def test_errors_name_what_there_is() -> None:

@@ -36,9 +36,10 @@ PARAMETERS = "The parameters: all that is trained."
 CONSTANTS = "What `apply` needs besides the parameters, in the same tree: it is not trained."
 RUNTIME = "onward.backends.jax.runtime"
 
-CHOOSING = "branch"
-ASKING = ("known", "listed", "number", "decode_image", CHOOSING)
+ASKING = ("known", "listed", "number", "decode_image")
 """Helpers that tell the numbers of a tensor, or go by them."""
+CHOOSING = "branch"
+"""The helper that goes by a truth value, and by all its branches if that is not known and they are alike."""
 
 IMPORTS = {
     "math": "import math",
@@ -60,18 +61,28 @@ def load_rules() -> None:
 
 
 def generate(
-    model: Model, trainable: Trainable = True, bounds: Mapping[str, int] | None = None, *, draws: bool = False
+    model: Model,
+    trainable: Trainable = True,
+    bounds: Mapping[str, int] | None = None,
+    *,
+    draws: bool = False,
+    part: str = "",
 ) -> Source:
     """The JAX source of a model. `model` is left as it is. `bounds` are sizes of results, for `jax.jit`: how many there
     are of each is given after the outputs.
 
-    With `draws`, the last argument is a key, by which the model draws what has no seed in the file.
+    With `draws`, the last argument is a key, by which the model draws what has no seed in the file. A `part` is a
+    module beside the model, of which nothing is trained: its tensors are those of `<part>_constants.safetensors`.
     """
+    if part:
+        return _generate(model, False, None, draws, part)
     source = _generate(model, trainable, bounds, draws)
     return replace(source, checked=_generate(model, trainable, None, draws)) if bounds else source
 
 
-def _generate(model: Model, trainable: Trainable, bounds: Mapping[str, int] | None, draws: bool) -> Source:
+def _generate(
+    model: Model, trainable: Trainable, bounds: Mapping[str, int] | None, draws: bool, part: str = ""
+) -> Source:
     load_rules()
     with no_garbage_collection():
         with guarded("bringing the model to canonical form"):
@@ -92,7 +103,7 @@ def _generate(model: Model, trainable: Trainable, bounds: Mapping[str, int] | No
         choose(emitter.weights, trainable)
         with guarded("writing source code"):
             counts = tuple(node.outputs[0].name or "" for node in emitter.counts)
-            return _source(model.name, graph, emitter.weights, function, draws, counts)
+            return _source(model.name, graph, emitter.weights, function, draws, counts, part)
 
 
 def _mark_static(function: Function, values: Mapping[Var, ir.Value]) -> None:
@@ -106,7 +117,7 @@ def _mark_static(function: Function, values: Mapping[Var, ir.Value]) -> None:
     for part in (part for expr in every for part in walk(expr)):
         if isinstance(part, Ref):
             found[part._var] += 1
-        elif isinstance(part, Call) and isinstance(part._fn, Helper) and part._fn._name in ASKING:
+        elif isinstance(part, Call) and isinstance(part._fn, Helper) and part._fn._name in (*ASKING, CHOOSING):
             asked = forced(part._args[0])
             if isinstance(asked, Ref):
                 found[asked._var] -= 1
@@ -124,7 +135,7 @@ def _carriers(model: Model, name: str) -> set[str]:
 
 
 def _source(
-    name: str, graph: ir.Model, weights: Weights, function: Function, draws: bool, counts: tuple[str, ...]
+    name: str, graph: ir.Model, weights: Weights, function: Function, draws: bool, counts: tuple[str, ...], part: str
 ) -> Source:
     """Split the computation into functions and print them."""
     tree = build_tree(weights)
@@ -137,9 +148,12 @@ def _source(
     )
     functions = writer.write(plain(name))
     warn = ["ops.warn_of_32_bits()"] if needs_64_bits(graph.graph) else []
-    parts = [writer.constants(), functions, _loader("load", "weights", PARAMETERS, trained, warn)]
+    parts = [writer.constants(), functions]
+    if not part:
+        parts.append(_loader("load", "weights", PARAMETERS, trained, warn))
     if fixed:
-        parts.append(_loader("load_constants", "constants", CONSTANTS, fixed, []))
+        own = f"{part}_constants" if part else "constants"
+        parts.append(_loader("load_constants", own, CONSTANTS, fixed, warn if part else []))
     text = "\n\n\n".join(parts) + "\n"
     title, about = f'"""{plain(name)}: a JAX model."""', "Functions that JAX itself does not have."
     helpers = writer.helpers | set(re.findall(r"(?<=\bops\.)\w+", "\n".join(parts[2:])))

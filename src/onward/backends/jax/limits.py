@@ -9,7 +9,8 @@ STRINGS = Limit("under jax.jit, strings are static arguments, and the model give
 
 PARTIAL: dict[str, Limit] = {
     "Compress": RESULTS,
-    "If": Limit("under jax.jit, only branches that give the same shapes and types"),
+    "If": Limit("under jax.jit, branches that give other shapes or types are chosen by a static argument"),
+    "ImageDecoder": Limit("under jax.jit, the file is a static argument"),
     "Loop": Limit("under jax.jit, shapes stay as they are, and what trips collect is stacked if their number is known"),
     "NonMaxSuppression": RESULTS,
     "NonZero": RESULTS,

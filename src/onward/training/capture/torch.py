@@ -13,6 +13,7 @@ from onward.advice.extras import missing_packages
 from onward.errors import UnsupportedError
 from onward.frontends.torch.export import positional
 from onward.frontends.torch.in_training import exported_to_train
+from onward.training.recipe.by_shape import Adafactor
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.groups import Group
 from onward.training.recipe.losses import (
@@ -183,7 +184,13 @@ def _kind(optimizer: torch.optim.Optimizer) -> type[Any]:
         optim.RMSprop: RMSprop,
         optim.Adam: Adam,
         optim.AdamW: AdamW,
+        optim.Adafactor: Adafactor,
     }
+    if isinstance(optimizer, optim.Muon):
+        raise UnsupportedError(
+            "the optimizer Muon rounds to bfloat16 on the way, which ONNX Runtime has no kernels for: give "
+            "optimizer='muon', the same formula in the precision of the weights"
+        )
     found = kinds.get(type(optimizer))
     if found is None:
         known = ", ".join(kind.__name__ for kind in kinds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import BinaryIO
 
@@ -15,18 +15,19 @@ from onward.backends.backend import Backend, Options
 from onward.backends.emit import safetensors
 from onward.backends.emit.custom_ops.rules import with_plugins
 from onward.backends.emit.package import Source
-from onward.errors import UnsupportedError
 from onward.graph.build import Builder, Tensor
 from onward.model import Model
-from onward.training.export.state import Place
+from onward.training.export.state import NotInWords, Place
 from onward.training.info.combined import cut
-from onward.training.recipe.optimizers import Optimizer
 from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.step_graphs import LOSS, give_out
 from onward.training.trainable import Trainable
 
 Write = Callable[[BinaryIO], object]
 LOSS_MODULE, UPDATE_MODULE = "loss", "optimizer"
+STEP_MODULE, MOVE_MODULE, HELD_MODULE = "step", "update", "weights"
+"""Of a training that is called as graphs: `step` has all up to the gradients, `update` makes of these a step, and
+`weights` makes the model's weights of what a step changes."""
 GIVEN = ("w", "g", "lr", "decay", "step")
 """What an optimizer is given of a weight, before its states."""
 # fmt: off
@@ -49,14 +50,42 @@ class LossGraph:
 
 
 @dataclass(frozen=True)
+class Graphs:
+    """How a framework converts a graph to a module beside the model, and calls it: as an object of a class."""
+
+    backend: Backend
+
+    def source(self, graph: ir.Model, name: str, draws: bool = False) -> Source:
+        """`draws`: it draws random numbers."""
+        graph.graph.name = name
+        return self.backend.generate(Model(graph), Options(trainable=False))
+
+    def traceable(self, source: Source) -> bool:
+        """Whether the framework may compile it for fixed sizes of a batch."""
+        return True
+
+    def instance(self, name: str, source: Source) -> tuple[list[str], str]:
+        """The imports of such a module, and what makes of it something to be called with the inputs of the graph."""
+        load = f"make_{name}_graph" if _loads(source) else f"{name.capitalize()}Graph"
+        own = f"from .{name} import {'load' if _loads(source) else 'Model'} as {load}"
+        return [own], f"{name.upper()} = {load}()"
+
+
+@dataclass(frozen=True)
 class Modules:
     """The modules beside the model, by name."""
 
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, Source]
+    graphs: Graphs
+
+    def instances(self) -> tuple[list[str], list[str]]:
+        """The imports of all, and the constants that are made of them."""
+        found = [self.graphs.instance(name, source) for name, source in self.sources.items()]
+        return [line for lines, _ in found for line in lines], [line for _, line in found]
 
     def files(self) -> dict[str, Write | None]:
         found: dict[str, Write | None] = {}
-        for name in (LOSS_MODULE, UPDATE_MODULE):
+        for name in (LOSS_MODULE, UPDATE_MODULE, STEP_MODULE, MOVE_MODULE, HELD_MODULE):
             source = self.sources.get(name)
             found[f"{name}.py"] = None if source is None else _text(name, source)
             held = None if source is None or not _loads(source) else _tensors(source)
@@ -65,12 +94,18 @@ class Modules:
 
     def with_helpers(self, source: Source, runtime: str, about: str) -> Source:
         """The package of the model, with the helpers that these modules need too."""
-        if not self.sources:
-            return source
-        texts = [source.model, *(one.model for one in self.sources.values())]
-        lines = [names for text in texts for names in re.findall(r"^from \.ops import (.+)$", text, re.M)]
-        helpers = {name.strip() for line in lines for name in line.split(",")}
-        return replace(source, ops=with_plugins(runtime, helpers).source(helpers, about) if helpers else None)
+        return helped(source, [one.model for one in self.sources.values()], runtime, about)
+
+
+def helped(source: Source, more: Sequence[str], runtime: str, about: str) -> Source:
+    """A package with the helpers that `more` modules beside the model call, as `ops.resize` or by an import."""
+    if not more:
+        return source
+    texts = [source.model, *more]
+    lines = [names for text in texts for names in re.findall(r"^from \.ops import (.+)$", text, re.M)]
+    helpers = {name.strip() for line in lines for name in line.split(",")}
+    helpers |= {name for text in texts for name in re.findall(r"(?<=\bops\.)\w+", text)}
+    return replace(source, ops=with_plugins(runtime, helpers).source(helpers, about) if helpers else None)
 
 
 def _text(name: str, source: Source) -> Write:
@@ -80,7 +115,7 @@ def _text(name: str, source: Source) -> Write:
 
 def _loads(source: Source) -> bool:
     """Whether it reads a file of tensors, be it an empty one."""
-    return "def load(" in source.model
+    return "def load" in source.model
 
 
 def _tensors(source: Source) -> Write:
@@ -88,12 +123,11 @@ def _tensors(source: Source) -> Write:
 
 
 def loss_graph(
-    trainable: Trainable, outputs: Mapping[str, ir.Value], places: Sequence[Place], backend: Backend
+    trainable: Trainable, outputs: Mapping[str, ir.Value], places: Sequence[Place], graphs: Graphs
 ) -> LossGraph:
     """What computes the loss of the model's outputs, of the data, and of weights where it is about those too."""
     starts = {value.name or "": name for name, value in outputs.items()}
     graph = cut(trainable.gradients, starts, {LOSS: "loss"})
-    graph.graph.name = LOSS_MODULE
     held = {place.onnx_name: place for place in places}
     arguments: list[tuple[str, str, tuple[int, ...] | None]] = []
     for value in list(graph.graph.inputs):
@@ -107,10 +141,10 @@ def loss_graph(
         elif name in held:
             arguments.append(("weight", held[name].name, axes_of(held[name], value)))
         elif name in trainable.buffers:
-            raise UnsupportedError(f"the loss depends on {name!r}, which a step changes: it cannot be written apart")
+            raise NotInWords(f"the loss depends on {name!r}, which a step changes: it cannot be written apart")
         else:
             arguments.append(("batch", name, None))
-    return LossGraph(backend.generate(Model(graph), Options(trainable=False)), arguments)
+    return LossGraph(graphs.source(graph, LOSS_MODULE), arguments)
 
 
 def axes_of(place: Place, value: ir.Value) -> tuple[int, ...] | None:
@@ -124,13 +158,11 @@ def axes_of(place: Place, value: ir.Value) -> tuple[int, ...] | None:
         turned = order.transpose(axes) if len(axes) == order.ndim else None
         if turned is not None and np.array_equal(turned.reshape(-1), np.arange(order.size)):
             return axes
-    raise UnsupportedError(f"the loss depends on {place.onnx_name!r}, whose elements stand in another order here")
+    raise NotInWords(f"the loss depends on {place.onnx_name!r}, whose elements stand in another order here")
 
 
-def update_graph(optimizer: Optimizer, places: Sequence[Place], backend: Backend) -> Source:
+def update_graph(optimizer: OnnxOptimizer, places: Sequence[Place], graphs: Graphs) -> Source:
     """The step of one weight: of `w`, `g`, `lr`, `decay`, `step` and the states, these and `w` after it."""
-    if not isinstance(optimizer, OnnxOptimizer):
-        raise UnsupportedError(f"the optimizer {optimizer.name!r} is a graph, which only ONNX Runtime trains")
     graph = ir.Graph([], [], nodes=[], name=UPDATE_MODULE, opset_imports={"": 21})
     op = Builder(ir.Model(graph, ir_version=10, producer_name="onward"))
     scalars = {"lr": ir.DataType.FLOAT, "decay": ir.DataType.FLOAT, "step": ir.DataType.INT64}
@@ -148,10 +180,10 @@ def update_graph(optimizer: Optimizer, places: Sequence[Place], backend: Backend
     if not _any_order(graph):
         moved = [p for p in places if not np.array_equal(p.order, np.arange(p.order.size))]
         if moved:
-            raise UnsupportedError(
+            raise NotInWords(
                 f"the optimizer looks at a weight as a whole, and {moved[0].name} has its elements in another order"
             )
-    return backend.generate(Model(op.model), Options(trainable=False))
+    return graphs.source(op.model, UPDATE_MODULE)
 
 
 def _any_order(graph: ir.Graph) -> bool:
@@ -166,9 +198,3 @@ def _any_order(graph: ir.Graph) -> bool:
         if not (node.op_type in BY_ELEMENT or whole or (is_flat and node.op_type in ("Reshape", "Shape"))):
             return False
     return True
-
-
-def instance(name: str, source: Source) -> tuple[str, str]:
-    """The import of such a module of classes, and what makes an object of it."""
-    load = f"make_{name}_graph" if _loads(source) else f"{name.capitalize()}Graph"
-    return f"from .{name} import {'load' if _loads(source) else 'Model'} as {load}", f"{name.upper()} = {load}()"

@@ -17,11 +17,20 @@ from onward.backends.emit.package import Source, write_package
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.held_weights import with_weights
 from onward.model import Model
-from onward.training.export.graphs import LOSS_MODULE, UPDATE_MODULE, LossGraph, Modules, loss_graph, update_graph
+from onward.training.export.graphs import (
+    LOSS_MODULE,
+    UPDATE_MODULE,
+    Graphs,
+    LossGraph,
+    Modules,
+    loss_graph,
+    update_graph,
+)
 from onward.training.export.recognise import UnknownLoss, recognise
-from onward.training.export.state import Place, package, with_adapters
+from onward.training.export.state import NotInWords, Place, package, with_adapters
 from onward.training.recipe.caches import cache_names, empty_caches
 from onward.training.recipe.ctc import CTC
+from onward.training.recipe.described import Stored
 from onward.training.recipe.groups import Rule, matches
 from onward.training.recipe.losses import Penalty, Term
 from onward.training.recipe.modes import inference_mode
@@ -38,6 +47,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 Files = Mapping[str, Mapping[str, Array]]
 STATE, AVERAGES, ADAPTERS = "optimizer.safetensors", "average.safetensors", "adapters.safetensors"
+WHOLE_STATE, README = "state.safetensors", "README.md"
+"""Files that only trainings have whose graphs are called."""
 PROGRESS = "progress.json"
 P = TypeVar("P", bound="Plan")
 
@@ -77,7 +88,7 @@ class Plan:
     """Which variance of a batch the running one takes in; None where there is none."""
     graph: LossGraph | None = None
     """The loss, where there are no terms."""
-    modules: Modules = field(default_factory=Modules)
+    modules: Modules = field(kw_only=True)
     """Of what is known as a graph only."""
 
     @property
@@ -108,7 +119,8 @@ def unwrapped(optimizer: Any, known: Sequence[type[Any]]) -> Wrapped:
     if type(optimizer) is Clipped:
         optimizer, value = optimizer.inner, optimizer.value
     if type(optimizer) not in known:
-        raise UnsupportedError(f"the optimizer {optimizer.name!r} is a graph, which only ONNX Runtime trains")
+        name = "" if isinstance(optimizer, Stored) else f" {optimizer.name!r}"
+        raise NotInWords(f"its optimizer{name} is known as a graph only")
     return Wrapped(optimizer, value, average)
 
 
@@ -122,14 +134,14 @@ def planned(
     backend: Backend,
     known: Sequence[type[Any]],
     make: type[P],
-    graphs: Backend | None = None,
+    graphs: Graphs,
 ) -> tuple[Source, P, Files]:
     """The package of the model, the plan of train.py, and the tensors of each file beside the weights.
 
     `known` are the optimizers that the framework has words for; `graphs` converts losses and optimizers that are known
-    as graphs only, which are refused without it.
+    as graphs only.
     """
-    given, lr = _now(trainable)
+    given, lr = now(trainable)
     how = unwrapped(given.optimizer, known)
     trains = _trains(given)
     weights = given.weights(given.parameters)
@@ -140,15 +152,13 @@ def planned(
     try:
         terms = _terms(given, backend.title)
     except UnknownLoss:
-        if graphs is None:
-            raise
         loss = loss_graph(given, outputs_inside(given), places, graphs)
         sources[LOSS_MODULE] = loss.source
-    if graphs is not None and type(how.optimizer) is OnnxOptimizer:
+    if type(how.optimizer) is OnnxOptimizer:
         sources[UPDATE_MODULE] = update_graph(how.optimizer, places, graphs)
     plan = make(
         data=_inputs(given),
-        labels={value.name or "": _dtype(value) for value in graph.inputs if value.name in given.labels},
+        labels={value.name or "": dtype_of(value) for value in graph.inputs if value.name in given.labels},
         outputs=[value.name or "" for value in given.original.ir.graph.outputs],
         terms=terms,
         optimizer=how.optimizer,
@@ -169,7 +179,7 @@ def planned(
         clip_epsilon=given.clip_epsilon,
         unbiased=unbiased(given) if trains else None,
         graph=loss,
-        modules=Modules(sources),
+        modules=Modules(sources, graphs),
     )
     files: dict[str, Mapping[str, Array]] = {STATE: _state(given, how.optimizer, places), ADAPTERS: apart}
     if how.average is not None and given.step:
@@ -211,7 +221,7 @@ def write(
         {
             "train.py": lambda file: file.write(script.encode()),
             PROGRESS: lambda file: file.write(progress.encode()),
-            **{name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS)},
+            **{name: write_tensors(name) for name in (STATE, AVERAGES, ADAPTERS, WHOLE_STATE, README)},
             **plan.modules.files(),
             **(more or {}),
         },
@@ -225,7 +235,7 @@ def _fitting(penalty: Penalty, places: list[Place]) -> list[str]:
     return [] if len(found) == len(places) else found
 
 
-def _now(trainable: Trainable | Trainer) -> tuple[Trainable, float]:
+def now(trainable: Trainable | Trainer) -> tuple[Trainable, float]:
     """What is exported, and the learning rate."""
     if isinstance(trainable, Trainable):
         return trainable, trainable.optimizer.lr
@@ -243,7 +253,7 @@ def _now(trainable: Trainable | Trainer) -> tuple[Trainable, float]:
 
 def weighted(trainable: Trainable | Trainer) -> Model:
     """The original with the weights as they are now, in the mode of inference."""
-    given, _ = _now(trainable)
+    given, _ = now(trainable)
     return _model(given, given.weights(given.parameters), _trains(given))
 
 
@@ -258,7 +268,7 @@ def _trains(trainable: Trainable) -> bool:
         elif node.op_type == "Dropout":
             modes.add(len(node.inputs) > 2)
     if len(modes) > 1 or (modes == {True} and len(trainable.buffers) != 2 * batch_norms):
-        raise UnsupportedError("some batch normalisation or dropout is trained in the mode of inference, some is not")
+        raise NotInWords("some batch normalisation or dropout is trained in the mode of inference, some is not")
     return False not in modes
 
 
@@ -266,7 +276,7 @@ def _model(trainable: Trainable, weights: Mapping[str, Array], trains: bool) -> 
     """The original with the weights as they are now, in the mode of inference; batch norms know their rule."""
     model = with_weights(trainable.original, {**weights, **trainable.buffers})
     model.path = trainable.original.path
-    if _without(trainable):
+    if without_caches(trainable):
         empty_caches(model.ir)
     if trains:
         inference_mode(model.ir)
@@ -278,7 +288,7 @@ def unbiased(trainable: Trainable) -> bool | None:
     """Whether running variances take in the unbiased one of a batch; None where there are no running statistics."""
     found = {rule.corrected for rule in _followed(trainable).values() if rule.index == VARIANCE}
     if len(found) > 1:
-        raise UnsupportedError("some running variances take in the unbiased variance of a batch, some the biased one")
+        raise NotInWords("some running variances take in the unbiased variance of a batch, some the biased one")
     return found.pop() if found else None
 
 
@@ -313,7 +323,7 @@ def _followed(trainable: Trainable) -> dict[str, _Following]:
     found = {name: _following(name, after.get(f"{name}.next")) for name in trainable.buffers}
     for name, rule in found.items():
         if not rule.index or rule.momentum is None:
-            raise UnsupportedError(f"a step changes {name!r} in a way that is not that of batch normalisation")
+            raise NotInWords(f"a step changes {name!r} in a way that is not that of batch normalisation")
     return found
 
 
@@ -350,10 +360,10 @@ def _terms(trainable: Trainable, framework: str) -> list[Term]:
 
 def _inputs(trainable: Trainable) -> dict[str, str]:
     given = [value for value in trainable.original.ir.graph.inputs if not value.is_initializer()]
-    return {value.name or "": _dtype(value) for value in given if value.name not in _without(trainable)}
+    return {value.name or "": dtype_of(value) for value in given if value.name not in without_caches(trainable)}
 
 
-def _without(trainable: Trainable) -> set[str]:
+def without_caches(trainable: Trainable) -> set[str]:
     """The caches of a language model, which are empty in training."""
     return cache_names(trainable.original.ir.graph) - {value.name for value in trainable.gradients.graph.inputs}
 
@@ -372,7 +382,7 @@ def outputs_inside(trainable: Trainable) -> dict[str, ir.Value]:
     return found
 
 
-def _dtype(value: Any) -> str:
+def dtype_of(value: Any) -> str:
     return "float32" if value.dtype is None else str(value.dtype.numpy().name)
 
 

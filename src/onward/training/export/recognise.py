@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from onward.errors import UnsupportedError
 from onward.graph.build import Builder, Tensor
+from onward.training.export.state import NotInWords
 from onward.training.recipe.losses import (
     L1,
     BinaryCrossEntropy,
@@ -37,7 +37,7 @@ INDEX = -7919
 REDUCTIONS: tuple[Reduction, ...] = ("mean", "sum")
 
 
-class UnknownLoss(UnsupportedError):
+class UnknownLoss(NotInWords):
     """A loss that is none of Onward's."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onward.backends.emit.printer import wrap
-from onward.training.export.graphs import LossGraph, instance
+from onward.training.export.graphs import LossGraph
 from onward.training.export.plan import Plan
 from onward.training.export.schedules import Words, factor
 from onward.training.recipe.losses import Penalty
@@ -45,6 +45,13 @@ class Script(Plan):
             scales = ", ".join(f"{quoted(name)}: {scale!r}" for name, scale in self.adapters.items())
             lines += wrap(f"ADAPTERS = {{{scales}}}")
         return ["FOLDER = Path(__file__).parent", *lines]
+
+    def rules(self) -> list[str]:
+        """What each weight goes by."""
+        lines = ["RULES = {  # what the learning rate is multiplied by, and the weight decay"]
+        for rule, names in self.groups.items():
+            lines += indented(wrap(f"**dict.fromkeys({listed(names)}, ({rule.lr!r}, {rule.decay!r})),"))
+        return [*lines, "}"]
 
     @property
     def result(self) -> str:
@@ -95,11 +102,6 @@ class Script(Plan):
     def turned(self, text: str, axes: tuple[int, ...]) -> str:
         """A tensor with its axes in another order."""
         raise NotImplementedError
-
-    def graphs(self) -> tuple[list[str], list[str]]:
-        """The imports of the modules beside the model, and the constants that are made of them."""
-        found = [instance(name, source) for name, source in self.modules.sources.items()]
-        return [line for line, _ in found], [line for _, line in found]
 
     def _penalty(self, penalty: Penalty, weights: str) -> str:
         factor = penalty.factor if penalty.power == 1 else penalty.factor / 2
@@ -215,5 +217,5 @@ def check_alone() -> None:
     """Processes that torchrun or mpirun start would each train a copy of their own, and write over each other."""
     for name in ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]:
         if int(os.environ.get(name) or 1) > 1:
-            raise SystemExit(f"{name}={os.environ[name]}: each process would train its own copy; use python alone")
+            raise SystemExit(f"{name}={os.environ[name]}: each process would train its own copy: start one, by python")
 '''

@@ -22,6 +22,10 @@ _LARGEST = {2: 31 << 10, 4: 255 << 23, 8: 2047 << 52}
 """Bit patterns below these are finite numbers, by bytes of a float."""
 
 
+class NotInWords(UnsupportedError):
+    """A framework has no words for a part of a training: its graphs are converted and called instead."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Of a trained weight in a generated package."""
@@ -68,19 +72,49 @@ def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> 
             continue
         if name not in parameters or name in places:
             other = places[name].name if name in places else ""
-            raise UnsupportedError(
+            raise NotInWords(
                 f"{backend.title} has two weights for {name!r}, {other} and {path}, which would be trained apart"
                 if other
                 else f"the {backend.title} weight {path} has the name of a trained weight, but is not trained"
             )
-        data = tensor.read()
-        order = data.reshape(-1).view(_BITS[data.dtype.itemsize]).astype(np.int64)
+        order = _order(tensor.read())
         if not np.array_equal(np.sort(order), np.arange(parameters[name].size)):
             raise UnsupportedError(f"the {backend.title} weight {path} has other elements than {name!r}")
         places[name] = Place(path, name, tuple(tensor.shape), order)
     if lost := [name for name in parameters if name not in places]:
         raise UnsupportedError(f"the {backend.title} model does not have the trained weight {lost[0]!r}")
     return source, list(places.values())
+
+
+def places_in(
+    model: Model, arrays: Mapping[str, Array], trained: Sequence[str] | bool, backend: Backend
+) -> tuple[Source, list[Place]]:
+    """The source of a model, and every place where it has one of its weights: some may be in several."""
+    options = Options(trainable=trained if isinstance(trained, bool) else [_escaped(n) for n in trained], trains=True)
+    source = backend.generate(model, options)
+    marked = with_weights(model, {name: _numbered(name, array) for name, array in arrays.items()})
+    marked.path = model.path
+    probe = backend.generate(marked, options)
+    if (probe.model, probe.ops) != (source.model, source.ops):
+        raise UnsupportedError(f"the {backend.title} source depends on the values of weights that are trained")
+    found = []
+    for path, tensor in probe.tensors.items():
+        if tensor.onnx_name in arrays:
+            order = _order(tensor.read())
+            if not np.array_equal(np.sort(order), np.arange(arrays[tensor.onnx_name].size)):
+                raise UnsupportedError(
+                    f"the {backend.title} weight {path} has other elements than {tensor.onnx_name!r}"
+                )
+            found.append(Place(path, tensor.onnx_name, tuple(tensor.shape), order))
+    if lost := set(arrays) - {place.onnx_name for place in found}:
+        raise UnsupportedError(f"the {backend.title} model does not have the trained weight {sorted(lost)[0]!r}")
+    return source, found
+
+
+def _order(data: Array) -> Array:
+    """The numbers that `_numbered` gave to elements."""
+    found: Array = data.reshape(-1).view(_BITS[data.dtype.itemsize]).astype(np.int64)
+    return found
 
 
 def with_adapters(
@@ -102,7 +136,7 @@ def with_adapters(
         array = base.numpy()
         turned = not np.array_equal(place.order.reshape(-1), np.arange(array.size))
         if turned and not np.array_equal(place.order, np.arange(array.size).reshape(array.shape).T.reshape(-1)):
-            raise UnsupportedError(f"the weight {place.name} has the elements of an adapted matrix in another order")
+            raise NotInWords(f"the weight {place.name} has the elements of an adapted matrix in another order")
         scales[place.name] = adapter.scale
         tensors[f"{place.name}.original"] = place.moved(array)
         flipped = turned != adapter.transposed

@@ -16,6 +16,7 @@ from onward.training.native.compiler import loaded
 from onward.training.native.expressions import PRELUDE, UnprintableError, constant, ctype, expression, literal
 from onward.training.recipe.described import is_stored
 from onward.training.recipe.groups import Rule
+from onward.training.recipe.optimizers import depends_on_shape
 from onward.training.runtime.buffers import SharedBuffer
 from onward.training.step_graphs import LEARNING_RATE, STEP, updates
 from onward.training.trainable import Trainable
@@ -117,8 +118,8 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 def step_graphs(trainable: Trainable, dtype: np.dtype[Any]) -> tuple[list[int], list[ir.Graph]]:
     """The kinds of steps that there are, and of each parameter which one it makes."""
-    if is_stored(trainable.optimizer):
-        raise UnprintableError("the step is known as a graph of all weights only")
+    if is_stored(trainable.optimizer) or depends_on_shape(trainable.optimizer):
+        raise UnprintableError("the step of one weight does not say that of another")
     default = Rule(1.0, trainable.optimizer.weight_decay)
     rules = [trainable.rules.get(name, default) for name in trainable.parameters]
     kinds = list(dict.fromkeys(rules))

@@ -14,7 +14,8 @@ from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.adapters import Adapter
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.losses import LOSSES, Penalty, Term
-from onward.training.recipe.optimizers import OPTIMIZERS, Averaged, Clipped, Moment, Optimizer, State, Update
+from onward.training.recipe.optimizer_names import OPTIMIZERS
+from onward.training.recipe.optimizers import Averaged, Clipped, Moment, Optimizer, State, Update
 from onward.training.recipe.schedules import SCHEDULES, Schedule, Warmup
 from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.step_graphs import CLIP_EPSILON

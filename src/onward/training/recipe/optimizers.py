@@ -6,7 +6,6 @@ learning rate and the number of the step are inputs, not constants.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -14,7 +13,6 @@ import onnx_ir as ir
 
 from onward.errors import OnwardError
 from onward.graph.build import Builder, Tensor
-from onward.training.recipe.by_name import by_name
 
 State = dict[str, Tensor]
 Update = tuple[Tensor, State]
@@ -49,7 +47,10 @@ class Optimizer(Protocol):
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The state that each parameter has, zero at first (but `average`), of the parameter's shape."""
+        """The state that a parameter has, zero at first (but `average`).
+
+        It is of the parameter's shape, unless there is a method `state_shapes` that says which a shape has.
+        """
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
         """The parameter and its state after the step."""
@@ -284,21 +285,25 @@ class Averaged(Clipped):
         return after, {**changed, AVERAGE: state[AVERAGE] * self.value + after * (1 - self.value)}
 
 
+def state_shapes(optimizer: Any, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """The states that a parameter of a shape has, each with its own shape."""
+    inner = optimizer
+    while isinstance(inner, Clipped):
+        inner = inner.inner
+    if not hasattr(inner, "state_shapes"):
+        return dict.fromkeys(optimizer.states, shape)
+    return {**inner.state_shapes(shape), **({AVERAGE: shape} if AVERAGE in optimizer.states else {})}
+
+
+def depends_on_shape(optimizer: Any) -> bool:
+    """Whether the step of one parameter says nothing about that of another."""
+    while isinstance(optimizer, Clipped):
+        optimizer = optimizer.inner
+    return hasattr(optimizer, "state_shapes")
+
+
 def initial(optimizer: Any, slot: str) -> float:
     """What a state starts from."""
     while isinstance(optimizer, Clipped):
         optimizer = optimizer.inner
     return float(getattr(optimizer, "initial", {}).get(slot, 0.0))
-
-
-OPTIMIZERS: Mapping[str, type[Any]] = {kind.name: kind for kind in (SGD, Adagrad, RMSprop, Adam, AdamW, LAMB)}
-ALSO = ("momentum", "nesterov")
-
-
-def optimizer_named(name: str, **options: Any) -> Optimizer:
-    """An optimizer by its name (`momentum` and `nesterov` are SGD with 0.9 of it), with options by name."""
-    if name in ALSO:
-        options = {"momentum": 0.9, "nesterov": name == "nesterov", **options}
-        name = "sgd"
-    made: Optimizer = by_name("optimizer", OPTIMIZERS, name, options, ALSO)
-    return made

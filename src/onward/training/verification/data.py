@@ -88,13 +88,18 @@ def _first(value: ir.Value) -> int | str | None:
 
 
 def _suiting(trainer: Trainer, run: Run, batch: dict[str, Array], drawn: np.random.Generator) -> Batch | None:
-    """A batch whose labels are classes where they have to be, or else shares, which every loss of floats takes."""
+    """A batch whose labels are classes where they have to be, or else shares, which every loss of floats takes.
+
+    Where nobody knows that whole numbers are classes, two classes will do.
+    """
     for name, labels in class_labels(trainer.trainable.gradients.graph, trainer.trainable.labels).items():
         if labels.classes is not None:
             batch[name] = drawn.integers(0, labels.classes, batch[name].shape).astype(batch[name].dtype)
     floats = [name for name in trainer.trainable.labels if batch[name].dtype.kind == "f" and batch[name].ndim]
     shares = {name: _shares(drawn, batch[name]) for name in floats}
-    for made in ({**batch, **shares}, batch):
+    whole = [name for name in trainer.trainable.labels if batch[name].dtype.kind in "iu"]
+    few = {name: drawn.integers(0, 2, batch[name].shape).astype(batch[name].dtype) for name in whole}
+    for made in ({**batch, **shares}, batch, {**batch, **shares, **few}):
         try:
             trainer.check(made, rows(made))
             if np.isfinite(run(made)[LOSS]).all():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onward.runners.calls import Inputs, Outputs, Run, failures
+from onward.training.export.plan import WHOLE_STATE
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Batches = Sequence[Mapping[str, Array]]
@@ -61,9 +62,13 @@ class Package(ABC):
         return function(**{name: given[name] for name in inspect.signature(function).parameters if name in given})
 
 
+def is_whole_step(folder: Path) -> bool:
+    """Whether it calls the graphs of the training."""
+    return (folder / WHOLE_STATE).exists()
+
+
 def opened(framework: str) -> tuple[Run, None]:
     """Answers questions about packages: `{"do": "open", …}` first, then `{"do": "step", "batches": …}` and others."""
-    kind: type[Package] = importlib.import_module(f"onward.training.verification.{framework}").PACKAGE
     package: list[Package] = []
 
     def answer(question: Inputs) -> Outputs:
@@ -71,7 +76,8 @@ def opened(framework: str) -> tuple[Run, None]:
         with failures(framework):
             what = given.pop("do")
             if what == "open":
-                package[:] = [kind(**given)]
+                own = "whole_step" if is_whole_step(given["folder"]) else framework
+                package[:] = [importlib.import_module(f"onward.training.verification.{own}").PACKAGE(**given)]
                 return {}
             return {"answer": getattr(package[0], what)(**given)}
 

@@ -37,7 +37,7 @@ def parts(before: Trainable, after: Mapping[str, Array], passed: Passed | None =
 
 
 def _dtype(trainable: Trainable) -> np.dtype[Any]:
-    return next(iter(trainable.parameters.values())).dtype
+    return next((array.dtype for array in trainable.parameters.values()), np.dtype(np.float32))
 
 
 def measured(expected: Parts, others: Iterable[Parts]) -> dict[Part, dict[str, Error]]:

@@ -16,8 +16,9 @@ from onward.backends.backend import backend, require
 from onward.errors import RunFailure
 from onward.runners.isolate import Isolated
 from onward.training.export.plan import Plan, places_of
+from onward.training.export.state import Place
 from onward.training.trainable import Trainable
-from onward.training.verification.package import Batches, opened
+from onward.training.verification.package import Batches, is_whole_step, opened
 from onward.training.verification.source import Array, Passed, Tensors
 
 
@@ -54,10 +55,10 @@ class Exported:
         self.target, self._trainable = target, trainable
         require(backend(target.name))
         self._write: Callable[..., Path] = _named(target.write)
-        script: type[Plan] = _named(target.script)
-        self._places, self._statistics = places_of(trainable, backend(target.name), script)
         self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
         self._opened = 0
+        self._places: list[Place] | None = None
+        self._statistics: dict[str, str] = {}
         self._run: Isolated | None = None
 
     def put(self, start: Trainable) -> None:
@@ -67,7 +68,19 @@ class Exported:
         folder = self._write(start, own / f"net_{own.name.removeprefix(PREFIX)}_{self._opened}")
         if self._run is None:
             self._run = Isolated(partial(opened, self.target.name))
+            self._find(folder)
         self._ask("open", folder=folder, statistics=list(self._statistics.values()))
+
+    def _find(self, folder: Path) -> None:
+        """Where the package has what is trained, and running statistics."""
+        given = self._trainable
+        if is_whole_step(folder):
+            held = {**given.parameters, **given.buffers}
+            self._places = [Place(n, n, held[n].shape, np.arange(held[n].size)) for n in given.parameters]
+            self._statistics = {name: name for name in given.buffers}
+        else:
+            script: type[Plan] = _named(self.target.script)
+            self._places, self._statistics = places_of(given, backend(self.target.name), script)
 
     def step(self, batches: Batches) -> float:
         return float(np.mean(self._ask("step", batches=[dict(batch) for batch in batches])))
@@ -79,15 +92,16 @@ class Exported:
         given = dict(zip(names, found, strict=False))
         gradients = {
             place.onnx_name: place.moved_back(slopes[place.name], self._trainable.parameters[place.onnx_name])
-            for place in self._places
+            for place in self._places or ()
         }
         return Passed({name: given[name] for name in outputs if name in given}, loss, gradients)
 
     def state(self) -> Tensors:
         """Weights, running statistics and the optimizer's state."""
         found = self._ask("state")
-        result = {name: found[own] for name, own in self._statistics.items() if own in found}
-        for place in self._places:
+        kinds = {name: array.dtype for name, array in self._trainable.buffers.items()}
+        result = {n: found[own].astype(kinds[n]) for n, own in self._statistics.items() if own in found}
+        for place in self._places or ():
             like = self._trainable.parameters[place.onnx_name]
             result[place.onnx_name] = place.moved_back(found[place.name], like)
             for slot in self._trainable.optimizer.states:

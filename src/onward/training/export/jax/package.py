@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
-from onward.backends.backend import backend
-from onward.backends.emit.helpers import load_runtime
 from onward.backends.emit.package import Source
-from onward.backends.jax.convert import RUNTIME, generate
+from onward.backends.jax.convert import generate
 from onward.errors import UnsupportedError
 from onward.model import Model
 from onward.spec.random import RANDOM
+from onward.training.export.graphs import helped
 from onward.training.export.jax.script import TRAINING, Script
-from onward.training.export.jax.words import FIELDS
+from onward.training.export.jax.whole_step import target
+from onward.training.export.jax.words import KNOWN
 from onward.training.export.plan import planned, weighted, write
+from onward.training.export.state import NotInWords
+from onward.training.export.whole_step import Target, write_whole_step
 from onward.training.recipe.modes import training_mode
 
 if TYPE_CHECKING:
     from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable
-
-ABOUT = "Functions that JAX itself does not have."
 
 
 def to_jax_package(trainable: Trainable | Trainer, out: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -36,18 +35,27 @@ def to_jax_package(trainable: Trainable | Trainer, out: str | os.PathLike[str], 
     batch normalisation or dropout behaves differently in training, the model as it is then stands in in_training.py.
     What is drawn follows from a key, which key.safetensors keeps from step to step.
     """
-    source, script, files = planned(trainable, backend("jax"), list(FIELDS), Script)
+    to = target()
+    try:
+        return _in_words(trainable, to, out, force)
+    except NotInWords as why:
+        return write_whole_step(trainable, to, str(why), out, force=force)
+
+
+def _in_words(trainable: Trainable | Trainer, to: Target, out: str | os.PathLike[str], force: bool) -> Path:
+    source, script, files = planned(trainable, to.model, KNOWN, Script, to.graphs)
     model = weighted(trainable)
     statistics = training_mode(model.ir, biased=script.unbiased is False) if script.trains else {}
     script = replace(
         script, has_constants=bool(source.constants), statistics=list(statistics), draws=_draws(model.ir.graph)
     )
+    beside = [one.model for one in script.modules.sources.values()]
     more = {}
     if script.statistics or script.draws:
         text = _in_training(model, source, script)
         more[f"{TRAINING}.py"] = lambda file: file.write(text.encode())
-        helpers = {name for one in (source.model, text) for name in re.findall(r"(?<=\bops\.)\w+", one)}
-        source = replace(source, ops=load_runtime(RUNTIME).source(helpers, ABOUT))
+        beside.append(text)
+    source = helped(source, beside, to.runtime, to.about)
     return write(source, script, script.text(), files, out, more, force=force)
 
 
@@ -79,7 +87,7 @@ def _in_training(model: Model, source: Source, script: Script) -> str:
     own = {name: tuple(tensor.shape) for name, tensor in source.tensors.items()}
     for name, tensor in inside.tensors.items():
         if own.get(name) != tuple(tensor.shape):
-            raise UnsupportedError(f"in training the model has the weight {name}, which it does not have otherwise")
+            raise NotInWords(f"in training the model has the weight {name}, which it does not have otherwise")
     if lost := [name for name in script.statistics if name not in own]:
-        raise UnsupportedError(f"the JAX source does not have the running statistic {lost[0]!r} under its name")
+        raise NotInWords(f"the JAX source does not have the running statistic {lost[0]!r} under its name")
     return inside.model

@@ -10,11 +10,12 @@ from onward.backends.emit.package import imports
 from onward.backends.emit.printer import wrap
 from onward.training.export import script
 from onward.training.export.jax.losses import HELPERS
-from onward.training.export.jax.transforms import CLIP, OWN
-from onward.training.export.jax.words import APART, FIELDS, core, decays, is_counted, is_own, loss_call
+from onward.training.export.jax.transforms import CLIP, OF_FILE, OWN
+from onward.training.export.jax.words import APART, core, decays, fields_of, is_counted, is_own, loss_call
 from onward.training.export.schedules import Words
 from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed, quoted
-from onward.training.recipe.optimizers import LAMB
+from onward.training.recipe.optimizers import LAMB, initial
+from onward.training.recipe.user_models import OnnxOptimizer
 
 TRAINING = "in_training"
 """The module with the model as it is while it is trained, where that differs."""
@@ -42,21 +43,26 @@ class Script(script.Script):
             parts.append(CLIP)
         if is_own(self.optimizer):
             parts.append(OWN[type(self.optimizer)].source)
-        if self.groups:
+        if self._is_graph:
+            parts.append(self._of_file())
+        elif self.groups:
             parts.append(AMONG)
         if self.scheduled:
             parts.append(self.rate(("Array", "Any")))
         parts += [self._make_optimizer(), FLAT, *([ADAPTED] if self.adapters else []), self._load_optimizer()]
         parts += [LOAD_KEY] if self.draws else []
         parts += [LOAD_AVERAGE] if self.average is not None else []
-        parts += [self._step(), self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
+        parts += [self._step(), self._train(), PROGRESS, self._save(), SPREAD, BATCHES, ALONE, self._main()]
         text = self.joined(parts)
         return self.whole(self._head(text), text)
 
     @property
     def _fields(self) -> dict[str, str]:
-        names = FIELDS[type(self.optimizer)]
-        return {slot: names[slot] for slot in self.optimizer.states}
+        return fields_of(self.optimizer)
+
+    @property
+    def _is_graph(self) -> bool:
+        return isinstance(self.optimizer, OnnxOptimizer)
 
     @property
     def _counted(self) -> bool:
@@ -89,12 +95,30 @@ class Script(script.Script):
         if self._fields:
             fields = ", ".join(f"{quoted(slot)}: {quoted(field)}" for slot, field in self._fields.items())
             constants += wrap(f"SLOTS = {{{fields}}}")
+        if self._is_graph:
+            constants += wrap(f"STARTS = {[initial(self.optimizer, slot) for slot in self.optimizer.states]!r}")
+            constants += self.rules() if self.groups else []
         if self.statistics:
             constants += wrap(f"STATISTICS = {listed(self.statistics)}")
         text = "\n".join([*constants, body])
         module = TRAINING if self.statistics or self.draws else "model"
-        own = imports(text, OWN_IMPORTS) | {f"from .{module} import apply"}
-        return [*sort_imports(imports(text, IMPORTS)), "", *sort_imports(own), "", *constants]
+        more, made = self.modules.instances()
+        own = imports(text, OWN_IMPORTS) | {f"from .{module} import apply", *more}
+        known = imports("\n".join([text, *made]), IMPORTS)
+        return [*sort_imports(known), "", *sort_imports(own), "", *constants, *made]
+
+    def weight(self, name: str) -> str:
+        return f"flat(params)[{quoted(name)}]"
+
+    def turned(self, text: str, axes: tuple[int, ...]) -> str:
+        return f"{text}.transpose{axes}"
+
+    def _of_file(self) -> str:
+        """The graph as an optimizer of optax."""
+        text = OF_FILE.replace("RATE", f"{self.lr!r} * rate(count)" if self.scheduled else repr(self.lr))
+        text = text.replace("RULE", "RULES[name]" if self.groups else f"1.0, {self.optimizer.weight_decay!r}")
+        fields = "".join(f"    {field}: Any\n" for field in self._fields.values())
+        return text.replace("    FIELDS\n", fields)
 
     def _loss(self) -> list[str]:
         def weights(names: Sequence[str]) -> str:
@@ -122,11 +146,22 @@ class Script(script.Script):
         return ", ".join(f"{name}: {types.get(name, 'Any')}" for name in names)
 
     def _make_optimizer(self) -> list[str]:
-        decay = decays(self.optimizer, self.groups)
         own = "clip_by_norm" if self.clip_epsilon else "optax.clip_by_global_norm"
         chain = [f"{own}({self.clip_norm!r})"] if self.clip_norm is not None else []
         chain += [f"optax.clip({self.clip_value!r})"] if self.clip_value is not None else []
-        chain += (
+        chain += ["by_file()"] if self._is_graph else self._chain()
+        made = chain[0] if len(chain) == 1 else f"optax.chain({', '.join(chain)})"
+        lines = wrap(f"return {made}")
+        kind = "optax.GradientTransformation"
+        if self.accumulate > 1:
+            lines = [*wrap(f"optimizer = {made}"), f"return optax.MultiSteps(optimizer, {self.accumulate})"]
+            kind = "optax.MultiSteps"
+        return [f"def make_optimizer() -> {kind}:", '    """Without state."""', *indented(lines)]
+
+    def _chain(self) -> list[str]:
+        """What optax makes of gradients that are clipped."""
+        decay = decays(self.optimizer, self.groups)
+        chain = (
             [*core(self.optimizer), *decay] if isinstance(self.optimizer, APART) else [*decay, *core(self.optimizer)]
         )
         chain += ["optax.scale_by_trust_ratio()"] if isinstance(self.optimizer, LAMB) else []
@@ -140,13 +175,7 @@ class Script(script.Script):
         if post := getattr(self.optimizer, "norm_coefficient_post", 0):
             shrunk = f"jax.tree.map(lambda u, w: u - {post!r} * (w + u), moves, params)"
             chain.append(f"optax.stateless(lambda moves, params: {shrunk})")
-        made = chain[0] if len(chain) == 1 else f"optax.chain({', '.join(chain)})"
-        lines = wrap(f"return {made}")
-        kind = "optax.GradientTransformation"
-        if self.accumulate > 1:
-            lines = [*wrap(f"optimizer = {made}"), f"return optax.MultiSteps(optimizer, {self.accumulate})"]
-            kind = "optax.MultiSteps"
-        return [f"def make_optimizer() -> {kind}:", '    """Without state."""', *indented(lines)]
+        return chain
 
     def _load_optimizer(self) -> list[str]:
         head = [
@@ -260,6 +289,7 @@ IMPORTS = {
     "np": "import numpy as np",
     "optax": "import optax",
     "Array": "from jax import Array",
+    "NamedSharding": "from jax.sharding import Mesh, NamedSharding, PartitionSpec",
     "load_file": "from safetensors.flax import load_file",
     "save_file": "from safetensors.flax import save_file",
 }
@@ -334,5 +364,15 @@ def batches_of(data: dict[str, np.ndarray], size: int, seed: int) -> Iterator[Ba
     count = min(len(array) for array in data.values())
     order = np.random.default_rng(seed).permutation(count)
     for start in range(0, count, size):
-        yield {name: jnp.asarray(array[order[start : start + size]]) for name, array in data.items()}
+        yield {name: spread(array[order[start : start + size]]) for name, array in data.items()}
+'''
+SPREAD = '''
+def spread(array: np.ndarray) -> Array:
+    """Its rows are divided among all devices of this process; where they do not come out even, each has all of them.
+
+    A step computes the same either way: JAX adds up what the devices find.
+    """
+    devices = jax.devices()
+    rows = PartitionSpec("rows" if len(array) % len(devices) == 0 else None)
+    return jax.device_put(array, NamedSharding(Mesh(np.array(devices), ("rows",)), rows))
 '''

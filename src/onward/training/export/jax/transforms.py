@@ -112,6 +112,35 @@ move = g + alpha * trace if mode == "nesterov" else trace
     ),
 }
 """By optimizer; of SGD, what is dampened."""
+OF_FILE = '''
+class OfFileState(NamedTuple):
+    count: Array
+    FIELDS
+
+
+def by_file() -> optax.GradientTransformation:
+    """The optimizer of the file: optimizer.py has what it does to a weight."""
+
+    def init(params: Any) -> OfFileState:
+        first = [jax.tree.map(lambda w, n=number: jnp.full_like(w, n), params) for number in STARTS]
+        return OfFileState(jnp.zeros([], jnp.int32), *first)
+
+    def update(gradients: Any, state: OfFileState, params: Any = None) -> Any:
+        count, slopes, held = state.count + 1, flat(gradients), [flat(tree) for tree in state[1:]]
+        moves, slots = {}, [{} for _ in held]
+        for name, w in flat(params).items():
+            factor, decay = RULE
+            now = jnp.float32(RATE * factor), jnp.float32(decay), count
+            found = OPTIMIZER(w, slopes[name], *now, *(slot[name] for slot in held))
+            after, *states = found if isinstance(found, tuple) else (found,)
+            moves[name] = after - w
+            for slot, tensor in zip(slots, states, strict=True):
+                slot[name] = tensor
+        return nested(moves), OfFileState(count, *map(nested, slots))
+
+    return optax.GradientTransformation(init, update)
+'''
+"""A graph as an optimizer."""
 CLIP = '''
 def clip_by_norm(limit: float) -> optax.GradientTransformation:
     """Keeps the norm of all gradients together below a limit."""

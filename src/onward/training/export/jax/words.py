@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
-from onward.errors import UnsupportedError
 from onward.training.export.jax.transforms import OWN
 from onward.training.export.loss_words import class_loss_call, ctc_loss_call
 from onward.training.export.script import listed
+from onward.training.export.state import NotInWords
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
@@ -23,6 +24,7 @@ from onward.training.recipe.losses import (
     NegativeLogLikelihood,
 )
 from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
+from onward.training.recipe.user_models import OnnxOptimizer
 
 MOMENTS = {"exp_avg": "mu", "exp_avg_sq": "nu"}
 FIELDS: Mapping[type[Any], Mapping[str, str]] = {
@@ -37,6 +39,24 @@ FIELDS: Mapping[type[Any], Mapping[str, str]] = {
     OnnxMomentum: {"momentum_buffer": "trace"},
 }
 """What the states of optimizers are called in those of optax."""
+KNOWN = (*FIELDS, OnnxOptimizer)
+TAKEN = frozenset({"count", "index", "mini_step", "gradient_step", "inner_opt_state", "acc_grads", "skip_state"})
+"""The names of what tuples have, and of other states beside."""
+
+
+def fields_of(optimizer: Any) -> dict[str, str]:
+    """What each state of an optimizer is called."""
+    if isinstance(optimizer, OnnxOptimizer):
+        return {slot: _field(slot, number) for number, slot in enumerate(optimizer.states)}
+    return {slot: FIELDS[type(optimizer)][slot] for slot in optimizer.states}
+
+
+def _field(slot: str, number: int) -> str:
+    """A name of a user's as one of Python."""
+    plain = slot.isidentifier() and not slot.startswith("_") and not iskeyword(slot) and slot not in TAKEN
+    return slot if plain else f"slot{number}"
+
+
 APART = (AdamW, LAMB)
 """Optimizers whose weight decay is no part of the gradient."""
 
@@ -66,7 +86,7 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
         case CTC():
             return _ctc_loss(loss, prediction, batch)
         case _:
-            raise UnsupportedError(f"the loss {type(loss).__name__} has no counterpart in optax")
+            raise NotInWords(f"the loss {type(loss).__name__} has no counterpart in optax")
     return f"{each}.{loss.reduction}()"
 
 
@@ -116,7 +136,7 @@ def core(optimizer: Any) -> list[str]:
 
 def is_counted(optimizer: Any) -> bool:
     """Whether the state counts steps."""
-    return isinstance(optimizer, Adam | AdamW | LAMB) or is_own(optimizer)
+    return isinstance(optimizer, Adam | AdamW | LAMB | OnnxOptimizer) or is_own(optimizer)
 
 
 def is_own(optimizer: Any) -> bool:

@@ -57,7 +57,7 @@ class Script(InTensorFlow):
         constants = ["Batch = dict[str, np.ndarray]", *self.tables(), *wrap(f"TRAINED = {listed(self.trained)}")]
         constants += wrap(f"SLOTS = {listed(self._slots)}") if self._slots else []
         constants += wrap(f"STARTS = {self._starts!r}") if self._starts else []
-        more, made = self.graphs()
+        more, made = self.modules.instances()
         text = "\n".join([*constants, body])
         own = sorted(["from .model import build", *more])
         return [*sort_imports(imports(text, IMPORTS)), "", *own, "", *constants, *made]

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onward.backends.backend import backend
-from onward.backends.tensorflow.convert import RUNTIME
 from onward.training.export.plan import STATE, planned, write
+from onward.training.export.state import NotInWords
 from onward.training.export.tensorflow.script import Script
 from onward.training.export.tensorflow.updates import KNOWN
+from onward.training.export.tensorflow.whole_step import target
+from onward.training.export.whole_step import write_whole_step
 
 if TYPE_CHECKING:
     from onward.training.runtime.trainer import Trainer
@@ -24,11 +25,13 @@ def to_tensorflow_package(trainable: Trainable | Trainer, out: str | os.PathLike
     As `to_torch_package`, for TensorFlow: a loop with `tf.GradientTape` under `tf.function`; how the optimizer changes
     a weight is a function of its own.
     """
-    tensorflow = backend("tensorflow")
-    source, script, files = planned(trainable, tensorflow, list(KNOWN), Script, tensorflow)
-    source = script.modules.with_helpers(
-        source, RUNTIME, "The weights, and functions that TensorFlow itself does not have."
-    )
-    script = replace(script, draws=script.trains and ("dropout" in source.model or "random" in source.model))
+    to = target()
+    try:
+        source, script, files = planned(trainable, to.model, list(KNOWN), Script, to.graphs)
+        source = script.modules.with_helpers(source, to.runtime, to.about)
+        script = replace(script, draws=script.trains and ("dropout" in source.model or "random" in source.model))
+        text = script.text()
+    except NotInWords as why:
+        return write_whole_step(trainable, to, str(why), out, force=force)
     state = {key: array for key, array in files[STATE].items() if not key.endswith(".step")}
-    return write(source, script, script.text(), {**files, STATE: state}, out, force=force)
+    return write(source, script, text, {**files, STATE: state}, out, force=force)

@@ -45,11 +45,8 @@ class Script(InTensorFlow):
         constants += wrap(f"SLOTS = {listed(self._slots)}") if self._slots else []
         constants += wrap(f"STARTS = {self._starts!r}") if self._starts else []
         if self.groups:
-            constants.append("RULES = {  # what the learning rate is multiplied by, and the weight decay")
-            for rule, names in self.groups.items():
-                constants += indented(wrap(f"**dict.fromkeys({listed(names)}, ({rule.lr!r}, {rule.decay!r})),"))
-            constants.append("}")
-        more, made = self.graphs()
+            constants += self.rules()
+        more, made = self.modules.instances()
         text = "\n".join([*constants, body])
         own = sorted(["from .model import Model, load", *more])
         return [*sort_imports(imports(text, IMPORTS)), "", *own, "", *constants, *made]

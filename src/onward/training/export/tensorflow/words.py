@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from onward.errors import UnsupportedError
 from onward.training.export.loss_words import class_loss_call, ctc_loss_call
 from onward.training.export.schedules import Words
+from onward.training.export.state import NotInWords
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
     L1,
@@ -49,7 +49,7 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
         case CTC():
             return _ctc_loss(loss, prediction, batch)
         case _:
-            raise UnsupportedError(f"the loss {type(loss).__name__} has no counterpart in TensorFlow")
+            raise NotInWords(f"the loss {type(loss).__name__} has no counterpart in TensorFlow")
     return f"tf.reduce_{loss.reduction}({each})"
 
 

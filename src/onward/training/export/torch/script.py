@@ -78,12 +78,12 @@ class Script(script.Script):
             *(["from torch.nn.utils.parametrize import register_parametrization"] if self.adapters else []),
             *([f"from torch.optim.swa_utils import {AVERAGING}"] if self.average is not None else []),
             "",
-            *sorted(["from .model import Model, load", *self.graphs()[0]]),
+            *sorted(["from .model import Model, load", *self.modules.instances()[0]]),
             "",
             "Batch = dict[str, Tensor]",
             *self.tables(),
             *(wrap(f"SLOTS = {listed(self.slots)}") if self.slots else []),
-            *self.graphs()[1],
+            *self.modules.instances()[1],
         ]
 
     def _loss(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from onward.errors import UnsupportedError
+from onward.training.export.state import NotInWords
 from onward.training.export.torch.classes import OWN
 from onward.training.recipe.ctc import CTC
 from onward.training.recipe.losses import (
@@ -68,7 +68,7 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
             options |= {"blank": str(loss.blank)} if loss.blank else {}
             options |= {"zero_infinity": "True"} if loss.zero_infinity else {}
         case _:
-            raise UnsupportedError(f"the loss {type(loss).__name__} has no counterpart in PyTorch")
+            raise NotInWords(f"the loss {type(loss).__name__} has no counterpart in PyTorch")
     if getattr(loss, "reduction", "mean") != "mean":
         options["reduction"] = f'"{loss.reduction}"'
     arguments = [prediction, batch(loss.labels), *more, *(f"{key}={value}" for key, value in options.items())]
