@@ -157,12 +157,10 @@ def main() -> None:
     parser.add_argument("--faults", action="store_true", help="write the section on LSTMs alone anew")
     parser.add_argument("--graphs", type=int, metavar="N", help="divide N random graphs, and write their section anew")
     args = parser.parse_args()
-    before = args.out.read_text(encoding="utf-8") if args.out.exists() else ""
     if args.faults or args.graphs:
         lines = faults() if args.faults else graphs(args.graphs)
-        args.out.write_text(with_section(before, lines), encoding="utf-8")
+        args.out.write_text(with_section(args.out.read_text(encoding="utf-8"), lines), encoding="utf-8")
         return
-    others = "".join(re.findall(rf"(?ms)^{GRAPHS}$.*?(?=^## |\Z)", before))
     entries = [e for e in zoo_fetch.entries() if e.path_inside.endswith(".onnx") and e.path.exists()]
     entries = sorted((e for e in entries if e.size_bytes <= args.largest * 1e6), key=lambda e: e.size_bytes)
     rows, same, began = [], 0, time.perf_counter()
@@ -194,6 +192,8 @@ def main() -> None:
         "",
         *faults(),
     ]
+    before = args.out.read_text(encoding="utf-8") if args.out.exists() else ""
+    others = "".join(re.findall(rf"(?ms)^{GRAPHS}$.*?(?=^## |\Z)", before))
     args.out.write_text("\n".join(lines) + ("\n" + others if others else ""), encoding="utf-8")
 
 

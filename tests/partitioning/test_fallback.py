@@ -143,5 +143,5 @@ def test_a_custom_op_stays_onnx_and_trains() -> None:
 def test_another_fallback_or_target_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OnwardError, match="the fallback is onnxruntime"):
         onward.convert("examples/digits/digits.onnx", to="torch", out=tmp_path / "net", fallback="openvino")
-    with pytest.raises(OnwardError, match=r"is for .*torch"):
+    with pytest.raises(OnwardError, match=r"is for .*torch.* `onward partition MODEL --for tensorflow`"):
         onward.convert("examples/digits/digits.onnx", to="tensorflow", out=tmp_path / "net", fallback="onnxruntime")

@@ -28,6 +28,7 @@ from onward.errors import (
 )
 from onward.gate import trusting
 from onward.gate.budget import SECONDS, within
+from onward.plugins.advice import divided
 from onward.writing import make_folder, new_files, new_folder, refusals
 
 if TYPE_CHECKING:
@@ -287,6 +288,8 @@ def _check_options(request: Request, found: tuple[Backend, Format] | None) -> No
     for wish in sorted(takers.keys() - takes):
         if request.is_given(wish):
             advice = "; `onward layout` moves axes in ONNX files" if wish.endswith("_nhwc") else ""
+            if wish == "fallback" and found is not None:
+                advice = f": what else is written cannot hold ONNX Runtime; {divided(found[0].name)}"
             raise OnwardError(f"{option(wish)} is for {option('to')} {', '.join(takers[wish])}{advice}")
     if not request.verify and (idle := [name for name in OF_THE_CHECK if request.is_given(name)]):
         raise OnwardError(f"{option(idle[0])} is for the check, which {option('verify', False)} leaves out")

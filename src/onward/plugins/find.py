@@ -26,6 +26,7 @@ SHIPPED = {
     "onnx.brevitas": _QONNX,
     "finn.custom_op.general": _QONNX,
     "ai.onnx.contrib": _EXTENSIONS,
+    "com.microsoft.extensions": _EXTENSIONS,
 }
 """By domain, the plugins that come with Onward."""
 STANDARD = frozenset({"", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training", "com.microsoft"})

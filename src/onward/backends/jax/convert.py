@@ -36,9 +36,10 @@ PARAMETERS = "The parameters: all that is trained."
 CONSTANTS = "What `apply` needs besides the parameters, in the same tree: it is not trained."
 RUNTIME = "onward.backends.jax.runtime"
 
-CHOOSING = "branch"
-ASKING = ("known", "listed", "number", "decode_image", CHOOSING)
+ASKING = ("known", "listed", "number", "decode_image")
 """Helpers that tell the numbers of a tensor, or go by them."""
+CHOOSING = "branch"
+"""The helper that goes by a truth value, and by all its branches if that is not known and they are alike."""
 
 IMPORTS = {
     "math": "import math",
@@ -116,7 +117,7 @@ def _mark_static(function: Function, values: Mapping[Var, ir.Value]) -> None:
     for part in (part for expr in every for part in walk(expr)):
         if isinstance(part, Ref):
             found[part._var] += 1
-        elif isinstance(part, Call) and isinstance(part._fn, Helper) and part._fn._name in ASKING:
+        elif isinstance(part, Call) and isinstance(part._fn, Helper) and part._fn._name in (*ASKING, CHOOSING):
             asked = forced(part._args[0])
             if isinstance(asked, Ref):
                 found[asked._var] -= 1

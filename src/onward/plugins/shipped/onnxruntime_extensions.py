@@ -1,6 +1,6 @@
 """The ops of onnxruntime-extensions: its own library runs them, ONNX Runtime alone knows them.
 
-Inverse is the one that frameworks have too. Tokenizers and ops of text are refused elsewhere, by name.
+Inverse is the one that frameworks have too. Tokenizers, and ops of text, images and sound, are refused elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import tensorflow as tf
     import torch
 
-DOMAIN = "ai.onnx.contrib"
+DOMAIN, IMAGES = "ai.onnx.contrib", "com.microsoft.extensions"
+"""The second has the ops on images."""
 
 
 def library() -> str:
@@ -164,6 +165,51 @@ _TEXT: dict[str, tuple[str, str, dict[str, Any], list[Any]]] = {
 """What each op of text takes and gives, its attributes, and the shapes of what it gives, where they are known."""
 
 
+_FILE = "it reads or writes a file"
+_SEGMENTS = "it gives places in a signal"
+_SIGNALS: dict[str, tuple[str, str, dict[str, Any], list[Any], str]] = {
+    f"{DOMAIN}::AudioDecoder": (
+        "stream:uint8 format:string?",
+        "samples:float",
+        {"downsampling_rate": int | None, "stereo_to_mono": 0},
+        [(1, None)],
+        _FILE,
+    ),
+    f"{DOMAIN}::MergeSignalSegments": ("segments:int64 gap_ms:int64", "merged:int64", {}, [PAIRS], _SEGMENTS),
+    f"{DOMAIN}::NegPos": ("x:float", "negative:float positive:float", {}, [LIKE, LIKE], ""),
+    f"{DOMAIN}::SplitSignalSegments": (
+        "signal:float rate:int64 frame_ms:int64 hop_ms:int64 threshold_db:float",
+        "segments:int64",
+        {},
+        [PAIRS],
+        _SEGMENTS,
+    ),
+    f"{DOMAIN}::StftNorm": (
+        "signal:float n_fft:int64 hop:int64 window:float frame:int64",
+        "power:float",
+        {},
+        [(1, None, None)],
+        "",
+    ),
+    f"{IMAGES}::DecodeImage": ("bytes:uint8", "image:uint8", {"color_space": "bgr"}, [(None, None, 3)], _FILE),
+    f"{IMAGES}::DrawBoundingBoxes": (
+        "image:uint8 boxes:float",
+        "drawn:uint8",
+        {"mode": "XYXY", "thickness": 4, "num_classes": 10, "colour_by_classes": 1},
+        [LIKE],
+        "it gives pixels of 8 bits",
+    ),
+    f"{IMAGES}::EncodeImage": (
+        "image:uint8",
+        "bytes:uint8",
+        {"format": str, "color_space": "bgr"},
+        [LIST],
+        _FILE,
+    ),
+}
+"""The same for sound and images, and why there is no gradient, if there is none."""
+
+
 def _inferred(op: CustomOp, shapes: list[Any]) -> Any:
     def infer(x: Any, *others: Any, **attributes: Any) -> Any:
         kinds = zip(op.outputs, shapes, strict=True)
@@ -172,10 +218,12 @@ def _inferred(op: CustomOp, shapes: list[Any]) -> Any:
     return infer
 
 
-for _name, (_inputs, _outputs, _attributes, _shapes) in _TEXT.items():
-    _op = CustomOp(f"{DOMAIN}::{_name}", inputs=_inputs, outputs=_outputs, attributes=_attributes)
+_ALL = {f"{DOMAIN}::{name}": (*said, "it is of text") for name, said in _TEXT.items()} | _SIGNALS
+for _name, (_inputs, _outputs, _attributes, _shapes, _flat) in _ALL.items():
+    _op = CustomOp(_name, inputs=_inputs, outputs=_outputs, attributes=_attributes)
     _op.library(library)
-    _op.no_gradient("it is of text")
+    if _flat:
+        _op.no_gradient(_flat)
     if _shapes:
         _op.infer(_inferred(_op, _shapes))
 
