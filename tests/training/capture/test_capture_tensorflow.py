@@ -207,3 +207,32 @@ def test_what_is_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="not a single number"):
         from_tensorflow(several, [X, Y])
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "Bidirectional"])
+def test_a_loop_over_time_and_its_gradient(kind: str) -> None:
+    """Layers of Keras as a `While` of TensorFlow, whose gradient is another one that reads lists backwards."""
+    keras.utils.set_random_seed(0)
+    inner = L.LSTM(3, use_cudnn=False, return_sequences=True)
+    layer = L.Bidirectional(inner) if kind == "Bidirectional" else L.LSTM(3, use_cudnn=False)
+    net = keras.Sequential([keras.Input((5, 4)), layer, L.Flatten(), L.Dense(3)])
+    variables = [variable.value for variable in net.trainable_variables]
+
+    def step(x: Any, labels: Any) -> Any:
+        with tf.GradientTape() as tape:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, net(x, training=True))
+            loss = tf.reduce_mean(losses)
+        for variable, slope in zip(variables, tape.gradient(loss, variables), strict=True):
+            variable.assign_sub(0.5 * slope)
+        return loss
+
+    specs = [tf.TensorSpec([None, 5, 4], tf.float32, name="x"), tf.TensorSpec([None], tf.int64, name="labels")]
+    function = tf.function(step, autograph=False).get_concrete_function(*specs)
+    assert {"While", "StatelessWhile"} & {op.type for op in function.graph.get_operations()}
+    trainer = Trainer(from_tensorflow(function), kernels=False)
+    draw = np.random.default_rng(0)
+    for size in (6, 4, 6, 1, 6, 6, 3, 6, 6, 6):
+        x, y = draw.standard_normal((size, 5, 4)).astype(np.float32), draw.integers(0, 3, size)
+        assert trainer.step({"x": x, "labels": y}) == pytest.approx(float(function(x, y)), rel=1e-5)
+    for variable in variables:
+        np.testing.assert_allclose(trainer.buffers[variable.name.split(":")[0]], variable, rtol=1e-4, atol=1e-6)

@@ -117,9 +117,11 @@ def strided_slice(
     to = op.int64(shape)
     count = op.reduced("ReduceProd", to, [0], keepdims=False)
     places = op.Reshape(op.Range(op.index(0), count, op.index(1)), to)
-    dims = op.operation.inputs[0].shape.as_list()
-    if places.rank is None and dims and dims[0] is not None:
-        places = places.ranked(dims[0])
+    sizes = op.operation.inputs[0].shape
+    rank = sizes[0] if sizes.rank == 1 else None
+    if rank is None and gradient.rank is not None:
+        rank = gradient.rank + shrink_axis_mask.bit_count() - new_axis_mask.bit_count()
+    places = places if rank is None or places.rank is not None else places.ranked(rank)
     taken = sliced(
         op,
         places,
@@ -134,7 +136,8 @@ def strided_slice(
     )
     zeros = op.Expand(op.like(0, gradient), op.flat(count))
     filled = op.ScatterND(zeros, op.unsqueeze(op.flat(taken), [1]), op.flat(gradient))
-    return op.Reshape(filled, to)
+    found = op.Reshape(filled, to)
+    return found if rank is None or found.rank is not None else found.ranked(rank)
 
 
 def back(op: Writer, forward: Callable[[Tensor], Tensor], x: Tensor, gradient: Tensor) -> Tensor:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+import onnx_ir as ir
 
 from onward.frontends.tensorflow.attributes import attributes
 from onward.frontends.tensorflow.composite import COMPOSITES
@@ -28,6 +30,11 @@ def const(op: Writer, *, value: npt.NDArray[Any]) -> Value:
 @rule("ReadVariableOp", "VariableV2")
 def read_variable(op: Writer, variable: Variable) -> Tensor:
     return op.translator.weight(variable)
+
+
+@rule("VariableShape")
+def variable_shape(op: Writer, variable: Variable, *, out_type: ir.DataType = ir.DataType.INT32) -> Tensor:
+    return op.constant(np.asarray(variable.array.shape, out_type.numpy()))
 
 
 @rule("PartitionedCall", "StatefulPartitionedCall")
