@@ -2,6 +2,7 @@
 
     python benchmarks/speed_from_jax.py --peer PYTHON                   PYTHON is one that has jax2onnx
     python benchmarks/speed_from_jax.py --peer PYTHON --only 'BERT'     those whose ids have the pattern; writes nothing
+    python benchmarks/speed_from_jax.py --peer PYTHON --files /dev/shm  files are in memory, where no disk disturbs
 
 Each side has a process of its own, since jax2onnx replaces functions of JAX. They take turns; time is the processor's.
 """
@@ -39,9 +40,10 @@ settings that each has by itself, and nothing is verified in it; beside it are t
 process, and one that goes to a protobuf in memory instead. Numbers are medians of three. The networks are those of
 `benchmarks/flax_models.py`, the small models every fourth of those of the tests.
 
-JAX's own tracing is what `jax.make_jaxpr` takes for the module as it is called by a user. Onward needs less for modules
-of linen, since it asks for the shapes of parameters together. jax2onnx needs less for many layers, since it replaces
-functions of JAX and Flax by its own while it traces, which Onward never does."""
+JAX's own tracing is what `jax.make_jaxpr` takes for the module as it is called by a user, and beside it is its share of
+all that jax2onnx takes: a converter that leaves JAX as it is comes no lower, unless it traces less. Onward does for
+modules of linen: it asks for the shapes of parameters together, and traces equal layers of Flax once. jax2onnx needs
+less for many layers, since it puts functions of its own in place of those of JAX and Flax, which Onward never does."""
 ROUNDS = 3
 """How often each side converts a model after the first time."""
 SECONDS = 1.0
@@ -133,14 +135,15 @@ def share(pair: Pair) -> float:
 
 def row(name: str, times: Times) -> list[str]:
     ratios = [f"{share(pair):.2f}" for pair in (times.later, times.first, times.memory)]
-    cells = [name, ms(times.tracing), ms(times.later[0]), ms(times.later[1]), *ratios]
+    alone = f"{times.tracing / max(times.later[1], 1e-9):.2f}"
+    cells = [name, ms(times.tracing), alone, ms(times.later[0]), ms(times.later[1]), *ratios]
     if times.run is None:
         return [*cells, "", "does not load", "", ""]
     return [*cells, ms(times.run[0]), ms(times.run[1]), f"{share(times.run):.2f}", f"{times.difference:.0e}"]
 
 
 COLUMNS = [
-    "model", "JAX's tracing, ms", "Onward, ms", "jax2onnx, ms", "ratio", "first time", "to a protobuf",
+    "model", "JAX's tracing, ms", "its share", "Onward, ms", "jax2onnx, ms", "ratio", "first time", "to a protobuf",
     "run, ms", "jax2onnx's file", "ratio of runs", "difference",
 ]  # fmt: skip
 
@@ -151,7 +154,7 @@ def table(title: str, words: str, found: dict[str, Times]) -> str:
         for key in ("later", "first", "memory", "run")
     ]
     rows = [row(name, times) for name, times in found.items()]
-    rows.append(["**median**", "", "", "", *medians[:3], "", "", medians[3], ""])
+    rows.append(["**median**", "", "", "", "", *medians[:3], "", "", medians[3], ""])
     return section(title, words, COLUMNS, rows)
 
 
@@ -166,10 +169,10 @@ def growth(found: dict[str, Times]) -> str:
     return section("Growth", words, ["network", "", "3 layers", "6 layers", "12 layers"], rows)
 
 
-def page(found: dict[str, Times], missed: dict[str, str]) -> str:
+def page(found: dict[str, Times], missed: dict[str, str], files: str | None) -> str:
     networks = {name: times for name, times in found.items() if name.startswith("flax/")}
     small = {name: times for name, times in found.items() if name not in networks}
-    parts = [WORDS]
+    parts = [WORDS + (f"\n\nFiles were written to `{files}` by both." if files else "")]
     if networks:
         parts += [table("Networks", "Weights are drawn; a batch of one.", networks), growth(networks)]
     if small:
@@ -188,6 +191,7 @@ def page(found: dict[str, Times], missed: dict[str, str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--peer", metavar="PYTHON", required=True)
+    parser.add_argument("--files", metavar="FOLDER", help="in which both sides write; that of temporary files, else")
     parser.add_argument("--only", metavar="PATTERN", help="a regular expression for ids; writes nothing")
     args = parser.parse_args()
     workers = Worker("onward", sys.executable), Worker("jax2onnx", args.peer)
@@ -195,7 +199,7 @@ def main() -> None:
     missed: dict[str, str] = {}
     for case in (*NETWORKS, *MODELS[::4]):
         if re.search(args.only or "", case.id):
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory(dir=args.files) as folder:
                 result = measured(case, workers, Path(folder))
             if isinstance(result, Times):
                 found[case.id] = result
@@ -205,7 +209,7 @@ def main() -> None:
                 print(case.id, result, flush=True)
     for worker in workers:
         worker.stop()
-    text = page(found, missed)
+    text = page(found, missed, args.files)
     print(text)
     if not args.only:
         PAGE.write_text(text, encoding="utf-8")

@@ -4,10 +4,14 @@
     python benchmarks/training.py mlp cnn --seconds 5    some of them, quickly
     python benchmarks/training.py --memory               peak memory, too: see training_peak.py for what is counted
     python benchmarks/training.py --memory --seconds 0   that alone
+    python benchmarks/training.py --avx2 --write         as on a processor without AVX-512, into docs/measured
 
 Contestants run in one process, in turns, with as many threads each. PyTorch runs eagerly, with the optimizer as it is
 by default and with `fused=True`. Before anything is timed, each trains a network of its own for some steps on the
 same data from the same start: a contestant whose losses are others is no rival.
+
+`--avx2` holds PyTorch to AVX2 (`ATEN_CPU_CAPABILITY`), and compiles our kernels without AVX-512. ONNX Runtime itself
+cannot be held: it uses what the processor has.
 """
 
 import argparse
@@ -15,6 +19,7 @@ import contextlib
 import copy
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,6 +37,10 @@ from training_peak import RATES, WARM, peak
 
 from onward import training
 
+PAGE = Path(__file__).parents[1] / "docs/measured/speed-training.md"
+BEGIN, END = "<!-- steps -->", "<!-- /steps -->"
+HELD = "ONWARD_BENCHMARK_HELD"
+"""The environment variable that says that a process is held to AVX2."""
 CHECKED = 10
 """Steps whose losses are compared."""
 OPTIMIZERS = {name: (partial(getattr(training, kind), lr=rate),) for name, (kind, rate) in RATES.items()}
@@ -111,7 +120,8 @@ def measured(name: str, optimizer: str, threads: int, seconds: float, folder: Pa
 
     each = {who: f"{1000 * statistics.median(walls):.2f}" for who, (walls, _) in times.items()}
     row = [name, optimizer, each["onward"], each["torch"], each["fused"]]
-    return [*row, ratio("torch", 0), ratio("fused", 0), ratio("torch", 1), f"{apart:.0e}"]
+    ratios = [ratio(other, clock) for clock in (0, 1) for other in ("torch", "fused")]
+    return [*row, *ratios, f"{apart:.0e}"]
 
 
 def peaks(name: str, optimizer: str, threads: int, runs: int, folder: Path) -> list[str]:
@@ -126,6 +136,30 @@ def peaks(name: str, optimizer: str, threads: int, runs: int, folder: Path) -> l
     return cells
 
 
+def hold_to_avx2() -> None:
+    """Begin this script anew, with a compiler that knows no AVX-512, and a cache of kernels of its own."""
+    with tempfile.TemporaryDirectory(prefix="onward-avx2-") as folder:
+        compiler = Path(folder) / "cc"
+        compiler.write_text('#!/bin/sh\nexec cc "$@" -mno-avx512f\n')
+        compiler.chmod(0o755)
+        held = {HELD: "1", "ATEN_CPU_CAPABILITY": "avx2", "CC": str(compiler), "XDG_CACHE_HOME": folder}
+        sys.exit(subprocess.run([sys.executable, *sys.argv], env=os.environ | held, check=False).returncode)
+
+
+def page(rows: list[list[str]], threads: int) -> str:
+    """The rows as they stand on the page: ratios alone, without the times of this machine."""
+    held = ", PyTorch and our kernels held to AVX2" if HELD in os.environ else ""
+    lines = [
+        f"Threads: {threads}{held}; load {os.getloadavg()[0]:.0f}; "
+        f"{machine.describe('onward', 'onnxruntime', 'torch')}.",
+        "",
+        "| network | optimizer | ÷ eager | ÷ `fused=True` | ÷ eager, CPU | ÷ `fused=True`, CPU | losses apart |",
+        "|---|---|---|---|---|---|---|",
+        *(f"| {' | '.join([*row[:2], *row[5:10]])} |" for row in rows),
+    ]
+    return "\n".join([BEGIN, *lines, END])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="network", help=", ".join(NETWORKS))
@@ -133,15 +167,20 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="for each row; 0: no times")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--memory", type=int, nargs="?", const=3, default=0, metavar="RUNS", help="peak memory, too")
+    parser.add_argument("--avx2", action="store_true", help="without AVX-512, but for ONNX Runtime itself")
+    parser.add_argument("--write", action="store_true", help="put the ratios into the page")
     args = parser.parse_args()
+    if args.avx2 and HELD not in os.environ:
+        hold_to_avx2()
     if unknown := set(args.networks) - NETWORKS.keys():
         parser.error(f"there is no network {unknown.pop()}; there are {', '.join(NETWORKS)}")
     torch.set_num_threads(args.threads)
-    times = ["onward ms", "torch ms", "fused ms", "÷ torch", "÷ fused", "÷ torch, CPU time", "losses apart"]
+    times = ["onward ms", "torch ms", "fused ms", "÷ torch", "÷ fused", "÷ torch, CPU", "÷ fused, CPU", "losses apart"]
     table = Table("network", "optimizer", *(times if args.seconds else ()))
     if args.memory:
         table.add_column("peak of the process ÷ torch")
         table.add_column("of this training ÷ torch")
+    rows = []
     with tempfile.TemporaryDirectory(prefix="onward-training-") as scratch:
         for name in args.networks or NETWORKS:
             for optimizer in args.optimizer or RATES:
@@ -152,6 +191,9 @@ def main() -> None:
                     row += peaks(name, optimizer, args.threads, args.memory, Path(scratch))
                 print(" ".join(row), file=sys.stderr)
                 table.add_row(*row)
+                rows.append(row)
+                if args.write:
+                    machine.put(PAGE, BEGIN, END, page(rows, args.threads))
     Console(width=160).print(table)
     print(f"{args.threads} threads · " + machine.describe("onward", "onnxruntime", "torch"))
 

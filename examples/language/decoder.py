@@ -102,7 +102,7 @@ def quantised(model: onnx.ModelProto, bits: int = 4, block: int = 32) -> onnx.Mo
     how = DefaultWeightOnlyQuantConfig(block_size=block, is_symmetric=False, bits=bits)
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    logging.getLogger("onnxruntime.quantization.matmul_nbits_quantizer").setLevel(logging.WARNING)
+    logging.getLogger().setLevel(logging.WARNING)  # the tool turns on what every library says of its steps
     tool = MatMulNBitsQuantizer(copy, algo_config=how)
     tool.process()
     return tool.model.model

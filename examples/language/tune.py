@@ -3,7 +3,8 @@
     python examples/language/tune.py --out build/language
 
 Tokens are characters. The tuned model is written as `tuned.onnx`: the matrices of `bits.onnx`, bit by bit, with
-adapters beside them. It needs ONNX Runtime and Onward, and no other framework.
+adapters beside them. It needs ONNX Runtime and Onward, and no other framework. What the second text is as tokens is
+written as `kitchen.npz`, so that `onward train` can do the same on the command line.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def main(arguments: list[str] | None = None) -> dict[str, tuple[float, float]]:
         args.out / "bits.onnx", "causal_lm", training.AdamW(lr=1e-2), lora=training.lora(rank=8, patterns="layers.*")
     )
     adapters = training.Trainer(trainable)
-    found["kitchen, adapters beside 4 bits"] = learned(adapters, batches(kitchen, letters, args.steps))
+    pieces = batches(kitchen, letters, args.steps)
+    np.savez(args.out / "kitchen.npz", **{name: np.concatenate([one[name] for one in pieces]) for name in pieces[0]})
+    found["kitchen, adapters beside 4 bits"] = learned(adapters, pieces)
     adapters.save(args.out / "tuned.onnx")
     for title, (first, last) in found.items():
         print(f"{title}: loss {first:.2f} to {last:.2f}")

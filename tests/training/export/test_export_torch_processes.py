@@ -73,7 +73,7 @@ def test_what_cannot_be_trained_together_is_not_trained_apart(tmp_path: Path) ->
     folder = exported(tmp_path / "net", loss=CrossEntropy(reduction="sum"))
     done = run(folder, WORLD_SIZE="2", RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
     assert done.returncode == 1 and not done.stdout
-    assert done.stderr == "WORLD_SIZE=2: each process would train its own copy; use python alone\n"
+    assert done.stderr == "WORLD_SIZE=2: each process would train its own copy: start one, by python\n"
     folder = exported(tmp_path / "other")
     done = run(folder, OMPI_COMM_WORLD_SIZE="2")
     assert done.stderr == "mpirun would train a copy in each process: start several by torchrun\n"

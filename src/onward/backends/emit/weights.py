@@ -34,6 +34,12 @@ _KERNEL = re.compile(r"(.+)[/_](?:kernel|embeddings|gamma|beta)")
 """What Keras calls the weights of a layer: `dense/kernel`, `separable_conv2d/depthwise_kernel`."""
 
 
+_RANDOM = {ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
+"""Types that frameworks have random numbers of."""
+_SCALES = ("weight", "scale", "gamma", "gain")
+"""What the names of vectors end with that something is multiplied by."""
+
+
 @dataclass
 class Tensor:
     """A parameter or buffer. `read` gives its data when the weights are written, not before; they are to be copied."""
@@ -55,6 +61,13 @@ class Tensor:
     def is_trained(self) -> bool:
         """Whether training changes it by its gradient."""
         return self.parameter and self.trained
+
+    @property
+    def start(self) -> str:
+        """What a parameter is in a new model: matrices "random" small numbers, scales "ones", others "zeros"."""
+        if sum(n != 1 for n in self.shape) > 1 and self.dtype in _RANDOM:
+            return "random"
+        return "ones" if self.path[-1].endswith(_SCALES) else "zeros"
 
     @property
     def is_held(self) -> bool:

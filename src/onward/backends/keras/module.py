@@ -140,7 +140,9 @@ class LayerWriter(ClassWriter):
         options = "" if dtype == "float32" else f', dtype="{dtype}"'
         options += "" if self._is_trained(tensor) else ", trainable=False"
         shape = literal_text(tuple(tensor.shape))
-        return [f'self.{attribute} = self.add_weight({shape}, "zeros"{options}, name="{attribute}")']
+        start = "zeros" if not self._is_trained(tensor) else tensor.start
+        start = "truncated_normal" if start == "random" else start
+        return [f'self.{attribute} = self.add_weight({shape}, "{start}"{options}, name="{attribute}")']
 
     def declare_strings(self, attribute: str, array: Array) -> Pieces:
         return [f"self.{attribute} = tf.constant({render(lift(array.tolist()), no_leaf)})"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-import onnx_ir as ir
-
 from onward.backends.emit.classes import ClassWriter, Plan, joined, no_leaf, plain_text
 from onward.backends.emit.expr import Name, lift, render
 from onward.backends.emit.parameters import Pieces, Slot
@@ -50,11 +48,6 @@ RESERVED = frozenset({
     "self", "torch", "nn", "F", "np", "math", "Tensor", "Any", "Path", "load", "fill", "load_file",
     "OrderedDict", "TorchFunctionMode", "Uninitialized",
 })  # fmt: skip
-
-_RANDOM = {ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16}
-"""Types that PyTorch has random numbers of."""
-_SCALES = ("weight", "scale", "gamma", "gain")
-"""What the names of vectors end with that something is multiplied by."""
 
 SHORTEST_RUN = 3
 """Two equal members of a list are written out; more are a comprehension."""
@@ -188,10 +181,9 @@ def _repeated(run: list[Pieces]) -> Pieces:
 
 def _parameter(tensor: Tensor) -> Pieces:
     """A parameter that a new model starts with: matrices with small random numbers, scales with ones."""
-    if sum(n != 1 for n in tensor.shape) > 1 and tensor.dtype in _RANDOM:
+    if tensor.start == "random":
         return ["nn.Parameter(nn.init.trunc_normal_(", *_filled("torch.empty", tensor), ", std=0.02))"]
-    is_scale = tensor.path[-1].endswith(_SCALES)
-    return ["nn.Parameter(", *_filled("torch.ones" if is_scale else "torch.zeros", tensor), ")"]
+    return ["nn.Parameter(", *_filled(f"torch.{tensor.start}", tensor), ")"]
 
 
 def _filled(function: str, tensor: Tensor) -> Pieces:

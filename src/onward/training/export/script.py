@@ -217,5 +217,5 @@ def check_alone() -> None:
     """Processes that torchrun or mpirun start would each train a copy of their own, and write over each other."""
     for name in ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]:
         if int(os.environ.get(name) or 1) > 1:
-            raise SystemExit(f"{name}={os.environ[name]}: each process would train its own copy; use python alone")
+            raise SystemExit(f"{name}={os.environ[name]}: each process would train its own copy: start one, by python")
 '''

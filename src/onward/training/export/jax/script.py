@@ -52,7 +52,7 @@ class Script(script.Script):
         parts += [self._make_optimizer(), FLAT, *([ADAPTED] if self.adapters else []), self._load_optimizer()]
         parts += [LOAD_KEY] if self.draws else []
         parts += [LOAD_AVERAGE] if self.average is not None else []
-        parts += [self._step(), self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
+        parts += [self._step(), self._train(), PROGRESS, self._save(), SPREAD, BATCHES, ALONE, self._main()]
         text = self.joined(parts)
         return self.whole(self._head(text), text)
 
@@ -289,6 +289,7 @@ IMPORTS = {
     "np": "import numpy as np",
     "optax": "import optax",
     "Array": "from jax import Array",
+    "NamedSharding": "from jax.sharding import Mesh, NamedSharding, PartitionSpec",
     "load_file": "from safetensors.flax import load_file",
     "save_file": "from safetensors.flax import save_file",
 }
@@ -363,5 +364,15 @@ def batches_of(data: dict[str, np.ndarray], size: int, seed: int) -> Iterator[Ba
     count = min(len(array) for array in data.values())
     order = np.random.default_rng(seed).permutation(count)
     for start in range(0, count, size):
-        yield {name: jnp.asarray(array[order[start : start + size]]) for name, array in data.items()}
+        yield {name: spread(array[order[start : start + size]]) for name, array in data.items()}
+'''
+SPREAD = '''
+def spread(array: np.ndarray) -> Array:
+    """Its rows are divided among all devices of this process; where they do not come out even, each has all of them.
+
+    A step computes the same either way: JAX adds up what the devices find.
+    """
+    devices = jax.devices()
+    rows = PartitionSpec("rows" if len(array) % len(devices) == 0 else None)
+    return jax.device_put(array, NamedSharding(Mesh(np.array(devices), ("rows",)), rows))
 '''
