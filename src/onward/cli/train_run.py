@@ -71,6 +71,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help='hold less and compute it anew on the way back: "layers", "sqrt", or a pattern of names that end a part',
     )
     command.add_argument(
+        "--stash",
+        metavar="DTYPE",
+        help="hold values for the way back in half their size, as bfloat16: gradients are rounded, losses are not",
+    )
+    command.add_argument(
         "--threads", type=int, help="limit the threads of ONNX Runtime (default: all cores, divided among the workers)"
     )
     command.add_argument("--patience", type=int, metavar="N", help="stop after N evaluations without a lower loss")
@@ -220,7 +225,15 @@ def trained(
     trainable = load(args.model, index=args.index, initialize=args.initialize)
     if args.averaged:
         trainable.average()
-    trainer = Trainer(trainable, lr=args.lr, threads=threads, seed=args.seed, reduce=reduce, recompute=args.recompute)
+    trainer = Trainer(
+        trainable,
+        lr=args.lr,
+        threads=threads,
+        seed=args.seed,
+        reduce=reduce,
+        recompute=args.recompute,
+        stash=args.stash,
+    )
     if args.mode == "inference":
         found = trainer.evaluate(data, args.batch)
         said = ", ".join(f"{key} {number:.4g}" for key, number in found.items())

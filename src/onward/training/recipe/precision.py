@@ -33,4 +33,6 @@ def refuse_mixed_precision(dtype: str) -> None:
             f"ONNX Runtime has no kernel of {dtype} for {', '.join(HEAVY)} on this processor: "
             "it would compute in float32 between casts, or not at all"
         )
-    raise UnsupportedError(f"mixed precision: {why}. Train in float32")
+    raise UnsupportedError(
+        f"mixed precision: {why}. Train in float32; `--stash bfloat16` of `onward train run` saves memory"
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from onward.training.native import UnprintableError, chosen, wanted, with_updates
 from onward.training.runtime.buffers import SharedBuffer
-from onward.training.runtime.session import bind_input, bind_output, open_changing, open_session
+from onward.training.runtime.session import Saving, bind_input, bind_output, open_changing, open_session
 from onward.training.speed.scattered import Rows, scatter_in_place
 from onward.training.step_graphs import LEARNING_RATE, NUMBERS, ROWS, STEP
 from onward.training.trainable import Trainable
@@ -24,10 +24,10 @@ class Kept:
         weights: SharedBuffer,
         threads: int | None,
         kernels: bool | None,
-        segments: str | None,
+        saving: Saving,
     ) -> None:
         graph, scattered = scatter_in_place(trainable.gradients)
-        self.session: Any = open_session(graph, threads, lean=True, kernels=chosen(kernels), segments=segments)
+        self.session: Any = open_session(graph, threads, lean=True, kernels=chosen(kernels), saving=saving)
         self.own = {each.start for each in scattered}
         """The inputs that are bound here."""
         self.binding = self.session.io_binding()
@@ -82,13 +82,13 @@ def used(
     state: Mapping[str, SharedBuffer],
     threads: int | None,
     kernels: bool | None,
-    segments: str | None,
+    saving: Saving,
 ) -> Used | None:
     """Such steps where they can be had: with a compiler, and an optimizer that takes gradients one by one."""
     if not wanted(kernels):
         return None
     try:
-        session = open_changing(*with_updates(trainable), threads, segments)
+        session = open_changing(*with_updates(trainable), threads, saving)
     except UnprintableError:
         return None
     return None if session is None else Used(session, weights, state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from onward.training.speed.fast_conv import fast_convolutions
 from onward.training.speed.lifetimes import order_nodes
 from onward.training.speed.recompute import recompute
 from onward.training.speed.segments import recompute_segments
+from onward.training.speed.stash import Roundable, roundable, stash
 from onward.training.step_graphs import LOSS
 
 if TYPE_CHECKING:
@@ -42,40 +44,57 @@ LARGEST_DECODED = 1 << 12
 """The same where weights are held as integers: they are not to be held as numbers as well."""
 
 
+@dataclass(frozen=True)
+class Saving:
+    """How memory is saved at the cost of time: see `speed.segments` and `speed.stash`."""
+
+    segments: str | None = None
+    stash: str | None = None
+
+
+NOTHING_SAVED = Saving()
+
+
 def open_session(
     graph: ir.Model,
     threads: int | None = None,
     *,
     lean: bool = False,
     kernels: bool = False,
-    segments: str | None = None,
+    saving: Saving = NOTHING_SAVED,
 ) -> onnxruntime.InferenceSession:
     """`lean`: with nodes in an order that holds little at a time. It takes two sessions to open one.
 
     `kernels`: with convolutions in their fastest forms, and compiled kernels where they can be had.
-    `segments`: what of the way forward is computed anew on the way back, see `speed.segments`.
+    `saving`: what of the way forward is not held as it is.
     """
+    rounded = _rounded(graph, saving)  # before parts become kernels, which do not tell what they do
     if kernels:
         fast = fast_convolutions(graph)
         for model, library in (with_kernels(fast) or (fast, None), (fast, None)):
             with contextlib.suppress(RunFailure):
-                return _opened(model, threads, lean, library, segments=segments)
-    return _opened(graph, threads, lean, None, segments=segments)
+                return _opened(model, threads, lean, library, segments=saving.segments, rounded=rounded)
+    return _opened(graph, threads, lean, None, segments=saving.segments, rounded=rounded)
 
 
 def open_changing(
-    graph: ir.Model, sources: Mapping[str, str], threads: int | None, segments: str | None = None
+    graph: ir.Model, sources: Mapping[str, str], threads: int | None, saving: Saving = NOTHING_SAVED
 ) -> onnxruntime.InferenceSession | None:
     """A session of a graph that changes weights where they are, by kernels whose C is given; None where it cannot be.
 
     Only in our own order is a weight changed after everything that reads it. The graph itself is changed.
     """
+    rounded = _rounded(graph, saving)
     found = with_kernels(fast_convolutions(graph, in_place=True), sources)
     if found is None:
         return None
     with contextlib.suppress(RunFailure):
-        return _opened(found[0], threads, True, found[1], in_order=True, segments=segments)
+        return _opened(found[0], threads, True, found[1], in_order=True, segments=saving.segments, rounded=rounded)
     return None
+
+
+def _rounded(graph: ir.Model, saving: Saving) -> Roundable | None:
+    return roundable(graph.graph, LOSS) if saving.stash else None
 
 
 def _opened(
@@ -86,6 +105,7 @@ def _opened(
     *,
     in_order: bool = False,
     segments: str | None = None,
+    rounded: Roundable | None = None,
 ) -> onnxruntime.InferenceSession:
     import onnxruntime
 
@@ -96,15 +116,19 @@ def _opened(
         decodes = any(node.op_type == "DequantizeLinear" for node in custom.model.graph)
         folded = LARGEST_DECODED if decodes else LARGEST_FOLDED
         options = _options(threads, libraries, folded)
-        ordered = _ordered(model, libraries, folded, segments) if lean and len(model) < LARGEST_ORDERED else None
-        if ordered is None and (in_order or segments):
-            raise RunFailure("the nodes of the graph cannot be put in order, as recompute asks for")
+        ordered = None
+        if lean and len(model) < LARGEST_ORDERED:
+            ordered = _ordered(model, libraries, folded, segments, rounded)
+        if ordered is None and (in_order or segments or rounded):
+            raise RunFailure("the nodes of the graph cannot be put in order, as recompute and stash ask for")
         if ordered is not None:
             model = ordered
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
         if lean:
             options.enable_mem_pattern = False
+        if rounded is not None:
+            options.enable_mem_reuse = False  # it holds a buffer until something of the same shape is there for it
         return onnxruntime.InferenceSession(model, options, providers=PROVIDERS, disabled_optimizers=WRONG)
 
 
@@ -123,7 +147,9 @@ def _options(threads: int | None, libraries: Sequence[str], folded: int) -> onnx
     return options
 
 
-def _ordered(model: bytes, libraries: Sequence[str], folded: int, segments: str | None) -> bytes | None:
+def _ordered(
+    model: bytes, libraries: Sequence[str], folded: int, segments: str | None, rounded: Roundable | None
+) -> bytes | None:
     """As ONNX Runtime optimizes it on this machine, its nodes in our order; None if there is no room for a file."""
     import onnxruntime
 
@@ -140,6 +166,8 @@ def _ordered(model: bytes, libraries: Sequence[str], folded: int, segments: str 
     if segments:
         recompute_segments(optimized.graph, LOSS, segments)
     recompute(optimized.graph)
+    if rounded is not None:
+        stash(optimized.graph, LOSS, rounded)
     return bytes(optimized.SerializeToString())
 
 

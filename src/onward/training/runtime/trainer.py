@@ -30,9 +30,10 @@ from onward.training.runtime.divergence import DivergedError, diagnosis
 from onward.training.runtime.evaluation import COUNTED, RIGHT, evaluation
 from onward.training.runtime.frozen import with_frozen_inputs
 from onward.training.runtime.gradient_passes import Kept, Used, used
-from onward.training.runtime.session import Batch, Feeds, bind_input, bind_output, open_session
+from onward.training.runtime.session import Batch, Feeds, Saving, bind_input, bind_output, open_session
 from onward.training.runtime.starting_point import move_to_file
 from onward.training.runtime.update import stepping
+from onward.training.speed.stash import check_stash
 from onward.training.step_graphs import LOSS
 from onward.training.trainable import Trainable, check_rate
 
@@ -61,6 +62,7 @@ class Trainer:
         kernels: bool | None = None,
         reduce: Reduce | None = None,
         recompute: str | None = None,
+        stash: str | None = None,
     ) -> None:
         """`seed` is for dropout: the mask of each step follows from it and from the number of the step.
 
@@ -72,7 +74,8 @@ class Trainer:
         all start from what worker 0 has; see `onward.training.reduce_by_torch` and `onward.training.on_workers`.
 
         `recompute` holds less of the way forward and computes it anew on the way back: "layers" or "sqrt" of them, or
-        a pattern of names, each of which ends a part.
+        a pattern of names, each of which ends a part. `stash="bfloat16"` holds large values of the way forward in
+        half their size until the way back reads them: the loss is the same, gradients are rounded.
         """
         self.trainable = trainable
         self.lr = trainable.optimizer.lr if lr is None else lr
@@ -81,7 +84,8 @@ class Trainer:
         self.steps = trainable.step
         self.accumulated = 0
         """Batches since the last step of the optimizer, where several make one."""
-        self._threads, self._kernels, self._recompute = threads, kernels, recompute
+        check_stash(stash)
+        self._threads, self._kernels, self._saving = threads, kernels, Saving(recompute, stash)
         dtypes = {array.dtype for array in trainable.parameters.values()} or {np.dtype(np.float32)}
         if len(dtypes) != 1:
             raise OnwardError(f"parameters of several dtypes are not trained together: {sorted(map(str, dtypes))}")
@@ -101,7 +105,9 @@ class Trainer:
         self._loss = np.zeros((), dtype)
         self.workers = Workers(reduce)
         together = self.workers.size > 1
-        self._used = None if together else used(self._working, self._weights, self._state, threads, kernels, recompute)
+        self._used = None
+        if not together:
+            self._used = used(self._working, self._weights, self._state, threads, kernels, self._saving)
         self._update = None
         if self._used is not None:
             self._bind(self._used.session, self._used.binding)
@@ -174,7 +180,7 @@ class Trainer:
 
     @cached_property
     def _kept(self) -> Kept:
-        made = Kept(self._working, self._weights, self._threads, self._kernels, self._recompute)
+        made = Kept(self._working, self._weights, self._threads, self._kernels, self._saving)
         self._bind(made.session, made.binding)
         return made
 

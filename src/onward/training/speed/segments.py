@@ -19,6 +19,8 @@ LAYERS, ROOT = "layers", "sqrt"
 """Cut wherever the fewest values cross, as between layers; or at about the square root of that many places."""
 SHORTEST = 4
 """Nodes of a segment."""
+ANEW = ".anew"
+"""How names end of what is computed anew."""
 DRAWN = RANDOM | {"Dropout"}
 """What would draw other numbers when it is computed anew: its results are held."""
 
@@ -163,4 +165,4 @@ def _copy(node: onnx.NodeProto, renamed: set[str]) -> onnx.NodeProto:
 
 
 def _anew(name: str) -> str:
-    return f"{name}.anew"
+    return f"{name}{ANEW}"
