@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from onward.training.verification.chance import without_chance
 from onward.training.verification.data import made_up
 from onward.training.verification.noise import Band, Noise
 from onward.training.verification.results import verdict
-from onward.training.verification.source import Source, nudged, one_bit_off
+from onward.training.verification.source import Draws, Passed, Source, nudged, one_bit_off
+from onward.training.verification.steps import OneStep, first_wrong
 from onward.training.verification.verify import verify
 
 
@@ -136,6 +138,35 @@ def test_the_step_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     side = report.sides[0]
     assert side.parted == 3 and side.difference is not None, verdict(side, report)
     assert (side.difference.step, side.difference.part) == (3, "update")
+
+
+class Elsewhere(Source):
+    """ONNX Runtime as a framework: it starts where it was made, and its gradients may be too large."""
+
+    scale = 1.0
+
+    def put(self, start: Trainable) -> None:
+        super().put(self.trainable)
+
+    def passed(self, batch: Any, outputs: Any) -> Passed:  # type: ignore[override]
+        found = super().passed(self.trainable, batch)
+        return replace(found, gradients={name: self.scale * array for name, array in found.gradients.items()})
+
+
+@pytest.mark.parametrize(("up", "scale", "expected"), [(0, 1.0, None), (1, 1.0, None), (1, 1.5, "gradient")])
+def test_a_number_at_the_edge_of_relu_may_be_on_its_other_side(up: float, scale: float, expected: str | None) -> None:
+    graph = "edge (float[b, 2] x) => (float[b, 1] y) <float[2, 1] w = {1, -1}> {h = MatMul(x, w) y = Relu(h)}"
+    model = parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> {graph}')
+    trainable = prepare(model.SerializeToString(), loss="mse", optimizer=SGD(lr=0.1))
+    weights = trainable.parameters["w"]
+    moved = np.nextafter(weights, weights + np.float32(up))
+    other = Elsewhere(replace(trainable, parameters={"w": moved}))
+    other.scale = scale
+    batch = {"x": np.array([[1, 1], [2, 0]], np.float32), "labels": np.array([[0.01], [1]], np.float32)}
+    source = Source(trainable)
+    checks, _ = OneStep(source, Draws(source, 0))(other, trainable, [batch])  # type: ignore[arg-type]
+    wrong = first_wrong(checks)
+    assert (wrong and wrong.part) == expected
 
 
 def test_states_that_are_large_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
