@@ -40,7 +40,7 @@ def by_onward(case: Case, out: Path | None = None) -> onnx.ModelProto | None:
     import onward
 
     target, keywords = case.target()
-    model = onward.from_jax(target, *structs(case.specs), check=False, **keywords)
+    model = onward.from_jax(target, *jax.tree.map(as_named, case.specs), check=False, **keywords)
     return model.to_proto() if out is None else model.save(out)
 
 

@@ -43,7 +43,11 @@ process, and one that goes to a protobuf in memory instead. Numbers are medians 
 JAX's own tracing is what `jax.make_jaxpr` takes for the module as it is called by a user, and beside it is its share of
 all that jax2onnx takes: a converter that leaves JAX as it is comes no lower, unless it traces less. Onward does for
 modules of linen: it asks for the shapes of parameters together, and traces equal layers of Flax once. jax2onnx needs
-less for many layers, since it puts functions of its own in place of those of JAX and Flax, which Onward never does."""
+less for many layers, since it puts functions of its own in place of those of JAX and Flax, which Onward never does.
+
+Both sides are given sizes by their names. A name is the same symbol in all conversions of Onward, so that JAX finds the
+inner functions again which it has traced for the same sizes, as it does where they are numbers. The first conversion of
+a model has little of that."""
 ROUNDS = 3
 """How often each side converts a model after the first time."""
 SECONDS = 1.0

@@ -67,20 +67,22 @@ def test_a_worker_is_killed_and_the_run_goes_on_to_the_same_curve(
 
     def kill() -> None:
         until = time.monotonic() + 120
-        while not list(Path("tuned.ray").glob("checkpoint_*/state")) and time.monotonic() < until:
+        while not list(Path("kept/tuned.ray").glob("checkpoint_*/state")) and time.monotonic() < until:
             time.sleep(0.02)
         killed.extend(workers_of(os.getpid()))
         os.kill(killed[-1], signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
-    assert main([*RUN, *epochs, *ON_RAY, "--save-trainable", "after.onnx"]) == 0
+    Path("kept").mkdir()
+    Path("kept/mine.txt").write_text("not Ray's")
+    assert main([*RUN, *epochs, *ON_RAY, "--storage", "kept", "--save-trainable", "after.onnx"]) == 0
     killer.join()
     said = capsys.readouterr()
     assert len(killed) == 2 and "was killed, or its machine is gone; all workers start anew (1 of at most 3" in said.err
     assert said.err.count("\n") == 1 and "tuned.onnx: 48 batches; mean loss of an epoch" in said.out
     np.testing.assert_allclose(curve("tuned.csv"), curve("alone.csv"), atol=5e-6)
-    assert Path("after.onnx").exists() and not Path("tuned.ray").exists()
+    assert Path("after.onnx").exists() and [path.name for path in Path("kept").iterdir()] == ["mine.txt"]
     assert main([*RUN, "--epochs", "13", "--quiet", "--out", "tuned.onnx", "--resume"]) == 0
     assert len(curve("tuned.csv")) == 52, "the checkpoint came back, and one process goes on from it"
 

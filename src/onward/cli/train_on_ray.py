@@ -37,7 +37,7 @@ def on_cluster(args: argparse.Namespace, checkpoint: Path, work: Callable[..., t
             args.on,
             args.storage,
             files=files,
-            beside=Path(args.out).with_suffix(".ray"),
+            kept=Path(args.out).with_suffix(".ray"),
             start=checkpoint if args.resume and checkpoint.exists() else None,
             resume=args.resume,
             restarts=args.restarts,

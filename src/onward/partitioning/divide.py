@@ -284,7 +284,11 @@ class _Search:
         return found or self._half(part, f"{TOGETHER}: {words}")
 
     def _all_values(self, part: Part, feeds: Inputs) -> dict[str, Any]:
-        names = [v.name or "" for node in part.nodes for v in node.outputs if v.name]
+        """Those that its nodes make, and the sizes that it computes for itself."""
+        cutter = self._graph.cutter
+        read = [v.name or "" for node in part.nodes for v in cutter.reads(node) if v in cutter.varying]
+        made = [v.name or "" for node in part.nodes for v in node.outputs if v.name]
+        names = [name for name in dict.fromkeys([*read, *made]) if name not in feeds]
         (found,) = computed(self._graph, names, [feeds], self._fallback)
         return {**feeds, **found}
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         Term,
     )
     from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop
-    from onward.training.recipe.schedules import Constant, Cosine, Linear, Steps, Warmup
+    from onward.training.recipe.schedules import Constant, Cosine, Linear, Steps, Table, Warmup
     from onward.training.recipe.user_models import OnnxLoss, OnnxOptimizer
     from onward.training.runtime.callbacks import Callback
     from onward.training.runtime.tensorboard import TensorBoard
@@ -66,7 +66,7 @@ _HOMES = {
     ),
     "recipe.by_shape": ("Adafactor", "Muon"),
     "recipe.optimizers": ("LAMB", "SGD", "Adagrad", "Adam", "AdamW", "RMSprop"),
-    "recipe.schedules": ("Constant", "Cosine", "Linear", "Steps", "Warmup"),
+    "recipe.schedules": ("Constant", "Cosine", "Linear", "Steps", "Table", "Warmup"),
     "info.preview_ops": ("OnnxAdagrad", "OnnxAdam", "OnnxMomentum"),
     "trainable": ("Trainable", "prepare"),
     "runtime.callbacks": ("Callback",),
@@ -109,6 +109,7 @@ __all__ = [
     "RMSprop",
     "ReduceBy",
     "Steps",
+    "Table",
     "TensorBoard",
     "Term",
     "Trainable",

@@ -285,3 +285,16 @@ def test_what_is_left_of_the_error_function_is_written_where_it_stands() -> None
     given = drawn(4, 3)
     for found, wanted in zip(run(model, given), program(given), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-7)
+
+
+def test_names_of_sizes_are_the_same_in_each_conversion_so_that_jax_traces_inner_functions_once():
+    traced = []
+
+    @jax.jit
+    def inner(x):
+        traced.append(x.shape)
+        return x + 1
+
+    for size in ("b", "b", "c"):
+        assert converted(lambda x: inner(x), spec(size, 3)).ir.graph.inputs[0].shape[0] == size
+    assert [str(shape[0]) for shape in traced] == ["b", "c"]

@@ -44,6 +44,13 @@ DYNAMIC: dict[str, tuple[Any, ...]] = {
         numbers(2, 3, 4),
         numbers(2, 4, 5),
     ),
+    "gr_bias_of_any_rank": (
+        lambda x, shape: [
+            tf.raw_ops.BiasAddGrad(out_backprop=tf.reshape(x, shape), data_format=layout) for layout in ("NHWC", "NCHW")
+        ],
+        numbers(24),
+        np.array([2, 3, 2, 2]),
+    ),
     "gr_cond": (gradient_of(lambda x: tf.cond(x[0] > 0, lambda: x * x, lambda: x * 3)), numbers(3)),
     "gr_cumsum": (gradient_of(lambda x: tf.reduce_sum(tf.cumsum(x) ** 2)), numbers(4)),
     "gr_gather_nd": (gradient_of(lambda x: tf.reduce_sum(tf.gather_nd(x, [[0, 1], [1, 2]]) ** 2)), numbers(3, 4)),

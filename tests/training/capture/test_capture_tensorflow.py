@@ -209,13 +209,20 @@ def test_what_is_refused() -> None:
         from_tensorflow(several, [X, Y])
 
 
-@pytest.mark.parametrize("kind", ["LSTM", "Bidirectional"])
+LOOPS: dict[str, Any] = {
+    "LSTM": lambda: L.LSTM(3, use_cudnn=False),
+    "both directions": lambda: L.Bidirectional(L.LSTM(3, use_cudnn=False, return_sequences=True)),
+    "GRU": lambda: L.GRU(3, use_cudnn=False),
+    "GRU, reset before": lambda: L.GRU(3, use_cudnn=False, reset_after=False, return_sequences=True),
+    "SimpleRNN": lambda: L.SimpleRNN(3),
+}
+
+
+@pytest.mark.parametrize("kind", LOOPS)
 def test_a_loop_over_time_and_its_gradient(kind: str) -> None:
     """Layers of Keras as a `While` of TensorFlow, whose gradient is another one that reads lists backwards."""
     keras.utils.set_random_seed(0)
-    inner = L.LSTM(3, use_cudnn=False, return_sequences=True)
-    layer = L.Bidirectional(inner) if kind == "Bidirectional" else L.LSTM(3, use_cudnn=False)
-    net = keras.Sequential([keras.Input((5, 4)), layer, L.Flatten(), L.Dense(3)])
+    net = keras.Sequential([keras.Input((5, 4)), LOOPS[kind](), L.Flatten(), L.Dense(3)])
     variables = [variable.value for variable in net.trainable_variables]
 
     def step(x: Any, labels: Any) -> Any:

@@ -224,3 +224,21 @@ def check_model(framework: str, folder: Path, trainer: Trainer, x: Any) -> None:
 
 def test_it_is_proven() -> None:
     assert verify(of_others()[0], "torch", steps=3).status == "same"
+
+
+CHOSEN = parser.parse_model(
+    """<ir_version: 10, opset_import: ["" : 21]> agraph (float[N, 4] prediction, int64[N] labels) => (float loss) {
+    none = Constant <value = int64 {0}> () is = Greater (labels, none) taken = Compress <axis = 0> (prediction, is)
+    s = Mul (taken, taken) loss = ReduceMean <keepdims = 0> (s) }"""
+)
+"""Of rows whose number follows from the labels."""
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_step_without_jit_says_so(chosen: bool, tmp_path: Path) -> None:
+    how = {"loss": CHOSEN} if chosen else {}
+    made = prepare(onnx_of(network("cnn"), NETWORKS["cnn"].data(4)), optimizer=OnnxOptimizer(BY_ROWS, lr=1e-2), **how)
+    folder = to_jax_package(made, tmp_path / "net")
+    said = "`passed` runs op by op, without `jax.jit`" in (folder / "README.md").read_text()
+    assert said is chosen
+    assert said is not ("@jax.jit\ndef passed(" in (folder / "train.py").read_text())

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from onnx import numpy_helper, parser
 from small_networks import NETWORKS, network, onnx_of
 
 from onward.errors import OnwardError
+from onward.training.export import to_jax_package, to_torch_package
 from onward.training.export.state import Place
 from onward.training.recipe.adapters import lora
 from onward.training.recipe.losses import Penalty
 from onward.training.recipe.optimizers import SGD, Adam
 from onward.training.recipe.schedules import Steps
+from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable, prepare
 from onward.training.verification import targets
@@ -23,7 +28,8 @@ from onward.training.verification.chance import without_chance
 from onward.training.verification.data import made_up
 from onward.training.verification.noise import Band, Noise
 from onward.training.verification.results import verdict
-from onward.training.verification.source import Source, nudged, one_bit_off
+from onward.training.verification.source import Draws, Passed, Source, nudged, one_bit_off
+from onward.training.verification.steps import OneStep, first_wrong
 from onward.training.verification.verify import verify
 
 
@@ -134,6 +140,35 @@ def test_the_step_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     assert (side.difference.step, side.difference.part) == (3, "update")
 
 
+class Elsewhere(Source):
+    """ONNX Runtime as a framework: it starts where it was made, and its gradients may be too large."""
+
+    scale = 1.0
+
+    def put(self, start: Trainable) -> None:
+        super().put(self.trainable)
+
+    def passed(self, batch: Any, outputs: Any) -> Passed:  # type: ignore[override]
+        found = super().passed(self.trainable, batch)
+        return replace(found, gradients={name: self.scale * array for name, array in found.gradients.items()})
+
+
+@pytest.mark.parametrize(("up", "scale", "expected"), [(0, 1.0, None), (1, 1.0, None), (1, 1.5, "gradient")])
+def test_a_number_at_the_edge_of_relu_may_be_on_its_other_side(up: float, scale: float, expected: str | None) -> None:
+    graph = "edge (float[b, 2] x) => (float[b, 1] y) <float[2, 1] w = {1, -1}> {h = MatMul(x, w) y = Relu(h)}"
+    model = parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> {graph}')
+    trainable = prepare(model.SerializeToString(), loss="mse", optimizer=SGD(lr=0.1))
+    weights = trainable.parameters["w"]
+    moved = np.nextafter(weights, weights + np.float32(up))
+    other = Elsewhere(replace(trainable, parameters={"w": moved}))
+    other.scale = scale
+    batch = {"x": np.array([[1, 1], [2, 0]], np.float32), "labels": np.array([[0.01], [1]], np.float32)}
+    source = Source(trainable)
+    checks, _ = OneStep(source, Draws(source, 0))(other, trainable, [batch])  # type: ignore[arg-type]
+    wrong = first_wrong(checks)
+    assert (wrong and wrong.part) == expected
+
+
 def test_states_that_are_large_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     spoiled(monkeypatch, "train.py", "* rate(start + number)", "* rate(min(start + number, 5))")
     monkeypatch.setattr("onward.training.verification.verify.ROOM", 4)
@@ -205,3 +240,65 @@ def test_what_cannot_be_asked_is_refused() -> None:
         verify(made(), "torch", steps=0)
     with pytest.raises(OnwardError, match="'labels'"):
         verify(made(), "torch", data={"x": np.zeros((4, 12), np.float32)})
+
+
+BY_ROWS = parser.parse_model(
+    """<ir_version: 10, opset_import: ["" : 21]> agraph (float[N] w, float[N] g, float lr, float[N] v)
+    => (float[N] y, float[N] v2) {
+    half = Constant <value = float {0.5}> () a = Mul (v, half) v2 = Add (a, g) first = Constant <value_ints = [0]> ()
+    size = ReduceL1 (v2, first) few = Constant <value = float {0.01}> () safe = Add (size, few)
+    q = Div (v2, safe) m = Mul (q, lr) y = Sub (w, m) }"""
+)
+"""Steps are scaled along the first axis of each weight: neither PyTorch nor JAX has words for it here."""
+
+
+def by_graphs(lr: float = 1e-2) -> Trainable:
+    """A training that goes on by its graphs: PyTorch has the head, and JAX the filters, with their axes turned."""
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21]> agraph (float[N, 1, 4, 4] x) => (float[N, 3] y) {
+        found = Conv (x, filters) half = Constant <value = float {0.5}> () kept = Dropout (found, half)
+        flat = Flatten (kept) y = MatMul (flat, head) }"""
+    )
+    draw = np.random.default_rng(0)
+    for name, shape in {"filters": (8, 1, 4, 4), "head": (8, 3)}.items():
+        model.graph.initializer.append(numpy_helper.from_array(draw.standard_normal(shape, np.float32), name))
+    return prepare(model, optimizer=OnnxOptimizer(BY_ROWS, lr=lr))
+
+
+SPOILED_GRAPHS = {
+    "the loss": ("step.py", "torch.mean(u)", "1.0005 * torch.mean(u)", (1, "loss", "loss")),
+    "a gradient": ("step.py", "float_divide(1.0,", "float_divide(1.001,", (1, "gradient", "head")),
+    "the update": ("update.py", "+ 0.01", "+ 0.011", (1, "update", "filters")),
+    "the memory": ("update.py", "head_v * 0.5", "head_v * 0.501", (2, "state", "head.v")),
+}
+
+
+@pytest.mark.parametrize("what", SPOILED_GRAPHS)
+def test_the_part_of_a_graph_that_differs_is_named(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, old, new, expected = SPOILED_GRAPHS[what]
+    spoiled(monkeypatch, file, old, new)
+    report = verify(by_graphs(), "torch", steps=3)
+    found = report.sides[0].difference
+    assert report.status == "different" and found is not None, verdict(report.sides[0], report)
+    assert (found.step, found.part, found.tensor) == expected, verdict(report.sides[0], report)
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_graphs_draw_dropout(framework: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same batch has other masks in each step, and none where trainings are compared."""
+    if framework == "jax":
+        pytest.importorskip("jax")
+    write = {"torch": to_torch_package, "jax": to_jax_package}[framework]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    start = by_graphs(lr=1e-30)
+    for name, chance in ((f"{framework}_drawn", True), (f"{framework}_plain", False)):
+        write(start if chance else without_chance(start)[0], tmp_path / name)
+        module = importlib.import_module(f"{name}.train")
+        batch = made_up(Trainer(start), 1, 0)[0]
+        if framework == "torch":
+            batch = {key: module.torch.from_numpy(array) for key, array in batch.items()}
+        state = module.load_state()
+        losses = module.train(state, [batch] * 4)
+        for key, array in start.parameters.items():
+            np.testing.assert_array_equal(state[key], array)
+        assert len(set(losses)) == (4 if chance else 1)

@@ -58,10 +58,12 @@ def _can_spare(graph: ir.Graph) -> bool:
 
     A swap of two axes may still become one with what is beside it, as where tokens are mixed.
     """
-    windows = [node for node in all_nodes(graph) if node.op_type in WINDOWS]
-    if len(windows) != 1:
-        return bool(windows)
-    if any(is_op(node, "Transpose") and len(node.outputs[0].shape or ()) <= 3 for node in all_nodes(graph)):
+    nodes = list(all_nodes(graph))
+    windows = [node for node in nodes if node.op_type in WINDOWS]
+    turns = [node for node in nodes if is_op(node, "Transpose")]
+    if len(windows) != 1 or not turns:
+        return bool(windows and turns)
+    if any(len(node.outputs[0].shape or ()) <= 3 for node in turns):
         return True
     turn, back = made_by(windows[0].inputs[0], "Transpose"), windows[0].outputs[0].consumers()
     if turn is None or turn.inputs[0] is None or turn.inputs[0].producer() is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,17 @@ def abstract(specs: Sequence[Any]) -> tuple[Any, ...]:
     scope = next((dim.scope for leaf in leaves for dim in _shape(leaf) if not _is_plain(dim)), None)
     texts = [dim for leaf in leaves for dim in _shape(leaf) if isinstance(dim, str)]
     if texts and scope is None:
-        scope = jax.export.SymbolicScope()
+        scope = _scope()
     made = [_struct(leaf, scope) for leaf in leaves]
     return tuple(jax.tree_util.tree_unflatten(tree, made))
+
+
+@cache
+def _scope() -> Any:
+    """That of all names: with the same sizes, JAX finds what it has traced for another conversion."""
+    import jax
+
+    return jax.export.SymbolicScope()
 
 
 def _is_open(leaf: Any) -> bool:

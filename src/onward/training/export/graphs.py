@@ -47,6 +47,8 @@ class LossGraph:
 
     source: Source
     arguments: Sequence[tuple[str, str, tuple[int, ...] | None]]
+    by_rows: bool = False
+    """Whether each of the outputs that it is called with is known to have a row for each row of the data."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,22 @@ def loss_graph(
             raise NotInWords(f"the loss depends on {name!r}, which a step changes: it cannot be written apart")
         else:
             arguments.append(("batch", name, None))
-    return LossGraph(graphs.source(graph, LOSS_MODULE), arguments)
+    used = [name for kind, name, _ in arguments if kind == "output"]
+    return LossGraph(graphs.source(graph, LOSS_MODULE), arguments, _by_rows(trainable, outputs, used))
+
+
+def _by_rows(trainable: Trainable, outputs: Mapping[str, ir.Value], used: Sequence[str]) -> bool:
+    """Whether the first size of these outputs has the name that the first size of all data has."""
+    original = trainable.original.ir.graph
+    said = {value.name or "": value for value in original.outputs}
+    rows = {_rows(value) for value in original.inputs if not value.is_initializer()}
+    return len(rows) == 1 and None not in rows and all(rows & {_rows(said[n]), _rows(outputs[n])} for n in used)
+
+
+def _rows(value: ir.Value) -> str | None:
+    """The name of the first size, where it has one."""
+    first = value.shape[0] if value.shape else None
+    return None if first is None or isinstance(first, int) else first.value
 
 
 def axes_of(place: Place, value: ir.Value) -> tuple[int, ...] | None:

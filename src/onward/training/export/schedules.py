@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onward.errors import UnsupportedError
-from onward.training.recipe.schedules import Constant, Cosine, Linear, Schedule, Steps, Warmup
+from onward.training.recipe.schedules import Constant, Cosine, Linear, Schedule, Steps, Table, Warmup
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Words:
     math: str = "math"
     pi: str = "math.pi"
     choice: str = "{yes} if {test} else {no}"
+    pick: str = "{table}[{index}]"
 
 
 PYTHON = Words()
@@ -34,8 +35,13 @@ def factor(schedule: Schedule, words: Words = PYTHON, step: str = "step") -> str
         case Cosine():
             turn = f"{words.pi} * {words.least}(({before}) / {schedule.steps}, 1)"
             return f"{schedule.floor!r} + {1 - schedule.floor!r} * (1 + {words.math}.cos({turn})) / 2"
+        case Table():
+            index = f"{words.least}({step}, {len(schedule.factors)}) - 1"
+            return words.pick.format(table=list(schedule.factors), index=index)
         case Warmup():
             later = factor(schedule.then, words, f"{step} - {schedule.steps - 1}")
             test = f"{step} < {schedule.steps}"
             return words.choice.format(test=test, yes=f"{step} / {schedule.steps}", no=later)
-    raise UnsupportedError("a schedule that is your own function cannot be written as source: use one of Onward")
+    raise UnsupportedError(
+        "a schedule that is your own function cannot be written as source: use one of Onward, or Table.of(yours, steps)"
+    )

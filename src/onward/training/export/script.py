@@ -92,8 +92,13 @@ class Script(Plan):
         given = []
         for kind, name, axes in loss.arguments:
             text = {"output": self._output, "batch": batch, "weight": self.weight}[kind](name)
+            text = text if kind == "weight" else self.all_rows(text)
             given.append(text if axes is None else self.turned(text, axes))
         return f"LOSS({', '.join(given)})"
+
+    def all_rows(self, text: str) -> str:
+        """What a loss that is a graph is given of a tensor that has a row for each sample."""
+        return text
 
     def weight(self, name: str) -> str:
         """How the loss calls one of the weights."""

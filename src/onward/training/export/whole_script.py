@@ -34,6 +34,8 @@ class Framework:
     """Tensors as they are written."""
     traced: Sequence[str] = ()
     """What stands over functions that run for each batch."""
+    compiled: str = ""
+    """What compiles them, where that is what stands over them."""
     scalars: tuple[str, str] = ("{}", "{}")
     """The learning rate and the number of a step as tensors."""
     key: str = ""
@@ -202,7 +204,20 @@ class Script(script.Script):
         there = [f"{name}.py" for name in self.gives]
         rows = {k: v for k, v in rows.items() if k in there or k in ("model.py", "state.safetensors", "train.py")}
         table = "\n".join(f"| `{name}` | {what} |" for name, what in rows.items())
-        return README.format(title=self.words.title, why=why, table=table)
+        return README.format(title=self.words.title, why=why, table=table) + self._uncompiled()
+
+    def _uncompiled(self) -> str:
+        """What is said of functions that run op by op."""
+        called = {STEP_MODULE: "passed", MOVE_MODULE: "moved"}
+        plain = [name for name in called if name in self.gives and not self._traced(name)]
+        if not self.words.compiled or not plain:
+            return ""
+        functions = " and ".join(f"`{called[name]}`" for name in plain)
+        files = " and ".join(f"`{name}.py`" for name in plain)
+        sized = not all(self.modules.graphs.traceable(self.modules.sources[name]) for name in plain)
+        reason = f"sizes in {files} follow from the data" if sized else "each batch is to draw its own random numbers"
+        runs = "runs" if len(plain) == 1 else "run"
+        return f"- {functions} {runs} op by op, without `{self.words.compiled}`, since {reason}. That is slower.\n"
 
 
 CALLED = '''

@@ -58,7 +58,7 @@ def on_ray(
     storage: str | None,
     *,
     files: Mapping[str, Path],
-    beside: Path,
+    kept: Path,
     start: Path | None = None,
     resume: bool = False,
     restarts: int = 0,
@@ -67,31 +67,32 @@ def on_ray(
 ) -> T:
     """Run `work` in so many workers of the cluster at `place` at once; gives what it returns in worker 0.
 
-    `files`, by the names that they get, reach every worker. Ray keeps checkpoints in the folder `storage`, a path or a
-    URI that every machine of the cluster reaches; for a cluster of this machine alone it may be None, for the folder
-    `beside`. A run begins with the checkpoint `start`, if given; with `resume`, one that was broken off goes on from
-    what is in that folder, if it is further. The folder is removed once the run has succeeded. `tell` is told what
-    workers say, and of restarts.
+    `files`, by the names that they get, reach every worker. Ray keeps checkpoints in the folder `kept`, or in one of
+    that name in `storage`, a path or a URI that every machine of the cluster reaches, and which may be None for a
+    cluster of this machine alone. A run begins with the checkpoint `start`, if given; with `resume`, one that was
+    broken off goes on from what is in that folder, if it is further. The folder is of this run alone: it is removed
+    before one that does not go on, and once it has succeeded. `tell` is told what workers say, and of restarts.
     """
     require("ray", "torch", what=place)
     if count < 1 or restarts < 0:
         raise OnwardError(f"{count} workers, {restarts} restarts: give at least 1 worker, and no negative number")
     with connected(place, count) as ray:
-        if storage is None:
-            if is_remote(place) or machines(ray) > 1:
-                raise OnwardError(
-                    f"{place}: say with --storage where checkpoints are kept: a folder or an address such as s3://…"
-                    " that every machine of the cluster reaches"
-                )
-            storage = str(beside.absolute())
+        if storage is None and (is_remote(place) or machines(ray) > 1):
+            raise OnwardError(
+                f"{place}: say with --storage where checkpoints are kept: a folder or an address such as s3://…"
+                " that every machine of the cluster reaches"
+            )
+        own = str(kept.absolute())
+        if storage is not None:
+            own = f"{(storage if '://' in storage else str(Path(storage).absolute())).rstrip('/')}/{kept.name}"
         if ray.cluster_resources().get("CPU", 0) < count:
             tell(f"{place} has fewer free processors than {count} workers need: they wait until there are more")
         forget = ray.remote(num_cpus=0)(_forget)
         if not resume:
-            ray.get(forget.remote(storage))
+            ray.get(forget.remote(own))
         sent = shipped(ray, files if start is None else {**files, START: start})
-        found: T = _run(ray, work, count, storage, sent, restarts, timeout, tell)
-        ray.get(forget.remote(storage))
+        found: T = _run(ray, work, count, own, sent, restarts, timeout, tell)
+        ray.get(forget.remote(own))
         return found
 
 
@@ -99,7 +100,7 @@ def _run(
     ray: Any,
     work: Any,
     count: int,
-    storage: str,
+    kept: str,
     files: dict[str, Any],
     restarts: int,
     timeout: float,
@@ -118,7 +119,7 @@ def _run(
         def after_exception(self, run_context: Any, worker_exceptions: Mapping[int, BaseException]) -> None:
             post.put((None, _lost(worker_exceptions)))
 
-    place, _, name = storage.rstrip("/").rpartition("/")
+    storage, _, name = kept.rpartition("/")
     trainer = TorchTrainer(
         _worker,
         train_loop_config={"job": _Job(work, files, post, timeout)},
@@ -126,7 +127,7 @@ def _run(
         scaling_config=train.ScalingConfig(num_workers=count),
         run_config=train.RunConfig(
             name=name,
-            storage_path=place,
+            storage_path=storage,
             failure_config=train.FailureConfig(max_failures=restarts),
             checkpoint_config=train.CheckpointConfig(num_to_keep=2),
             callbacks=[Restarts()],
@@ -147,11 +148,11 @@ def _run(
     return done[0]
 
 
-def _forget(storage: str) -> None:
+def _forget(kept: str) -> None:
     """Remove what an earlier run has left."""
     from pyarrow import fs
 
-    system, path = fs.FileSystem.from_uri(storage)
+    system, path = fs.FileSystem.from_uri(kept)
     if system.get_file_info(path).type == fs.FileType.Directory:
         system.delete_dir(path)
 
@@ -160,7 +161,10 @@ def _lost(failures: Mapping[int, BaseException]) -> str:
     """Which worker failed first: others only noticed that it did."""
     from ray.exceptions import RayActorError
 
-    number = min([each for each, error in failures.items() if "LostWorkerError" not in str(error)] or failures)
+    own = [number for number, error in failures.items() if "LostWorkerError" not in str(error)]
+    if not own:
+        return "a worker was killed, or its machine is gone"
+    number = min(own)
     error = failures[number]
     if isinstance(getattr(error, "health_check_failure", error), RayActorError):
         return f"worker {number} was killed, or its machine is gone"

@@ -205,7 +205,9 @@ def write_schedule(schedule: Schedule | None) -> dict[str, Any] | None:
         return None
     name = next((name for name, kind in SCHEDULES.items() if type(schedule) is kind), None)
     if name is None:
-        raise OnwardError("a schedule that is your own function cannot be saved: use one of Onward")
+        raise OnwardError(
+            "a schedule that is your own function cannot be saved: use one of Onward, or Table.of(yours, steps)"
+        )
     own: Any = schedule
     options = {f.name: getattr(own, f.name) for f in fields(own)}
     if isinstance(schedule, Warmup):

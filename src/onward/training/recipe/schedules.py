@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,26 @@ class Cosine:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A factor for each step, in a list; the last one stays. Unlike a function, it can be saved and exported."""
+
+    factors: Sequence[float]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.factors, Sequence) or isinstance(self.factors, str) or not self.factors:
+            raise OnwardError(f"a table of factors is {self.factors!r}: give a list with one number or more")
+        object.__setattr__(self, "factors", tuple(map(float, self.factors)))
+
+    @classmethod
+    def of(cls, schedule: Schedule, steps: int) -> Table:
+        """What a function of your own gives for so many steps."""
+        return cls([schedule(step) for step in range(1, steps + 1)])
+
+    def __call__(self, step: int) -> float:
+        return self.factors[min(step, len(self.factors)) - 1]
+
+
+@dataclass(frozen=True)
 class Warmup:
     """Up in a straight line over the first steps, then another schedule from its beginning."""
 
@@ -83,6 +103,7 @@ SCHEDULES: Mapping[str, type[Any]] = {
     "steps": Steps,
     "linear": Linear,
     "cosine": Cosine,
+    "table": Table,
     "warmup": Warmup,
 }
 

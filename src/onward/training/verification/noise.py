@@ -12,7 +12,7 @@ import numpy as np
 from onward.training.trainable import Trainable
 from onward.training.verification.results import Check, Part
 from onward.training.verification.source import Batches, Course, Draws, Source, one_bit_off
-from onward.training.verification.steps import HOW, measured, parts
+from onward.training.verification.steps import HOW, measured, parts, pooled
 from onward.training.verification.targets import Exported
 from onward.verification.compare import FEW, NOISE_FACTOR, QUIET, WIDEST, floor
 from onward.verification.metrics import Error
@@ -124,16 +124,6 @@ def _noise(trainable: Trainable, course: Course, others: Iterable[Other], draws:
         before: dict[Part, dict[str, Error]] = {}
         for number, state in course.states.items():
             found = measured(parts(trainable, state), [parts(start, other.states[number])])
-            before = _pooled([before, found])
-            states[number] = _pooled([states.get(number, {}), before])
+            before = pooled([before, found])
+            states[number] = pooled([states.get(number, {}), before])
     return Noise(list(itertools.accumulate(differences, max)), states, draws)
-
-
-def _pooled(found: Iterable[Mapping[Part, Mapping[str, Error]]]) -> dict[Part, dict[str, Error]]:
-    pooled: dict[Part, dict[str, Error]] = {}
-    for one in found:
-        for part, errors in one.items():
-            own = pooled.setdefault(part, {})
-            for name, error in errors.items():
-                own[name] = own.get(name, Error(how=HOW)) | error
-    return pooled

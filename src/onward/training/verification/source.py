@@ -124,6 +124,11 @@ class Draws:
         for seed in range(self.count):
             yield self._twin(seed) if seed % 2 else self._source, partial(one_bit_off, seed=seed)
 
+    def more(self, count: int) -> Iterator[tuple[Source, Callable[[Trainable], Trainable]]]:
+        """Others, in each of which results inside are moved as well."""
+        for seed in range(self.count, self.count + count):
+            yield self._twin(1), partial(one_bit_off, seed=seed)
+
     def _twin(self, seed: int) -> Source:
         if seed not in self._twins:
             given = self._source.trainable

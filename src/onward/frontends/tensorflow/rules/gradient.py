@@ -91,8 +91,12 @@ def softsign(op: Writer, gradient: Tensor, x: Tensor) -> Tensor:
 
 @rule("BiasAddGrad")
 def bias_add(op: Writer, gradient: Tensor, *, data_format: str = "NHWC") -> Tensor:
-    rank = op.rank(gradient, "the gradient")
-    axes = list(range(rank - 1)) if data_format == "NHWC" else [0, *range(2, rank)]
+    last, rank = data_format == "NHWC", gradient.rank
+    if rank is None:  # in a loop over time, say: axes to sum over become one
+        sizes, rest = op.Shape(gradient), op.ints([-1])
+        to = [rest, op.Gather(sizes, op.ints([-1]))] if last else [op.Gather(sizes, op.ints([0, 1])), rest]
+        gradient, rank = op.Reshape(gradient, op.Concat(*to, axis=0)), 2 if last else 3
+    axes = list(range(rank - 1)) if last else [0, *range(2, rank)]
     return op.reduced("ReduceSum", gradient, axes, keepdims=False)
 
 

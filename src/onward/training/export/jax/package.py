@@ -87,7 +87,8 @@ def _in_training(model: Model, source: Source, script: Script) -> str:
     own = {name: tuple(tensor.shape) for name, tensor in source.tensors.items()}
     for name, tensor in inside.tensors.items():
         if own.get(name) != tuple(tensor.shape):
-            raise NotInWords(f"in training the model has the weight {name}, which it does not have otherwise")
+            form = "has another shape" if name in own else "is there only"
+            raise NotInWords(f"the tensor {name!r} of the model {form} while it trains")
     if lost := [name for name in script.statistics if name not in own]:
         raise NotInWords(f"the JAX source does not have the running statistic {lost[0]!r} under its name")
     return inside.model

@@ -25,7 +25,10 @@ TRAINING = "in_training"
 class Script(script.Script):
     """In the words of JAX and optax."""
 
-    dtypes, numbers = "np", Words("jnp.minimum", "jnp", "jnp.pi", "jnp.where({test}, {yes}, {no})")
+    dtypes, numbers = (
+        "np",
+        Words("jnp.minimum", "jnp", "jnp.pi", "jnp.where({test}, {yes}, {no})", "jnp.array({table})[{index}]"),
+    )
 
     has_constants: bool = False
     """Whether the model holds what is not trained."""

@@ -25,6 +25,7 @@ JAX = Framework(
     },
     loaded="{{name: jnp.asarray(array) for name, array in load_file({path}).items()}}",
     traced=("@jax.jit",),
+    compiled="jax.jit",
     scalars=("jnp.float32({})", "jnp.int32({})"),
     key="jax.random.fold_in(jax.random.key(0), {})",
 )

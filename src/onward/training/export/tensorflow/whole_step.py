@@ -17,6 +17,7 @@ TENSORFLOW = Framework(
     },
     loaded="{{name: tf.constant(array) for name, array in load_file({path}).items()}}",
     traced=("@tf.function(reduce_retracing=True)",),
+    compiled="tf.function",
     scalars=("tf.constant({}, tf.float32)", "tf.constant({}, tf.int64)"),
     seed="tf.random.set_seed(epoch)  # an epoch is the same, however often training was interrupted before",
 )

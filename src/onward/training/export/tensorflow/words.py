@@ -20,7 +20,13 @@ from onward.training.recipe.losses import (
     NegativeLogLikelihood,
 )
 
-NUMBERS = Words("tf.minimum", "tf", "math.pi", "tf.where({test}, {yes}, {no})")
+NUMBERS = Words(
+    "tf.minimum",
+    "tf",
+    "math.pi",
+    "tf.where({test}, {yes}, {no})",
+    "tf.gather({table}, tf.cast(tf.maximum({index}, 0), tf.int32))",
+)
 """A schedule is computed of the number of the step in double precision."""
 SUMS = ("tf.reduce_sum(abs(w))", "tf.reduce_sum(w * w)")
 

@@ -60,3 +60,23 @@ def shared(loss: Tensor, batch: Batch) -> Tensor:
     dist.all_reduce(total)
     return torch.where(own > 0, loss, 0) * own / total * dist.get_world_size()
 '''
+GATHERED = '''
+def gathered(tensor: Tensor) -> Tensor:
+    """The rows of all processes; a mean over processes of gradients of this one's is the gradient of all."""
+    if not dist.is_initialized():
+        return tensor
+    count, rank = dist.get_world_size(), dist.get_rank()
+    sizes = [torch.zeros(1, dtype=torch.int64, device=tensor.device) for _ in range(count)]
+    dist.all_gather(sizes, torch.tensor([len(tensor)], device=tensor.device))
+    rows = [int(size) for size in sizes]
+    padded = tensor.new_zeros(max(rows), *tensor.shape[1:])
+    padded[: len(tensor)] = tensor.detach()
+    parts = [torch.empty_like(padded) for _ in rows]
+    dist.all_gather(parts, padded)
+    parts = [part[:size] for part, size in zip(parts, rows, strict=True)]
+    parts[rank] = tensor.view_as(tensor)
+    if tensor.requires_grad:
+        parts[rank].register_hook(lambda gradient: gradient * count)
+    return torch.cat(parts)
+'''
+"""For a loss of which nothing is known: every process computes that of the whole batch."""

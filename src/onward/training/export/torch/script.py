@@ -9,7 +9,7 @@ from onward.training.export import script
 from onward.training.export.schedules import PYTHON, factor
 from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed, quoted
 from onward.training.export.torch.classes import LOW_RANK, OWN
-from onward.training.export.torch.processes import SEVERAL, SHARED, counted
+from onward.training.export.torch.processes import GATHERED, SEVERAL, SHARED, counted
 from onward.training.export.torch.words import loss_call, optimizer_call
 from onward.training.recipe.schedules import Constant
 from onward.training.step_graphs import CLIP_EPSILON
@@ -26,8 +26,11 @@ class Script(script.Script):
         path, _, own = matrix.rpartition(".")
         return f"{path}.parametrizations.{own}.0.{part}".lstrip("."), f"{matrix}.0.{part}"
 
+    def all_rows(self, text: str) -> str:
+        return f"gathered({text})" if self._several else text
+
     def weight(self, name: str) -> str:
-        return f"net.get_parameter({quoted(name)})"
+        return f"{self._whole}.get_parameter({quoted(name)})"
 
     def turned(self, text: str, axes: tuple[int, ...]) -> str:
         return f"{text}.permute{axes}"
@@ -43,20 +46,28 @@ class Script(script.Script):
         if self.scheduled:
             parts.append(self.rate(("int", "float")))
         parts += [BIASED] if self.unbiased is False else []
-        parts += [SHARED.format(counted=self._counted)] if self._counted else []
-        parts += [self._train(), PROGRESS, self._save(), BATCHES, SEVERAL if self._counted else ALONE, self._main()]
+        parts += [SHARED.format(counted=self._counted)] if self._counted else [GATHERED] if self._several else []
+        parts += [self._train(), PROGRESS, self._save(), BATCHES, SEVERAL if self._several else ALONE, self._main()]
         return self.whole(self._head(), self.joined(parts))
 
     @property
     def _counted(self) -> str | None:
-        """How much rows count in the loss; None where several processes cannot train together."""
-        if self.graph is not None or self.unbiased is False:
-            return None
+        """How much rows count in a loss that is a mean; None where it is none."""
         return counted(self.terms, batch, batch(next(iter({**self.labels, **self.data}))))
+
+    @property
+    def _several(self) -> bool:
+        """Whether several processes can train together."""
+        return self._counted is not None if self.graph is None else self.graph.by_rows
+
+    @property
+    def _whole(self) -> str:
+        """The model, in several processes too."""
+        return 'getattr(net, "module", net)' if self._several else "net"
 
     def _head(self) -> list[str]:
         imports = ["import argparse", "import json"]
-        several = self._counted is not None
+        several = self._several
         if self.scheduled and "math." in factor(self.schedule or Constant()):
             imports.append("import math")
         imports.append("import os")
@@ -88,13 +99,11 @@ class Script(script.Script):
 
     def _loss(self) -> list[str]:
         def weights(names: Sequence[str]) -> str:
-            found = f"map({whole}.get_parameter, {listed(names)})"
+            found = f"map({self._whole}.get_parameter, {listed(names)})"
             return found if names else "net.parameters() if w.requires_grad"
 
-        several = self._counted is not None
-        whole = 'getattr(net, "module", net)' if several else "net"
         return [
-            f"def loss_of(net: {'nn.Module' if several else 'Model'}, batch: Batch) -> Tensor:",
+            f"def loss_of(net: {'nn.Module' if self._several else 'Model'}, batch: Batch) -> Tensor:",
             '    """What training minimises."""',
             *indented(wrap(f"{self.result} = net({', '.join(self.arguments)})")),
             *indented(self.summed(loss_call, weights)),
@@ -205,9 +214,9 @@ class Script(script.Script):
             steps.append(f"torch.nn.utils.clip_grad_value_(net.parameters(), {self.clip_value!r})")
         steps += ["optimizer.step()", "optimizer.zero_grad()"]
         steps += ["average.update_parameters(net)"] if self.average is not None else []
-        together = self._counted is not None
+        together = self._several
         loop = [
-            "loss = shared(loss_of(net, batch), batch)" if together else "loss = loss_of(net, batch)",
+            "loss = shared(loss_of(net, batch), batch)" if self._counted else "loss = loss_of(net, batch)",
             f"(loss / {self.accumulate}).backward()" if several else "loss.backward()",
         ]
         if several and together:
@@ -234,7 +243,7 @@ class Script(script.Script):
         load = "load_adapted()" if self.adapters else "load()"
         average = ["average = load_average(net)"] if self.average is not None else []
         read, saved = "torch.from_numpy(file[name]).to(dtype)", ["net", *own]
-        if self._counted is None:
+        if not self._several:
             return self.main(
                 read,
                 [f"net = {load}", "optimizer = load_optimizer(net)", *average],
@@ -251,6 +260,7 @@ class Script(script.Script):
                 f"net = {load}.to(device)",
                 "optimizer = load_optimizer(net)",
                 *average,
+                *(["LOSS.to(device)"] if self.graph is not None else []),
                 f"model = DistributedDataParallel(net{unused}) if count > 1 else net",
             ],
             [
@@ -275,7 +285,7 @@ torch._foreach_mul_(given, factor)
 """
 """Without the small number that PyTorch adds to the norm."""
 BIASED = '''
-def keep_biased(net: Model) -> None:
+def keep_biased(net: torch.nn.Module) -> None:
     """Let running variances take in the biased variance of a batch, where PyTorch takes the unbiased one."""
 
     def before(layer: Any, given: Any) -> None:
@@ -284,7 +294,8 @@ def keep_biased(net: Model) -> None:
     def after(layer: Any, given: Any, result: Tensor) -> None:
         if layer.training:
             count = given[0].numel() // layer.num_features
-            layer.running_var = layer.kept + (layer.running_var - layer.kept) * (count - 1) / count
+            biased = layer.kept + (layer.running_var - layer.kept) * (count - 1) / count
+            layer.running_var.data.copy_(biased)  # in its place: processes share the tensor itself
 
     for layer in net.modules():
         if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm) and not hasattr(layer, "kept"):
