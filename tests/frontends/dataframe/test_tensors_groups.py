@@ -165,7 +165,7 @@ def test_other_aggregates_and_sums_of_text_are_refused_by_name() -> None:
     with pytest.raises(UnsupportedError, match="'sem'"):
         aggregates.aggregate_named("sem")
     with pytest.raises(UnsupportedError, match="text"):
-        compiled(aggregates.sums, "str")
+        compiled(aggregates.sums, "str").make()
 
 
 def test_equal_values_vary_by_nothing() -> None:

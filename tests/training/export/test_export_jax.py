@@ -183,7 +183,9 @@ def test_losses_are_the_same(name: str, tmp_path: Path, monkeypatch: pytest.Monk
         draw = np.random.default_rng(0).random((len(batch["x"]), 4)).astype(np.float32)
         batch["labels"] = draw / draw.sum(1, keepdims=True)
     module: Any = imported(to_jax_package(made, tmp_path / "net"), monkeypatch)
-    found = module.loss_of(module.load(), {key: module.jnp.asarray(array) for key, array in batch.items()})
+    import jax
+
+    found = module.loss_of(module.load(), {key: jax.numpy.asarray(array) for key, array in batch.items()})
     np.testing.assert_allclose(found, Trainer(made).step(batch), rtol=1e-5)
 
 

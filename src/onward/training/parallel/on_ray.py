@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from onward.advice.extras import require
 from onward.cluster import connected, is_remote, machines, shipped, unpack
 from onward.errors import OnwardError
-from onward.training.parallel.transports import TIMEOUT, reduce_by_torch
+from onward.training.parallel.transports import NO_ANSWER, TIMEOUT, reduce_by_torch
 from onward.training.parallel.workers import OF_OTHERS, LostWorkerError, Reduce
 from onward.training.runtime.checkpoint import read
 
@@ -161,7 +161,7 @@ def _lost(failures: Mapping[int, BaseException]) -> str:
     """Which worker failed first: others only noticed that it did."""
     from ray.exceptions import RayActorError
 
-    own = [number for number, error in failures.items() if "LostWorkerError" not in str(error)]
+    own = [number for number, error in failures.items() if NO_ANSWER not in str(error)]
     if not own:
         return "a worker was killed, or its machine is gone"
     number = min(own)

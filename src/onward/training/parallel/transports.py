@@ -15,6 +15,8 @@ from onward.errors import OnwardError
 from onward.training.parallel.workers import LostWorkerError
 
 Array = np.ndarray[Any, np.dtype[Any]]
+NO_ANSWER = "a worker has ended, or did not answer"
+"""What is said of others that are waited for."""
 TIMEOUT = 600.0
 """Seconds that a worker waits for the others."""
 MPI_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
@@ -50,9 +52,7 @@ def reduce_by_torch(timeout: float = TIMEOUT) -> ReduceBy:
         try:
             dist.all_reduce(torch.from_numpy(flat))
         except RuntimeError as error:
-            raise LostWorkerError(
-                f"a worker has ended, or did not answer for {timeout:g} s: {str(error).splitlines()[0]}"
-            ) from error
+            raise LostWorkerError(f"{NO_ANSWER} for {timeout:g} s: {str(error).splitlines()[0]}") from error
 
     return ReduceBy(add, dist.get_rank(), dist.get_world_size(), dist.destroy_process_group)
 
