@@ -224,3 +224,31 @@ def check_alone() -> None:
         if int(os.environ.get(name) or 1) > 1:
             raise SystemExit(f"{name}={os.environ[name]}: each process would train its own copy: start one, by python")
 '''
+BATCHES = '''
+def batches_of(data: GIVEN, size: int, seed: int) -> Iterator[MADE]:
+    """Cut into batches, in an order that the seed gives."""
+    count = min(len(array) for array in data.values())
+    order = np.random.default_rng(seed).permutation(count)
+    for start in range(0, count, size):
+        yield {name: ROWS for name, array in data.items()}
+'''
+ROWS = "array[order[start : start + size]]"
+IMPORTS = {
+    "argparse": "import argparse",
+    "json": "import json",
+    "math": "import math",
+    "os": "import os",
+    "Iterable": "from collections.abc import Iterable",
+    "Iterator": "from collections.abc import Iterator",
+    "Sequence": "from collections.abc import Sequence",
+    "partial": "from functools import partial",
+    "Path": "from pathlib import Path",
+    "Any": "from typing import Any",
+    "np": "import numpy as np",
+}
+"""What every `train.py` may need, by the name that it is for."""
+
+
+def batches(given: str, made: str, rows: str = ROWS) -> str:
+    """The function that cuts arrays of the type `given` into batches of the type `made`."""
+    return BATCHES.replace("GIVEN", given).replace("MADE", made).replace("ROWS", rows)

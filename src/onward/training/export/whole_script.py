@@ -11,7 +11,7 @@ from onward.backends.emit.printer import wrap
 from onward.training.export import script
 from onward.training.export.graphs import HELD_MODULE, MOVE_MODULE, STEP_MODULE
 from onward.training.export.schedules import PYTHON
-from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed, quoted
+from onward.training.export.script import ALONE, IMPORTS, PROGRESS, Text, batches, indented, listed, quoted
 from onward.training.step_graphs import LEARNING_RATE, LOSS, STEP
 
 
@@ -72,7 +72,7 @@ class Script(script.Script):
         parts: list[Text] = [self._load(), CALLED.replace("TENSOR", self.words.tensor), self._passed()]
         parts += [self._moved()] if self._moves else []
         parts += [self.rate(("int", "float"))] if self.scheduled else []
-        parts += [self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
+        parts += [self._train(), PROGRESS, self._save(), batches("dict[str, Any]", "Tensors"), ALONE, self._main()]
         text = self.joined(parts)
         return self.whole(self._head(text), text)
 
@@ -236,26 +236,6 @@ for file in NAMES:
     before = load_file(FOLDER / file)
     files[file] = {name: held.get(name, tensor) for name, tensor in before.items()}
 """
-BATCHES = '''
-def batches_of(data: dict[str, Any], size: int, seed: int) -> Iterator[Tensors]:
-    """Cut into batches, in an order that the seed gives."""
-    count = min(len(array) for array in data.values())
-    order = np.random.default_rng(seed).permutation(count)
-    for start in range(0, count, size):
-        yield {name: array[order[start : start + size]] for name, array in data.items()}
-'''
-IMPORTS = {
-    "argparse": "import argparse",
-    "json": "import json",
-    "math": "import math",
-    "os": "import os",
-    "Iterable": "from collections.abc import Iterable",
-    "Iterator": "from collections.abc import Iterator",
-    "partial": "from functools import partial",
-    "Path": "from pathlib import Path",
-    "Any": "from typing import Any",
-    "np": "import numpy as np",
-}
 README = """# A training as its graphs, in {title}
 
 `python -m PACKAGE.train data.npz --epochs 3` goes on where the training was, and again where it stopped.

@@ -13,7 +13,7 @@ from onward.training.export.jax.losses import HELPERS
 from onward.training.export.jax.transforms import CLIP, OF_FILE, OWN
 from onward.training.export.jax.words import APART, core, decays, fields_of, is_counted, is_own, loss_call
 from onward.training.export.schedules import Words
-from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed, quoted
+from onward.training.export.script import ALONE, PROGRESS, ROWS, Text, batches, indented, listed, quoted
 from onward.training.recipe.optimizers import LAMB, initial
 from onward.training.recipe.user_models import OnnxOptimizer
 
@@ -55,7 +55,16 @@ class Script(script.Script):
         parts += [self._make_optimizer(), FLAT, *([ADAPTED] if self.adapters else []), self._load_optimizer()]
         parts += [LOAD_KEY] if self.draws else []
         parts += [LOAD_AVERAGE] if self.average is not None else []
-        parts += [self._step(), self._train(), PROGRESS, self._save(), SPREAD, BATCHES, ALONE, self._main()]
+        parts += [
+            self._step(),
+            self._train(),
+            PROGRESS,
+            self._save(),
+            SPREAD,
+            batches("dict[str, np.ndarray]", "Batch", f"spread({ROWS})"),
+            ALONE,
+            self._main(),
+        ]
         text = self.joined(parts)
         return self.whole(self._head(text), text)
 
@@ -278,18 +287,10 @@ class Script(script.Script):
 
 
 IMPORTS = {
-    "argparse": "import argparse",
-    "json": "import json",
-    "os": "import os",
-    "Iterable": "from collections.abc import Iterable",
-    "Iterator": "from collections.abc import Iterator",
-    "partial": "from functools import partial",
-    "Path": "from pathlib import Path",
-    "Any": "from typing import Any",
+    **script.IMPORTS,
     "NamedTuple": "from typing import NamedTuple",
     "jax": "import jax",
     "jnp": "import jax.numpy as jnp",
-    "np": "import numpy as np",
     "optax": "import optax",
     "Array": "from jax import Array",
     "NamedSharding": "from jax.sharding import Mesh, NamedSharding, PartitionSpec",
@@ -361,14 +362,6 @@ files["optimizer.safetensors"] = {
     for name, tensor in flat(optax.tree_utils.tree_get(state, field)).items()
 }
 """
-BATCHES = '''
-def batches_of(data: dict[str, np.ndarray], size: int, seed: int) -> Iterator[Batch]:
-    """Cut into batches, in an order that the seed gives."""
-    count = min(len(array) for array in data.values())
-    order = np.random.default_rng(seed).permutation(count)
-    for start in range(0, count, size):
-        yield {name: spread(array[order[start : start + size]]) for name, array in data.items()}
-'''
 SPREAD = '''
 def spread(array: np.ndarray) -> Array:
     """Its rows are divided among all devices of this process; where they do not come out even, each has all of them.

@@ -9,6 +9,7 @@ from typing import Any
 from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.package import imports
 from onward.backends.emit.printer import wrap
+from onward.training.export import script
 from onward.training.export.keras.words import accumulation, own_loss, own_optimizer, own_schedule
 from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed, quoted
 from onward.training.export.tensorflow.in_tensorflow import InTensorFlow
@@ -256,16 +257,8 @@ class Script(InTensorFlow):
 
 
 IMPORTS = {
-    "argparse": "import argparse",
-    "json": "import json",
-    "math": "import math",
-    "os": "import os",
-    "Iterator": "from collections.abc import Iterator",
-    "Sequence": "from collections.abc import Sequence",
-    "Path": "from pathlib import Path",
-    "Any": "from typing import Any",
+    **script.IMPORTS,
     "keras": "import keras",
-    "np": "import numpy as np",
     "tf": "import tensorflow as tf",
     "load_file": "from safetensors.numpy import load_file",
     "save_file": "from safetensors.numpy import save_file",

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.package import imports
 from onward.backends.emit.printer import wrap
-from onward.training.export.script import ALONE, PROGRESS, Text, indented, listed, quoted
+from onward.training.export import script
+from onward.training.export.script import ALONE, PROGRESS, Text, batches, indented, listed, quoted
 from onward.training.export.tensorflow.in_tensorflow import InTensorFlow
 from onward.training.export.tensorflow.losses import called
 from onward.training.export.tensorflow.updates import update
@@ -30,7 +31,7 @@ class Script(InTensorFlow):
             parts.append(self.rate(("tf.Tensor", "tf.Tensor")))
         parts += [VARIABLES, self._trained_in(), self._load_state(), self._slopes(), self._move()]
         parts += [] if self.accumulate > 1 else [self._step()]
-        parts += [self._train(), PROGRESS, self._save(), BATCHES, ALONE, self._main()]
+        parts += [self._train(), PROGRESS, self._save(), batches("Batch", "Batch"), ALONE, self._main()]
         text = self.joined(parts)
         return self.whole(self._head(text), text)
 
@@ -217,15 +218,7 @@ class Script(InTensorFlow):
 
 
 IMPORTS = {
-    "argparse": "import argparse",
-    "json": "import json",
-    "math": "import math",
-    "os": "import os",
-    "Iterable": "from collections.abc import Iterable",
-    "Iterator": "from collections.abc import Iterator",
-    "Path": "from pathlib import Path",
-    "Any": "from typing import Any",
-    "np": "import numpy as np",
+    **script.IMPORTS,
     "tf": "import tensorflow as tf",
     "load_file": "from safetensors.numpy import load_file",
     "save_file": "from safetensors.numpy import save_file",
@@ -280,11 +273,3 @@ saved = load_file(path) if path.exists() else weights
 for name in weights:
     state[f"{name}.average"] = tf.Variable(saved[name], trainable=False)
 """
-BATCHES = '''
-def batches_of(data: Batch, size: int, seed: int) -> Iterator[Batch]:
-    """Cut into batches, in an order that the seed gives."""
-    count = min(len(array) for array in data.values())
-    order = np.random.default_rng(seed).permutation(count)
-    for start in range(0, count, size):
-        yield {name: array[order[start : start + size]] for name, array in data.items()}
-'''
