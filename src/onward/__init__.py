@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from onward.frontends.dataframe.fitted import fitted
     from onward.importers import to_jax, to_keras, to_savedmodel, to_tensorflow, to_tflite, to_torch
     from onward.model import Model, load
+    from onward.scoring.score import score
     from onward.verification.verify import verify
 
 _HOMES = {
@@ -51,6 +52,7 @@ _HOMES = {
     "partition": "onward.conversion.partition",
     "pipeline": "onward.dataframes",
     "run": "onward.dataframes",
+    "score": "onward.scoring.score",
     "split": "onward.dataframes",
     "to_jax": "onward.importers",
     "to_keras": "onward.importers",
@@ -82,6 +84,7 @@ __all__ = [
     "pipeline",
     "plugins",
     "run",
+    "score",
     "split",
     "to_jax",
     "to_keras",

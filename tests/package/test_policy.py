@@ -66,7 +66,7 @@ LAYERS = [
     ("dataframes",),
     ("exporters",),
     ("conversion",),
-    ("importers",),
+    ("importers", "scoring"),
     ("cli",),
     ("__init__",),
     ("__main__",),

@@ -22,13 +22,16 @@ def typed() -> Iterator[None]:
         _TYPED.reset(before)
 
 
-def option(name: str, value: object = None) -> str:
-    """An option, by its name in Python, with a value if there is one; `True` and `False` are switches."""
+def option(name: str, value: object = None, *, plural: bool = False) -> str:
+    """An option, by its name in Python, with a value if there is one; `True` and `False` are switches.
+
+    With `plural` it has several values at once in a terminal, too, and the same name.
+    """
     if not _TYPED.get():
         return name if value is None else f"{name}={value!r}"
     if value is False:
         return f"--no-{name}"
-    word = f"--{SINGULAR.get(name, name).replace('_', '-')}"
+    word = f"--{(name if plural else SINGULAR.get(name, name)).replace('_', '-')}"
     if value is None or value is True:
         return word
     if isinstance(value, Mapping):

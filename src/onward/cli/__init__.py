@@ -22,7 +22,18 @@ LONGEST = 1000
 """Characters of an error message: a name in a file may be longer."""
 INTERRUPTED = 130
 """The exit code that shells give to a command which was stopped by Ctrl-C."""
-COMMANDS = ("convert", "inspect", "verify", "layout", "partition", "train", "plugins", "scoreboard", "completion")
+COMMANDS = (
+    "convert",
+    "inspect",
+    "verify",
+    "run",
+    "layout",
+    "partition",
+    "train",
+    "plugins",
+    "scoreboard",
+    "completion",
+)
 
 
 def parser(only: str = "") -> argparse.ArgumentParser:

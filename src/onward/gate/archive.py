@@ -44,6 +44,11 @@ class Archive:
             raise InvalidModelError(f"{self.path}: {name!r} in it has more than {most:,} bytes; {TEXT.hint}")
         return content
 
+    def open(self, name: str) -> IO[bytes]:
+        """A member that is read bit by bit."""
+        with _damage(self.path):
+            return self._file.open(name)
+
 
 def is_archive(path: Path) -> bool:
     """Whether it is a zip archive, from its first byte on."""

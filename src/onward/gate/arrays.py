@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -60,3 +62,52 @@ def _loaded(path: Path, load: Callable[[], T]) -> T:
                 f"{path}: it holds Python objects, which are not opened; save plain arrays"
             ) from None
         raise InvalidDataError(f"{path}: it is damaged, or is not a file of arrays: {error}") from error
+
+
+class Rows:
+    """An array in a file, of which rows along its first axis are read one after another."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        version = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        self.shape, by_columns, self.dtype = header(file)
+        self._file, self._left = file, self.shape[0] if self.shape else 0
+        if self.dtype.hasobject:
+            raise ValueError("it holds Python objects, for which it would take a pickle")
+        if not self.shape:
+            raise ValueError("a single number has no rows")
+        if by_columns and len(self.shape) > 1:
+            raise ValueError("it is stored column by column: save numpy.ascontiguousarray of it")
+        if not self.dtype.itemsize:
+            raise ValueError(f"an array of shape {list(self.shape)} has elements of size 0")
+
+    def read(self, count: int) -> Array:
+        """The next rows: so many, or those that are left."""
+        count = min(count, self._left)
+        inner = self.shape[1:]
+        wanted = count * math.prod(inner) * self.dtype.itemsize
+        data = self._file.read(wanted)
+        if len(data) < wanted:
+            raise EOFError(f"it ends {wanted - len(data):,} bytes early")
+        self._left -= count
+        return np.frombuffer(data, self.dtype).reshape(count, *inner)
+
+
+@contextmanager
+def opened_rows(path: Path) -> Iterator[dict[str, Rows]]:
+    """The arrays of a .npz by their names, or that of a .npy by the name ''; none of them is read whole."""
+    with ExitStack() as stack:
+
+        def load() -> dict[str, Rows]:
+            if not is_archive(path):
+                return {"": Rows(stack.enter_context(path.open("rb")))}
+            found = stack.enter_context(archive(path))
+            files = {name.removesuffix(".npy"): stack.enter_context(found.open(name)) for name in found.names}
+            return {name: Rows(file) for name, file in files.items()}
+
+        yield _loaded(path, load)
+
+
+def next_rows(path: Path, arrays: Mapping[str, Rows], count: int) -> dict[str, Array]:
+    """Of each array the next rows."""
+    return _loaded(path, lambda: {name: rows.read(count) for name, rows in arrays.items()})

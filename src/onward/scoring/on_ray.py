@@ -1,0 +1,176 @@
+"""Scoring on a Ray cluster: Ray Data reads parts of the data and hands them to processes that hold a session each.
+
+The cluster's own process steers that, so that it is the same through a client's connection. Each block carries the
+number of its first row: what comes back is checked to be every row, once, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from onward.cluster import connected
+from onward.errors import InvalidDataError, OnwardError, RunFailure
+from onward.model import Model, load
+from onward.scoring.scorer import Plan, Scorer
+from onward.scoring.sources import Part, Source, batches
+
+BLOCK_BATCHES, BLOCK_BYTES = 16, 32 << 20
+"""What a process is handed at once: so many batches, but no more bytes."""
+START = "onward.start"
+"""The column of blocks that holds the number of their first row."""
+FAILURE = "onward.failure"
+LARGEST = 2**31 - 1
+READERS = 2
+"""Parts that are read at the same time."""
+
+
+def on_ray(model: Model, plan: Plan, data: Source, scorer: Scorer, place: str, workers: int | None) -> Generator[Any]:
+    """The results in order, table by table."""
+    proto = model.to_proto()
+    if proto.ByteSize() > LARGEST:
+        raise OnwardError("the model is larger than the 2 GB that are sent to a cluster: score it here, without --on")
+    data = replace(data, path=data.path.absolute(), parts=tuple(_absolute(part) for part in data.parts))
+    with connected(place, workers or 1) as ray:
+        _check_visible(ray, data.path, place)
+        content = ray.put(proto.SerializeToString())
+        count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        steering = ray.remote(num_cpus=0)(Steering).remote()
+        try:
+            ray.get(steering.start.remote(content, plan, data, scorer.columns, scorer.batch, count))
+            yield from _collected(ray, steering)
+        finally:
+            ray.kill(steering)
+
+
+def _absolute(part: Part) -> Part:
+    return replace(part, path=part.path.absolute())
+
+
+def _check_visible(ray: Any, path: Path, place: str) -> None:
+    def there(name: str) -> bool:
+        from pathlib import Path
+
+        return Path(name).exists()
+
+    if not ray.get(ray.remote(num_cpus=0)(there).remote(str(path))):
+        raise InvalidDataError(
+            f"{path}: the machines of {place} do not see it: put it where all of them have it under the same path"
+        )
+
+
+def _collected(ray: Any, steering: Any) -> Iterator[Any]:
+    """Every block, while the next one is asked for already."""
+    due = 0
+    asked = steering.following.remote()
+    while True:
+        try:
+            block = ray.get(asked)
+        except ray.exceptions.RayError as error:
+            raise RunFailure(_told(error)) from error
+        if block is None:
+            return
+        asked = steering.following.remote()
+        for start, table in _by_start(block):
+            if start != due:
+                raise RunFailure(f"row {due + 1:,} was due, and row {start + 1:,} came: a defect of Onward or of Ray")
+            due += table.num_rows
+            yield table
+
+
+def _told(error: Exception) -> str:
+    said = " ".join(str(getattr(error, "cause", None) or error).split())
+    return f"the cluster has stopped scoring: {said[-400:]}"
+
+
+def _by_start(block: Any) -> Iterator[tuple[int, Any]]:
+    """Ray may have joined blocks, or cut them: the number of a block's first row begins each, and counts on."""
+    if FAILURE in block.schema.names:
+        kind, said = block.column(FAILURE)[0].as_py().split(":", 1)
+        raise {"InvalidDataError": InvalidDataError, "RunFailure": RunFailure}.get(kind, OnwardError)(said)
+    yield block.column(START)[0].as_py(), block.drop_columns([START])
+
+
+class Steering:
+    """Runs on the cluster, and holds the stream of results."""
+
+    def start(self, content: bytes, plan: Plan, data: Source, columns: Sequence[str], size: int, workers: int) -> None:
+        import ray
+        import ray.data
+
+        context = ray.data.DataContext.get_current()
+        context.execution_options.preserve_order = True
+        context.enable_progress_bars = False
+        context.print_on_execution_start = False
+        parts = list(data.parts)
+
+        def read(batch: dict[str, np.ndarray[Any, Any]]) -> Iterator[Any]:
+            for number in batch["item"].tolist():
+                yield from blocks(parts[number], columns, size)
+
+        numbers = ray.data.from_items(list(range(len(parts))), override_num_blocks=len(parts))
+        rows = numbers.map_batches(
+            read,
+            batch_size=1,
+            batch_format="numpy",
+            compute=ray.data.TaskPoolStrategy(size=READERS),
+            num_cpus=0,
+        )
+        scored = rows.map_batches(
+            Worker,
+            batch_size=None,
+            batch_format="pyarrow",
+            compute=ray.data.ActorPoolStrategy(size=workers),
+            fn_constructor_args=(ray.put(content), plan, data.schema.names, size),
+            num_cpus=1,
+        )
+        self._results = iter(scored.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1))
+
+    def following(self) -> Any:
+        return next(self._results, None)
+
+
+def blocks(part: Part, columns: Sequence[str], size: int) -> Iterator[Any]:
+    """A part in blocks of some batches, each with the number of its rows."""
+    start = part.start
+    waiting: list[Any] = []
+    for table in batches([part], columns, size):
+        waiting.append(table)
+        if len(waiting) == BLOCK_BATCHES or sum(each.nbytes for each in waiting) >= BLOCK_BYTES:
+            yield _numbered(waiting, start)
+            start += sum(each.num_rows for each in waiting)
+            waiting = []
+    if waiting:
+        yield _numbered(waiting, start)
+
+
+def _numbered(tables: Sequence[Any], start: int) -> Any:
+    table = pa.concat_tables(tables)
+    return table.append_column(START, pa.array(np.arange(start, start + table.num_rows)))
+
+
+class Worker:
+    """A process of the cluster with its session. What is wrong with the data is told as a result, not raised."""
+
+    def __init__(self, content: Any, plan: Plan, names: Sequence[str], size: int) -> None:
+        import ray
+
+        found = ray.get(content) if isinstance(content, ray.ObjectRef) else content
+        self._scorer, self._size = Scorer(load(found), plan, names, threads=1), size
+
+    def __call__(self, block: Any) -> Any:
+        start = block.column(START)[0].as_py()
+        rows = block.drop_columns([START])
+        try:
+            tables = [
+                self._scorer(rows.slice(at, self._size), start + at) for at in range(0, rows.num_rows, self._size)
+            ]
+        except OnwardError as error:
+            return pa.table({FAILURE: [f"{type(error).__name__}:{error}"]})
+        made = pa.concat_tables(tables)
+        return made.append_column(START, block.column(START))
