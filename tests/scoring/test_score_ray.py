@@ -17,12 +17,14 @@ import onward
 from onward import cluster
 from onward.errors import RunFailure
 
-ROWS = 20_000
-GATHER = (
+ROWS = 8_000
+WORK = (
     '<ir_version: 10, opset_import: ["": 20]> g (int64[N] k) => (int64[N] y, float[N,2] z)'
-    "{ t = Constant<value_ints=[5, 6, 7]>() two = Constant<value_ints=[1, 2]>() y = Gather(t, k) f = Cast<to=1>(k)"
-    "  one = Constant<value_ints=[1]>() c = Unsqueeze(f, one) z = Expand(c, two) }"
+    "{ t = Constant<value_ints=[5, 6, 7]>() y = Gather(t, k) f = Cast<to=1>(k) one = Constant<value_ints=[1]>()"
+    "  c = Unsqueeze(f, one) wide = Constant<value_ints=[1, 20000]>() e = Expand(c, wide) w = Sin(e)"
+    "  m = ReduceMax(w, one) two = Constant<value_ints=[1, 2]>() z = Expand(m, two) }"
 )
+"""Enough work that a worker is in the middle of it when it is killed."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def ray() -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    onnx.save(parse_model(GATHER), tmp_path / "model.onnx")
+    onnx.save(parse_model(WORK), tmp_path / "model.onnx")
     np.savez(tmp_path / "rows.npz", k=np.arange(ROWS) % 3, id=np.arange(ROWS))
     return tmp_path
 
@@ -55,10 +57,12 @@ def killed(name: bytes, inside: int) -> list[int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_a_worker_is_killed_and_no_row_is_lost(ray: None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
+    done_then: list[int] = []
 
     def told(done: int, total: int | None) -> None:
         if not ended and (workers := killed(b"MapWorker", os.getpid())):
             ended.append(workers[-1])
+            done_then.append(done)
             os.kill(workers[-1], signal.SIGKILL)
 
     out = folder / "out.npz"
@@ -69,15 +73,15 @@ def test_a_worker_is_killed_and_no_row_is_lost(ray: None, folder: Path, monkeypa
         == ROWS
     )
     found = np.load(out)
-    assert ended
+    assert ended and done_then[0] < ROWS // 2
     assert np.array_equal(found["id"], np.arange(ROWS)) and np.array_equal(found["y"], 5 + np.arange(ROWS) % 3)
     assert found["z"].shape == (ROWS, 2)
 
 
 def test_a_row_that_fails_is_named_and_nothing_is_written(ray: None, folder: Path) -> None:
     keys = np.zeros(ROWS, np.int64)
-    keys[12_345] = 3
+    keys[4_321] = 3
     np.savez(folder / "rows.npz", k=keys)
-    with pytest.raises(RunFailure, match=r"^row 12,346: ONNX Runtime could not run the model"):
+    with pytest.raises(RunFailure, match=r"^row 4,322: ONNX Runtime could not run the model"):
         onward.score(folder / "model.onnx", folder / "rows.npz", folder / "out.npz", batch=500, on="ray", workers=1)
     assert not (folder / "out.npz").exists()

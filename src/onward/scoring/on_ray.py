@@ -1,7 +1,7 @@
 """Scoring on a Ray cluster: Ray Data reads parts of the data and hands them to processes that hold a session each.
 
-The cluster's own process steers that, so that it is the same through a client's connection. Each block carries the
-number of its first row: what comes back is checked to be every row, once, in order.
+A process of the cluster steers that, so that it is the same through a client's connection. Each row carries its number:
+what comes back is checked to be every row, once, in order.
 """
 
 from __future__ import annotations
@@ -21,17 +21,25 @@ from onward.scoring.scorer import Plan, Scorer
 from onward.scoring.sources import Part, Source, batches
 
 BLOCK_BATCHES, BLOCK_BYTES = 16, 32 << 20
-"""What a process is handed at once: so many batches, but no more bytes."""
+"""What a process is handed at once: about so many batches, but no more bytes."""
+NUMBER = 8
+"""Bytes of the number of a row."""
 START = "onward.start"
-"""The column of blocks that holds the number of their first row."""
+"""The column of blocks that holds the numbers of their rows."""
 FAILURE = "onward.failure"
+"""The column of a block that says what is wrong with its rows, instead of results."""
 LARGEST = 2**31 - 1
+"""Bytes of a model that can be sent."""
+RESTARTS = 3
+"""How often a process that was lost is started anew, and does again what it was doing."""
 READERS = 2
 """Parts that are read at the same time."""
 
 
-def on_ray(model: Model, plan: Plan, data: Source, scorer: Scorer, place: str, workers: int | None) -> Generator[Any]:
-    """The results in order, table by table."""
+def on_ray(
+    model: Model, plan: Plan, data: Source, scorer: Scorer, first: Any, place: str, workers: int | None
+) -> Generator[Any]:
+    """The results in order, table by table; `first` is the first batch, by which the size of others is guessed."""
     proto = model.to_proto()
     if proto.ByteSize() > LARGEST:
         raise OnwardError("the model is larger than the 2 GB that are sent to a cluster: score it here, without --on")
@@ -39,10 +47,11 @@ def on_ray(model: Model, plan: Plan, data: Source, scorer: Scorer, place: str, w
     with connected(place, workers or 1) as ray:
         _check_visible(ray, data.path, place)
         content = ray.put(proto.SerializeToString())
+        block = min(BLOCK_BYTES, BLOCK_BATCHES * (first.nbytes + NUMBER * first.num_rows))
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         steering = ray.remote(num_cpus=0)(Steering).remote()
         try:
-            ray.get(steering.start.remote(content, plan, data, scorer.columns, scorer.batch, count))
+            ray.get(steering.start.remote(content, plan, data, scorer.columns, scorer.batch, count, block))
             yield from _collected(ray, steering)
         finally:
             ray.kill(steering)
@@ -76,11 +85,9 @@ def _collected(ray: Any, steering: Any) -> Iterator[Any]:
         if block is None:
             return
         asked = steering.following.remote()
-        for start, table in _by_start(block):
-            if start != due:
-                raise RunFailure(f"row {due + 1:,} was due, and row {start + 1:,} came: a defect of Onward or of Ray")
-            due += table.num_rows
-            yield table
+        _check_order(block, due)
+        due += block.num_rows
+        yield block.drop_columns([START])
 
 
 def _told(error: Exception) -> str:
@@ -88,30 +95,34 @@ def _told(error: Exception) -> str:
     return f"the cluster has stopped scoring: {said[-400:]}"
 
 
-def _by_start(block: Any) -> Iterator[tuple[int, Any]]:
-    """Ray may have joined blocks, or cut them: the number of a block's first row begins each, and counts on."""
+def _check_order(block: Any, due: int) -> None:
+    """Every row has its number: none is left out, none comes twice."""
     if FAILURE in block.schema.names:
         kind, said = block.column(FAILURE)[0].as_py().split(":", 1)
         raise {"InvalidDataError": InvalidDataError, "RunFailure": RunFailure}.get(kind, OnwardError)(said)
-    yield block.column(START)[0].as_py(), block.drop_columns([START])
+    if not np.array_equal(block.column(START).to_numpy(), np.arange(due, due + block.num_rows)):
+        raise RunFailure(f"row {due + 1:,} was due, and another one came: a defect of Onward or of Ray")
 
 
 class Steering:
     """Runs on the cluster, and holds the stream of results."""
 
-    def start(self, content: bytes, plan: Plan, data: Source, columns: Sequence[str], size: int, workers: int) -> None:
+    def start(
+        self, content: bytes, plan: Plan, data: Source, columns: Sequence[str], size: int, workers: int, block: int
+    ) -> None:
         import ray
         import ray.data
 
         context = ray.data.DataContext.get_current()
         context.execution_options.preserve_order = True
+        context.target_max_block_size = block
         context.enable_progress_bars = False
         context.print_on_execution_start = False
         parts = list(data.parts)
 
         def read(batch: dict[str, np.ndarray[Any, Any]]) -> Iterator[Any]:
             for number in batch["item"].tolist():
-                yield from blocks(parts[number], columns, size)
+                yield from numbered(parts[number], columns, size)
 
         numbers = ray.data.from_items(list(range(len(parts))), override_num_blocks=len(parts))
         rows = numbers.map_batches(
@@ -128,6 +139,8 @@ class Steering:
             compute=ray.data.ActorPoolStrategy(size=workers),
             fn_constructor_args=(ray.put(content), plan, data.schema.names, size),
             num_cpus=1,
+            max_restarts=RESTARTS,
+            max_task_retries=RESTARTS,
         )
         self._results = iter(scored.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1))
 
@@ -135,23 +148,12 @@ class Steering:
         return next(self._results, None)
 
 
-def blocks(part: Part, columns: Sequence[str], size: int) -> Iterator[Any]:
-    """A part in blocks of some batches, each with the number of its rows."""
+def numbered(part: Part, columns: Sequence[str], size: int) -> Iterator[Any]:
+    """The batches of a part, each with the numbers of its rows. Ray joins and cuts them as it likes."""
     start = part.start
-    waiting: list[Any] = []
     for table in batches([part], columns, size):
-        waiting.append(table)
-        if len(waiting) == BLOCK_BATCHES or sum(each.nbytes for each in waiting) >= BLOCK_BYTES:
-            yield _numbered(waiting, start)
-            start += sum(each.num_rows for each in waiting)
-            waiting = []
-    if waiting:
-        yield _numbered(waiting, start)
-
-
-def _numbered(tables: Sequence[Any], start: int) -> Any:
-    table = pa.concat_tables(tables)
-    return table.append_column(START, pa.array(np.arange(start, start + table.num_rows)))
+        yield table.append_column(START, pa.array(np.arange(start, start + table.num_rows)))
+        start += table.num_rows
 
 
 class Worker:

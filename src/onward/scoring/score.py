@@ -151,7 +151,7 @@ def _scored(
             else:
                 from onward.scoring.on_ray import on_ray
 
-                made = on_ray(model, plan, data, scorer, on, workers)
+                made = on_ray(model, plan, data, scorer, first, on, workers)
             with closing(made) as tables:
                 for table in tables:
                     file.write(table)
