@@ -259,7 +259,7 @@ def trained(
     out = Path(args.out)
     trainer.save(out, average=args.averaged)
     if args.save_trainable:
-        trainer.continued().save(args.save_trainable)
+        trainer.continued().save(args.save_trainable, durable=True)
     history.csv(out.with_suffix(".csv"))
     history.plot(out.with_suffix(".svg"))
     return code, summary(history, out)
