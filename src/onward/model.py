@@ -72,7 +72,7 @@ class Model:
             writer.training(proto.training_info, self.training_info, self.held)
         return proto
 
-    def save(self, path: str | os.PathLike[str], *, external_data: bool | None = None, durable: bool = True) -> None:
+    def save(self, path: str | os.PathLike[str], *, external_data: bool | None = None, durable: bool = False) -> None:
         """Write the model to `path`, or nothing at all; what was there is replaced as a whole.
 
         With `external_data` the weights go to a file beside it, `<path>.data`. Unless it is given, they do if

@@ -36,7 +36,7 @@ SHARED = {
 LAYERS = [
     ("deferred", "errors", "registry", "version"),
     ("advice",),
-    ("cluster", "gate", "writing"),
+    ("cluster", "gate", "writing", "zoo.results"),
     ("hub",),
     ("plugins",),
     ("model",),
@@ -67,6 +67,7 @@ LAYERS = [
     ("exporters",),
     ("conversion",),
     ("importers", "scoring"),
+    ("zoo",),
     ("cli",),
     ("__init__",),
     ("__main__",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import resource
 import signal
@@ -222,6 +223,42 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, request: pytest.Fixtu
             load(model_of(2.0)).save(model, external_data=apart)
     assert content(net) == OLD and page.read_text() == "old" and stored_value(model) == 1.0
     assert {p.name for p in tmp_path.iterdir()} == {"net", "page.html", "net.onnx", "net.onnx.data"}
+
+
+def test_a_disk_that_is_full_when_a_file_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the file system is on another machine, it is said as late as that."""
+    path = tmp_path / "page.html"
+    write_text(path, "old")
+
+    class Late(io.BufferedWriter):
+        def close(self) -> None:
+            if not self.closed:
+                super().close()
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "open", lambda self, mode: Late(io.FileIO(self, mode)))
+    with pytest.raises(WritingError, match=r"page\.html: cannot be written: No space left on device"):
+        write_text(path, "new")
+    monkeypatch.undo()
+    assert content(tmp_path) == {"page.html": "old"}
+
+
+def test_only_what_cannot_be_made_again_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink().name))
+    model = load(model_of(1.0))
+    for apart in (True, False, True):
+        model.save(tmp_path / "net.onnx", external_data=apart)
+    write_folder(tmp_path / "net", 1)
+    write_text(tmp_path / "page.html", "new")
+    assert not synced
+    for apart in (True, True):
+        model.save(tmp_path / "trained.onnx", external_data=apart, durable=True)
+    with new_files(tmp_path, ["one"], durable=True) as folder:
+        (folder / "one").write_text("1")
+    names = " ".join(synced)
+    assert all(part in names for part in (".trained.onnx.", ".trained.onnx.data.", "one", tmp_path.name)), names
+    assert len(synced) >= 12
 
 
 def test_leftovers_never_block(tmp_path: Path) -> None:

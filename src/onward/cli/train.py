@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onward.cli import train_export, train_run, train_verify
 from onward.cli.plugins import add_plugins
 from onward.cli.streams import output
-from onward.cli.train_run import check_out
+from onward.cli.training import export as train_export
+from onward.cli.training import run as train_run
+from onward.cli.training import verify as train_verify
+from onward.cli.training.run import check_out
 from onward.cli.trust import add_trust
 from onward.errors import OnwardError
 

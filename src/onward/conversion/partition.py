@@ -60,7 +60,7 @@ def write(made: Partition, times: Times | None, out: str | os.PathLike[str]) -> 
     files = [link.file for link in made.chain.links]
     with new_folder(out, [PLAN, PAGE, *files]) as folder:
         for file, part in zip(files, made.parts, strict=True):
-            Model(part.model.ir).save(folder / file, durable=False)
+            Model(part.model.ir).save(folder / file)
         plan = {
             **made.chain.to_json(),
             "target": made.target,

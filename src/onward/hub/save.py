@@ -60,7 +60,7 @@ class _Written(DataFile):
         return True
 
 
-def save_with_data(path: pathlib.Path, message: Callable[[DataFile], Message], durable: bool = True) -> None:
+def save_with_data(path: pathlib.Path, message: Callable[[DataFile], Message], durable: bool = False) -> None:
     """Write a model to `path` and its weights to `<path>.data`; `message` gives the former and writes the latter.
 
     Where both are there, the weights go to a file of another name at first, which the model is made to refer to: at no

@@ -100,7 +100,7 @@ def isolated(name: str, model: Model, *, seconds: float | None = None, memory: i
     if path is None:
         folder = tempfile.TemporaryDirectory(prefix="onward-")
         path = Path(folder.name) / "model.onnx"
-        model.save(path, durable=False)
+        model.save(path)
     return Isolated(
         partial(_load_and_prepare, name, runner, path.absolute(), plugins.sources()),
         seconds=seconds,

@@ -86,5 +86,5 @@ def readable(model: Model) -> Iterator[str | bytes]:
     else:
         with tempfile.TemporaryDirectory(prefix="onward-") as folder:
             temporary = Path(folder) / "model.onnx"
-            model.save(temporary, external_data=True, durable=False)
+            model.save(temporary, external_data=True)
             yield str(temporary)

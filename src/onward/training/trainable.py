@@ -126,16 +126,17 @@ class Trainable:
         symbolic: bool = False,
         scratch: bool = False,
         external_data: bool | None = None,
+        durable: bool = False,
     ) -> None:
         """Write an inference model with the training step beside it, as ONNX's TrainingInfoProto.
 
         `symbolic`: with `Gradient` and the standard's optimizers instead of standard ops. `scratch`: its initialization
         gives parameters random numbers. `external_data`: weights and state go to a file beside it, as they do if they
-        are too large for one file.
+        are too large for one file. `durable`: waits until the file would outlast a power failure.
         """
         from onward.training.info.write import to_model
 
-        to_model(self, symbolic=symbolic, scratch=scratch).save(path, external_data=external_data)
+        to_model(self, symbolic=symbolic, scratch=scratch).save(path, external_data=external_data, durable=durable)
 
 
 class Options(TypedDict, total=False):

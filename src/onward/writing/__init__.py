@@ -1,7 +1,8 @@
 """Every file and folder that Onward writes for a user: all of it, or nothing, whatever interrupts it.
 
-What is new is written beside what is there, under a name that nobody can guess, reaches the disk, and takes its place
-then, by one step of the file system. What a process that was killed has left is put right by the next one.
+What is new is written beside what is there, under a name that nobody can guess, and takes its place once it is closed,
+by one step of the file system. What a process that was killed has left is put right by the next one. With `durable` it
+is on the disk before that: for checkpoints and models of a training, which cannot be made again.
 """
 
 from onward.writing.files import new_file, write_text

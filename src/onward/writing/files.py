@@ -16,10 +16,11 @@ _OPEN = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 @contextmanager
-def new_file(path: str | os.PathLike[str], *, durable: bool = True) -> Iterator[BinaryIO]:
+def new_file(path: str | os.PathLike[str], *, durable: bool = False) -> Iterator[BinaryIO]:
     """A file that takes the place of `path` once it is complete, or disappears.
 
-    A link is followed; a device or a pipe is written to. `durable` waits until it would outlast a power failure.
+    A link is followed; a device or a pipe is written to. `durable` waits until it would outlast a power failure, which
+    is for what cannot be made again.
     """
     given, path = Path(path), real(path)
     with refusals(given):
@@ -33,9 +34,10 @@ def new_file(path: str | os.PathLike[str], *, durable: bool = True) -> Iterator[
         with staged_file(path) as (part, file):
             yield file
             file.flush()
-            keep_mode(path, part)
             if durable:
                 os.fsync(file.fileno())
+            file.close()  # some file systems say only here that a disk is full
+            keep_mode(path, part)
             part.replace(path)
         if durable:
             sync(path.parent)

@@ -52,19 +52,18 @@ def new_folder(path: str | os.PathLike[str], own: Sequence[str]) -> Iterator[Pat
             new = staged / NEW
             new.mkdir()
             yield new
-            sync_all(new)
             if not path.exists():
                 new.rename(path)
             elif inside or not _exchanged(new, path, own):
                 _move_in(staged, path, own)
-        sync(path.parent)
 
 
 @contextmanager
-def new_files(folder: str | os.PathLike[str], own: Sequence[str]) -> Iterator[Path]:
+def new_files(folder: str | os.PathLike[str], own: Sequence[str], *, durable: bool = False) -> Iterator[Path]:
     """A folder to write files to, which take their places in `folder` once all are complete, or disappear.
 
-    `own` are their names; one that is not written is removed from `folder`, too.
+    `own` are their names; one that is not written is removed from `folder`, too. `durable` as for
+    `new_file`.
     """
     given, folder = Path(folder), real(folder)
     with refusals(given / own[0]):
@@ -75,13 +74,15 @@ def new_files(folder: str | os.PathLike[str], own: Sequence[str]) -> Iterator[Pa
             new = staged / NEW
             new.mkdir()
             yield new
-            sync_all(new)
+            if durable:
+                sync_all(new)
             if len(own) == 1:
                 keep_mode(folder / own[0], new / own[0])
                 (new / own[0]).replace(folder / own[0])
             else:
                 _move_in(staged, folder, own)
-        sync(folder)
+        if durable:
+            sync(folder)
 
 
 def make_folder(path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,15 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, ignored)
     assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["c"]
     assert made.fit(PARTS["mlp"], 2, checkpoint=path, resume=True) == trainer("mlp").fit(PARTS["mlp"], 2)
+
+
+def test_checkpoints_and_trained_models_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trainer("mlp")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    for path, write in ((tmp_path / "c", partial(checkpoint.save, trainer=made)), (tmp_path / "net.onnx", made.save)):
+        write(path)
+        assert {path.stat().st_ino, tmp_path.stat().st_ino} <= set(synced)
 
 
 def test_what_is_no_checkpoint_of_this_training_changes_nothing(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def save(
         "progress": dict(progress or {}),
     }
     try:
-        with new_file(path) as file:
+        with new_file(path, durable=True) as file:
             write(file, tensors, {"onward": json.dumps(about)})
     except WritingError as error:
         raise CheckpointError(

@@ -415,7 +415,7 @@ class Trainer:
 
     def save(self, path: str | os.PathLike[str], *, average: bool = False) -> None:
         """Write the model as it was given, with the weights as they are now, or with their moving averages."""
-        self.tuned(average=average).save(path)
+        self.tuned(average=average).save(path, durable=True)
 
     def continued(self) -> Trainable:
         """What is trained, from where it is now: its weights, state and steps."""

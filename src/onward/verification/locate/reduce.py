@@ -48,7 +48,7 @@ def reduce(source: Subject, other: Subject, inputs: Inputs, culprit: Culprit, ou
         raise UnsupportedError(f"the node {culprit.node!r} alone is larger than 2 GB")
     with new_folder(out, FILES) as staged:
         for name, model in models.items():
-            model.save(staged / name, external_data=False, durable=False)
+            model.save(staged / name, external_data=False)
         data = _write_inputs(staged, models, found.used(pieces.source))
         for name, values in (("expected", found.expected), ("actual", found.actual)):
             _write_arrays(staged / f"{name}.npz", values)

@@ -109,9 +109,9 @@ def _bring(written: Files, places: Mapping[str, str | Path | None]) -> None:
         if place is None or not files:
             continue
         if name == "checkpoint":
-            with new_file(place) as file:
+            with new_file(place, durable=True) as file:
                 file.write(files["state"])
             continue
-        with new_files(Path(place).parent, list(files)) as folder:
+        with new_files(Path(place).parent, list(files), durable=True) as folder:
             for each, data in files.items():
                 (folder / each).write_bytes(data)

@@ -54,7 +54,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from onward.cli.train_export import continued
+    from onward.cli.training.export import continued
     from onward.training.info.read import load
     from onward.training.verification.verify import verify
 

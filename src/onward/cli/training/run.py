@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
         option = "--workers" if args.on is None else "--on"
         raise OnwardError(f"{option}: {reduce.size} processes were started already, by torchrun or mpirun")
     if args.on is not None:
-        from onward.cli.train_on_ray import on_cluster
+        from onward.cli.training.on_ray import on_cluster
 
         code, said = on_cluster(args, checkpoint_of(args), worked)
     elif args.storage is not None:
@@ -259,7 +259,7 @@ def trained(
     out = Path(args.out)
     trainer.save(out, average=args.averaged)
     if args.save_trainable:
-        trainer.continued().save(args.save_trainable)
+        trainer.continued().save(args.save_trainable, durable=True)
     history.csv(out.with_suffix(".csv"))
     history.plot(out.with_suffix(".svg"))
     return code, summary(history, out)

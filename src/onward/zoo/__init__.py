@@ -1,0 +1,1 @@
+"""Many models on many targets, each converted and proved, and what is kept of it."""
