@@ -15,7 +15,7 @@ import pytest
 from browser import Browser, find
 from refusals import BACKEND, is_left_out, watch
 
-from onward.scoreboard.store import package_version
+from onward.engine.store import package_version
 
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 """Programs of tests run once: XLA need not make them fast. It reads this once, so it is said before JAX is imported."""

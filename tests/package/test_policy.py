@@ -37,6 +37,7 @@ LAYERS = [
     ("deferred", "errors", "registry", "version"),
     ("advice",),
     ("cluster", "gate", "writing", "zoo.results"),
+    ("engine",),
     ("hub",),
     ("plugins",),
     ("model",),

@@ -11,14 +11,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import weakref
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from onward.engine.process import let_go_first, size
 from onward.errors import OnwardError, RunFailure, UnsupportedError
 from onward.gate.memory import taken
 from onward.runners.calls import Inputs, Outputs, Run, brief
@@ -113,7 +112,7 @@ class _Process:
                 if end is not None and time.monotonic() > end:
                     raise RunFailure(f"took longer than {seconds:g} s")
                 if memory is not None and (taken(self._process.pid) or 0) > memory:
-                    raise RunFailure(f"needs more than {_size(memory)}")
+                    raise RunFailure(f"needs more than {size(memory)}")
             answer: tuple[bool, Any] = self._connection.recv()
         except (EOFError, OSError) as error:
             raise RunFailure(self._end()) from error
@@ -143,13 +142,9 @@ class _Process:
         return f": {last[:200]}" if last else ""
 
 
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
-
-
 def serve(descriptor: int) -> NoReturn:
     """The process: makes the run out of the first question, and answers the others with it."""
-    _let_go_first()
+    let_go_first()
     connection = Connection(descriptor)
     run: Run | None = None
     while True:
@@ -168,17 +163,3 @@ def serve(descriptor: int) -> NoReturn:
             connection.send((False, error))
         except Exception as error:
             connection.send((False, RunFailure(brief(error))))
-
-
-def _let_go_first() -> None:
-    """When the machine runs out of memory, this process goes before others; when its parent goes, it does too."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

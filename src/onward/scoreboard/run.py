@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from onward.engine.jobs import Done, Engine, Limits
+from onward.engine.local import Local
+from onward.engine.store import in_words
 from onward.errors import OnwardError
 from onward.runners import RUNNERS, find, load_all
-from onward.scoreboard import dtypes, pool, work
+from onward.scoreboard import dtypes, work
 from onward.scoreboard.catalog import Test, tests
 from onward.scoreboard.dtypes import Cell
 from onward.scoreboard.store import Result, Status, Store, What, versions
 
 RESULTS = "results.jsonl"
-MAKING_SECONDS = 120.0
+MAKING = Limits(120.0)
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
@@ -56,23 +59,28 @@ class Run:
 def run_all(options: Options, progress: Progress = lambda *_: None) -> Run:
     """Run what has not been run yet."""
     start = time.monotonic()
+    engine = Local(options.jobs)
     names = options.on or installed()
     found = {name: versions(name) for name in names}
     matches = _matcher(options.only)
     _make_folder(options.out)
     progress("reading the suite", 0, 0)
     wanted = {name: test for name, test in tests().items() if matches(name)} if options.what != ("dtypes",) else {}
-    cells, opset = _cells(options, matches, progress) if "dtypes" in options.what else ([], 0)
-    store = Store(options.out / RESULTS, options.fresh)
+    cells, opset = _cells(engine, matches, progress) if "dtypes" in options.what else ([], 0)
     all_jobs = list(_jobs(options, names, wanted, cells))
-    keys = {name: ", ".join(f"{package} {version}" for package, version in found[name].items()) for name in names}
-    missing = [job for job in all_jobs if _stale(store.get(job.what, job.test, job.runner, keys[job.runner]), options)]
-    done = len(all_jobs) - len(missing)
-    for job, answer in pool.run(work.RUN, missing, options.jobs, options.timeout):
-        store.add(_result(job, answer, keys[job.runner], options.timeout))
-        done += 1
-        progress(f"{job.runner}: {job.what}", done, len(all_jobs))
-    results = [store.get(job.what, job.test, job.runner, keys[job.runner]) for job in all_jobs]
+    keys = {name: in_words(found[name]) for name in names}
+    with Store(options.out / RESULTS, options.fresh) as store:
+
+        def stored(job: work.Job) -> Result | None:
+            return store.result(job.what, job.test, job.runner, keys[job.runner])
+
+        missing = [job for job in all_jobs if _stale(stored(job), options)]
+        done = len(all_jobs) - len(missing)
+        for job, answer in engine.map(work.RUN, missing, Limits(options.timeout)):
+            store.add_result(_result(job, answer, keys[job.runner], options.timeout))
+            done += 1
+            progress(f"{job.runner}: {job.what}", done, len(all_jobs))
+        results = [stored(job) for job in all_jobs]
     return Run(
         replace(options, on=tuple(names)),
         found,
@@ -106,25 +114,25 @@ def _make_folder(out: Path) -> None:
         raise OnwardError(f"{out}: cannot be made: {error.strerror or error}") from error
 
 
-def _cells(options: Options, matches: Callable[[str], bool], progress: Progress) -> tuple[list[Cell], int]:
+def _cells(engine: Engine, matches: Callable[[str], bool], progress: Progress) -> tuple[list[Cell], int]:
     """What is tried of each op and dtype, with the results that are expected."""
-    [(_, limit)] = pool.run(work.LIMIT, [0], 1, MAKING_SECONDS)
+    [(_, limit)] = engine.map(work.LIMIT, [0], MAKING)
     opset = int(limit.value or 0)
     if not opset:
         raise OnwardError(f"the newest opset that ONNX Runtime takes could not be found: {limit.failure}")
     wanted = {op: [key for key in dtypes.keys(op, opset) if matches(key)] for op in dtypes.ops(opset)}
     making = [work.Making(op, opset) for op, keys in wanted.items() if keys]
-    cells = list(_made(making, options.jobs, lambda done: progress("writing models", done, len(making))))
+    cells = list(_made(engine, making, lambda done: progress("writing models", done, len(making))))
     cells = [cell for cell in cells if matches(cell.key)]
     asked = [work.Making(cell.op, opset, cell) for cell in cells if cell.model and not cell.truth]
-    answers = {cell.key: cell for cell in _made(asked, options.jobs, lambda _: None)}
+    answers = {cell.key: cell for cell in _made(engine, asked, lambda _: None)}
     cells = [answers.get(cell.key, cell) for cell in cells]
     return sorted(cells, key=lambda cell: cell.key), opset
 
 
-def _made(making: list[work.Making], processes: int, tell: Callable[[int], None]) -> Iterator[Cell]:
+def _made(engine: Engine, making: list[work.Making], tell: Callable[[int], None]) -> Iterator[Cell]:
     """A cell for which ONNX Runtime crashed stays as it is; nothing else may fail."""
-    for done, (job, answer) in enumerate(pool.run(work.MAKE, making, processes, MAKING_SECONDS)):
+    for done, (job, answer) in enumerate(engine.map(work.MAKE, making, MAKING)):
         if answer.failure and job.cell is None:
             raise OnwardError(f"models of {job.op} could not be made: {answer.failure}")
         made: list[Cell] = answer.value or [job.cell]
@@ -146,10 +154,10 @@ def _stale(result: Result | None, options: Options) -> bool:
     return result is None or (result.status == "timeout" and result.limit < options.timeout)
 
 
-def _result(job: work.Job, answer: pool.Done, versions: str, limit: float) -> Result:
+def _result(job: work.Job, answer: Done, versions: str, limit: float) -> Result:
     seconds = round(answer.seconds, 4)
     if answer.failure:
-        status: Status = "crash" if answer.failure.startswith("crash") else "timeout"
+        status: Status = "timeout" if answer.kind == "timeout" else "crash"
         return Result(job.what, job.test, job.runner, versions, status, answer.failure, seconds, limit)
     status, message = answer.value
     return Result(job.what, job.test, job.runner, versions, status, message, seconds, limit)

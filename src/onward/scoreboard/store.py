@@ -1,18 +1,13 @@
-"""Results on disk, a line each as they arrive, so that a run that was stopped goes on where it stopped."""
+"""What is kept of a test on a runner, and what it depends on."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
-import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
+from onward.engine import store
 from onward.runners import find
-from onward.version import __version__
 
 What = Literal["suite", "unknown", "dtypes"]
 WHAT: tuple[What, ...] = get_args(What)
@@ -20,8 +15,7 @@ Status = Literal["pass", "imprecise", "wrong", "refused", "crash", "timeout"]
 """`imprecise`: a double that is right to single precision only; `refused`: an error of the runner that says so."""
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-LOOKS = ("cli", "report")
-"""Parts of the package that no result depends on."""
+Key = tuple[What, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -41,60 +35,28 @@ class Result:
     """Seconds it was given."""
 
 
-class Store:
+class Store(store.Store):
     """The results in a file."""
 
     def __init__(self, path: Path, fresh: bool = False) -> None:
-        self._path = path
-        if fresh:
-            path.unlink(missing_ok=True)
-        elif path.exists() and not path.read_bytes().endswith(b"\n"):
-            with path.open("ab") as file:
-                file.write(b"\n")
-        self._found = {(r.what, r.test, r.runner, r.versions): r for r in _read(path)}
+        super().__init__(path, _key, fresh)
 
-    def get(self, what: What, test: str, runner: str, versions: str) -> Result | None:
-        return self._found.get((what, test, runner, versions))
+    def result(self, what: What, test: str, runner: str, versions: str) -> Result | None:
+        found = self.get((what, test, runner, versions))
+        return None if found is None else Result(**found)
 
-    def add(self, result: Result) -> None:
-        self._found[result.what, result.test, result.runner, result.versions] = result
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(result)) + "\n")
+    def add_result(self, result: Result) -> None:
+        self.add(asdict(result))
 
 
-def _read(path: Path) -> Iterator[Result]:
-    """The lines that can be read: one may have been cut off in the middle."""
+def _key(record: store.Record) -> Key | None:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return
-    for line in lines:
-        try:
-            yield Result(**json.loads(line))
-        except (json.JSONDecodeError, TypeError):
-            continue
+        found = Result(**record)
+    except TypeError:
+        return None
+    return found.what, found.test, found.runner, found.versions
 
 
 def versions(runner: str) -> dict[str, str]:
     """Package to version, for all that a runner's results depend on; Onward's with a digest of its source."""
-    package = find(runner)[0].package
-    found = {"onward": f"{__version__} ({_digest()})", "onnx": importlib.metadata.version("onnx")}
-    return found | ({} if package in found else {package: package_version(package)})
-
-
-def package_version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        names = importlib.metadata.packages_distributions().get(package.partition(".")[0], [])
-        return importlib.metadata.version(names[0]) if names else ""
-
-
-@cache
-def _digest() -> str:
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] not in LOOKS:
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:7]
+    return store.versions(dict.fromkeys(["onnx", find(runner)[0].package]))

@@ -30,8 +30,8 @@ from onward import runners
 from onward.backends.backend import backend as find
 from onward.backends.backend import backends
 from onward.backends.backend import names as backend_names
+from onward.engine.jobs import RENEWED
 from onward.model import load
-from onward.scoreboard.pool import RENEWED
 from onward.writing import write_text
 
 Run = Callable[[list[Any]], list[Any]]

@@ -14,11 +14,11 @@ import numpy as np
 import onnx
 
 from onward.backends.backend import backend, names
+from onward.engine.jobs import Work
 from onward.errors import OnwardError
 from onward.runners import find
 from onward.scoreboard import dtypes, suite
 from onward.scoreboard.dtypes import Cell
-from onward.scoreboard.pool import Work
 from onward.scoreboard.store import Status, What
 from onward.scoreboard.types import leaf
 from onward.verification.compare import compare, differences

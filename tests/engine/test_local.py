@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from onward.scoreboard import pool
+from onward.engine.jobs import Limits, Work
+from onward.engine.local import Local
 
 
 def begin(job: str) -> None:
@@ -36,14 +37,14 @@ FAILURES = {
     "raises": "crash (ValueError: raises)",
     "leaves": "crash (exit code 7)",
     "cannot start": "crash (ImportError: no such framework)",
-    "dies early": "crash (SIGKILL)",
+    "dies early": "crash (SIGKILL twice, most likely because the machine ran out of memory)",
 }
 
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_each_job_has_its_own_end(processes: int, capfd: pytest.CaptureFixture[str]) -> None:
     jobs = ["a", *FAILURES, "b", "c"]
-    done = dict(pool.run(pool.Work(do, begin), jobs, processes, 0.5))
+    done = dict(Local(processes).map(Work(do, begin), jobs, Limits(0.5)))
     assert {job: answer.failure for job, answer in done.items() if answer.failure} == FAILURES
     assert {job: answer.value for job, answer in done.items() if not answer.failure} == {"a": "A", "b": "B", "c": "C"}
     assert 0.5 <= done["hangs"].seconds < 5
@@ -51,7 +52,7 @@ def test_each_job_has_its_own_end(processes: int, capfd: pytest.CaptureFixture[s
 
 
 def test_workers_end_with_whoever_asked() -> None:
-    answers = pool.run(pool.Work(do, begin), ["a", "hangs", "hangs"], 2, 60)
+    answers = Local(2).map(Work(do, begin), ["a", "hangs", "hangs"], Limits(60))
     assert next(answers)[0] == "a"
     start = time.monotonic()
     answers.close()  # type: ignore[attr-defined]
@@ -59,16 +60,15 @@ def test_workers_end_with_whoever_asked() -> None:
 
 
 def test_nothing_to_do() -> None:
-    assert list(pool.run(pool.Work(do, begin), [], 2, 1)) == []
+    assert list(Local(2).map(Work(do, begin), [], Limits(1))) == []
 
 
 def process(job: object) -> int:
     return os.getpid()
 
 
-def test_a_worker_is_begun_anew_after_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_is_begun_anew_after_so_many_jobs() -> None:
     """What its runtime keeps of each job would fill the memory."""
-    monkeypatch.setattr(pool, "RENEWED", 2)
-    done = pool.run(pool.Work(process, begin), ["a", "b", "c", "d", "e"], 1, 60)
+    done = Local(1).map(Work(process, begin, renewed=2), ["a", "b", "c", "d", "e"], Limits(60))
     pids = [answer.value for _, answer in done]
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [2, 2, 1]
