@@ -1,12 +1,16 @@
 """Three networks of `models.py` as one writes them in Flax, channels last, and PyTorch's weights for them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from torch import Tensor
+
+if TYPE_CHECKING:  # where another converter runs, there need be no PyTorch
+    from torch import Tensor
 
 HEADS = 12
 
