@@ -8,6 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onward
 from onward.bits.blocks import Form, in_blocks, packed
+from onward.bits.corrected import calibrated
 from onward.errors import OnwardError, UnsupportedError
 from onward.model import Model
 from onward.runners import prepare
@@ -70,6 +71,19 @@ def test_what_counts_more_is_nearer() -> None:
     plain, weighed = (in_blocks(np.ascontiguousarray(W.T), 32, each).matrix(SUMMED) for each in (None, counts))
     off = [np.linalg.norm((found - W.T)[:, :8]) for found in (plain, weighed)]
     assert off[1] < off[0]
+
+
+def test_blocks_that_know_the_data_are_several_times_nearer() -> None:
+    """Where what is summed goes together, as it does in networks."""
+    together = RNG.standard_normal((16, SUMMED))
+    data = (RNG.standard_normal((400, 16)) @ together + 0.1 * RNG.standard_normal((400, SUMMED))).astype(np.float32)
+    plain, knowing = (
+        packed(model(), rounded=rounded).model for rounded in ({}, calibrated(model(), [{"x": data[:200]}]))
+    )
+    others = {"x": data[200:]}
+    expected, *found = (prepare("onnxruntime", each)(others)["y"] for each in (model(), plain, knowing))
+    off = [np.linalg.norm(one - expected) for one in found]
+    assert off[1] < 0.5 * off[0]
 
 
 def test_zeros_stay_zeros() -> None:

@@ -65,7 +65,7 @@ LAYERS = [
     ("plugins.check",),
     ("report", "scoreboard"),
     ("dataframes",),
-    ("exporters",),
+    ("bits", "exporters"),
     ("conversion",),
     ("importers", "scoring"),
     ("zoo",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -163,11 +163,11 @@ def packed(
     size: int = 32,
     form: Form = "runtime",
     leave: Sequence[str] = (),
-    importance: Mapping[str, Floats] | None = None,
+    rounded: Mapping[str, Callable[[Floats, int], Blocks]] | None = None,
 ) -> Packed:
     """`model` with the weights of its products in blocks of 4 bits, but of the nodes that are named in `leave`.
 
-    `importance` has, by the name of a node, how much each of what it sums counts.
+    `rounded` has, by the name of a node, what makes blocks of its matrix; the nearest ones are taken else.
     """
     if size not in SIZES:
         raise OnwardError(f"blocks of {size} numbers: give one of {', '.join(map(str, SIZES))}")
@@ -182,7 +182,7 @@ def packed(
     if not found:
         raise UnsupportedError(f"no product of this model has a constant matrix of {LEAST:,} numbers or more")
     writer = _Writer(clone, size, form)
-    layers = [writer.write(one, (importance or {}).get(one.node.name or "")) for one in found]
+    layers = [writer.write(one, (rounded or {}).get(one.node.name or "", in_blocks)) for one in found]
     remove_unused(clone)
     return Packed(replace(model, ir=clone, path=None), tuple(layers))
 
@@ -194,11 +194,11 @@ class _Writer:
         self._made: dict[tuple[ir.Value, bool], tuple[Blocks, int]] = {}
         self._shared: dict[tuple[ir.Value, str], ir.Value] = {}
 
-    def write(self, one: Product, importance: Floats | None) -> Layer:
+    def write(self, one: Product, rounded: Callable[[Floats, int], Blocks]) -> Layer:
         matrix = one.matrix()
         key = (one.weight, one.is_transposed)
         if key not in self._made:
-            self._made[key] = in_blocks(matrix, self._size, importance), matrix.shape[1]
+            self._made[key] = rounded(matrix, self._size), matrix.shape[1]
         blocks, summed = self._made[key]
         size = float(np.linalg.norm(matrix))
         loss = float(np.linalg.norm(matrix - blocks.matrix(summed))) / size if size else 0.0

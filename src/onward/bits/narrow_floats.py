@@ -117,9 +117,7 @@ def candidates(model: ir.Model, half: ir.DataType, now: ir.DataType = ir.DataTyp
         variables = [one for name, one in typed(node, schema).items() if _takes(schema, name, half)]
         sizes = SIZES.get(node.op_type, ())
         floats = tuple(
-            replace(one, inputs=tuple(i for i in one.inputs if i not in sizes))
-            for one in variables
-            if one.dtype == now
+            replace(one, inputs=tuple(i for i in one.inputs if i not in sizes)) for one in variables if one.dtype == now
         )
         if any(one.inputs or one.outputs for one in floats):
             yield Candidate(node, floats)

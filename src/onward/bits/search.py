@@ -43,7 +43,7 @@ class Judge:
 
 
 def accuracy(outputs: Sequence[Outputs], labels: Sequence[Any]) -> float:
-    """The share of rows whose largest number, in the first output that has a number for each class, is their label's."""
+    """The share of rows whose largest score is that of their label, in the first output that has scores."""
     right = rows = 0
     for found, wanted in zip(outputs, labels, strict=True):
         scores = next((np.asarray(v) for v in found.values() if np.ndim(v) == 2 and len(v) == len(wanted)), None)
@@ -54,9 +54,7 @@ def accuracy(outputs: Sequence[Outputs], labels: Sequence[Any]) -> float:
     return right / max(rows, 1)
 
 
-def fewest_left(
-    ranked: Sequence[str], made: Callable[[Sequence[str]], float], most: float
-) -> tuple[list[str], float]:
+def fewest_left(ranked: Sequence[str], made: Callable[[Sequence[str]], float], most: float) -> tuple[list[str], float]:
     """The first layers of `ranked`, the most sensitive first, that have to stay for a loss of at most `most`.
 
     `made` says what is lost where these stay. The number is found by bisection, after doubling it until it is enough.
