@@ -32,6 +32,7 @@ COMMANDS = (
     "train",
     "plugins",
     "scoreboard",
+    "zoo",
     "completion",
 )
 
