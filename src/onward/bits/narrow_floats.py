@@ -23,6 +23,7 @@ from onward.runners.calls import Inputs, Outputs
 from onward.verification.compare import Error, compare
 from onward.verification.metrics import epsilon
 from onward.verification.noise.spread import measure_noise
+from onward.verification.results import OutputResult
 
 HALVES = {"float16": ir.DataType.FLOAT16, "bfloat16": ir.DataType.BFLOAT16}
 SPELLED = {ir.DataType.FLOAT16: "tensor(float16)", ir.DataType.BFLOAT16: "tensor(bfloat16)"}
@@ -65,8 +66,9 @@ class Narrowed:
     kept: tuple[Kept, ...]
     nodes: int
     """That compute in 16 bits."""
-    allowed: Mapping[str, Error]
-    """By output, how far off 16 bits may be: the model's noise in 32 bits, as much larger as the rounding is."""
+    outputs: tuple[OutputResult, ...]
+    """Each output on each set of samples, beside the model in 32 bits. Of an output, 16 bits may be off by as much as
+    the model's own noise, which is as much larger as their rounding is."""
 
 
 def narrowed(
@@ -163,10 +165,10 @@ def _within(
         told(f"checking {len(chosen)} nodes in 16 bits")
         made = _made(source, half, chosen)
         computed = candidates(made.ir, half, half)
-        worst = _worst(rounding(made, half, list(computed)), samples, expected, allowed)
-        if not worst:
+        results = _compared(rounding(made, half, list(computed)), samples, expected, allowed)
+        if all(result.status == "same" for result in results):
             every = [*kept.values(), *(_kept(one.node, _share(lost[id(one.node)])) for one in ranked[:taken])]
-            return Narrowed(made, tuple(every), len(chosen), allowed)
+            return Narrowed(made, tuple(every), len(chosen), results)
         taken, step = taken + step, 2 * step
 
 
@@ -181,16 +183,12 @@ def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Mode
     return replace(source, ir=clone, path=None)
 
 
-def _worst(
+def _compared(
     made: Model, samples: Sequence[Inputs], expected: Sequence[Outputs], allowed: Mapping[str, Error]
-) -> list[str]:
+) -> tuple[OutputResult, ...]:
     run = prepare(AS_IT_STANDS, made)
-    return [
-        f"{result.name}: {result.reason}"
-        for inputs, outputs in zip(samples, expected, strict=True)
-        for result in compare(outputs, run(inputs), allowed)
-        if result.status != "same"
-    ]
+    pairs = zip(samples, expected, strict=True)
+    return tuple(result for inputs, outputs in pairs for result in compare(outputs, run(inputs), allowed))
 
 
 def _allowed(source: Model, half: ir.DataType, sets: list[tuple[Inputs, Outputs]]) -> Mapping[str, Error]:
