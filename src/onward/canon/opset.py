@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import onnx
 import onnx_ir as ir
 
+from onward.canon.called import callers_first, type_inputs
 from onward.canon.downgrade import Mover, is_moved
-from onward.canon.ir_version import at_ir_version
 from onward.canon.inline import inline
+from onward.canon.ir_version import at_ir_version
 from onward.canon.training import moved_training, names_in
 from onward.canon.upgrade import ML
-from onward.errors import OnwardError
-from onward.graph.infer import Inference, infer
+from onward.errors import OnwardError, UnsupportedError
+from onward.graph.infer import infer
 from onward.graph.origin import KEY
 from onward.graph.rewriter import is_used
 from onward.graph.walk import all_graphs, all_nodes
@@ -37,7 +39,7 @@ class Moved:
 
 
 def newest_opset() -> int:
-    return onnx.defs.onnx_opset_version()
+    return int(onnx.defs.onnx_opset_version())
 
 
 def at_opset(model: Model, opset: int | None, ir_version: int | None = None) -> Moved:
@@ -55,11 +57,19 @@ def at_opset(model: Model, opset: int | None, ir_version: int | None = None) -> 
     wanted = {"": opset or present}
     if ML in graph.opset_imports:
         wanted[ML] = min(graph.opset_imports[ML], ml_of(wanted[""])) if opset else graph.opset_imports[ML]
-    if _needs_inlining(graph, wanted) or (ir_version is not None and ir_version < 8 and graph.functions):
-        inline(graph)
-        _keep_versions(graph)
     kept = names_in(model.training_info)
-    changed = _move(graph, wanted, kept)
+    alone = _needs_inlining(graph, wanted) or (ir_version is not None and ir_version < 8)
+    if not alone:
+        try:
+            changed = _move(graph, wanted, kept)
+        except UnsupportedError:
+            if not graph.functions:
+                raise
+            graph, alone = copied(model.ir), True  # what surrounds a call says more than the function alone
+            _plain_domain(graph)
+    if alone:
+        _inline(graph)
+        changed = _move(graph, wanted, kept)
     infos = moved_training(model, wanted, graph) if opset and present != opset else model.training_info
     made = replace(model, ir=graph, training_info=list(infos), path=None, ir_version=0 if opset else model.ir_version)
     dropped = at_ir_version(made, ir_version)
@@ -114,8 +124,9 @@ def _set_versions(nodes: Iterable[ir.Node], imports: Mapping[str, int]) -> list[
     return nodes
 
 
-def _keep_versions(model: ir.Model) -> None:
-    """Origins that inlining wrote are for messages, not for the file."""
+def _inline(model: ir.Model) -> None:
+    """Origins that inlining writes are for messages, not for the file."""
+    inline(model)
     for node in all_nodes(model.graph):
         node.metadata_props.pop(KEY, None)
 
@@ -137,22 +148,43 @@ def _move(model: ir.Model, wanted: Mapping[str, int], kept: set[str]) -> int:
         nodes += _set_versions(all_nodes(function.graph), function.opset_imports)
     moving = [n for n in nodes if n.domain in wanted and n.version is not None and is_moved(n, wanted[n.domain])]
     if moving:
-        kinds = {value: (value.type, value.shape) for graph in _graphs(model) for value in _values(graph)}
+        declared = _declared(model)
         unread = {node for node in nodes if not _is_read(node, kept)}
         idle = {value for graph in _graphs(model) for value in graph.initializers.values() if not is_used(value)}
         inference = infer(model)
-        for function in model.functions.values():
-            Inference(model, inference.answers).graph(function.graph)
+        for function in callers_first(model):
+            type_inputs(function, model)
+            inference.graph(function.graph)
         Mover(model, wanted, inference).nodes(moving)
         _remove_left(model, unread, idle, kept)
-        for value, (type_, shape) in kinds.items():
-            value.type, value.shape = type_ or value.type, shape
+        for graph in _graphs(model):
+            for value in _values(graph):
+                if (kind := declared.get(value.name or "")) is not None:
+                    value.type, value.shape = kind.type or value.type, kind.shape
         _forget_marks(model)
     for imports in (model.opset_imports, *(f.opset_imports for f in model.functions.values())):
         for domain in imports.keys() & wanted.keys():
             imports[domain] = wanted[domain]
     model.opset_imports.setdefault("", wanted[""])
     return len(moving)
+
+
+class _Declared(NamedTuple):
+    type: ir.TypeProtocol | None
+    shape: ir.Shape | None
+
+
+def _declared(model: ir.Model) -> dict[str, _Declared]:
+    """What the file says of its values, by name; nothing of a name that several graphs have."""
+    found: dict[str, _Declared] = {}
+    several = set()
+    for graph in _graphs(model):
+        for value in _values(graph):
+            name = value.name or ""
+            if name in found:
+                several.add(name)
+            found[name] = _Declared(value.type, value.shape)
+    return {name: kind for name, kind in found.items() if name and name not in several}
 
 
 def _is_read(node: ir.Node, kept: set[str]) -> bool:

@@ -74,7 +74,7 @@ def _open(part: onnx.GraphProto, model: Model) -> onnx.GraphProto:
     alone = onnx.GraphProto(name=part.name or "training", node=part.node, output=part.output)
     made = {name for node in part.node for name in node.output}
     known = {value.name: value for node in model.ir.graph for value in node.outputs}
-    known |= {value.name: value for value in model.ir.graph.inputs} | dict(model.ir.graph.initializers)
+    known |= {value.name: value for value in (*model.ir.graph.inputs, *model.ir.graph.initializers.values())}
     infos = {info.name: info for info in part.input}
     for tensor in part.initializer:
         infos[tensor.name] = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))

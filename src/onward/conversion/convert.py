@@ -153,12 +153,12 @@ def convert(
     such as ["f32[b,3]"], and its `params`, a `sample` of rows for scikit-learn, `dims`, sizes of dynamic dimensions by
     name, and `cache`, one step of decoding of a language model. To ONNX: `opset`, from 7 on for a model that is ONNX
     already, from 13 on for others, the `ir_version` of the file, which follows the opset, and `allow_custom_ops`. Of
-    what is written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and `outputs_nhwc`,
-    names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
-    `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
-    takes and gives) and `select_tf_ops` for TensorFlow Lite; `bounds` for JAX, the most results by name, such as
-    {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, the rest is filled,
-    and how many there are is given after the outputs.
+    what is written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and
+    `outputs_nhwc`, names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel
+    for a dtype; `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a
+    model in int8 takes and gives) and `select_tf_ops` for TensorFlow Lite; `bounds` for JAX, the most results by name,
+    such as {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, the rest is
+    filled, and how many there are is given after the outputs.
     `fallback` ("onnxruntime", to PyTorch): what PyTorch has no rule for stays ONNX inside the module, and trains.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to

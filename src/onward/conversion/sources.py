@@ -387,7 +387,9 @@ def _onnx(source: Any, request: Request) -> Original:
     from onward.model import load
 
     if request.opset is not None and request.to != "onnx":
-        raise OnwardError(f"{request.name}: {option('opset')} is for {option('to')} onnx, and for other frameworks' models")
+        raise OnwardError(
+            f"{request.name}: {option('opset')} is for {option('to')} onnx, and for other frameworks' models"
+        )
     for name in ("signature", "allow_custom_ops", "input", "outputs", "checkpoint", "sample", "cache"):
         if request.is_given(name):
             raise OnwardError(f"{request.name}: {option(name)} is for models of other frameworks, and this is ONNX")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -126,7 +126,7 @@ class Rewriter:
         self.node: ir.Node
         self.graph: ir.Graph
 
-    def at(self, node: ir.Node) -> "Rewriter":
+    def at(self, node: ir.Node) -> Self:
         graph = node.graph
         assert graph is not None
         self.node, self.graph, self.created = node, graph, []

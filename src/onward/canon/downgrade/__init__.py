@@ -9,17 +9,18 @@ from collections.abc import Iterable, Mapping
 
 import onnx_ir as ir
 
+import onward.canon.upgrade  # noqa: F401  (which registers the upgrades)
+from onward.canon.defaults import fill_nodes
 from onward.canon.downgrade.bodies import Bodies
 from onward.canon.downgrade.fit import fit, say_defaults
 from onward.canon.downgrade.fold import folded
 from onward.canon.downgrade.registry import ENTRIES, Entry, Older, Unsayable
 from onward.canon.downgrade.schemas import schema_at, versions_of
-import onward.canon.upgrade  # noqa: F401  (which registers the upgrades)
 from onward.canon.upgrade.registry import ENTRIES as UPGRADES
 from onward.canon.upgrade.registry import Entry as Upgrade
 from onward.errors import ConversionError, InvalidModelError, OnwardError, UnsupportedError
 from onward.graph.infer import Inference
-from onward.graph.origin import mark_origin
+from onward.graph.origin import mark_origin, origin
 from onward.graph.rewriter import DIALECT, describe
 from onward.graph.walk import inner_graphs
 from onward.registry import import_files
@@ -38,7 +39,7 @@ def is_moved(node: ir.Node, wanted: int) -> bool:
     now, then = (schema_at(node.domain, node.op_type, version) for version in (node.version, wanted))
     if now is None or then is None:
         return now is not then or _removed(node, wanted)
-    return now.since_version != then.since_version
+    return bool(now.since_version != then.since_version)
 
 
 def _removed(node: ir.Node, wanted: int) -> bool:
@@ -86,9 +87,9 @@ class Mover:
         try:
             return self._up(node, wanted) if node.version < wanted else self._down(node, wanted)
         except Unsayable as error:
-            lowest = self._lowest(node)
+            lowest = error.since or self._lowest(node)
             raise UnsupportedError(
-                f"{describe(node)}: opset {wanted}{_of(node.domain)} cannot say it: {error}; give opset {lowest} or later"
+                f"{_named(node)}: opset {wanted}{_of(node.domain)} cannot say it: {error}; give opset {lowest} or later"
             ) from error
         except OnwardError:
             raise
@@ -117,21 +118,29 @@ class Mover:
         step = _entry(node, wanted)
         if step is not None:
             since, entry = step
-            schema = schema_at(node.domain, node.op_type, since - 1)
+            schema, start = schema_at(node.domain, node.op_type, since - 1), node.version
             if schema is not None:
-                say_defaults(node, node.version, schema)
+                say_defaults(node, start, schema)
             before, node.version = node.op_type, since
             entry(node, self._op.at(node))
-            if node.op_type == before:
+            if node.op_type != before:
+                node.version = DIALECT if node.version == since else node.version
+            elif node.graph is not None:
+                if schema is not None:
+                    fit(node, start, schema, self._op)
                 node.version = since - 1
-            elif node.version == since:
-                node.version = DIALECT
             return self._next(node)
         then = schema_at(node.domain, node.op_type, wanted)
         if then is None:
             return self._written(node)
         say_defaults(node, node.version, then)
-        fit(node, node.version, then, self._op.at(node))
+        try:
+            fit(node, node.version, then, self._op.at(node))
+        except Unsayable:
+            created = self._by_body(node)
+            if created is None:
+                raise
+            return created
         node.version = wanted
         return self._next(node)
 
@@ -140,12 +149,18 @@ class Mover:
         op = self._op.at(node)
         if folded(node, op):
             return self._next(node)
-        created = self._bodies.expand(node)
+        created = self._by_body(node)
         if created is None:
             first = versions_of(node.domain, node.op_type)
             since = first[0].since_version if first else node.version
-            raise Unsayable(f"the op came with version {since}, and there is no way to say it in older ones")
-        for new in created:
+            raise Unsayable(f"the op came with version {since}, and there is no way to say it in older ones", since)
+        return created
+
+    def _by_body(self, node: ir.Node) -> list[ir.Node] | None:
+        """The body of an op in its place, if there is one in other ops."""
+        fill_nodes([node], {})
+        created = self._bodies.expand(node)
+        for new in created or ():
             self._inference.node(new)
         return created
 
@@ -154,6 +169,12 @@ class Mover:
         created = list(self._op.created)
         inner = [found for new in created for graph in inner_graphs(new) for found in graph]
         return [*created, *inner, *([node] if node.graph is not None else [])]
+
+
+def _named(node: ir.Node) -> str:
+    """The node of the file, and the one that it became if that is what cannot be said."""
+    found = origin(node)
+    return f"{found}" if found.op_type == node.op_type else f"{found}, as {node.op_type}"
 
 
 def _of(domain: str) -> str:

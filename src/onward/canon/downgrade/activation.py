@@ -16,7 +16,9 @@ def along_one_axis(node: ir.Node, op: Older) -> None:
     """Until 13 all dimensions from `axis` on were one."""
     x, axis = needed(node, 0), take(node, "axis", -1)
     known = dims(x)
-    if axis == -1 or (known is not None and all(d == 1 for d in known[axis + 1 if axis >= 0 else len(known) + axis + 1 :])):
+    if axis == -1 or (
+        known is not None and all(d == 1 for d in known[axis + 1 if axis >= 0 else len(known) + axis + 1 :])
+    ):
         put(node, axis=axis)
         return
     size = op.ranked(x)

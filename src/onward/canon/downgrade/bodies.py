@@ -5,6 +5,7 @@ import onnx_ir as ir
 from onward.canon.inline import Inliner
 from onward.canon.lower.bodies import Definition, body_of, captured_by, definition, nodes_in
 from onward.graph.names import Names
+from onward.graph.walk import all_nodes
 
 
 class Bodies:
@@ -21,7 +22,7 @@ class Bodies:
         known = self._definitions.get(body)
         if known is None:
             known = self._definitions[body] = definition(body)
-        if not known.serves(node):
+        if not known.serves(node) or any(inner.op_type == node.op_type for inner in all_nodes(known.function.graph)):
             return None
         self._calls[node.op_identifier()] = known.function
         self._inliner.expand(node, captured_by(node, known.function))

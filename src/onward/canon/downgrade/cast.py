@@ -38,6 +38,25 @@ def dense_constant(node: ir.Node, op: Older) -> None:
         put_tensor(node, ir.Tensor(sparse.numpy()))
 
 
+@downgrade("Constant", since=9)
+def float_constant(node: ir.Node, op: Older) -> None:
+    """Before, only floats were constants; anything else is a weight."""
+    tensor, y, graph = node.attributes["value"].value, node.outputs[0], node.graph
+    if tensor.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16):
+        return
+    if not isinstance(graph, ir.Graph):
+        refuse("it is no float, in a function")
+    name = op.names.value(y.name or "constant")
+    held = ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=tensor.shape, const_value=tensor)
+    tensor.name = name
+    graph.register_initializer(held)
+    if y.is_graph_output():
+        op.replace(op("Identity", held))
+    else:
+        y.replace_all_uses_with(held)
+        graph.remove(node, safe=True)
+
+
 def put_tensor(node: ir.Node, tensor: ir.TensorProtocol) -> None:
     node.attributes["value"] = ir.AttrTensor("value", tensor)
 

@@ -71,4 +71,3 @@ def _product(shape: ir.Value, begin: int, end: int, op: Older) -> ir.Value:
     for index in range(begin + 1, end):
         found = op("Mul", found, _piece(shape, index, index + 1, op))
     return found
-

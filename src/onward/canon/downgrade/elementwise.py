@@ -22,8 +22,8 @@ def clip_bounds(node: ir.Node, op: Older) -> None:
             if bound is not None:
                 put(node, **{name: float(bound.reshape(-1)[0])})
         return
-    for bound, kind in ((low, "Max"), (high, "Min")):
-        x = x if bound is None else op(kind, x, bound)
+    for end, kind in ((low, "Max"), (high, "Min")):
+        x = x if end is None else op(kind, x, end)
     op.replace(x)
 
 
@@ -168,7 +168,9 @@ def rounded(node: ir.Node, op: Older) -> None:
     low = op("Floor", x)
     part = op("Sub", x, low)
     odd = op("Sub", low, op("Mul", op("Floor", op("Mul", low, half)), op.number(2.0, x)))
-    at_half = op("And", op("Not", op("Or", op("Less", part, half), op("Greater", part, half))), op("Greater", odd, half))
+    at_half = op(
+        "And", op("Not", op("Or", op("Less", part, half), op("Greater", part, half))), op("Greater", odd, half)
+    )
     up = op("Or", op("Greater", part, half), at_half)
     op.replace(op("Where", up, op("Add", low, one), low))
 

@@ -38,7 +38,17 @@ _AS_FLOATS = {
 CHOOSING = frozenset(
     {
         *("ArgMax", "ArgMin", "Clip", "Compress", "Concat", "DepthToSpace", "Equal", "Expand", "Flatten", "Gather"),
-        *("GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "MaxPool"),
+        *(
+            "GatherElements",
+            "GatherND",
+            "Greater",
+            "GreaterOrEqual",
+            "Identity",
+            "Less",
+            "LessOrEqual",
+            "Max",
+            "MaxPool",
+        ),
         *("Min", "NonZero", "OneHot", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "ReverseSequence", "Scatter"),
         *("ScatterElements", "ScatterND", "Sign", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "TopK"),
         *("Transpose", "Trilu", "Unique", "Unsqueeze", "Where", "Abs", "Neg"),
@@ -49,7 +59,16 @@ CHOOSING = frozenset(
 EXACT = frozenset(
     {
         *("Cast", "CastLike", "Constant", "ConstantOfShape", "BitCast", "QuantizeLinear", "DequantizeLinear"),
-        *("QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "DynamicQuantizeLinear", "If", "Loop", "Scan"),
+        *(
+            "QLinearConv",
+            "QLinearMatMul",
+            "ConvInteger",
+            "MatMulInteger",
+            "DynamicQuantizeLinear",
+            "If",
+            "Loop",
+            "Scan",
+        ),
         *("BitwiseAnd", "BitwiseOr", "BitwiseNot", "BitwiseXor", "Optional", "SequenceConstruct"),
     }
 )
@@ -75,9 +94,9 @@ def say_defaults(node: ir.Node, start: int, schema: OpSchema) -> None:
             node.attributes[name] = ir.serde.deserialize_attribute(meant)
 
 
-def first_with(node: ir.Node, schema_allows: str) -> int | None:
+def _first_with(node: ir.Node, attribute: str) -> int | None:
     """The first version that has an attribute."""
-    found = (s.since_version for s in versions_of(node.domain, node.op_type) if schema_allows in s.attributes)
+    found = (s.since_version for s in versions_of(node.domain, node.op_type) if attribute in s.attributes)
     return next(found, None)
 
 
@@ -88,9 +107,7 @@ def _attributes(node: ir.Node, start: int, schema: OpSchema) -> None:
         if given.is_ref():
             raise Unsayable(f"attribute '{name}' is a parameter of the function that it is in")
         if default is None or not _equal(given, default):
-            since = first_with(node, name)
-            known = f"; it came with version {since}" if since else ""
-            raise Unsayable(f"attribute '{name}' is {_shown(given)}{known}")
+            raise Unsayable(f"attribute '{name}' is {_shown(given)}", _first_with(node, name))
         del node.attributes[name]
     for name, described in schema.attributes.items():
         if described.required and name not in node.attributes:
@@ -153,8 +170,8 @@ def _paired(formals: list[OpSchema.FormalParameter], count: int) -> Iterator[OpS
 def _types(node: ir.Node, schema: OpSchema, op: Older) -> None:
     """Cast around where an element type is not allowed: to one that holds all its numbers, and back."""
     constraints = {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
-    sides = [(value, formal) for value, formal in zip(node.inputs, _paired(schema.inputs, len(node.inputs)))]
-    results = [(value, formal) for value, formal in zip(node.outputs, _paired(schema.outputs, len(node.outputs)))]
+    sides = list(zip(node.inputs, _paired(schema.inputs, len(node.inputs)), strict=False))
+    results = list(zip(node.outputs, _paired(schema.outputs, len(node.outputs)), strict=False))
     wanted: dict[str, ir.DataType] = {}
     for value, formal in [*sides, *results]:
         text = None if value is None else spelled(value.type)
@@ -164,7 +181,7 @@ def _types(node: ir.Node, schema: OpSchema, op: Older) -> None:
         if text not in allowed:
             found = _held_by(node, value, allowed)
             if found is None:
-                raise Unsayable(_of_type(node, text, formal))
+                raise Unsayable(f"'{formal.name}' is {text}", _first_of(node, text, formal))
             wanted[formal.type_str] = found
     if not wanted:
         return
@@ -186,10 +203,11 @@ def _held_by(node: ir.Node, value: ir.Value, allowed: set[str]) -> ir.DataType |
     return next((t for t in wider if f"tensor({t.name.lower()})" in allowed), None)
 
 
-def _of_type(node: ir.Node, text: str, formal: OpSchema.FormalParameter) -> str:
+def _first_of(node: ir.Node, text: str, formal: OpSchema.FormalParameter) -> int | None:
+    """The first version that takes a type."""
     for schema in versions_of(node.domain, node.op_type):
         constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
         known = [f for f in (*schema.inputs, *schema.outputs) if f.name == formal.name]
         if any(text in constraints.get(f.type_str, (f.type_str,)) for f in known):
-            return f"'{formal.name}' is {text}; version {schema.since_version} is the first that takes it"
-    return f"'{formal.name}' is {text}"
+            return int(schema.since_version)
+    return None

@@ -102,7 +102,7 @@ def batch_norm_mode(node: ir.Node, op: Older) -> None:
 
 @downgrade("MeanVarianceNormalization", since=9)
 def mean_variance(node: ir.Node, op: Older) -> None:
-    """The schema's own formula: what is added to the deviation, not to the variance, keeps zeros from being divided by."""
+    """The schema's own formula: what keeps from dividing by zero is added to the deviation, not to the variance."""
     x, axes = needed(node, 0), op.ints(take(node, "axes", [0, 2, 3]))
     mean = op("ReduceMean", x, axes)
     squares = op("ReduceMean", op("Mul", x, x), axes)

@@ -1,35 +1,75 @@
 """Pooling: windows that are rounded up at the end, and those with holes."""
 
+from typing import NamedTuple
+
 import numpy as np
 import onnx_ir as ir
 
 from onward.canon.downgrade.registry import Older, downgrade, refuse
-from onward.graph.rewriter import needed, put, take
+from onward.graph.rewriter import dims, needed, put, take
+
+
+@downgrade("MaxPool", "AveragePool", since=22)
+def last_window(node: ir.Node, op: Older) -> None:
+    """Before, it was not said that a window which begins in the padding at the end is left out."""
+    known, ceil = dims(needed(node, 0)), node.attributes.get_int("ceil_mode", 0)
+    if not ceil or known is None or None in known[2:]:
+        return
+    windows = _windows(node, [length or 0 for length in known[2:]])
+    if windows is not None and any(w.made < w.rounded_up for w in windows):
+        _pad_to(node, windows)
 
 
 @downgrade("MaxPool", since=10)
 @downgrade("LpPool", since=18)
 @downgrade("AveragePool", since=10)
 def rounded_up(node: ir.Node, op: Older) -> None:
-    """What the last window has beyond the end becomes padding, which a maximum does not see, nor an average."""
-    if not take(node, "ceil_mode", 0):
+    ceil = node.attributes.get_int("ceil_mode", 0)
+    if not ceil:
         return
-    if node.op_type == "AveragePool" and node.attributes.get_int("count_include_pad", 0):
-        refuse("ceil_mode is 1, and padding is counted")
-    if node.attributes.get_string("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        return
-    kernel = list(node.attributes.get_ints("kernel_shape", []))
+    windows = _windows(node, op.sizes(needed(node, 0))[2:])
+    if windows is None:
+        take(node, "ceil_mode")
+    else:
+        _pad_to(node, windows)
+
+
+class _Windows(NamedTuple):
+    """The windows along one axis."""
+
+    made: int
+    rounded_up: int
+    missing: int
+    """How many elements the last window has behind the end."""
+
+
+def _windows(node: ir.Node, lengths: list[int]) -> list[_Windows] | None:
+    """None where `auto_pad` says how many there are."""
+    if node.attributes.get_string("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    kernel = node.attributes.get_ints("kernel_shape", [])
     size = len(kernel)
-    strides, holes = (list(node.attributes.get_ints(n, [1] * size)) for n in ("strides", "dilations"))
-    pads = list(node.attributes.get_ints("pads", [0] * 2 * size))
-    for i, length in enumerate(op.sizes(needed(node, 0))[2:]):
-        wide = length + pads[i] + pads[i + size]
-        window = holes[i] * (kernel[i] - 1) + 1
-        count = -(-(wide - window) // strides[i]) + 1
-        if (count - 1) * strides[i] >= length + pads[i]:  # a window that begins behind the end is left out
+    strides, holes = (node.attributes.get_ints(n, [1] * size) for n in ("strides", "dilations"))
+    pads = node.attributes.get_ints("pads", [0] * 2 * size)
+    found = []
+    for i, length in enumerate(lengths):
+        whole, window = length + pads[i] + pads[i + size], holes[i] * (kernel[i] - 1) + 1
+        count = rounded_up = -(-(whole - window) // strides[i]) + 1
+        if (count - 1) * strides[i] >= length + pads[i]:
             count -= 1
-        pads[i + size] += max((count - 1) * strides[i] + window - wide, 0)
-    put(node, pads=pads)
+        found.append(_Windows(count, rounded_up, max((count - 1) * strides[i] + window - whole, 0)))
+    return found
+
+
+def _pad_to(node: ir.Node, windows: list[_Windows]) -> None:
+    """What the last window has behind the end becomes padding, which a maximum does not see, nor an average."""
+    missing = [window.missing for window in windows]
+    counted = node.attributes.get_int("count_include_pad", 0)
+    if any(missing) and node.op_type == "AveragePool" and counted:
+        refuse("ceil_mode is 1, and padding is counted")
+    take(node, "ceil_mode")
+    pads = list(node.attributes.get_ints("pads", [0] * 2 * len(missing)))
+    put(node, pads=[*pads[: len(missing)], *(a + b for a, b in zip(pads[len(missing) :], missing, strict=True))])
 
 
 @downgrade("AveragePool", since=19)
@@ -41,9 +81,10 @@ def average_with_holes(node: ir.Node, op: Older) -> None:
         take(node, "dilations")
         return
     pads = list(node.attributes.get_ints("pads", [0] * 2 * len(kernel)))
-    if node.attributes.get_string("auto_pad", "NOTSET") != "NOTSET" or node.attributes.get_int("ceil_mode", 0):
+    ceil, counted = (node.attributes.get_int(name, 0) for name in ("ceil_mode", "count_include_pad"))
+    if ceil or node.attributes.get_string("auto_pad", "NOTSET") != "NOTSET":
         refuse("it has dilations, with auto_pad or ceil_mode")
-    if any(pads) and not node.attributes.get_int("count_include_pad", 0):
+    if any(pads) and not counted:
         refuse("it has dilations, and padding that is not counted")
     x = needed(node, 0)
     channels = op.sizes(x)[1]
@@ -86,5 +127,3 @@ def columns_to_image(node: ir.Node, op: Older) -> None:
         output_padding=extra,
     )
     op.replace(op("Reshape", made, op.ints([batch, channels, *image])))
-
-

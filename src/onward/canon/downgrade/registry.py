@@ -13,11 +13,16 @@ from onward.graph.rewriter import Rewriter, dims
 
 
 class Unsayable(OnwardError):
-    """Why older versions have no words for a node: the driver adds which node, and which opset has."""
+    """Why older versions have no words for a node: the driver adds which node it is."""
+
+    def __init__(self, why: str, since: int | None = None) -> None:
+        """`since` is the first version that has; where it is not given, it is the one that was to be left."""
+        super().__init__(why)
+        self.since = since
 
 
-def refuse(why: str) -> NoReturn:
-    raise Unsayable(why)
+def refuse(why: str, since: int | None = None) -> NoReturn:
+    raise Unsayable(why, since)
 
 
 class Older(Rewriter):

@@ -13,7 +13,7 @@ def resize_modes(node: ir.Node, op: Older) -> None:
     """`half_pixel_symmetric` is `half_pixel` where the size is the scale times the size, with nothing cut off."""
     if node.attributes.get_string("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
         return
-    scales = op.read(input_of(node, 2))
+    scales = None if input_of(node, 2) is None else op.fixed(input_of(node, 2), "its scale")
     if scales is not None and len(scales):
         along = _along(node, op)
         sizes = op.sizes(needed(node, 0))

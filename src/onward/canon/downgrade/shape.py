@@ -32,7 +32,7 @@ def _without(x: ir.Value, axes: ir.Value, op: Older) -> ir.Value:
     size = op.ranked(x)
     places = op("Where", op("Less", axes, op.ints(0)), op("Add", axes, op.ints(size)), axes)
     column = op("Unsqueeze", places, op.ints([1]))
-    hit = op("Cast", op("Equal", column, op.ints([range(size)])), to=ir.DataType.INT64)
+    hit = op("Cast", op("Equal", column, op.ints(list(range(size)))), to=ir.DataType.INT64)
     kept = op("Equal", op("ReduceSum", hit, op.ints([0]), keepdims=0), op.ints(0))
     return op("Compress", op("Shape", x), kept, axis=0)
 
@@ -315,5 +315,3 @@ def unit_matrix(node: ir.Node, op: Older) -> None:
     dtype = take(node, "dtype")
     kind = op.typed(x) if dtype is None else ir.DataType(dtype)
     op.replace(op.constant(np.eye(rows, columns, take(node, "k", 0)).astype(kind.numpy())))
-
-
