@@ -16,6 +16,7 @@ from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
 from onward.conversion.opset import at_wanted
+from onward.conversion.output import check_output
 from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
 from onward.conversion.progress import Progress, titled
 from onward.conversion.reports import write_report
@@ -246,6 +247,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         original = replace(original, remarks=(*original.remarks, *served_by(original.model)))
         if found is None:
             original = at_wanted(original, request)
+    progress.read(original)
     verdicts = _judged(request, original, found is not None, progress)
     if found is not None:
         return _written(request, original, *found, progress, verdicts)
@@ -269,16 +271,6 @@ def _format(request: Request) -> tuple[Backend, Format] | None:
     found = known[request.to]
     require(found[0])
     return found
-
-
-def check_output(out: Path, is_file: bool) -> None:
-    """Fail before the work is done, not after."""
-    word = option("out")
-    if is_file and out.is_dir():
-        raise OnwardError(f"{out} is a folder; {word} names a file")
-    for place in (*([] if is_file else [out]), *out.parents):
-        if place.exists() and not place.is_dir():
-            raise OnwardError(f"{place} is a file; {word} names a {'file in a folder' if is_file else 'folder'}")
 
 
 def _check_options(request: Request, found: tuple[Backend, Format] | None) -> None:
@@ -337,6 +329,7 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
             found = own()
         else:
             report = attempted(compare, request.name, name)
+            progress.compared(report)
             found = verdict(report)
             if not goes_on or found.status != "verified":
                 write_report(report, request.report)
@@ -397,7 +390,7 @@ def _made(
                 with progress.step(3):
                     within_bounds = replace(original, run=one.proof(one.load(source), model.ir.graph), kind=one.title)
                     run = in_numbers(open_artifact(staged))
-                    verdict, leg = _checked(request, within_bounds, form, source, run, remarks)
+                    verdict, leg = _checked(request, within_bounds, form, source, run, remarks, progress)
                 progress.found(verdict, leg)
                 verdicts += (verdict,)
             with progress.step(3):  # which begins with the import of the framework
@@ -406,7 +399,7 @@ def _made(
                     if form.runs_source or source.checked is not None
                     else in_numbers(open_artifact(staged))
                 )
-                verdict, leg = _checked(request, original, form, source, run, remarks)
+                verdict, leg = _checked(request, original, form, source, run, remarks, progress)
             progress.found(verdict, leg)
             verdicts += (verdict,)
             decided = verdicts[-1:] if leg else verdicts  # a leg with a name is the whole way
@@ -440,7 +433,13 @@ def _staged(form: Format, out: Path) -> Iterator[Path]:
 
 
 def _checked(
-    request: Request, original: Original, form: Format, source: Source, run: Run, remarks: Sequence[str]
+    request: Request,
+    original: Original,
+    form: Format,
+    source: Source,
+    run: Run,
+    remarks: Sequence[str],
+    progress: Progress,
 ) -> tuple[Verdict, str]:
     """How original, on the framework that it comes from, and result compare.
 
@@ -467,6 +466,7 @@ def _checked(
             return compared(given, run, on=request.verify_on, data=data, **how)
 
     report = attempted(compare, request.name, request.name if whole is None else name)
+    progress.compared(report, run)
     report.notes += [*(f"cast: {phrase}" for phrase in source.casts), *remarks]
     if form.trains:
         report.notes += trainable_lines(weights_of_source(source))
