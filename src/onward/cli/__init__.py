@@ -31,8 +31,8 @@ COMMANDS = (
     "partition",
     "train",
     "plugins",
-    "scoreboard",
     "zoo",
+    "scoreboard",
     "completion",
 )
 
