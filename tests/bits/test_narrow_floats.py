@@ -79,6 +79,25 @@ def test_named_nodes_and_ops_stay() -> None:
         narrowed(layer(0.1), "float16", [{"x": X}], keep=["fourth"])
 
 
+def test_a_weight_that_must_stay_is_not_stored_twice() -> None:
+    """Both layers read it, and one of them stays; its shape is read as well."""
+    w = RNG.standard_normal((16, 16)).astype(np.float32)
+    model = built(
+        helper.make_node("MatMul", ["x", "w"], ["h"], name="first"),
+        helper.make_node("MatMul", ["h", "w"], ["m"], name="second"),
+        helper.make_node("Shape", ["w"], ["s"], name="sizes"),
+        helper.make_node("ReduceProd", ["s"], ["p"], keepdims=0),
+        helper.make_node("Cast", ["p"], ["f"], to=1),
+        helper.make_node("Add", ["m", "f"], ["y"], name="last"),
+        w=w,
+    )
+    for keep in ([], ["second"], ["first", "second"]):
+        found = narrowed(model, "float16", [{"x": X}], keep=keep).model
+        (weight,) = found.ir.graph.initializers.values()
+        assert (weight.name, weight.dtype) == ("w", ir.DataType.FLOAT if keep else ir.DataType.FLOAT16)
+        np.testing.assert_allclose(prepare("onnxruntime", found)({"x": X})["y"], X @ w @ w + 256, rtol=5e-3, atol=1.0)
+
+
 def test_the_original_is_left_alone() -> None:
     model = layer(0.1)
     before = model.to_proto().SerializeToString()

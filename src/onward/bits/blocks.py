@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from onward.bits.chosen import is_named
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
 from onward.graph.names import Names
@@ -165,7 +166,7 @@ def packed(
     leave: Sequence[str] = (),
     rounded: Mapping[str, Callable[[Floats, int], Blocks]] | None = None,
 ) -> Packed:
-    """`model` with the weights of its products in blocks of 4 bits, but of the nodes that are named in `leave`.
+    """`model` with the weights of its products in blocks of 4 bits, but of the nodes that `leave` names.
 
     `rounded` has, by the name of a node, what makes blocks of its matrix; the nearest ones are taken else.
     """
@@ -178,7 +179,7 @@ def packed(
         )
     clone = model.ir.clone()
     infer(clone)
-    found = [one for one in products(clone) if (one.node.name or "") not in leave]
+    found = [one for one in products(clone) if not is_named(one.node, leave)]
     if not found:
         raise UnsupportedError(f"no product of this model has a constant matrix of {LEAST:,} numbers or more")
     writer = _Writer(clone, size, form)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.bits.chosen import is_named
 from onward.bits.search import Judge, fewest_left, ranked_by
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
@@ -63,7 +64,8 @@ def quantized(
     """`model` in 8 bits, its inputs and outputs as they are, calibrated on `samples`.
 
     With `most`, the layers that lose most stay in floats until no more is lost: of accuracy where there are `labels`,
-    else of the outputs. `keep` has the names of nodes, or ops, that stay in any case.
+    else of the outputs. `keep` has patterns of names of nodes, and ops, that stay in
+    any case.
     """
     if not samples:
         raise OnwardError("8 bits need data to calibrate on: give some")
@@ -71,7 +73,7 @@ def quantized(
         raise OnwardError(f"there is no calibration {calibration!r}; there are {', '.join(CALIBRATIONS)}")
     source = _named(model)
     layers = {node.name or "": node for node in source.ir.graph if _is_layer(node)}
-    always = [name for name, node in layers.items() if name in keep or node.op_type in keep]
+    always = [name for name, node in layers.items() if is_named(node, keep)]
     if not set(layers) - set(always):
         raise UnsupportedError(f"no layer of this model ({', '.join(LAYERS)}) can be in 8 bits")
     run = prepare("onnxruntime", source)

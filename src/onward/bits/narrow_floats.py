@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx
 import onnx_ir as ir
 
+from onward.bits.chosen import is_named
 from onward.bits.probe import AS_IT_STANDS, losses, rounding
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
@@ -42,6 +42,8 @@ KEPT = {
 }
 # fmt: on
 """Ops whose floats say what dtype comes out, how large something is, or what an integer stands for."""
+SHAPES = ("Shape", "Size")
+"""Ops that read no number."""
 SIZES = {"Resize": (1, 2), "Pad": (), "OneHot": ()}
 """Inputs of other ops that are such floats."""
 
@@ -93,7 +95,7 @@ def narrowed(
     if not found:
         raise UnsupportedError(f"no node of this model computes in 32 bits and can do so in {to}: nothing would change")
     _check_patterns(keep, found)
-    kept = {id(one.node): _kept(one.node, "as asked") for one in found if _is_named(one.node, keep)}
+    kept = {id(one.node): _kept(one.node, "as asked") for one in found if is_named(one.node, keep)}
     told("measuring each node in 16 bits")
     lost = losses(source, [one for one in found if id(one.node) not in kept], half, samples[:SETS])
     for one in found:
@@ -114,7 +116,7 @@ def candidates(model: ir.Model, half: ir.DataType, now: ir.DataType = ir.DataTyp
     """Those of the main graph that are of a dtype now; what bodies compute stays, since it cannot be measured."""
     for node in model.graph:
         schema = _schema(node.domain, node.op_type, node.version or model.opset_imports.get(node.domain, 0))
-        if schema is None or node.op_type in KEPT or any(inner_graphs(node)):
+        if schema is None or node.op_type in KEPT or node.op_type in SHAPES or any(inner_graphs(node)):
             continue
         variables = [one for name, one in typed(node, schema).items() if _takes(schema, name, half)]
         sizes = SIZES.get(node.op_type, ())
@@ -178,9 +180,36 @@ def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Mode
     order = {node: place for place, node in enumerate(source.ir.graph)}
     ordered = sorted(chosen, key=lambda one: order[one.node])  # what is made in 16 bits is read so by who comes after
     wanted = [(replace(kind, node=twins[one.node]), half) for one in ordered for kind in one.typed]
-    cast_around(clone, wanted, store=True)
+    reads = {(kind.node, place) for kind, _ in wanted for place in kind.inputs}
+    stored = {value for value in _constants(clone) if _is_read_by(value, reads)}  # else it would be there twice
+    for node in clone.graph:
+        if node.op_type in SHAPES and node.inputs[0] in stored:
+            wanted.append((Typed(node, ir.DataType.FLOAT, (0,), ()), half))
+    cast_around(clone, wanted, store=stored.__contains__)
+    _read_shapes(clone)
     remove_unused(clone)
     return replace(source, ir=clone, path=None)
+
+
+def _is_read_by(value: ir.Value, reads: Collection[tuple[ir.Node, int]]) -> bool:
+    """Whether all that reads the numbers of a value is among these."""
+    uses = [(use.node, use.idx) for use in value.uses() if use.node.op_type not in SHAPES]
+    return value.dtype == ir.DataType.FLOAT and bool(uses) and all(use in reads for use in uses)
+
+
+def _constants(model: ir.Model) -> Iterator[ir.Value]:
+    yield from model.graph.initializers.values()
+    for node in model.graph:
+        if node.op_type == "Constant":
+            yield node.outputs[0]
+
+
+def _read_shapes(model: ir.Model) -> None:
+    """A value has the same shape before and after a cast."""
+    for node in model.graph:
+        cast = node.inputs[0].producer() if node.op_type in SHAPES and node.inputs[0] is not None else None
+        if cast is not None and cast.op_type == "Cast":
+            node.replace_input_with(0, cast.inputs[0])
 
 
 def _compared(
@@ -225,13 +254,9 @@ def _kept(node: ir.Node, why: str) -> Kept:
     return Kept(node.name or (node.outputs[0].name if node.outputs else "") or "a node", node.op_type, why)
 
 
-def _is_named(node: ir.Node, patterns: Sequence[str]) -> bool:
-    return any(node.op_type == one or fnmatch.fnmatchcase(node.name or "", one) for one in patterns)
-
-
 def _check_patterns(patterns: Sequence[str], found: Sequence[Candidate]) -> None:
     for one in patterns:
-        if not any(_is_named(candidate.node, [one]) for candidate in found):
+        if not any(is_named(candidate.node, [one]) for candidate in found):
             raise OnwardError(f"no node that could compute in 16 bits is called {one!r}, nor is that the op of one")
 
 

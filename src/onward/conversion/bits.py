@@ -14,9 +14,9 @@ import numpy as np
 from onward.advice.options import option
 from onward.conversion.request import Request
 from onward.errors import InvalidDataError, OnwardError, VerificationError
+from onward.gate.budget import announce
 
 if TYPE_CHECKING:
-    from onward.bits.search import Judge
     from onward.model import Model
     from onward.runners.calls import Inputs
     from onward.verification.check import Verdict
@@ -31,6 +31,11 @@ SHOWN = 8
 """Layers that are listed, those that lose most."""
 
 Told = Callable[[str], None]
+
+
+def announced(words: str) -> None:
+    """Whoever waits is told what is being done."""
+    announce(doing=words)
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,9 @@ def check_bits(request: Request) -> None:
         raise OnwardError(f"{option('max_loss')}: {request.max_loss:g} is no share from 0 to 1, such as 0.01 or 1%")
 
 
-def in_fewer_bits(model: Model, request: Request, told: Told) -> Fewer:
+def in_fewer_bits(model: Model, request: Request) -> Fewer:
     """`model` as it is asked for, measured on the data given, or on made-up data."""
-    bits = wanted(request)
+    bits, told = wanted(request), announced
     samples = _samples(model, request)
     made = {"int8": _integers, "int4": _blocks}.get(bits, _floats)(model, request, samples, told)
     ahead = (_sizes(model, made.model), *_times(model, made.model, samples[0]))
