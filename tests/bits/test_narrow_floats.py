@@ -98,6 +98,19 @@ def test_a_weight_that_must_stay_is_not_stored_twice() -> None:
         np.testing.assert_allclose(prepare("onnxruntime", found)({"x": X})["y"], X @ w @ w + 256, rtol=5e-3, atol=1.0)
 
 
+@pytest.mark.parametrize("keep", [[], ["first"], ["third"]])
+def test_inputs_and_outputs_of_16_bits(keep: list[str]) -> None:
+    model = layer(0.1)
+    found = narrowed(model, "float16", [{"x": X}], keep=keep, ends=True).model
+    ends = [*found.ir.graph.inputs, *found.ir.graph.outputs]
+    assert [(value.name, value.dtype) for value in ends] == [("x", ir.DataType.FLOAT16), ("y", ir.DataType.FLOAT16)]
+    onnx.checker.check_model(found.to_proto(), full_check=True)
+    casts = [node.op_type for node in found.ir.graph].count("Cast")
+    assert casts == (2 if keep else 0)
+    actual = prepare("onnxruntime", found)({"x": X.astype(np.float16)})["y"]
+    np.testing.assert_allclose(actual, prepare("onnxruntime", model)({"x": X})["y"], rtol=5e-3)
+
+
 def test_the_original_is_left_alone() -> None:
     model = layer(0.1)
     before = model.to_proto().SerializeToString()

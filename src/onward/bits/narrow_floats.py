@@ -10,6 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.bits.chosen import is_named
+from onward.bits.ends import narrow_ends
 from onward.bits.probe import AS_IT_STANDS, losses, rounding
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
@@ -79,9 +80,10 @@ def narrowed(
     samples: Sequence[Inputs],
     *,
     keep: Sequence[str] = (),
+    ends: bool = False,
     told: Callable[[str], None] = lambda words: None,
 ) -> Narrowed:
-    """`model` with floats `to` float16 or bfloat16, inputs and outputs as they are.
+    """`model` with floats `to` float16 or bfloat16; inputs and outputs too with `ends`, else these are as they are.
 
     `keep` has patterns of names of nodes, and op types, that stay. `samples` are what losses are measured on.
     """
@@ -101,7 +103,10 @@ def narrowed(
     for one in found:
         if id(one.node) not in kept and (why := _why(lost.get(id(one.node), 0.0), to)):
             kept[id(one.node)] = _kept(one.node, why)
-    return _within(source, half, found, kept, lost, samples[:SETS], told)
+    made = _within(source, half, found, kept, lost, samples[:SETS], told)
+    if ends:
+        narrow_ends(made.model.ir, half)
+    return made
 
 
 @dataclass(frozen=True)

@@ -147,9 +147,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     command.add_argument(
         "--io",
-        choices=["float32", "int8", "uint8"],
+        choices=["float32", "int8", "uint8", "float16", "bfloat16"],
         default="float32",
-        help="choose what a tflite file in int8 takes and gives (default: float32)",
+        help="choose what a tflite file in int8, or an onnx file in 16 bits, takes and gives (default: float32)",
     )
     command.add_argument(
         "--calibrate", metavar="DATA", help="calibrate int8 and int4 with these inputs (.npz, a folder, …)"

@@ -74,6 +74,10 @@ def check_bits(request: Request) -> None:
             f"{option('quantize', request.quantize)} is for {option('to', 'tflite')}; for an ONNX file there are"
             f" {option(other, True if other == 'float16' else 'int8')} and {option('quantize', 'int4')}"
         )
+    if request.is_given("io") and request.io != bits:
+        raise OnwardError(
+            f"{option('io', request.io)} is for models whose numbers are {request.io}: ask for these as well"
+        )
     for name, takers in {
         "keep_float": ("float16", "bfloat16", "int8", "int4"),
         "calibrate": ("float16", "bfloat16", "int8", "int4"),
@@ -95,7 +99,8 @@ def in_fewer_bits(model: Model, request: Request) -> Fewer:
     bits, told = wanted(request), announced
     samples = _samples(model, request)
     made = {"int8": _integers, "int4": _blocks}.get(bits, _floats)(model, request, samples, told)
-    ahead = (_sizes(model, made.model), *_times(model, made.model, samples[0]))
+    fed = samples[0] if request.io == "float32" else _fed(made.model, samples[0])
+    ahead = (_sizes(model, made.model), *_times(model, made.model, samples[0], fed))
     return Fewer(made.model, made.verdict, (*ahead, *made.remarks))
 
 
@@ -104,7 +109,7 @@ def _floats(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
     from onward.verification.check import Verdict
 
     bits = wanted(request)
-    found = narrowed(model, bits, samples, keep=request.keep_float, told=told)
+    found = narrowed(model, bits, samples, keep=request.keep_float, ends=request.io == bits, told=told)
     worst = max(found.outputs, key=lambda one: one.metrics.worst / max(one.tolerance.worst, 1e-30))
     verdict = Verdict(
         "verified",
@@ -220,14 +225,21 @@ def _sizes(model: Model, made: Model) -> str:
     return f"weights: {before:,} → {after:,} bytes{share}; nodes: {nodes[0]} → {nodes[1]}"
 
 
-def _times(model: Model, made: Model, inputs: Inputs) -> Iterator[str]:
+def _fed(model: Model, inputs: Inputs) -> Inputs:
+    """The same in the dtypes that a model takes."""
+    dtypes = {value.name: value.dtype for value in model.ir.graph.inputs}
+    return {name: np.asarray(x).astype(d.numpy()) if (d := dtypes.get(name)) else x for name, x in inputs.items()}
+
+
+def _times(model: Model, made: Model, inputs: Inputs, fed: Inputs) -> Iterator[str]:
     """How long the result runs beside the original, in turns; nothing where there is no kernel for it here."""
     from onward.runners import prepare
 
     try:
         runs = [prepare("onnxruntime", each) for each in (model, made)]
-        for run in runs:
-            run(inputs)
+        feeds = [inputs, fed]
+        for run, given in zip(runs, feeds, strict=True):
+            run(given)
     except OnwardError:
         yield "ONNX Runtime has no kernels for all of it on this processor: it was measured around casts"
         return
@@ -235,7 +247,7 @@ def _times(model: Model, made: Model, inputs: Inputs) -> Iterator[str]:
     while time.perf_counter() < end:
         for side, run in enumerate(runs):
             start = time.perf_counter()
-            run(inputs)
+            run(feeds[side])
             spent[side] += time.perf_counter() - start
     yield f"time of a run in ONNX Runtime: {spent[1] / spent[0]:.2f} of the original's"
 

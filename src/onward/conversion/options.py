@@ -14,7 +14,7 @@ from onward.plugins.advice import divided
 ONNX = "onnx"
 OF_THE_CHECK = ("verify_on", "inputs", "atol", "rtol", "quick", "keep", "report")
 """Options that say how the result is checked."""
-OF_ONNX = frozenset({"quantize", "calibrate"})
+OF_ONNX = frozenset({"quantize", "calibrate", "io"})
 """What files of a framework and of ONNX take alike."""
 
 
@@ -44,7 +44,7 @@ def check_options(request: Request, found: tuple[Backend, Format] | None) -> Non
         raise OnwardError(
             f"{option('quantize', 'int8')} needs calibration data: give {option('calibrate', 'data.npz')}"
         )
-    if request.is_given("io") and request.quantize != "int8":
+    if found is not None and request.is_given("io") and request.quantize != "int8":
         raise OnwardError(
             f"{option('io', request.io)} is for models in 8 bits: give {option('quantize', 'int8')} as well"
         )
