@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from onward.engine.jobs import LONGEST, Done, Limits
 from onward.errors import OnwardError
+from onward.gate.budget import unwatched
 from onward.gate.memory import taken
 
 START_SECONDS = 300.0
@@ -263,6 +264,7 @@ def _serve(work: bytes, connection: Any, parent: int, longest: int) -> None:
         os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     let_go_first(parent)
+    unwatched()
     _silence()
     begin, do = pickle.loads(work)
     while True:
