@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from onward.engine.jobs import LONGEST, Done, Limits
 from onward.errors import OnwardError
 from onward.gate.budget import unwatched
-from onward.gate.memory import taken
+from onward.gate.memory import shared_out, taken
 
 START_SECONDS = 300.0
 """What a worker may take before a job begins: to import a framework, say."""
@@ -146,9 +146,11 @@ class Worker:
             return self._answer()
         if gone:
             return self._ended()
-        self.peak = max(self.peak, family_takes(self.pid))
-        limits = self.limits
-        if limits.memory is not None and self.peak > limits.memory:
+        limits, takes = self.limits, family_takes(self.pid)
+        if limits.memory is not None and takes > limits.memory:
+            takes = family_takes(self.pid, shared_out)  # a copy of a large process has all of it, until it is looked at
+        self.peak = max(self.peak, takes)
+        if limits.memory is not None and takes > limits.memory:
             return Done(failure=f"took more than {size(limits.memory)}", kind="memory", **self._facts())
         started, limit = (self._sent, START_SECONDS) if self._begun is None else (self._begun, limits.seconds)
         if time.monotonic() - started <= limit:
@@ -231,8 +233,8 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def family_takes(pid: int) -> int:
-    return sum(taken(one) or 0 for one in family(pid))
+def family_takes(pid: int, each: Callable[[int], int | None] = taken) -> int:
+    return sum(each(one) or 0 for one in family(pid))
 
 
 def size(count: int) -> str:
