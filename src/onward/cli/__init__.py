@@ -33,6 +33,7 @@ COMMANDS = (
     "plugins",
     "zoo",
     "scoreboard",
+    "site",
     "completion",
 )
 
