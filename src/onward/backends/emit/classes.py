@@ -13,12 +13,12 @@ from keyword import iskeyword
 from typing import Any, ClassVar
 
 from onward.backends.emit.expr import ATOM, Call, Device, Expr, Helper, Literal, Ref, Sequence, Weight, render, walk
+from onward.backends.emit.modules.tracing import Makers, marked, together
 from onward.backends.emit.names import identifier, singular
 from onward.backends.emit.parameters import Parameters, Pieces, Slot, is_width, unused
 from onward.backends.emit.patterns import Patterns
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
 from onward.backends.emit.statements import Scope, assigned, expressions
-from onward.backends.emit.tracing import Makers, marked, together
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.variants import Variant, variants_by_height
 from onward.backends.emit.weights import Array, Tensor
@@ -262,7 +262,11 @@ class ClassWriter:
                     own += self._makers.of(child.path, child, self._constructors)
         if not any(inner):
             return marked(lines, origins)
-        return [lines[0], *(line for own, one in zip(inner, lines[1:-1], strict=True) for line in marked([one], own)), lines[-1]]
+        return [
+            lines[0],
+            *(line for own, one in zip(inner, lines[1:-1], strict=True) for line in marked([one], own)),
+            lines[-1],
+        ]
 
     def _class_name(self, node: TreeNode) -> str:
         wish = self.class_names.get(node.path) or self.patterns.name(node) or class_name(node.path)

@@ -20,10 +20,10 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
 from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.modules.repeats import name_repeats
+from onward.backends.emit.modules.tracing import located
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.scopes import align_scopes, population, repeat_views, settle_layers
 from onward.backends.emit.target import Target
-from onward.backends.emit.tracing import located
 from onward.backends.emit.tree import Function
 from onward.backends.emit.weights import Tensor, Weights
 from onward.errors import ConversionError, OnwardError

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from onward.backends.emit.expr import Expr, Ref, Sequence, Var, children, forced, render, variables
+from onward.backends.emit.modules.tracing import Line, marked, origins_of
 from onward.backends.emit.names import identifier
 from onward.backends.emit.statements import (
     Assign,
@@ -21,7 +22,6 @@ from onward.backends.emit.statements import (
     flat,
     read,
 )
-from onward.backends.emit.tracing import Line, marked, origins_of
 
 WIDTH = 100
 INLINE_WIDTH = 72

@@ -187,7 +187,9 @@
       pen.textAlign = "center";
       pen.font = `600 14px ${colours.sans}`;
       const named = second && scale > 0.6;
-      pen.fillText(shortened(first, 17), xs[node], ys[node] + (named ? -2 : 5));
+      const wide = pen.measureText(first).width;
+      if (wide > WIDTH - 10) pen.font = `600 ${Math.max(10, (14 * (WIDTH - 10)) / wide)}px ${colours.sans}`;
+      pen.fillText(shortened(first, 24), xs[node], ys[node] + (named ? -2 : 5));
       if (!named) return;
       pen.font = `10.5px ${colours.mono}`;
       pen.fillText(shortened(second, 20), xs[node], ys[node] + 13);

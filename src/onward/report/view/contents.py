@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,7 +13,10 @@ import onnx_ir as ir
 
 from onward.backends.emit.scopes import scope_of
 from onward.backends.emit.statements import Scope
+from onward.errors import OnwardError
+from onward.graph.infer import infer
 from onward.graph.origin import origin
+from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.report.describe import dtype_name, nbytes, value_info
 from onward.report.view.kinds import kind_of_op
@@ -25,6 +29,8 @@ MOST_ITEMS = 32
 """Of a list in an attribute, and of a small tensor."""
 MOST_STATISTICS = 4000
 """Tensors that are looked at, the largest first."""
+MOST_INFERRED = 20_000
+"""Nodes of a model whose shapes are inferred where the file does not say them."""
 
 
 @dataclass
@@ -67,6 +73,7 @@ class _Reader:
         self._places: dict[ir.Value, int] = {}
         self._weights: dict[int, ir.TensorProtocol] = {}
         self._made_in: dict[int, int] = {}
+        self._inferred = _inferred(model)
         self._functions: dict[ir.OperatorIdentifier, int] = {}
         self._holders: dict[int, int] = {}
         """By part: the node that it is in."""
@@ -123,6 +130,8 @@ class _Reader:
         if place is None:
             place = self._places[value] = len(self.found.values)
             info = value_info(value)
+            if (info["shape"] is None or info["dtype"] is None) and value.name in self._inferred:
+                info = value_info(self._inferred[value.name])
             dims = info["shape"]
             shape = None if dims is None else [printable("?" if dim is None else str(dim), 40) for dim in dims]
             type_ = info["dtype"] if info["type"].startswith("tensor(") and info["dtype"] else info["type"]
@@ -210,6 +219,21 @@ class _Reader:
                 weight["items"] = tensor_text(tensor)
             if found := look.of(tensor):
                 weight["statistics"] = found
+
+
+def _inferred(model: Model) -> dict[str, ir.Value]:
+    """What is known of the types of values, by name, where the file does not say all of them."""
+    nodes = list(model.ir.graph)
+    if len(nodes) > MOST_INFERRED or all(v.shape is not None and v.dtype is not None for n in nodes for v in n.outputs):
+        return {}
+    copy = model.ir.clone()
+    try:
+        infer(copy)
+    except OnwardError:
+        return {}
+    made = [value for node in all_nodes(copy.graph) for value in node.outputs]
+    counts = Counter(value.name for value in made)
+    return {value.name: value for value in made if value.name and counts[value.name] == 1}
 
 
 def _constant(node: ir.Node) -> ir.TensorProtocol | None:

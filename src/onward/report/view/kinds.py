@@ -17,23 +17,31 @@ KINDS = {
 }
 """By name: what a legend says."""
 
-_WORDS = {
-    "quant": r"Quantize|QLinear|DequantizeLinear|^Cast|MatMulInteger|ConvInteger|NBits|^QGemm|^QAttention",
-    "norm": r"Norm|^LRN$",
-    "layer": r"^Conv|^Deform|Gemm|MatMul|Einsum|^LSTM$|^GRU$|^RNN$|Attention|RotaryEmbedding|^TreeEnsemble|^Linear(Class|Reg)|^SVM"
-    r"|^FusedConv",
-    "activation": r"Relu|^[CS]?Elu$|Gelu|Sigmoid|Softmax|Softplus|Softsign|Swish|Mish|^Tanh$|^Hardmax$|Shrink|^Clip$|^Dropout$",
-    "pool": r"Pool|^Reduce|^ArgM|^TopK$|^CumSum$|NonMaxSuppression|RoiAlign",
-    "control": r"^If$|^Loop$|^Scan$|^Sequence|^Optional|^SplitToSequence$|^ConcatFromSequence$",
-    "shape": r"Reshape|^Shape$|^Size$|Transpose|Squeeze|^Flatten$|^Slice$|^Gather|^Scatter|^Concat$|^Split$|^Expand$|^Tile$|^Pad$"
-    r"|DepthToSpace|SpaceToDepth|^Resize$|^Upsample$|^GridSample$|^Identity$|^Range$|^OneHot$|^NonZero$|^ConstantOfShape$"
-    r"|^Where$|^Compress$|^Unique$|^EyeLike$|^Trilu$|^CenterCropPad$|^Col2Im$|^ReverseSequence$|^Constant$|^AffineGrid$",
-    "math": r"^Add$|^Sub$|^Mul$|^Div$|^Mod$|^Pow$|^Sqrt$|^Exp$|^Log$|^Neg$|^Abs$|^Sign$|^Floor$|^Ceil$|^Round$|^Reciprocal$|^Erf$|^Sum$"
-    r"|^M(ax|in|ean)$|^Equal$|^Greater|^Less|^Not$|^And$|^Or$|^Xor$|^Bit|^Is(NaN|Inf)$|^A?(Sin|Cos|Tan)h?$|^Atanh$|^Det$"
-    r"|^Random|^Bernoulli$|^Multinomial$|DFT$|^STFT$|Window$",
+_EXACT = {
+    "norm": "LRN",
+    "layer": "Einsum LSTM GRU RNN FusedConv SVMClassifier SVMRegressor LinearClassifier LinearRegressor",
+    "activation": "Elu Celu Selu Tanh Hardmax Clip Dropout Mish Shrink Softplus Softsign",
+    "pool": "TopK CumSum NonMaxSuppression",
+    "control": "If Loop Scan SplitToSequence ConcatFromSequence",
+    "shape": "Shape Size Flatten Slice Concat Split Expand Tile Pad DepthToSpace SpaceToDepth Resize Upsample GridSample"
+    " Identity Range OneHot NonZero ConstantOfShape Where Compress Unique EyeLike Trilu CenterCropPad Col2Im Constant"
+    " ReverseSequence AffineGrid",
+    "math": "Add Sub Mul Div Mod Pow Sqrt Exp Log Neg Abs Sign Floor Ceil Round Reciprocal Erf Sum Max Min Mean Equal Not"
+    " And Or Xor IsNaN IsInf Det Bernoulli Multinomial Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh DFT STFT",
 }
-_PATTERNS = {kind: re.compile(pattern) for kind, pattern in _WORDS.items()}
+_NAMES = {name: kind for kind, listed in _EXACT.items() for name in listed.split()}
+_PATTERNS = {
+    "quant": re.compile(r"Quantize|QLinear|^Cast|MatMulInteger|ConvInteger|NBits|^QGemm|^QAttention"),
+    "norm": re.compile(r"Norm"),
+    "layer": re.compile(r"^Conv|^Deform|Gemm|MatMul|Attention|RotaryEmbedding|^TreeEnsemble"),
+    "activation": re.compile(r"Relu|Gelu|Sigmoid|Softmax|Swish"),
+    "pool": re.compile(r"Pool|^Reduce|^ArgM|RoiAlign"),
+    "control": re.compile(r"^Sequence|^Optional"),
+    "shape": re.compile(r"Reshape|Transpose|Squeeze|^Gather|^Scatter"),
+    "math": re.compile(r"^Greater|^Less|^Bit|^Random|Window$"),
+}
+"""For the others, the first that fits."""
 
 
 def kind_of_op(op: str) -> str:
-    return next((kind for kind, pattern in _PATTERNS.items() if pattern.search(op)), "other")
+    return _NAMES.get(op) or next((kind for kind, pattern in _PATTERNS.items() if pattern.search(op)), "other")

@@ -1,7 +1,7 @@
 """The pictures of a model: its modules as boxes that open, each on a sheet of its own, and all nodes on one.
 
-A sheet is small enough to be laid out in no time, whatever the size of the model: what has no modules, or too many nodes
-in one, is cut into slices of what comes after one another.
+A sheet is small enough to be laid out in no time, whatever the size of the model: what has no modules, or too many
+nodes in one, is cut into slices of what comes after one another.
 """
 
 from __future__ import annotations
@@ -179,10 +179,9 @@ def _laid_out(items: Sequence[_Item]) -> dict[str, Any]:
         for value in item.reads:
             if makers.get(value, place) != place:
                 carried.setdefault((makers[value], place), []).append(value)
-    edges = [[source, node, *(round(x, 2) for x in bends)] for source, node, bends in layout.edges]
-    known = {(source, node) for source, node, _ in layout.edges}
-    edges += [[source, node] for source, node in carried if (source, node) not in known]
-    values = [carried[edge[0], edge[1]] for edge in edges]
+    bends = {(source, node): bends for source, node, bends in layout.edges}
+    edges = [[*ends, *(round(x, 2) for x in bends.get(ends, ()))] for ends in carried]
+    values = list(carried.values())
     return {"x": [round(x, 2) for x in layout.x], "y": layout.y, "edges": edges, "values": values}
 
 

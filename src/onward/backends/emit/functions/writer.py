@@ -35,12 +35,12 @@ from onward.backends.emit.expr import Sequence as Display
 from onward.backends.emit.functions.canonical import canonical
 from onward.backends.emit.functions.numbers import Number, Words, changed, rebuilt
 from onward.backends.emit.modules.loops import handed_on, loops
+from onward.backends.emit.modules.tracing import Line, mates, origins_of
 from onward.backends.emit.names import identifier
 from onward.backends.emit.parameters import unused
 from onward.backends.emit.patterns import Patterns
 from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
 from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned
-from onward.backends.emit.tracing import Line, mates, origins_of
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.variants import Variant, variants_by_height
 
