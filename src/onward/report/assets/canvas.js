@@ -187,9 +187,10 @@
       pen.textAlign = "center";
       pen.font = `600 14px ${colours.sans}`;
       const named = second && scale > 0.6;
-      const wide = pen.measureText(first).width;
-      if (wide > WIDTH - 10) pen.font = `600 ${Math.max(10, (14 * (WIDTH - 10)) / wide)}px ${colours.sans}`;
-      pen.fillText(shortened(first, 24), xs[node], ys[node] + (named ? -2 : 5));
+      const wide = pen.measureText(first).width, room = WIDTH - 10, size = Math.max(10, Math.min(14, (14 * room) / wide));
+      pen.font = `600 ${size}px ${colours.sans}`;
+      const most = Math.floor((first.length * room * 14) / (wide * size));
+      pen.fillText(shortened(first, Math.max(most, 4)), xs[node], ys[node] + (named ? -2 : 5));
       if (!named) return;
       pen.font = `10.5px ${colours.mono}`;
       pen.fillText(shortened(second, 20), xs[node], ys[node] + 13);

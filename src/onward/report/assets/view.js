@@ -282,7 +282,7 @@
 
   // ---- Search, legend, ways to look ----
   const text = (node) => [node.name, node.op, node.domain, ...node.outputs.map(([, v]) => values[v].name),
-    ...node.inputs.map(([, v]) => values[v].name), ...(node.attributes ?? []).map(([key, value]) => `${key}=${value}`)];
+    ...node.inputs.filter(([, v]) => values[v].weight !== undefined).map(([, v]) => values[v].name), ...(node.attributes ?? []).map(([key, value]) => `${key}=${value}`)];
   search({
     words: nodes.map((node) => text(node).join("\n").toLowerCase()),
     go,

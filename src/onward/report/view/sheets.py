@@ -74,15 +74,15 @@ class _Drawer:
         if len(part.nodes) > FLAT and (module.children or len(part.nodes) > MOST_FLAT):
             shown["modules"] = self._sheet(module, number, None)
         if len(part.nodes) <= MOST_FLAT:
-            shown["flat"] = self._sheet(Module(part.title, part.nodes), number, None)
+            shown["flat"] = self._sheet(Module(part.title, part.nodes), number, None, whole=True)
         return shown
 
-    def _sheet(self, module: Module, number: int, up: int | None) -> int:
-        """Draw a module, after what is in it."""
+    def _sheet(self, module: Module, number: int, up: int | None, whole: bool = False) -> int:
+        """Draw a module, after what is in it; in slices, unless it is wanted as a whole."""
         place = len(self.sheets)
         sheet: dict[str, Any] = {"title": module.label, "part": number, "up": up}
         self.sheets.append(sheet)
-        if up is not None or module.children:
+        if not whole:
             module = _sliced(module)
         boxes: list[tuple[Entry, list[int]]] = [(("node", node), [node]) for node in module.nodes]
         for child in module.children.values():
