@@ -32,6 +32,7 @@ COMMANDS = (
     "partition",
     "train",
     "plugins",
+    "zoo",
     "scoreboard",
     "completion",
 )
