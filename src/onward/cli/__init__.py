@@ -34,6 +34,7 @@ COMMANDS = (
     "plugins",
     "zoo",
     "scoreboard",
+    "site",
     "completion",
 )
 
