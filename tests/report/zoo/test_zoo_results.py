@@ -107,6 +107,15 @@ def test_advice_is_a_sentence_and_a_command_that_exists(verdict: str, target: st
     assert bool(told.command) == (not target.startswith("peer:"))
 
 
+def test_advice_takes_the_option_that_a_message_names() -> None:
+    message = "no Div in int64; --cast down computes it in int32; --select-tf-ops takes TensorFlow's kernels"
+    told = advice(samples.cell(samples.facts("net.onnx"), "tflite", "refused", message=message))
+    assert told.command == "onward convert net.onnx --to tflite --cast down"
+    assert parser().parse_args(told.command.split()[1:]).cast == "down"
+    told = advice(samples.cell(samples.facts("net.onnx"), "torch", "refused"))
+    assert told.command == "onward convert net.onnx --to torch --fallback onnxruntime"
+
+
 def test_a_hostile_outline_is_drawn_as_far_as_it_goes() -> None:
     boxes = (("<b>", "x" * 100), ("y",))
     svg = picture(Outline(boxes, ((0, 2), (2, 0), (5, 9), (-1, 1), (1, 1))), "<i>")
