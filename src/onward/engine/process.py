@@ -210,13 +210,27 @@ def _serve(work: bytes, connection: Any) -> None:
     let_go_first()
     unwatched()
     _silence()
-    begin, do = pickle.loads(work)
+    begin, do = _unpacked(work)
     while True:
         try:
             payload = connection.recv_bytes()
         except EOFError:
             return
         connection.send_bytes(_done(begin, do, payload, lambda: connection.send_bytes(b"")))
+
+
+def _unpacked(work: bytes) -> tuple[Callable[[Any], None], Callable[[Any], Any]]:
+    """What to do; where it is not found in this process, each job says so."""
+    try:
+        begin, do = pickle.loads(work)
+        return begin, do
+    except Exception as error:
+        problem = error
+
+        def refuse(_: Any) -> None:
+            raise problem
+
+        return refuse, refuse
 
 
 def _done(begin: Callable[[Any], None], do: Callable[[Any], Any], payload: bytes, tell: Callable[[], None]) -> bytes:

@@ -29,6 +29,20 @@ LOOKS = ("cli", "report", "engine")
 """Parts of the package that no result depends on."""
 
 
+_open: set[int] = set()
+"""Files of this process, which hold a lock as long as anybody has them open."""
+
+
+def _let_go() -> None:
+    for file in _open:
+        os.close(file)
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)  # a worker that outlives a killed run would keep the next one waiting
+
+
 class Store:
     """The records in a file: the last one of each key. One program at a time writes it."""
 
@@ -38,6 +52,7 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             self._lock()
+            _open.add(self._file)
             if fresh:
                 os.ftruncate(self._file, 0)
             self._found: dict[Hashable, Record] = {
@@ -92,6 +107,7 @@ class Store:
             ) from error
 
     def close(self) -> None:
+        _open.discard(self._file)
         os.close(self._file)
 
     def __enter__(self) -> Self:
