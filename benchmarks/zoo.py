@@ -20,7 +20,7 @@ from pathlib import Path
 import peers
 from rich.console import Console
 
-from onward.cli.zoo import progress, show
+from onward.cli.zoo.run import progress, show
 from onward.zoo.results import TARGETS, TRAIN, read, record, without_source
 from onward.zoo.run import Options, run_all
 

@@ -25,14 +25,16 @@ INTERRUPTED = 130
 COMMANDS = (
     "convert",
     "inspect",
+    "view",
     "verify",
     "run",
     "layout",
     "partition",
     "train",
     "plugins",
-    "scoreboard",
     "zoo",
+    "scoreboard",
+    "site",
     "completion",
 )
 
