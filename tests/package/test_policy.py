@@ -36,8 +36,9 @@ SHARED = {
 LAYERS = [
     ("deferred", "errors", "registry", "version"),
     ("advice",),
-    ("cluster", "gate", "writing", "zoo.results"),
+    ("cluster", "gate", "writing"),
     ("engine",),
+    ("zoo.results",),
     ("hub",),
     ("plugins",),
     ("model",),
