@@ -112,6 +112,8 @@ def test_advice_takes_the_option_that_a_message_names() -> None:
     told = advice(samples.cell(samples.facts("net.onnx"), "tflite", "refused", message=message))
     assert told.command == "onward convert net.onnx --to tflite --cast down"
     assert parser().parse_args(told.command.split()[1:]).cast == "down"
+    told = advice(samples.cell(samples.facts("net.onnx"), "tflite", "refused", message="such as --dim b=1; $(rm)"))
+    assert told.command == "onward convert net.onnx --to tflite --dim b=1"
     told = advice(samples.cell(samples.facts("net.onnx"), "torch", "refused"))
     assert told.command == "onward convert net.onnx --to torch --fallback onnxruntime"
 
@@ -134,6 +136,14 @@ def test_the_summary_counts_and_gives_reasons() -> None:
     lines = [line for line in text.splitlines() if "evil" in line]
     assert lines and all("<b" not in re.sub(r"`[^`]*`|\\.", "", line) for line in lines)
     assert all(re.sub(r"\\\|", "", line).count("|") == 4 for line in lines), "a bar in a message ends no cell"
+
+
+def test_the_summary_says_once_what_is_said_on_every_target() -> None:
+    net, other = samples.facts("lost.onnx"), samples.facts("net.onnx")
+    cells = [samples.cell(net, target, "failed", message="it is not in the wheel") for target in ("torch", "jax")]
+    cells += [samples.cell(other, target, "refused", message=f"not on {target}") for target in ("torch", "jax")]
+    text = markdown(samples.results([net, other], cells))
+    assert text.count("it is not in the wheel") == 1 and text.count("| `net.onnx` | refused | not on") == 2
 
 
 def test_the_table_has_a_row_for_each_result(tmp_path: Path) -> None:

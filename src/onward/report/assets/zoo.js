@@ -157,7 +157,6 @@
     markSorted();
     const body = table.tBodies[0];
     body.replaceChildren();
-    table.setAttribute("aria-rowcount", shown.length + 1);
     const add = (from, to) => body.append(...shown.slice(from, to).map((number) => row(number, values.show)));
     add(0, FIRST_ROWS);
     const later = (from) => {
