@@ -6,18 +6,26 @@ again where its worker or machine was lost; one that fails, crashes or takes too
 
 from __future__ import annotations
 
+import os
 import pickle
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeVar
 
-from onward.cluster import connected
+from onward.cluster import connected, is_remote
 from onward.engine.jobs import Done, Job, Limits, Work
 from onward.engine.process import LOOK, Worker, unpacked
 from onward.errors import OnwardError
 
+Answer = TypeVar("Answer")
+
+PATIENCE = 15.0
+"""Seconds that a cluster has to answer, beside those in which its client tries to reach it again."""
+GRACE = 30
+"""Seconds in which a client of Ray tries so, unless its environment says otherwise."""
 LOSSES = 5
 """How often a job is begun anew because the worker or machine that it was on is lost."""
 LOOKS = 1.0
@@ -34,7 +42,8 @@ class OnRay:
     def map(self, work: Work[Job], jobs: Iterable[Job], limits: Limits) -> Iterator[tuple[Job, Done]]:
         with connected(self.place, self.tasks) as ray:
             lost = (ray.exceptions.RayError, ConnectionError)
-            tasks = _Tasks(ray, pickle.dumps((work.begin, work.do)), work.renewed, limits)
+            packed = pickle.dumps((work.begin, work.do))
+            tasks = _Tasks(ray, packed, work.renewed, limits, is_remote(self.place))
             waiting = iter(jobs)
             try:
                 while True:
@@ -44,6 +53,7 @@ class OnRay:
                         return
                     yield from tasks.done()
             except lost as error:
+                tasks.going.clear()
                 raise OnwardError(
                     f"{self.place}: the Ray cluster is lost ({_line(error)}); what is done is kept: start it, and run"
                     " this again"
@@ -56,7 +66,8 @@ class _Tasks:
     """The tasks that are going on, with their jobs. Ray itself begins none again: where the machine runs out of memory,
     it would do so without end."""
 
-    def __init__(self, ray: Any, packed: bytes, renewed: int, limits: Limits) -> None:
+    def __init__(self, ray: Any, packed: bytes, renewed: int, limits: Limits, remote: bool) -> None:
+        self._asked = _in_time if remote else _at_once
         self._ray, self._packed, self._renewed, self._limits = ray, packed, renewed, limits
         self._run = ray.remote(num_cpus=1, max_retries=0)(_task)
         self.going: dict[Any, tuple[Any, int]] = {}
@@ -68,10 +79,10 @@ class _Tasks:
 
     def done(self) -> Iterator[tuple[Any, Done]]:
         """The next one that is done, after a while none; what is lost is begun again."""
-        ready, _ = self._ray.wait(list(self.going), num_returns=1, timeout=LOOKS, fetch_local=False)
-        for task in ready:
+        wait = partial(self._ray.wait, list(self.going), num_returns=1, timeout=LOOKS, fetch_local=False)
+        for task in self._asked(wait)[0]:
             job, losses = self.going[task]
-            done = self._result(task, losses)
+            done = self._asked(partial(self._result, task, losses))
             del self.going[task]
             if done is None:
                 self.begin(job, losses + 1)
@@ -95,6 +106,31 @@ class _Tasks:
         for task in self.going:
             with suppress(Exception):
                 self._ray.cancel(task, force=True)
+
+
+def _at_once(ask: Callable[[], Answer]) -> Answer:
+    return ask()
+
+
+def _in_time(ask: Callable[[], Answer]) -> Answer:
+    """What a cluster answers. A client whose cluster is gone for good asks for ever, so somebody else has to look."""
+    answers: list[Answer] = []
+    problems: list[BaseException] = []
+
+    def asking() -> None:
+        try:
+            answers.append(ask())
+        except BaseException as problem:
+            problems.append(problem)
+
+    thread = threading.Thread(target=asking, daemon=True)
+    thread.start()
+    thread.join(PATIENCE + int(os.environ.get("RAY_CLIENT_RECONNECT_GRACE_PERIOD", GRACE)))
+    if problems:
+        raise problems[0]
+    if not answers:
+        raise ConnectionError("it does not answer any more")
+    return answers[0]
 
 
 def _line(error: BaseException) -> str:

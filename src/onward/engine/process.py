@@ -268,7 +268,7 @@ def _serve(work: bytes, connection: Any, parent: int, longest: int) -> None:
     let_go_first(parent)
     unwatched()
     _silence()
-    begin, do = pickle.loads(work)
+    begin, do = _unpacked(work)
     while True:
         try:
             payload = connection.recv_bytes()
@@ -277,6 +277,20 @@ def _serve(work: bytes, connection: Any, parent: int, longest: int) -> None:
         signal.alarm(longest)
         connection.send_bytes(_done(begin, do, payload, lambda: connection.send_bytes(b"")))
         signal.alarm(0)
+
+
+def _unpacked(work: bytes) -> tuple[Callable[[Any], None], Callable[[Any], Any]]:
+    """What to do; where it is not found in this process, each job says so."""
+    try:
+        begin, do = pickle.loads(work)
+        return begin, do
+    except Exception as error:
+        problem = error
+
+        def refuse(_: Any) -> None:
+            raise problem
+
+        return refuse, refuse
 
 
 def _done(begin: Callable[[Any], None], do: Callable[[Any], Any], payload: bytes, tell: Callable[[], None]) -> bytes:
