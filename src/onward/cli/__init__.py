@@ -35,6 +35,7 @@ COMMANDS = (
     "train",
     "plugins",
     "scoreboard",
+    "zoo",
     "completion",
 )
 

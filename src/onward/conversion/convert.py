@@ -240,6 +240,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         if request.dims:
             original = replace(original, model=with_sizes(original.model, request.dims))
         original = replace(original, remarks=(*original.remarks, *served_by(original.model)))
+    progress.read(original)
     verdicts = _judged(request, original, found is not None, progress)
     if found is not None:
         return _written(request, original, *found, progress, verdicts)
@@ -329,6 +330,7 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
             found = own()
         else:
             report = attempted(compare, request.name, name)
+            progress.compared(report)
             found = verdict(report)
             if not goes_on or found.status != "verified":
                 write_report(report, request.report)
@@ -389,7 +391,7 @@ def _made(
                 with progress.step(3):
                     within_bounds = replace(original, run=one.proof(one.load(source), model.ir.graph), kind=one.title)
                     run = in_numbers(open_artifact(staged))
-                    verdict, leg = _checked(request, within_bounds, form, source, run, remarks)
+                    verdict, leg = _checked(request, within_bounds, form, source, run, remarks, progress)
                 progress.found(verdict, leg)
                 verdicts += (verdict,)
             with progress.step(3):  # which begins with the import of the framework
@@ -398,7 +400,7 @@ def _made(
                     if form.runs_source or source.checked is not None
                     else in_numbers(open_artifact(staged))
                 )
-                verdict, leg = _checked(request, original, form, source, run, remarks)
+                verdict, leg = _checked(request, original, form, source, run, remarks, progress)
             progress.found(verdict, leg)
             verdicts += (verdict,)
             decided = verdicts[-1:] if leg else verdicts  # a leg with a name is the whole way
@@ -432,7 +434,13 @@ def _staged(form: Format, out: Path) -> Iterator[Path]:
 
 
 def _checked(
-    request: Request, original: Original, form: Format, source: Source, run: Run, remarks: Sequence[str]
+    request: Request,
+    original: Original,
+    form: Format,
+    source: Source,
+    run: Run,
+    remarks: Sequence[str],
+    progress: Progress,
 ) -> tuple[Verdict, str]:
     """How original, on the framework that it comes from, and result compare.
 
@@ -459,6 +467,7 @@ def _checked(
             return compared(given, run, on=request.verify_on, data=data, **how)
 
     report = attempted(compare, request.name, request.name if whole is None else name)
+    progress.compared(report, run)
     report.notes += [*(f"cast: {phrase}" for phrase in source.casts), *remarks]
     if form.trains:
         report.notes += trainable_lines(weights_of_source(source))
