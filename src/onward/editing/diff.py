@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from os.path import commonprefix
 from typing import Any, TypeAlias
 
 import onnx
@@ -350,7 +349,8 @@ def _attribute(attribute: ir.Attr | None) -> str:
 
 def _text_change(first: str, second: str) -> str:
     """Two texts; of long ones, what comes where they begin to differ."""
-    start = len(commonprefix([first, second]))
+    same = (place for place, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    start = next(same, min(len(first), len(second)))
     start = max(0, start - LONGEST // 4) if max(len(first), len(second)) > LONGEST else 0
     lead = "…" if start else ""
     return f"{lead}{_short(first[start:])} → {lead}{_short(second[start:])}"

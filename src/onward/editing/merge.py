@@ -38,8 +38,8 @@ def merge(first: Given, second: Given, join: Join, *, prefix: str | None = None)
     `join` is by the name of a value of the first, which may be any of its main graph, the input of the second that it
     feeds, or several, such as {"features": "x"}. What the first gives out beside that, it goes on to give out, and
     inputs of the second that are not fed are inputs of the whole. The types of what is joined have to be equal, and the
-    sizes where both are known. Names that both have get `prefix` in the second, "<name of its file>/" unless given; functions of
-    one name and other bodies, too. The model of the older opset is upgraded.
+    sizes where both are known. Names that both have get `prefix` in the second, "<name of its file>/" unless given;
+    functions of one name and other bodies, too. The model of the older opset is upgraded.
 
     >>> import onward
     >>> model = onward.load("examples/digits/digits.onnx")
