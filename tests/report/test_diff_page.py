@@ -5,7 +5,7 @@ from __future__ import annotations
 from graph_samples import chain
 
 import onward
-from onward.report.diff_page import page
+from onward.report.difference.page import page
 
 EVIL = "<script>alert('x')</script>"
 

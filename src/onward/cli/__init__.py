@@ -34,8 +34,8 @@ COMMANDS = (
     "partition",
     "train",
     "plugins",
-    "scoreboard",
     "zoo",
+    "scoreboard",
     "completion",
 )
 PLACES = {name: f"graphs.{name}" for name in ("diff", "extract", "merge")}

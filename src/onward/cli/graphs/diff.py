@@ -34,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
 
     from onward.cli.streams import output, until_unread
     from onward.editing.diff import diff
-    from onward.report.diff_page import page
-    from onward.report.diff_text import show
+    from onward.report.difference.page import page
+    from onward.report.difference.text import show
     from onward.writing import write_text
 
     found = diff(args.first, args.second)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from onward.editing.differences import PARTS, Change, Difference, Line
-from onward.report.diff_words import SIGNS, TITLES, subject, summary
+from onward.report.difference.words import SIGNS, TITLES, subject, summary
 from onward.report.html import document, escape, table
 from onward.report.wording import counted
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from onward.editing.differences import PARTS, Change, Difference
-from onward.report.diff_words import SIGNS, TITLES, subject, summary
+from onward.report.difference.words import SIGNS, TITLES, subject, summary
 from onward.report.wording import printable
 
 STYLES = {"added": "green", "removed": "red", "changed": "yellow", "renamed": "cyan", "tied": "cyan"}

@@ -1,4 +1,4 @@
-"""`onward zoo`: many models on many targets, each converted and proved."""
+"""`onward zoo run`: many models on many targets, each converted and proved."""
 
 from __future__ import annotations
 
@@ -34,19 +34,7 @@ CODES = """exit codes: 0 every cell is the same, refused in words, or cannot be 
 failed; 2 bad input, or no room for results; 130 interrupted; what is done is kept in any case"""
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "zoo",
-        help="convert and prove many models on many targets",
-        description="Convert many models to many targets, prove each result, and keep what comes of it.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    actions = command.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add_run(actions)
-
-
-def add_run(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = actions.add_parser(
         "run",
         help="convert models, prove the results, and keep what comes of each",
