@@ -43,7 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from onward.cli.graphs.written import told
-    from onward.conversion.convert import check_output
+    from onward.conversion.output import check_output
     from onward.editing.extract import extracted
     from onward.model import load
 
