@@ -36,6 +36,7 @@ COMMANDS = (
     "plugins",
     "zoo",
     "scoreboard",
+    "site",
     "completion",
 )
 PLACES = {name: f"graphs.{name}" for name in ("diff", "extract", "merge")}

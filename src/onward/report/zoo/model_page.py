@@ -39,7 +39,7 @@ def page(
     parts.append(_targets(cells, history))
     bar = navigation.bar(here, "Models")
     body = f'{bar}<main id="content">\n{"".join(parts)}\n{footer()}\n</main>'
-    return document(f"{model}: zoo", body, styles=["site.css", "model.css"], scripts=["model.js"])
+    return document(f"{model}: zoo", body, styles=["navigation.css", "site.css", "model.css"], scripts=["model.js"])
 
 
 def _header(facts: ModelFacts, cells: Mapping[str, Cell], root: str) -> str:

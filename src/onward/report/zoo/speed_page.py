@@ -30,7 +30,7 @@ def page(results: Results, pages: Mapping[str, str], navigation: Navigation, fur
 the result is faster.</p></header>
 {_table(known) if known else "<p>No result has been timed beside its source yet.</p>"}{_slowest(known, pages)}
 {_further(further)}{footer()}</main>"""
-    return document("Speed: zoo", body, styles=["site.css", "zoo.css", "speed.css"])
+    return document("Speed: zoo", body, styles=["navigation.css", "site.css", "zoo.css", "speed.css"])
 
 
 def _measured(results: Results, target: str) -> list[Cell]:
