@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from onward.conversion.convert import convert
     from onward.conversion.inspect import inspect
     from onward.conversion.partition import partition
+    from onward.conversion.view import view
     from onward.dataframes import pipeline, run, split
     from onward.editing.diff import diff
     from onward.editing.extract import extract
@@ -67,6 +68,7 @@ _HOMES = {
     "to_tflite": "onward.importers",
     "to_torch": "onward.importers",
     "verify": "onward.verification.verify",
+    "view": "onward.conversion.view",
 }
 
 __all__ = [
@@ -103,6 +105,7 @@ __all__ = [
     "to_torch",
     "training",
     "verify",
+    "view",
 ]
 
 

@@ -6,14 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from graphs import model
 from zoo_models import net
 
 from onward.engine.jobs import Done, Job, Limits, Work
 from onward.engine.local import Local
 from onward.errors import OnwardError, WritingError
+from onward.model import load
+from onward.runners import prepare
+from onward.runners.calls import Run
+from onward.zoo import conversions
 from onward.zoo import run as running
-from onward.zoo import work
+from onward.zoo.peers import Peer
 from onward.zoo.results import Cell, ModelFacts, read
 from onward.zoo.run import Options, Ran, run_all
 
@@ -168,7 +174,7 @@ def test_a_full_disk_of_the_worker_is_no_result(options: Options, monkeypatch: p
     def full(*_: object) -> None:
         raise WritingError("the disk is full")
 
-    monkeypatch.setattr(work, "conversion", full)
+    monkeypatch.setattr(conversions, "conversion", full)
     assert all(cell.retry for cell in run_all(options, on=Here()).cells.values())
 
 
@@ -184,6 +190,16 @@ def test_a_refusal_names_the_node(tmp_path: Path) -> None:
     (cell,) = ran.cells.values()
     assert (cell.verdict, cell.first_node) == ("refused", "com.acme.Strange 'last'")
     assert ran.is_good and cell.message.startswith("com.acme.Strange 'last'")
+
+
+def test_open_sizes_are_fixed_where_a_target_takes_no_others(tmp_path: Path) -> None:
+    text = """g (float[seq,batch,3] x) => (float[seq,d,batch,2] y) { y = LSTM <hidden_size: int = 2> (x, w, r) }"""
+    weights = {"w": np.full((1, 8, 3), 0.1, np.float32), "r": np.full((1, 8, 2), 0.2, np.float32)}
+    (tmp_path / "models").mkdir()
+    model(text, **weights).save(tmp_path / "models/recurrent.onnx")
+    ran = run_all(Options([tmp_path / "models"], tmp_path / "zoo", to=("tflite",)), on=Here())
+    (cell,) = ran.cells.values()
+    assert cell.verdict == "same" and cell.message.startswith("with seq=2, batch=")
 
 
 def test_training_is_judged_by_a_step(options: Options) -> None:
@@ -225,3 +241,29 @@ def test_in_processes(options: Options) -> None:
     kept = read(options.out)
     assert all(isinstance(facts, ModelFacts) and facts.nodes == 2 for facts in kept.models.values())
     assert all(isinstance(cell, Cell) and cell.peak_mb for cell in kept.cells.values())
+
+
+def twice(path: Path) -> Run:
+    """A converter that is wrong."""
+    run = prepare("onnxruntime", load(path))
+    return lambda inputs: {name: 2 * np.asarray(value) for name, value in run(inputs).items()}
+
+
+def itself(path: Path) -> Run:
+    return prepare("onnxruntime", load(path))
+
+
+def nothing(path: Path) -> Run:
+    raise KeyError("no such op")
+
+
+def test_peers_are_judged_as_well(options: Options) -> None:
+    made = {one.__name__: Peer("onnx", one, frozenset({"onnx"})) for one in (twice, itself, nothing)}
+    made["other"] = Peer("onnx", itself, frozenset({"tflite"}))
+    run_all(replace(options, to=(), peers=made, only="second"), on=Here())
+    kept = read(options.out)
+    found = {target: (cell.verdict, cell.message) for (_, target), cell in kept.cells.items()}
+    assert found.keys() == {"peer:twice", "peer:itself", "peer:nothing"}
+    assert found["peer:itself"][0] == "same" and found["peer:twice"][0] == "different"
+    assert found["peer:nothing"] == ("failed", "KeyError: 'no such op'")
+    assert kept.cells["second.onnx", "peer:itself"].speed is not None

@@ -25,6 +25,7 @@ INTERRUPTED = 130
 COMMANDS = (
     "convert",
     "inspect",
+    "view",
     "verify",
     "run",
     "diff",

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onward.errors import OnwardError
+
+if TYPE_CHECKING:
+    from onward.zoo.results import Results
 
 ZOO, SCOREBOARD, DOCS = Path("benchmarks/zoo-results.jsonl"), Path("benchmarks/scoreboard.json"), Path("mkdocs.yml")
 """Where things lie in the repository of Onward."""
@@ -78,7 +82,7 @@ def _chosen(named: Path | None, default: Path) -> Path | None:
     return named or (default if default.exists() else None)
 
 
-def _docs(named: Path | None, say: Any) -> Path | None:
+def _docs(named: Path | None, say: Callable[[str], None]) -> Path | None:
     from onward.report.site.documentation import is_installed
 
     config = _chosen(named, DOCS)
@@ -92,13 +96,13 @@ def _docs(named: Path | None, say: Any) -> Path | None:
     return config
 
 
-def _results(path: Path | None) -> Any:
+def _results(path: Path | None) -> Results | None:
     from onward.cli.zoo.report import known
 
     return None if path is None else known(path)
 
 
-def _board(path: Path | None) -> Any:
+def _board(path: Path | None) -> Mapping[str, Any] | None:
     from onward.scoreboard import board
 
     return None if path is None else board.read(path)

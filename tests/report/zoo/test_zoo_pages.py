@@ -240,6 +240,13 @@ def test_it_prints_whole(browser: Browser, pages: Path) -> None:
     browser.send("Emulation.setEmulatedMedia", media="")
 
 
+def test_nothing_moves_where_that_is_asked_for(browser: Browser, pages: Path) -> None:
+    browser.open(pages / "index.html")
+    for wish, behaviour in (("no-preference", "smooth"), ("reduce", "auto")):
+        browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": wish}])
+        assert browser.run("getComputedStyle(document.documentElement).scrollBehavior") == behaviour
+
+
 Rgb = tuple[float, float, float]
 EYES = {
     "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
