@@ -23,12 +23,8 @@ from onward.hub.tensors import SparseTensor, Store
 from onward.hub.weights import Weights
 from onward.hub.wire import join
 from onward.hub.wording import quote
-<<<<<<< HEAD
 from onward.hub.write import Writer, keep_described
-=======
-from onward.hub.write import Writer
 from onward.looks import shown
->>>>>>> main
 from onward.plugins.find import load_for
 from onward.writing import new_file
 
