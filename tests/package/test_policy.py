@@ -68,7 +68,7 @@ LAYERS = [
     ("plugins.check",),
     ("report", "scoreboard"),
     ("dataframes",),
-    ("exporters",),
+    ("bits", "exporters"),
     ("conversion",),
     ("importers", "scoring"),
     ("zoo",),
