@@ -30,7 +30,7 @@ Guides = Sequence[tuple[str, str]]
 def page(zoo: Results | None, scoreboard: Mapping[str, Any] | None, guides: Guides, navigation: Navigation) -> str:
     """`guides` are pages of the documentation: titles, and paths in it."""
     figures = _figures(zoo, scoreboard)
-    numbers = "".join(f'<div><dd>{number}</dd><dt>{words}</dt></div>' for number, words in figures)
+    numbers = "".join(f"<div><dd>{number}</dd><dt>{words}</dt></div>" for number, words in figures)
     paths = {part.title: part.path for part in navigation.parts}
     cards = "".join(
         f'<a class="card part" href="{escape(paths[name])}"><h2>{name}</h2><p>{words}</p></a>'
@@ -68,7 +68,9 @@ def _figures(zoo: Results | None, scoreboard: Mapping[str, Any] | None) -> list[
     if scoreboard is not None:
         for totals in list(scoreboard["totals"].values())[:1]:
             name, counts = max(totals["runners"].items(), key=lambda item: item[1]["pass"])
-            found.append((f"{counts['pass']:,}", f"of {totals['tests']:,} tests of ONNX’s own suite, by {escape(name)}"))
+            found.append(
+                (f"{counts['pass']:,}", f"of {totals['tests']:,} tests of ONNX’s own suite, by {escape(name)}")
+            )
     return found
 
 
