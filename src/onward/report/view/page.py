@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onward.errors import OnwardError
+from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.report.describe import about
 from onward.report.html import asset, document, escape, json_script, table
@@ -48,7 +49,7 @@ def page(model: Model, kind: str = "ONNX", code: Code | None = None, remark: str
         )
     found, known = contents(model), about(model) | {"format": kind}
     parts = [
-        _header(model.name, headline(known, len(found.nodes)), remark),
+        _header(model.name, headline(known, sum(1 for _ in all_nodes(model.ir.graph))), remark),
         asset("view.html"),
         _ends(known),
         _code(code, found) if code is not None else "",
