@@ -250,8 +250,8 @@ def page(cells: list[Cell], cases: list[tuple[str, str, str]], left: list[str], 
             f"## ONNX's suite at opset {SUITE_OPSET}",
             "",
             f"{len(cases)} cases: {count['agrees']} agree, {count['refused']} are refused by name, {count['differs']}"
-            f" differ, {count['not run'] + count['fails']} are not run; of {count['nor does the original']} the original"
-            " does not give what is expected here, either.",
+            f" differ, {count['not run'] + count['fails']} are not run; of {count['nor does the original']} the"
+            " original does not give what is expected here, either.",
             "",
             "| cases | result | why |",
             "|---|---|---|",
