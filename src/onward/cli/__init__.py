@@ -31,6 +31,7 @@ COMMANDS = (
     "partition",
     "train",
     "plugins",
+    "zoo",
     "scoreboard",
     "completion",
 )

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from onward.engine.jobs import LONGEST, Done, Limits
+from onward.gate.budget import unwatched
 from onward.gate.memory import taken
 
 START_SECONDS = 300.0
@@ -207,6 +208,7 @@ def _serve(work: bytes, connection: Any) -> None:
     """A worker's life: for each job an empty message when it begins, and then what became of it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     let_go_first()
+    unwatched()
     _silence()
     begin, do = pickle.loads(work)
     while True:

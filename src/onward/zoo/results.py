@@ -107,6 +107,8 @@ class Cell:
     when: str = ""
     """ISO 8601."""
     machine: str = ""
+    retry: bool = False
+    """Whether it is the machine's fault (no network, a full disk): the next run tries again."""
 
     @property
     def key(self) -> tuple[str, str]:
