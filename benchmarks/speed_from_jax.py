@@ -167,7 +167,8 @@ def row(name: str, times: Times) -> list[str]:
 
 COLUMNS = [
     "model", "JAX's tracing, ms", "its share", "Onward, ms (system)", "jax2onnx, ms (system)", "plain write, ms",
-    "ratio", "without the system", "first time", "to a protobuf", "run, ms", "jax2onnx's file", "ratio of runs", "difference",
+    "ratio", "without the system", "first time", "to a protobuf",
+    "run, ms", "jax2onnx's file", "ratio of runs", "difference",
 ]  # fmt: skip
 
 
