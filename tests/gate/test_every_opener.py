@@ -335,8 +335,7 @@ ALLOWED = {
     "runners/isolate.py:serve": "what the parent process sends",
     "engine/process.py:_serve": "what the parent process sends",
     "engine/process.py:_done": "what the parent process sends",
-    "engine/process.py:_answer": "what a process that it started sends",
-    "engine/on_ray.py:_result": "what its own task sends",
+    "engine/process.py:unpacked": "what a process that it started sends",
     "plugins/check.py:function_of": "the source of a plugin that is imported already",
     "writing/exchange.py:_renameat2": "the C library that Python itself runs on",
 }

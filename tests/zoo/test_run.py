@@ -6,14 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from zoo_models import net
 
 from onward.engine.jobs import Done, Job, Limits, Work
 from onward.engine.local import Local
 from onward.errors import OnwardError, WritingError
+from onward.model import load
+from onward.runners import prepare
+from onward.runners.calls import Run
+from onward.zoo import conversions
 from onward.zoo import run as running
-from onward.zoo import work
+from onward.zoo.peers import Peer
 from onward.zoo.results import Cell, ModelFacts, read
 from onward.zoo.run import Options, Ran, run_all
 
@@ -168,7 +173,7 @@ def test_a_full_disk_of_the_worker_is_no_result(options: Options, monkeypatch: p
     def full(*_: object) -> None:
         raise WritingError("the disk is full")
 
-    monkeypatch.setattr(work, "conversion", full)
+    monkeypatch.setattr(conversions, "conversion", full)
     assert all(cell.retry for cell in run_all(options, on=Here()).cells.values())
 
 
@@ -225,3 +230,29 @@ def test_in_processes(options: Options) -> None:
     kept = read(options.out)
     assert all(isinstance(facts, ModelFacts) and facts.nodes == 2 for facts in kept.models.values())
     assert all(isinstance(cell, Cell) and cell.peak_mb for cell in kept.cells.values())
+
+
+def twice(path: Path) -> Run:
+    """A converter that is wrong."""
+    run = prepare("onnxruntime", load(path))
+    return lambda inputs: {name: 2 * np.asarray(value) for name, value in run(inputs).items()}
+
+
+def itself(path: Path) -> Run:
+    return prepare("onnxruntime", load(path))
+
+
+def nothing(path: Path) -> Run:
+    raise KeyError("no such op")
+
+
+def test_peers_are_judged_as_well(options: Options) -> None:
+    made = {one.__name__: Peer("onnx", one, frozenset({"onnx"})) for one in (twice, itself, nothing)}
+    made["other"] = Peer("onnx", itself, frozenset({"tflite"}))
+    run_all(replace(options, to=(), peers=made, only="second"), on=Here())
+    kept = read(options.out)
+    found = {target: (cell.verdict, cell.message) for (_, target), cell in kept.cells.items()}
+    assert found.keys() == {"peer:twice", "peer:itself", "peer:nothing"}
+    assert found["peer:itself"][0] == "same" and found["peer:twice"][0] == "different"
+    assert found["peer:nothing"] == ("failed", "KeyError: 'no such op'")
+    assert kept.cells["second.onnx", "peer:itself"].speed is not None

@@ -10,7 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from onward.canon.called import callers_first, type_inputs
-from onward.canon.downgrade import Mover, is_moved
+from onward.canon.downgrade import Mover, RefusedError, is_moved
 from onward.canon.inline import inline
 from onward.canon.ir_version import at_ir_version
 from onward.canon.training import moved_training, names_in
@@ -51,25 +51,9 @@ def at_opset(model: Model, opset: int | None, ir_version: int | None = None) -> 
     """
     if opset is not None and not OLDEST <= opset <= newest_opset():
         raise OnwardError(f"opset {opset} cannot be written: give one from {OLDEST} to {newest_opset()}")
-    graph = copied(model.ir)
-    _plain_domain(graph)
-    present = graph.opset_imports.get("", 0)
-    wanted = {"": opset or present}
-    if ML in graph.opset_imports:
-        wanted[ML] = min(graph.opset_imports[ML], ml_of(wanted[""])) if opset else graph.opset_imports[ML]
-    kept = names_in(model.training_info)
-    alone = _needs_inlining(graph, wanted) or (ir_version is not None and ir_version < 8)
-    if not alone:
-        try:
-            changed = _move(graph, wanted, kept)
-        except UnsupportedError:
-            if not graph.functions:
-                raise
-            graph, alone = copied(model.ir), True  # what surrounds a call says more than the function alone
-            _plain_domain(graph)
-    if alone:
-        _inline(graph)
-        changed = _move(graph, wanted, kept)
+    present, kept = _opset_of(model.ir, ""), names_in(model.training_info)
+    inlined = ir_version is not None and ir_version < 8
+    graph, changed, wanted = _moved(model.ir, opset or present, opset is not None, inlined, kept)
     infos = moved_training(model, wanted, graph) if opset and present != opset else model.training_info
     made = replace(model, ir=graph, training_info=list(infos), path=None, ir_version=0 if opset else model.ir_version)
     dropped = at_ir_version(made, ir_version)
@@ -80,6 +64,48 @@ def ml_of(opset: int) -> int:
     """The version of `ai.onnx.ml` that was released with an opset."""
     rows = [row for row in onnx.helper.VERSION_TABLE if row[2] >= opset]
     return max(1, min(int(row[3]) for row in rows if row[2] == min(r[2] for r in rows)))
+
+
+def _moved(
+    model: ir.Model, opset: int, with_ml: bool, inlined: bool, kept: set[str]
+) -> tuple[ir.Model, int, dict[str, int]]:
+    """A copy at an opset, how many nodes changed, and the versions of the domains.
+
+    `ai.onnx.ml` is a later one than the opset's where that cannot say the model: it is a domain of its own.
+    """
+    wanted = {"": opset}
+    later: list[int] = []
+    if (ml := _opset_of(model, ML)) and with_ml:
+        later = list(range(min(ml, ml_of(opset)), ml + 1))
+        wanted[ML] = later.pop(0)
+    while True:
+        try:
+            graph, changed = _with_functions(model, wanted, inlined, kept)
+            return graph, changed, wanted
+        except RefusedError as error:
+            if error.domain != ML or not later:
+                raise
+            wanted[ML] = later.pop(0)
+
+
+def _with_functions(model: ir.Model, wanted: Mapping[str, int], inlined: bool, kept: set[str]) -> tuple[ir.Model, int]:
+    """Functions stay; where they alone say too little they are inlined: what surrounds a call says more."""
+    graph = copied(model)
+    _plain_domain(graph)
+    if graph.functions and not inlined and not _needs_inlining(graph, wanted):
+        try:
+            return graph, _move(graph, wanted, kept)
+        except UnsupportedError:
+            graph = copied(model)
+            _plain_domain(graph)
+    if graph.functions:
+        _inline(graph)
+    return graph, _move(graph, wanted, kept)
+
+
+def _opset_of(model: ir.Model, domain: str) -> int:
+    names = ("", "ai.onnx") if not domain else (domain,)
+    return next((model.opset_imports[name] for name in names if name in model.opset_imports), 0 if domain else 1)
 
 
 def copied(model: ir.Model) -> ir.Model:

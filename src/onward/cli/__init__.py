@@ -25,6 +25,7 @@ INTERRUPTED = 130
 COMMANDS = (
     "convert",
     "inspect",
+    "view",
     "verify",
     "run",
     "layout",
@@ -33,6 +34,7 @@ COMMANDS = (
     "plugins",
     "zoo",
     "scoreboard",
+    "site",
     "completion",
 )
 

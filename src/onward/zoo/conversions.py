@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import math
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +16,7 @@ from onward.conversion.convert import converted
 from onward.conversion.progress import Progress
 from onward.conversion.request import Request
 from onward.conversion.sources import Original
-from onward.errors import (
-    ConversionError,
-    InvalidModelError,
-    OnwardError,
-    RunFailure,
-    UnsupportedError,
-    UntrustedError,
-    VerificationError,
-    WritingError,
-)
+from onward.errors import OnwardError
 from onward.formats import in_numbers, open_artifact
 from onward.gate.budget import within
 from onward.graph.walk import all_nodes
@@ -38,6 +27,7 @@ from onward.verification.check import attempted, verdict
 from onward.verification.results import Report
 from onward.verification.verify import verify
 from onward.zoo.facts import made
+from onward.zoo.found import Found, raised
 from onward.zoo.results import Verdict
 from onward.zoo.speed import THREADS, ratio
 
@@ -46,22 +36,10 @@ READING, GENERATING, VERIFYING, WRITING = 1, 2, 3, 4
 """Steps of a conversion, as `Progress` numbers them."""
 ON = {"tflite": "tensorflow:tflite"}
 """By target, the runner that the first differing node is looked for on, where that is not called as the target is."""
+VERDICTS: dict[str, Verdict] = {"verified": "same", "not the same": "same", "different": "different"}
+"""What a check says, as a cell does; anything else is not verified."""
 SHARE = 0.5
 """Of the time that is left: what the search for a node may take."""
-LONGEST = 600
-"""Characters of a message."""
-
-
-@dataclass
-class Found:
-    """What a job comes to, with the names of a cell's fields."""
-
-    verdict: Verdict = "failed"
-    message: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
-    """Other fields of the cell."""
-    model: Model | None = None
-    """The source, as ONNX."""
 
 
 class Watched(Progress):
@@ -101,7 +79,7 @@ def conversion(path: Path, target: str, folder: Path, seconds: float) -> Found:
         found.verdict, found.message = raised(error)
     found.model = None if watched.original is None else watched.original.model
     if watched.report is not None:
-        found.facts |= _errors(watched.report)
+        found.facts |= errors(watched.report)
     if found.verdict == "refused" and found.model is not None:
         found.facts["first_node"] = _named(found.message, found.model)
     took = watched.seconds
@@ -136,8 +114,7 @@ def _convert(path: Path, target: str, out: Path, seconds: float, watched: Watche
         request = Request(source=path, to=target, out=out, keep=True, timeout=2 * seconds)
         done = converted(request, watched)
         decided = next((one for one in done.decided if one.status != "verified"), done.decided[-1])
-    words: dict[str, Verdict] = {"verified": "same", "not the same": "same", "different": "different"}
-    found.verdict = words.get(decided.status, "not verified")
+    found.verdict = VERDICTS.get(decided.status, "not verified")
     found.message = f"{decided.words}{f'; {decided.warning}' if decided.warning else ''}"
     if found.verdict == "different" and watched.report is not None and watched.report.failure:
         found.verdict = "failed"
@@ -156,22 +133,7 @@ def _saved_again(path: Path, out: Path, watched: Watched) -> Any:
     return verdict(report)
 
 
-def raised(error: Exception) -> tuple[Verdict, str]:
-    """An error that says why is a refusal; any other is a failure."""
-    words = " ".join(str(error).split()) or type(error).__name__
-    cause = error.__cause__
-    is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    if is_full or isinstance(error, WritingError | MemoryError):  # the machine, not the model
-        raise error
-    if isinstance(error, VerificationError):
-        return "different", words
-    is_defect = isinstance(error, InvalidModelError) and cause is not None and not isinstance(cause, OnwardError)
-    if isinstance(error, OnwardError) and not isinstance(error, ConversionError | RunFailure) and not is_defect:
-        return "refused", words
-    return "failed", words if isinstance(error, OnwardError) else f"{type(error).__name__}: {words}"
-
-
-def _errors(report: Report) -> dict[str, Any]:
+def errors(report: Report) -> dict[str, Any]:
     """Of the output that is nearest to its tolerance, or furthest beyond it, the pair that decides."""
     worst = report.worst
     if worst is None:
@@ -201,9 +163,9 @@ def _first_difference(model: Model, target: str, seconds: float) -> str:
     try:
         with within(seconds, "the search for a node"):
             report = verify(model, ON.get(target, target), bisect=True, quick=True, arbitrate=False)
-    except (UnsupportedError, UntrustedError, RunFailure, OnwardError):
+    except OnwardError:
         return ""
-    return str(_errors(report).get("first_node", ""))
+    return str(errors(report).get("first_node", ""))
 
 
 def _speed(watched: Watched, target: str, out: Path) -> float | None:

@@ -16,7 +16,7 @@ from onward.errors import OnwardError
 from onward.graph.walk import all_nodes
 from onward.hub.types import ForeignType
 from onward.model import Model, load
-from onward.zoo.listing import Entry, size
+from onward.zoo.listing import Entry, listed_facts, size
 from onward.zoo.outline import outline
 from onward.zoo.results import LONGEST_SOURCE, ModelFacts, Slot
 
@@ -36,12 +36,6 @@ class Made:
     transposes: int | None = None
     size_bytes: int | None = None
     source: str = ""
-
-
-def listed_facts(entry: Entry) -> ModelFacts:
-    """What a list says."""
-    about = (entry.format, entry.task, entry.licence, entry.package, entry.size_bytes, entry.opset)
-    return ModelFacts(entry.name, entry.sha256, *about)
 
 
 def facts(entry: Entry, model: Model) -> ModelFacts:

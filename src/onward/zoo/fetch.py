@@ -75,7 +75,9 @@ def cache_folder() -> Path:
 def cached(entry: Entry) -> Path:
     """Where a published model is kept: names in a list lead to no other place."""
     name = re.sub(r"[^\w.-]", "_", PurePosixPath(entry.path_inside.rstrip("/>")).name)
-    return cache_folder() / entry.sha256[:16] / (name.lstrip(".") or "model")
+    named = name.lstrip(".") or "model"
+    suffix = ".onnx" if entry.format == "onnx" and not named.endswith(".onnx") else ""
+    return cache_folder() / entry.sha256[:16] / f"{named}{suffix}"
 
 
 def _is_there(entry: Entry, place: Path) -> bool:

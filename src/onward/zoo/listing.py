@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from onward.errors import OnwardError
+from onward.zoo.results import ModelFacts
 
 FORMATS = {
     "SavedModel": "savedmodel",
@@ -167,6 +168,8 @@ def _entry(row: Mapping[str, str], home: Path) -> Entry:
     bytes_ = row.get("size_bytes") or "0"
     if not (bytes_.isascii() and bytes_.isdecimal()):
         raise OnwardError(f"size_bytes {bytes_!r} is no number")
+    if row.get("format") == "savedmodel" and not inside.endswith("/"):
+        inside += "/"
     name = row.get("name") or f"{package.partition('==')[0]}/{PurePosixPath(inside).name}"
     return Entry(
         name,
@@ -180,6 +183,12 @@ def _entry(row: Mapping[str, str], home: Path) -> Entry:
         source,
         inside,
     )
+
+
+def listed_facts(entry: Entry) -> ModelFacts:
+    """What a list says."""
+    about = (entry.format, entry.task, entry.licence, entry.package, entry.size_bytes, entry.opset)
+    return ModelFacts(entry.name, entry.sha256, *about)
 
 
 def digest(path: Path) -> str:

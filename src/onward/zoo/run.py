@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from onward.engine.places import LOCAL, engine
 from onward.engine.store import Record, Store
 from onward.errors import OnwardError
 from onward.writing import make_folder, refusals
-from onward.zoo.facts import listed_facts
-from onward.zoo.listing import Entry, listed
+from onward.zoo.listing import Entry, listed, listed_facts
+from onward.zoo.peers import PREFIX, Peer
 from onward.zoo.results import TARGETS, TRAIN, Cell, ModelFacts, Results, Verdict, gathered, kept_of, record
 from onward.zoo.work import WORK, Answer, Job, machine, versions_of
 
@@ -51,6 +51,8 @@ class Options:
     fresh: bool = False
     keep_versions: bool = False
     """Whether a cell of other versions of Onward and its packages counts as done."""
+    peers: Mapping[str, Peer] = field(default_factory=dict)
+    """Other converters by name, each on the formats that it takes."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,7 @@ def run_all(options: Options, told: Told = lambda *_: None, on: Engine | None = 
     targets = _targets(options)
     entries = _chosen(listed(options.sources), options.only)
     chosen = on or engine(options.on, options.jobs)
-    wanted = [
-        Job(entry, target, versions_of(target, entry.format), options.timeout)
-        for entry in entries
-        for target in targets
-        if (entry.format, target) not in ALIKE
-    ]
+    wanted = list(_jobs(options, targets, entries))
     with refusals(options.out):
         make_folder(options.out)
     with Store(options.out / FILE, key) as store:
@@ -105,6 +102,18 @@ def run_all(options: Options, told: Told = lambda *_: None, on: Engine | None = 
     return Ran(entries, cells, len(missing))
 
 
+def _jobs(options: Options, targets: Iterable[str], entries: Iterable[Entry]) -> Iterator[Job]:
+    """Model by model, the small ones first."""
+    for entry in entries:
+        for target in targets:
+            if (entry.format, target) not in ALIKE:
+                yield Job(entry, target, versions_of(target, entry.format), options.timeout)
+        for name, peer in options.peers.items():
+            if entry.format in peer.formats:
+                versions = versions_of(PREFIX + name, entry.format, peer)
+                yield Job(entry, PREFIX + name, versions, options.timeout, peer)
+
+
 def _targets(options: Options) -> tuple[str, ...]:
     from onward.backends.backend import formats, require
 
@@ -117,7 +126,7 @@ def _targets(options: Options) -> tuple[str, ...]:
             require(known[name][0])
     if unknown := set(options.also) - {TRAIN}:
         raise OnwardError(f"{min(unknown)!r} is nothing that can be done as well; there is {TRAIN}")
-    if not options.to and not options.also:
+    if not options.to and not options.also and not options.peers:
         raise OnwardError("there is nothing to do: name targets")
     if options.timeout <= 0:
         raise OnwardError(f"{options.timeout:g} seconds are no time: give a number above 0")

@@ -20,7 +20,7 @@ from onward.conversion.sources import Original, read
 from onward.errors import OnwardError
 from onward.runners import prepare
 from onward.verification.data.sets import Inputs, make_inputs
-from onward.zoo.conversions import ONNX, Found, raised
+from onward.zoo.found import Found, raised
 
 if TYPE_CHECKING:
     from onward.model import Model
@@ -57,12 +57,13 @@ def training(path: Path) -> Found:
     return found
 
 
-def read_source(path: Path) -> Original:
+def read_source(path: Path, run: bool = False) -> Original:
+    """A model as ONNX, and if asked for, how its own framework runs it."""
     from onward.model import load
 
     if path.suffix == ".onnx":
         return Original(load(path))
-    return read(Request(source=path, to=ONNX, out=Path(), verify=False))
+    return read(Request(source=path, to="onnx", out=Path(), verify=run))
 
 
 def objectives(model: Model) -> Iterator[Objective]:

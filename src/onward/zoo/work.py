@@ -22,12 +22,11 @@ from onward.backends.backend import backends, formats
 from onward.engine.jobs import Work
 from onward.engine.store import in_words, versions
 from onward.errors import OnwardError, WritingError
-from onward.zoo.conversions import LONGEST, ONNX, Found, conversion
-from onward.zoo.facts import facts
 from onward.zoo.fetch import fetched
+from onward.zoo.found import LONGEST, Found
 from onward.zoo.listing import FORMATS, Entry
+from onward.zoo.peers import Peer, peer_conversion
 from onward.zoo.results import TRAIN, Cell, ModelFacts
-from onward.zoo.speed import THREADS
 
 RENEWED = 25
 """Jobs after which a process is begun anew: frameworks keep what they compiled."""
@@ -45,6 +44,8 @@ class Job:
     versions: str
     """As the machine has them that asks."""
     seconds: float
+    peer: Peer | None = None
+    """The other converter, where the target is `peer:NAME`."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,14 @@ class Answer:
     facts: ModelFacts | None = None
 
 
-def packages(target: str, format: str) -> list[str]:
+def packages(target: str, format: str, peer: Peer | None = None) -> list[str]:
     """What a result depends on, as it is imported."""
     from onward.formats import kinds
 
     found = list(ALWAYS)
-    if target not in (ONNX, TRAIN):
+    if peer is not None:
+        found.append(peer.package)
+    elif target not in ("onnx", TRAIN):
         found.append(formats()[target][0].package)
     found += BESIDE.get(target, ())
     called = "keras" if format == "h5" else format
@@ -70,8 +73,8 @@ def packages(target: str, format: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def versions_of(target: str, format: str) -> str:
-    return in_words(_versions(tuple(packages(target, format))))
+def versions_of(target: str, format: str, peer: Peer | None = None) -> str:
+    return in_words(_versions(tuple(packages(target, format, peer))))
 
 
 @cache
@@ -81,17 +84,19 @@ def _versions(names: tuple[str, ...]) -> dict[str, str]:
 
 def begin(job: Job) -> None:
     """Fetch the model, and import what the job needs: neither is its own time."""
+    from onward.zoo.speed import THREADS
+
     os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": str(THREADS)}
     _PROBLEMS.clear()
     try:
-        own = versions_of(job.target, job.entry.format)
+        own = versions_of(job.target, job.entry.format, job.peer)
         if own != job.versions:
             raise WritingError(f"this machine has {own}, and {job.versions} is asked for: install the same on both")
         fetched(job.entry)
     except OnwardError as error:
         _PROBLEMS.append(error)
         return
-    needed = packages(job.target, job.entry.format)
+    needed = packages(job.target, job.entry.format, job.peer)
     for one in backends():
         if one.package in needed and one.is_installed:
             one.use_threads(THREADS)
@@ -114,15 +119,21 @@ def do(job: Job) -> Answer:
             _PROBLEMS.clear()
         found.message = found.message.replace(f"{path}: ", "").replace(str(path), job.entry.name)
         found.message = found.message.replace(f"{folder}/", "")
+        from onward.zoo.facts import facts
+
         model = None if found.model is None else facts(job.entry, found.model)
         return Answer(cell(job, found), model)
 
 
 def _found(job: Job, path: Path, folder: Path) -> Found:
+    if job.peer is not None:
+        return peer_conversion(path, job.peer)
     if job.target == TRAIN:
         from onward.zoo.trainings import training
 
         return training(path)
+    from onward.zoo.conversions import conversion
+
     return conversion(path, job.target, folder, job.seconds)
 
 

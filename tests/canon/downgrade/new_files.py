@@ -52,6 +52,8 @@ class New:
     refused: str = ""
     rtol: float = 1e-6
     open: bool = False
+    ml: int = 0
+    """The version of `ai.onnx.ml` that the older file has."""
 
     def __str__(self) -> str:
         attributes = ",".join(f"{k}={v}" for k, v in self.attributes.items() if isinstance(v, int | float | str | list))
@@ -117,6 +119,7 @@ def check(case: New) -> onnx.ModelProto | None:
         return None
     old = moved(new, case.target)
     assert next(o.version for o in old.opset_import if not o.domain) == case.target
+    assert case.ml in (0, *(o.version for o in old.opset_import if o.domain == ML))
     assert [v.name for v in old.graph.output] == [v.name for v in new.graph.output]
     if all(value.type.tensor_type.HasField("shape") for value in new.graph.output):
         onnx.checker.check_model(old)

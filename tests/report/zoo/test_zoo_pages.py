@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 import zoo_samples as samples
 from browser import Browser
+from links import Links, lost
 
 from onward.report.html import asset
 from onward.report.zoo import history, site
@@ -217,36 +216,10 @@ def test_speed_is_drawn_by_target(browser: Browser, pages: Path) -> None:
     assert browser.console == []
 
 
-class Links(HTMLParser):
-    """The links and the anchors of a page, and whatever else it would fetch."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.anchors: set[str] = set()
-        self.fetched: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        self.anchors |= {found["id"]} if found.get("id") else set()
-        if tag == "a" and found.get("href"):
-            self.links.append(str(found["href"]))
-        self.fetched += [str(found[name]) for name in ("src", "data", "srcset") if found.get(name)]
-        self.fetched += [tag] if tag in ("link", "iframe") else []
-
-
 def test_every_link_leads_somewhere_and_nothing_is_fetched(pages: Path) -> None:
-    read = {path: Links(path.read_text()) for path in pages.rglob("*.html")}
-    assert len(read) == 4 + 10 + 3
-    for path, page in read.items():
-        assert page.fetched == []
-        for link in page.links:
-            file, _, place = unquote(link).partition("#")
-            target = (path.parent / file).resolve() if file else path
-            assert target.exists(), (path, link)
-            if place and "=" not in place:
-                assert place in read[target].anchors, (path, link)
+    assert len(list(pages.rglob("*.html"))) == 4 + 10 + 3
+    assert lost(pages.resolve()) == []
+    assert not [path for path in pages.rglob("*.html") if Links(path.read_text()).fetched]
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -265,6 +238,13 @@ def test_it_prints_whole(browser: Browser, pages: Path) -> None:
     assert browser.run(f"[{style}.maxHeight, {style}.overflowY]") == ["none", "visible"]
     assert browser.run("getComputedStyle(document.getElementById('filters')).display") == "none"
     browser.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_nothing_moves_where_that_is_asked_for(browser: Browser, pages: Path) -> None:
+    browser.open(pages / "index.html")
+    for wish, behaviour in (("no-preference", "smooth"), ("reduce", "auto")):
+        browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": wish}])
+        assert browser.run("getComputedStyle(document.documentElement).scrollBehavior") == behaviour
 
 
 Rgb = tuple[float, float, float]

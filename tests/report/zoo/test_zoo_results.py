@@ -107,6 +107,17 @@ def test_advice_is_a_sentence_and_a_command_that_exists(verdict: str, target: st
     assert bool(told.command) == (not target.startswith("peer:"))
 
 
+def test_advice_takes_the_option_that_a_message_names() -> None:
+    message = "no Div in int64; --cast down computes it in int32; --select-tf-ops takes TensorFlow's kernels"
+    told = advice(samples.cell(samples.facts("net.onnx"), "tflite", "refused", message=message))
+    assert told.command == "onward convert net.onnx --to tflite --cast down"
+    assert parser().parse_args(told.command.split()[1:]).cast == "down"
+    told = advice(samples.cell(samples.facts("net.onnx"), "tflite", "refused", message="such as --dim b=1; $(rm)"))
+    assert told.command == "onward convert net.onnx --to tflite --dim b=1"
+    told = advice(samples.cell(samples.facts("net.onnx"), "torch", "refused"))
+    assert told.command == "onward convert net.onnx --to torch --fallback onnxruntime"
+
+
 def test_a_hostile_outline_is_drawn_as_far_as_it_goes() -> None:
     boxes = (("<b>", "x" * 100), ("y",))
     svg = picture(Outline(boxes, ((0, 2), (2, 0), (5, 9), (-1, 1), (1, 1))), "<i>")
@@ -125,6 +136,14 @@ def test_the_summary_counts_and_gives_reasons() -> None:
     lines = [line for line in text.splitlines() if "evil" in line]
     assert lines and all("<b" not in re.sub(r"`[^`]*`|\\.", "", line) for line in lines)
     assert all(re.sub(r"\\\|", "", line).count("|") == 4 for line in lines), "a bar in a message ends no cell"
+
+
+def test_the_summary_says_once_what_is_said_on_every_target() -> None:
+    net, other = samples.facts("lost.onnx"), samples.facts("net.onnx")
+    cells = [samples.cell(net, target, "failed", message="it is not in the wheel") for target in ("torch", "jax")]
+    cells += [samples.cell(other, target, "refused", message=f"not on {target}") for target in ("torch", "jax")]
+    text = markdown(samples.results([net, other], cells))
+    assert text.count("it is not in the wheel") == 1 and text.count("| `net.onnx` | refused | not on") == 2
 
 
 def test_the_table_has_a_row_for_each_result(tmp_path: Path) -> None:

@@ -14,18 +14,18 @@ from onward.canon.defaults import fill_nodes
 from onward.canon.downgrade.bodies import Bodies
 from onward.canon.downgrade.fit import fit, say_defaults
 from onward.canon.downgrade.fold import folded
-from onward.canon.downgrade.registry import ENTRIES, Entry, Older, Unsayable
+from onward.canon.downgrade.registry import ENTRIES, Entry, Older, RefusedError, Unsayable
 from onward.canon.downgrade.schemas import schema_at, versions_of
 from onward.canon.upgrade.registry import ENTRIES as UPGRADES
 from onward.canon.upgrade.registry import Entry as Upgrade
-from onward.errors import ConversionError, InvalidModelError, OnwardError, UnsupportedError
+from onward.errors import ConversionError, InvalidModelError, OnwardError
 from onward.graph.infer import Inference
 from onward.graph.origin import mark_origin, origin
 from onward.graph.rewriter import DIALECT, describe
 from onward.graph.walk import inner_graphs
 from onward.registry import import_files
 
-__all__ = ["ENTRIES", "Mover", "is_moved", "load_downgrades"]
+__all__ = ["ENTRIES", "Mover", "RefusedError", "is_moved", "load_downgrades"]
 
 
 def load_downgrades() -> None:
@@ -88,9 +88,8 @@ class Mover:
             return self._up(node, wanted) if node.version < wanted else self._down(node, wanted)
         except Unsayable as error:
             lowest = error.since or self._lowest(node)
-            raise UnsupportedError(
-                f"{_named(node)}: opset {wanted}{_of(node.domain)} cannot say it: {error}; give opset {lowest} or later"
-            ) from error
+            words = f"opset {wanted}{_of(node.domain)} cannot say it: {error}"
+            raise RefusedError(f"{_named(node)}: {words}; give opset {lowest} or later", node.domain) from error
         except OnwardError:
             raise
         except Exception as error:

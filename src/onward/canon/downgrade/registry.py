@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy.typing as npt
 import onnx_ir as ir
 
-from onward.errors import OnwardError
+from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import Inference
 from onward.graph.rewriter import Rewriter, dims
 
@@ -19,6 +19,14 @@ class Unsayable(OnwardError):
         """`since` is the first version that has; where it is not given, it is the one that was to be left."""
         super().__init__(why)
         self.since = since
+
+
+class RefusedError(UnsupportedError):
+    """A node that an opset of `domain` cannot say."""
+
+    def __init__(self, message: str, domain: str) -> None:
+        super().__init__(message)
+        self.domain = domain
 
 
 def refuse(why: str, since: int | None = None) -> NoReturn:

@@ -23,7 +23,8 @@ def as_regressor(node: ir.Node, op: Older) -> None:
     for tree, root in enumerate(given["tree_roots"]):
         _tree(flat, given, modes, tree, int(root))
     splits, weights = given["nodes_splits"].numpy(), given["leaf_weights"].numpy()
-    wide = splits.dtype == np.float64
+    if splits.dtype == np.float64:
+        refuse("it gives doubles, where older trees give floats")
     if splits.dtype == np.float16:
         splits, weights = splits.astype(np.float32), weights.astype(np.float32)
     values = np.array([0 if i is None else splits[i] for i in flat.split], splits.dtype)
@@ -49,10 +50,7 @@ def as_regressor(node: ir.Node, op: Older) -> None:
     missing = given.get("nodes_missing_value_tracks_true")
     if missing is not None and len(missing):
         put(node, nodes_missing_value_tracks_true=[0 if i is None else int(missing[i]) for i in flat.split])
-    if wide:
-        put(node, nodes_values_as_tensor=ir.Tensor(values), target_weights_as_tensor=ir.Tensor(target_weights))
-    else:
-        put(node, nodes_values=[float(v) for v in values], target_weights=[float(w) for w in target_weights])
+    put(node, nodes_values=[float(v) for v in values], target_weights=[float(w) for w in target_weights])
     if x.dtype == ir.DataType.FLOAT16:
         node.replace_input_with(0, op("Cast", x, to=ir.DataType.FLOAT))
         op.follow(node.outputs[0], "Cast", to=ir.DataType.FLOAT16)

@@ -132,9 +132,9 @@
   function row(number, measure) {
     const model = zoo.models[number], slash = model[NAME].lastIndexOf("/") + 1;
     const name = make("a", { href: model[PAGE], tabindex: -1, title: model[NAME] });
-    if (slash) name.append(make("small", {}, model[NAME].slice(0, slash)));
     name.append(make("b", {}, model[NAME].slice(slash)));
-    const about = [zoo.formats[model[FORMAT]], zoo.tasks[model[TASK]], model[PACKAGE]].filter(Boolean).join(" · ");
+    const from = model[PACKAGE] || model[NAME].slice(0, slash);
+    const about = [from, zoo.formats[model[FORMAT]], zoo.tasks[model[TASK]]].filter(Boolean).join(" · ");
     const first = make("th", { scope: "row" }, name);
     if (about) first.append(make("small", { class: "about" }, about));
     const made = make("tr", {}, first,
@@ -157,7 +157,6 @@
     markSorted();
     const body = table.tBodies[0];
     body.replaceChildren();
-    table.setAttribute("aria-rowcount", shown.length + 1);
     const add = (from, to) => body.append(...shown.slice(from, to).map((number) => row(number, values.show)));
     add(0, FIRST_ROWS);
     const later = (from) => {

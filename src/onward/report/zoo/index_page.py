@@ -46,7 +46,9 @@ def page(
         f'{navigation.bar("index.html", "Models")}<main id="content">\n{"".join(parts)}\n{footer()}\n</main>\n'
         f"{json_script('zoo', data(results, pages))}"
     )
-    return document("Zoo: real models on every target", body, styles=["site.css", "zoo.css"], scripts=["zoo.js"])
+    return document(
+        "Zoo: real models on every target", body, styles=["navigation.css", "site.css", "zoo.css"], scripts=["zoo.js"]
+    )
 
 
 def _header(results: Results) -> str:

@@ -39,7 +39,7 @@ def page(
     parts.append(_targets(cells, history))
     bar = navigation.bar(here, "Models")
     body = f'{bar}<main id="content">\n{"".join(parts)}\n{footer()}\n</main>'
-    return document(f"{model}: zoo", body, styles=["site.css", "model.css"], scripts=["model.js"])
+    return document(f"{model}: zoo", body, styles=["navigation.css", "site.css", "model.css"], scripts=["model.js"])
 
 
 def _header(facts: ModelFacts, cells: Mapping[str, Cell], root: str) -> str:
@@ -179,7 +179,7 @@ def _target(cell: Cell, history: Sequence[Run]) -> str:
     verb = "is refused" if cell.verdict == "refused" else "differs"
     node = f"<p>The first node that {verb}: <code>{escape(cell.first_node, 300)}</code></p>" if cell.first_node else ""
     error = ""
-    if cell.error is not None:
+    if cell.error is not None and not cell.message:
         allowed = f", where {number(cell.allowance)} is allowed" if cell.allowance is not None else ""
         error = f"<p>The worst error of all outputs is {number(cell.error)}{allowed}.</p>"
     command = (

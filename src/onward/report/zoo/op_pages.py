@@ -65,7 +65,9 @@ used by a model</label><label class="check"><input type="checkbox" id="gaps"> wi
 <p class="muted small" id="found" role="status"></p>
 <div id="all-ops">{table(titles, rows, numbers=[1], caption="Ops by backends")}</div>
 <section><h2>Words</h2><dl class="words">{legend}</dl></section>{footer()}</main>"""
-    return document("Ops and backends", body, styles=["site.css", "zoo.css", "ops.css"], scripts=["ops.js"])
+    return document(
+        "Ops and backends", body, styles=["navigation.css", "site.css", "zoo.css", "ops.css"], scripts=["ops.js"]
+    )
 
 
 def _word(word: str, why: str) -> str:
@@ -93,7 +95,7 @@ def page(
 <p><a href="{up(here)}index.html#op={_quoted(op)}">These models in the table</a></p></header>
 <section><h2>Support</h2>{table(["", "status", ""], rows, caption="Support of the op")}</section>
 <section><h2>Models</h2>{_users(op, users, results, pages, up(here))}</section>{footer()}</main>"""
-    return document(f"{op}: ops", body, styles=["site.css", "zoo.css", "model.css"])
+    return document(f"{op}: ops", body, styles=["navigation.css", "site.css", "zoo.css", "model.css"])
 
 
 def _quoted(text: str) -> str:

@@ -9,6 +9,8 @@ from onward.zoo.results import Outline
 STEP_X, STEP_Y, WIDTH, HEIGHT = 132, 46, 120, 26
 MOST = 400
 """Boxes that are drawn."""
+LINE, TEXT = "#8a93a0", 'fill="#1b1f24" font-family="sans-serif" font-size="11.5" text-anchor="middle"'
+"""Where there is no style sheet, as in a notebook; that of a page says better."""
 
 
 def picture(outline: Outline, label: str) -> str:
@@ -37,10 +39,11 @@ def picture(outline: Outline, label: str) -> str:
             path.append(f"V{row + HEIGHT / 2:.0f}")
             y = row + HEIGHT / 2
         path.append(_curve(x, y, places[target][0], places[target][1] - HEIGHT / 2))
-        lines.append(f'<path d="{"".join(path)}"/>')
+        lines.append(f'<path d="{"".join(path)}" fill="none" stroke="{LINE}"/>')
     nodes = [
         f'<g><title>{escape(words, 200)}</title><rect x="{x - WIDTH / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{WIDTH}" '
-        f'height="{HEIGHT}" rx="7"/><text x="{x:.0f}" y="{y + 4:.0f}">{escape(words, 18)}</text></g>'
+        f'height="{HEIGHT}" rx="7" fill="#eef1f5" stroke="{LINE}"/><text x="{x:.0f}" y="{y + 4:.0f}" {TEXT}>'
+        f"{escape(words, 18)}</text></g>"
         for words, (x, y) in zip(boxes, places, strict=True)
     ]
     return (

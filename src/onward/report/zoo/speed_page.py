@@ -14,8 +14,8 @@ from onward.report.zoo.verdicts import is_peer, title
 from onward.zoo.results import Cell, Results
 
 PAGE = "speed.html"
-LOW, HIGH = -1.5, 1.5
-"""Powers of ten of the ratio between which it is drawn."""
+WIDEST = 4
+"""Powers of ten, to both sides, beyond which dots lie at the edge."""
 WIDTH, HEIGHT, MOST_SLOW = 720, 34, 15
 Further = Sequence[tuple[str, str]]
 """Other pages about speed, by title."""
@@ -30,7 +30,7 @@ def page(results: Results, pages: Mapping[str, str], navigation: Navigation, fur
 the result is faster.</p></header>
 {_table(known) if known else "<p>No result has been timed beside its source yet.</p>"}{_slowest(known, pages)}
 {_further(further)}{footer()}</main>"""
-    return document("Speed: zoo", body, styles=["site.css", "zoo.css", "speed.css"])
+    return document("Speed: zoo", body, styles=["navigation.css", "site.css", "zoo.css", "speed.css"])
 
 
 def _measured(results: Results, target: str) -> list[Cell]:
@@ -44,25 +44,32 @@ def _ratio(cell: Cell) -> float:
 
 
 def _table(known: Mapping[str, Sequence[Cell]]) -> str:
+    furthest = max(abs(math.log10(_ratio(cell))) for cells in known.values() for cell in cells)
+    reach = min(max(math.ceil(furthest + 1e-9), 1), WIDEST)
     rows = []
     for target, cells in known.items():
         ratios = [_ratio(cell) for cell in cells]
         peer = ' <span class="muted small">other converter</span>' if is_peer(target) else ""
         faster = share(sum(ratio <= 1 for ratio in ratios) / len(ratios))
         rows.append(
-            [escape(title(target)) + peer, f"{len(cells):,}", _strip(ratios), f"{median(ratios):.2f} ×", faster]
+            [escape(title(target)) + peer, f"{len(cells):,}", _strip(ratios, reach), _times(median(ratios)), faster]
         )
-    titles = ["target", "models", "faster, the same, slower; a line at 10 times", "median", "at least as fast"]
+    scale = f"faster, the same, slower; a line each 10 times, to {10**reach:,}"
+    titles = ["target", "models", scale, "median", "at least as fast"]
     return table(titles, rows, numbers=[1, 3, 4], caption="Speed by target")
 
 
-def _strip(ratios: Sequence[float]) -> str:
-    """Dots on a scale of powers of ten."""
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f} ×" if ratio >= 100 else f"{ratio:.3g} ×"
+
+
+def _strip(ratios: Sequence[float], reach: int) -> str:
+    """Dots on a scale of powers of ten, `reach` of them to both sides."""
 
     def x(ratio: float) -> float:
-        return round(6 + (WIDTH - 12) * (min(max(math.log10(ratio), LOW), HIGH) - LOW) / (HIGH - LOW), 1)
+        return round(6 + (WIDTH - 12) * (min(max(math.log10(ratio) / reach, -1), 1) + 1) / 2, 1)
 
-    ticks = "".join(f'<path class="tick" d="M{x(10**power)} 0V{HEIGHT}"/>' for power in (-1, 1))
+    ticks = "".join(f'<path class="tick" d="M{x(10**power)} 0V{HEIGHT}"/>' for power in range(-reach, reach + 1))
     rows = "".join(f"M{x(ratio)} {8 + 6 * (place % 4)}h0" for place, ratio in enumerate(ratios))
     label = (
         f"{counted(len(ratios), 'model')}, from {ratios[0]:.2g} to {ratios[-1]:.2g} times, median {median(ratios):.2g}"
@@ -80,7 +87,7 @@ def _slowest(known: Mapping[str, Sequence[Cell]], pages: Mapping[str, str]) -> s
         [
             f'<a href="{escape(pages[cell.model])}#{anchor(cell.target)}">{escape(cell.model, 200)}</a>',
             escape(title(cell.target)),
-            f"{_ratio(cell):.3g} ×",
+            _times(_ratio(cell)),
         ]
         for cell in sorted(cells, key=lambda cell: -_ratio(cell))[:MOST_SLOW]
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from onward.report.wording import counted, number, printable, share
 from onward.report.zoo.index_page import models
@@ -28,9 +28,13 @@ def markdown(results: Results, headline: str = "Real models on every target") ->
     ]
     lines += ["", *_about(cells), "", "## By target", "", *_totals(results)]
     lines += ["", "| verdict | meaning |", "|---|---|", *(f"| {v} | {MEANINGS[v]} |" for v in ORDER)]
+    everywhere = _everywhere(results)
+    if everywhere:
+        lines += ["", "## What is not the same on any target, for one reason", "", *_reasons(everywhere.values())]
     for target in results.targets:
         if not is_peer(target):
-            lines += ["", f"## {title(target)}: what is not the same", "", *_others(results, target)]
+            found = [c for c in results.cells.values() if c.target == target and c.model not in everywhere]
+            lines += ["", f"## {title(target)}: what is not the same", "", *_reasons(found)]
     lines += ["", "## By model", "", *_table(results)]
     return "\n".join(lines) + "\n"
 
@@ -55,13 +59,21 @@ def _totals(results: Results) -> list[str]:
     return lines
 
 
-def _others(results: Results, target: str) -> list[str]:
-    found = [c for c in results.cells.values() if c.target == target and c.verdict != "same"]
-    if not found:
-        return ["Nothing."]
-    found.sort(key=lambda cell: (-ORDER.index(cell.verdict), cell.model))
+def _everywhere(results: Results) -> dict[str, Cell]:
+    """Models of which the same is said on each of several targets of Onward: one of the cells."""
+    found = {}
+    for model in models(results):
+        own = [cell for target, cell in results.of(model).items() if not is_peer(target)]
+        if len(own) > 1 and own[0].verdict != "same" and len({(cell.verdict, cell.message) for cell in own}) == 1:
+            found[model] = own[0]
+    return found
+
+
+def _reasons(cells: Iterable[Cell]) -> list[str]:
+    """Those that are not the same, the worst first."""
+    found = sorted((c for c in cells if c.verdict != "same"), key=lambda c: (-ORDER.index(c.verdict), c.model))
     lines = _head(["model", "verdict", "reason"])
-    return [*lines, *(_row([_code(c.model), c.verdict, _reason(c)]) for c in found)]
+    return [*lines, *(_row([_code(c.model), c.verdict, _reason(c)]) for c in found)] if found else ["Nothing."]
 
 
 def _reason(cell: Cell) -> str:

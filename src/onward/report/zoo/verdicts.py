@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from functools import cache
@@ -44,6 +45,10 @@ TITLES = {
     "onnx": "ONNX",
     TRAIN: "training",
 }
+
+
+NAMED_BY_MESSAGES = re.compile(r"--cast (?:down|up|both)|--dim \w+=\d+|--select-tf-ops|--fallback onnxruntime")
+"""Options of `onward convert` by which a refusal says that it can be done."""
 
 
 def is_peer(target: str) -> bool:
@@ -92,6 +97,8 @@ def _of_conversion(cell: Cell) -> Advice:
             return Advice(words, f"{convert} --keep --report report.html")
         case "not verified":
             return Advice("Give inputs that the model takes, and it is compared:", f"{convert} --inputs inputs.npz")
+        case "refused" if option := NAMED_BY_MESSAGES.search(cell.message):
+            return Advice("Take the option that the message names:", f"{convert} {option.group()}")
         case "refused" if cell.target in _keep_parts():
             words = "Keep what is refused as ONNX inside the result, run by ONNX Runtime:"
             return Advice(words, f"{convert} --fallback onnxruntime")
