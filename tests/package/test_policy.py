@@ -67,7 +67,7 @@ LAYERS = [
     ("plugins.check",),
     ("report", "scoreboard"),
     ("dataframes",),
-    ("exporters",),
+    ("bits", "exporters"),
     ("conversion",),
     ("importers", "scoring"),
     ("zoo",),

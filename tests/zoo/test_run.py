@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graphs import model
 from zoo_models import net
 
 from onward.engine.jobs import Done, Job, Limits, Work
@@ -189,6 +190,16 @@ def test_a_refusal_names_the_node(tmp_path: Path) -> None:
     (cell,) = ran.cells.values()
     assert (cell.verdict, cell.first_node) == ("refused", "com.acme.Strange 'last'")
     assert ran.is_good and cell.message.startswith("com.acme.Strange 'last'")
+
+
+def test_open_sizes_are_fixed_where_a_target_takes_no_others(tmp_path: Path) -> None:
+    text = """g (float[seq,batch,3] x) => (float[seq,d,batch,2] y) { y = LSTM <hidden_size: int = 2> (x, w, r) }"""
+    weights = {"w": np.full((1, 8, 3), 0.1, np.float32), "r": np.full((1, 8, 2), 0.2, np.float32)}
+    (tmp_path / "models").mkdir()
+    model(text, **weights).save(tmp_path / "models/recurrent.onnx")
+    ran = run_all(Options([tmp_path / "models"], tmp_path / "zoo", to=("tflite",)), on=Here())
+    (cell,) = ran.cells.values()
+    assert cell.verdict == "same" and cell.message.startswith("with seq=2, batch=")
 
 
 def test_training_is_judged_by_a_step(options: Options) -> None:

@@ -7,23 +7,28 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
-from onward.conversion.convert import converted
+from onward.conversion.convert import Conversion, converted
 from onward.conversion.progress import Progress
 from onward.conversion.request import Request
 from onward.conversion.sources import Original
-from onward.errors import OnwardError
+from onward.errors import OnwardError, UnsupportedError
 from onward.formats import in_numbers, open_artifact
 from onward.gate.budget import within
+from onward.graph.slots import slots
 from onward.graph.walk import all_nodes
 from onward.model import Model, load
 from onward.runners.calls import Run
 from onward.runners.onnxruntime import on_threads
 from onward.verification.check import attempted, verdict
+from onward.verification.data.sets import data_sets
 from onward.verification.results import Report
 from onward.verification.verify import verify
 from onward.zoo.facts import made
@@ -38,6 +43,8 @@ ON = {"tflite": "tensorflow:tflite"}
 """By target, the runner that the first differing node is looked for on, where that is not called as the target is."""
 VERDICTS: dict[str, Verdict] = {"verified": "same", "not the same": "same", "different": "different"}
 """What a check says, as a cell does; anything else is not verified."""
+FIXED = frozenset({"tflite"})
+"""Targets that refuse many models whose sizes are open: these are tried for fixed sizes then, as a user would."""
 SHARE = 0.5
 """Of the time that is left: what the search for a node may take."""
 
@@ -109,15 +116,47 @@ def _suffix(target: str) -> str:
 
 def _convert(path: Path, target: str, out: Path, seconds: float, watched: Watched, found: Found) -> None:
     if target == ONNX and path.suffix == ".onnx":
-        decided = _saved_again(path, out, watched)
+        decided, fixed = _saved_again(path, out, watched), ""
     else:
         request = Request(source=path, to=target, out=out, keep=True, timeout=2 * seconds)
-        done = converted(request, watched)
+        try:
+            done, fixed = converted(request, watched), ""
+        except UnsupportedError as error:
+            sizes = _sizes(watched.original) if target in FIXED else {}
+            if not sizes:
+                raise
+            fixed = f"with {', '.join(f'{name}={size}' for name, size in sizes.items())}: "
+            done = _with_sizes(replace(request, dims=sizes), watched, error)
         decided = next((one for one in done.decided if one.status != "verified"), done.decided[-1])
     found.verdict = VERDICTS.get(decided.status, "not verified")
-    found.message = f"{decided.words}{f'; {decided.warning}' if decided.warning else ''}"
+    found.message = f"{fixed}{decided.words}{f'; {decided.warning}' if decided.warning else ''}"
     if found.verdict == "different" and watched.report is not None and watched.report.failure:
         found.verdict = "failed"
+
+
+def _with_sizes(request: Request, watched: Watched, refusal: UnsupportedError) -> Conversion:
+    """For fixed sizes; where that is refused as well, the refusal is what it was."""
+    try:
+        return converted(request, watched)
+    except OnwardError:
+        raise refusal from None
+
+
+def _sizes(original: Original | None) -> dict[str, int]:
+    """A size for each dynamic dimension of the inputs: those of the first set of inputs that a check would take."""
+    if original is None:
+        return {}
+    dims = [(slot.name, axis, dim) for slot in slots(original.model.ir) for axis, dim in enumerate(slot.dims)]
+    named = [(name, axis, dim) for name, axis, dim in dims if isinstance(dim, str)]
+    known = {
+        dim.value for value in original.model.ir.graph.inputs for dim in value.shape or () if not isinstance(dim, int)
+    }
+    try:
+        sets = data_sets(original.model, inputs=original.inputs, regimes=("random",), sizes=1)
+        feeds = next(sets).inputs if named else {}
+    except OnwardError:
+        return {}
+    return {dim: np.shape(feeds[name])[axis] for name, axis, dim in named if name in feeds and dim in known}
 
 
 def _saved_again(path: Path, out: Path, watched: Watched) -> Any:
