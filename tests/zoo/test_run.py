@@ -139,6 +139,14 @@ def test_versions_may_be_kept_and_cells_chosen(options: Options) -> None:
     assert read(options.out).cells["first.onnx", "onnx"].versions == "onward 0.0"
 
 
+def test_a_list_may_say_something_else(options: Options, models: Path) -> None:
+    run_all(options, on=Here())
+    (models.parent / "list.csv").write_text("path,task\nmodels/first.onnx,another\n")
+    assert run_all(replace(options, sources=[models.parent / "list.csv"]), on=Here()).new == 0
+    facts = read(options.out).models["first.onnx"]
+    assert (facts.task, facts.nodes) == ("another", 2)
+
+
 def names_of(ran: Ran) -> list[str]:
     return [name for name, _ in ran.cells]
 
