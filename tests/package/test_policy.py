@@ -63,6 +63,7 @@ LAYERS = [
     ("verification",),
     ("training",),
     ("partitioning",),
+    ("editing",),
     ("plugins.trial", "plugins.skeleton"),
     ("plugins.check",),
     ("report", "scoreboard"),
