@@ -159,6 +159,27 @@ def test_models_in_one_process_keep_their_layers_apart(tmp_path: Path) -> None:
         np.testing.assert_allclose(net(x), original(model, x)[0], rtol=1e-5, atol=1e-5)
 
 
+def test_layers_of_our_own_keep_their_names_in_a_file(tmp_path: Path) -> None:
+    """Else they are called by their class, as another layer may be."""
+    net = onward.to_keras(block())
+    net.save(tmp_path / "net.keras")
+    loaded = keras.models.load_model(tmp_path / "net.keras")
+    assert [layer.name for layer in loaded.layers] == [layer.name for layer in net.layers]
+    own = [layer for layer in net.layers if not type(layer).__module__.startswith("keras.")]
+    assert own and all(layer.name != keras.src.utils.naming.to_snake_case(type(layer).__name__) for layer in own)
+
+
+def test_a_rank_that_depends_on_sizes_is_what_the_data_say() -> None:
+    """The file says one dimension; of a single row there is none left."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[n, m] x) => (float[k] y) { z = Neg(x) y = Squeeze(z) }'
+    )
+    net = onward.to_keras(model, check=False)
+    for shape in ((3, 1), (1, 1), (1, 4)):
+        x = drawn(*shape)
+        np.testing.assert_allclose(np.asarray(net(x)), -x.squeeze())
+
+
 def test_verify_finds_the_layers_beside_a_file(run: Run, tmp_path: Path) -> None:
     onnx.save(block(), tmp_path / "m.onnx")
     assert run(tmp_path / "m.onnx", tmp_path / "net.keras", "--no-verify")[0] == 0

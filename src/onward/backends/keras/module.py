@@ -103,9 +103,10 @@ class LayerWriter(ClassWriter):
     reserved: frozenset[str] = RESERVED
     call = "call"
     decorators = ("@keras.saving.register_keras_serializable(PACKAGE)",)
-    init_call = "super().__init__(autocast=False, **options)"
+    init_call = "super().__init__(autocast=False, **kwargs)"
     suffix = "Layer"
-    init_arguments: tuple[str, ...] = ("**options: Any",)
+    init_arguments: tuple[str, ...] = ("**kwargs: Any",)
+    """By this very name: a layer that Keras loads has lost its own where it is another one."""
     _attributes: dict[Scope, dict[Scope, str]] = field(default_factory=dict)
     """By layer: the attributes that its weights have there."""
 
