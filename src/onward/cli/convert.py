@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
 from onward.cli.plugins import add_plugins
 from onward.cli.source import add_source, source_options
 from onward.cli.steps import Steps
+from onward.cli.streams import escape
 from onward.cli.trust import add_trust
 from onward.conversion.parts import PARTS
 from onward.conversion.progress import Progress, limited, titled
