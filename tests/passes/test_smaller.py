@@ -14,7 +14,7 @@ from onnx import helper
 
 from onward.errors import OnwardError
 from onward.model import Model, load
-from onward.passes.smaller import PASSES, smaller
+from onward.passes.fewer.smaller import PASSES, smaller
 
 RNG = np.random.default_rng(0)
 NORM = """g (float[n, 3, 8, 8] x) => (float[n, 4, 8, 8] y) {
@@ -116,8 +116,15 @@ def test_bodies_go_on_to_read_what_they_capture(sign: int) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(OnwardError, match=r"no pass 'batchnrm'; there are shapes, .*; did you mean batchnorm"):
+    with pytest.raises(OnwardError, match=r"no pass 'batchnrm'; there are initializers, .*; did you mean batchnorm"):
         smaller(with_body(), ["batchnrm"])
     with pytest.raises(OnwardError, match="training information"):
         smaller(trained())
-    assert [*PASSES] == ["shapes", "neutral", "constants", "batchnorm", "equal"]  # what the help and the guide list
+    assert [*PASSES] == [
+        "initializers",
+        "shapes",
+        "neutral",
+        "constants",
+        "batchnorm",
+        "equal",
+    ]

@@ -113,7 +113,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="PASS",
-        help="leave a pass of --simplify out: shapes, neutral, constants, batchnorm, equal (repeatable)",
+        help="leave a pass of --simplify out: initializers, shapes, neutral, constants, batchnorm, equal (repeatable)",
     )
     command.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"

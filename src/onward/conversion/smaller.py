@@ -16,7 +16,7 @@ def with_fewer_nodes(original: Original, request: Request) -> Original:
     """What is written to ONNX, simplified, with the original beside it to compare with."""
     if not request.simplify:
         return original
-    from onward.passes.smaller import smaller
+    from onward.passes.fewer.smaller import smaller
 
     before = original.model
     found = smaller(before, request.without)

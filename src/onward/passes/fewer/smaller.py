@@ -9,16 +9,18 @@ import onnx_ir as ir
 
 from onward.advice.nearest import meant
 from onward.errors import OnwardError, UnsupportedError
+from onward.graph.constants import plain_constants
 from onward.graph.origin import KEY as ORIGIN
 from onward.graph.trained import mark_weights
 from onward.graph.unused import remove_unused
 from onward.graph.walk import all_nodes
 from onward.model import Model
-from onward.passes.drop_dropout import drop_dropout
-from onward.passes.fold_batchnorm import fold_batchnorm
+from onward.passes.fewer.drop_dropout import drop_dropout
+from onward.passes.fewer.fold_batchnorm import fold_batchnorm
+from onward.passes.fewer.hold_constants import hold_constants
+from onward.passes.fewer.merge_equal import merge_equal
+from onward.passes.fewer.resolve_shapes import resolve_shapes
 from onward.passes.fold_constants import fold_constants
-from onward.passes.merge_equal import merge_equal
-from onward.passes.resolve_shapes import resolve_shapes
 from onward.passes.simplify import PLAIN, simplify
 
 OLDEST = 7
@@ -32,6 +34,7 @@ def _neutral(model: ir.Model) -> int:
 
 
 PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
+    "initializers": ("Constant nodes become initializers of the same names", hold_constants),
     "shapes": ("numbers that follow from known shapes become constants", resolve_shapes),
     "neutral": ("nodes that change nothing go: Identity, x + 0, x · 1, casts to the same type, Dropout", _neutral),
     "constants": ("what small constants alone decide is computed once", fold_constants),
@@ -65,6 +68,7 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
         raise UnsupportedError("the model has training information, whose step names the values that would go")
     made = model.copy()
     graph = made.ir
+    plain_constants(graph)
     before = sum(1 for _ in all_nodes(graph.graph))
     ends = [(value.type, value.shape) for value in (*graph.graph.inputs, *graph.graph.outputs)]
     described = {value.name for value in _made(graph) if value.type is not None}
