@@ -262,7 +262,7 @@ def itself(path: Path) -> Run:
 
 
 def nothing(path: Path) -> Run:
-    raise KeyError("no such op")
+    raise RuntimeError("no \x1b[1msuch\n op")
 
 
 def test_peers_are_judged_as_well(options: Options) -> None:
@@ -273,5 +273,5 @@ def test_peers_are_judged_as_well(options: Options) -> None:
     found = {target: (cell.verdict, cell.message) for (_, target), cell in kept.cells.items()}
     assert found.keys() == {"peer:twice", "peer:itself", "peer:nothing"}
     assert found["peer:itself"][0] == "same" and found["peer:twice"][0] == "different"
-    assert found["peer:nothing"] == ("failed", "KeyError: 'no such op'")
+    assert found["peer:nothing"] == ("failed", "RuntimeError: no such op")
     assert kept.cells["second.onnx", "peer:itself"].speed is not None
