@@ -182,6 +182,7 @@ def test_fit_lowers_the_loss_and_the_result_loads_again(tmp_path: Path) -> None:
     assert after < 0.8 * before
     net.save(tmp_path / "trained.keras")
     again = keras.models.load_model(tmp_path / "trained.keras")
+    assert [layer.name for layer in again.layers] == [layer.name for layer in net.layers]
     assert again.evaluate(x, target, verbose=0) == pytest.approx(after, rel=1e-5)
 
 
