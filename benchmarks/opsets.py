@@ -39,6 +39,11 @@ LIST = Path(__file__).with_name("zoo.csv")
 OPSETS = (11, 13, 17, 21)
 SECONDS = 400
 SUITE_OPSET = 13
+KNOWN = {
+    "test_dft_inverse_opset19": "rounding: what is expected, numbers up to 54 in float32, is 1.5e-06 from the result in"
+    " doubles, what Onward writes 4.4e-07, and 1e-07 is allowed beside a zero",
+}
+"""Cases whose difference was looked into, and what it is."""
 TOOLS = ("Onward", "version_converter")
 
 
@@ -137,7 +142,8 @@ def of_suite(opset: int) -> list[tuple[str, str, str]]:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.append((name, *_case(case, model, opset)))
+            outcome, why = _case(case, model, opset)
+            found.append((name, outcome, KNOWN.get(name, why)))
     return found
 
 
@@ -266,7 +272,7 @@ def _reason(outcome: str, why: str) -> str:
     if outcome == "refused":
         said = re.sub(r"^(\S+) '[^']*'", r"\1", why).split("; give")[0]
         return said.replace(f": opset {SUITE_OPSET} cannot say it", "")
-    return _plain(why)
+    return why if why in KNOWN.values() else _plain(why)
 
 
 def _cell(text: str) -> str:

@@ -103,10 +103,10 @@ class LayerWriter(ClassWriter):
     reserved: frozenset[str] = RESERVED
     call = "call"
     decorators = ("@keras.saving.register_keras_serializable(PACKAGE)",)
-    init_call = "super().__init__(autocast=False, **kwargs)"
+    init_call = "super().__init__(name=name, autocast=False, **options)"
     suffix = "Layer"
-    init_arguments: tuple[str, ...] = ("**kwargs: Any",)
-    """By this very name: a layer that Keras loads has lost its own where it is another one."""
+    init_arguments: tuple[str, ...] = ("name: str | None = None", "**options: Any")
+    """Keras keeps the name of a layer in a file only where its constructor says that it has one."""
     _attributes: dict[Scope, dict[Scope, str]] = field(default_factory=dict)
     """By layer: the attributes that its weights have there."""
 
@@ -222,9 +222,11 @@ class Builder:
                 name = ".".join(path)
                 self.layers[name] = tensors[path]
                 made = Name(classes[path])(name=name)(*(Ref(self._vars[var]) for var in piece.inputs))
-            self._assign([var and self._new(var) for var in piece.outputs], made)
+            origins = {statement.origin for statement in piece.statements if statement.origin}
+            origin = origins.pop() if len(origins) == 1 else ""
+            self._assign([var and self._new(var) for var in piece.outputs], made, origin)
 
-    def text(self, inputs: list[Var], outputs: Mapping[str, Var], name: str, taken: Iterable[str]) -> str:
+    def lines(self, inputs: list[Var], outputs: Mapping[str, Var], name: str, taken: Iterable[str]) -> list[str]:
         """The whole function; no variable is called as one of `taken`."""
         printer = FunctionPrinter(_no_outer, taken)
         given: list[Expr] = [Ref(self._vars[var]) for var in inputs]
@@ -235,8 +237,9 @@ class Builder:
             named = printer.text(next(iter(results.values())))
         else:
             named = f"{{{', '.join(f'{literal_text(k)}: {printer.text(v)}' for k, v in results.items())}}}"
-        lines += wrap(f'return keras.Model({listed if len(given) == 1 else f"[{listed}]"}, {named}, name="{name}")')
-        return "\n".join(["def build() -> keras.Model:", *("    " + line for line in lines)])
+        made = wrap(f'return keras.Model({listed if len(given) == 1 else f"[{listed}]"}, {named}, name="{name}")')
+        lines += printer.returned(made, [*given, *results.values()])
+        return ["def build() -> keras.Model:", *("    " + line for line in lines)]
 
     def _path(self, piece: Piece, outputs: Mapping[Var, str], class_names: dict[Scope, str]) -> Scope:
         """The name of a layer of our own, as a path: its class is called as the module it stands for, or as its op."""
@@ -320,8 +323,8 @@ class Builder:
         made = self._vars[var] = Var(var.hint if hint is None else hint, "tensor", fixed=True)
         return made
 
-    def _assign(self, targets: list[Var | None], value: Expr) -> None:
-        self._statements.append(Assign(targets, value))
+    def _assign(self, targets: list[Var | None], value: Expr, origin: str = "") -> None:
+        self._statements.append(Assign(targets, value, origin=origin))
 
 
 def _scope(piece: Piece) -> Scope:

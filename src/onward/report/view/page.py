@@ -128,11 +128,11 @@ def _code(code: Code, found: Contents) -> str:
 
 
 def _listing(code: Code, name: str, owned: set[int]) -> str:
-    words = f"What `onward convert` writes for {code.title}."
+    words = f"What <code>onward convert</code> writes for {escape(code.title)}."
     words += " Click a line to see the node it comes from." if owned else ""
     body = f'<div class="card source" id="{name}" tabindex="0" role="region" aria-label="{escape(code.file)}">'
     body += f"{listing(code.text, owned, name == 'code')}</div>"
-    return section(f"{name}-section", f"<code>{escape(code.file)}</code>", escape(words), body)
+    return section(f"{name}-section", f"<code>{escape(code.file)}</code>", words, body)
 
 
 def _weights(weights: Sequence[Mapping[str, Any]]) -> str:
