@@ -86,6 +86,14 @@ def test_random_numbers_are_drawn_twice() -> None:
     assert ops(smaller(model(text)).model) == ["RandomNormalLike", "RandomNormalLike", "Sub"]
 
 
+def test_each_reader_keeps_its_own_dequantisation() -> None:
+    """ONNX Runtime computes in integers only where each has one reader."""
+    text = """g (uint8[n, 4] x) => (float[n, 4] y) {
+      a = DequantizeLinear(x, s) b = DequantizeLinear(x, s) p = Neg(a) q = Abs(b) y = Add(p, q) }"""
+    small = smaller(model(text, s=np.array(0.5, np.float32))).model
+    assert ops(small).count("DequantizeLinear") == 2
+
+
 def test_a_default_stays_open_to_the_caller() -> None:
     proto = model(
         "g (float[2] x) => (float[2] y) { z = Add(d, d) y = Mul(x, z) }", d=np.zeros(1, np.float32)

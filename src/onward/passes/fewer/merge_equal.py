@@ -11,8 +11,8 @@ from onward.spec.random import RANDOM
 
 SMALL = 64
 """Elements of a tensor among the attributes up to which it is compared."""
-DIFFERENT = {*RANDOM, "Dropout"}
-"""Ops that give something else each time, or may."""
+APART = {*RANDOM, "Dropout", "QuantizeLinear", "DequantizeLinear"}
+"""Ops that give something else each time, or may; and those that ONNX Runtime fuses with their one reader."""
 
 
 def merge_equal(model: ir.Model) -> int:
@@ -38,7 +38,7 @@ def _merge(graph: ir.Graph) -> int:
 
 def _key(node: ir.Node) -> Any:
     """Equal for nodes that give the same; None where that is not known."""
-    if node.domain not in ("", "ai.onnx", "ai.onnx.ml") or node.op_type in DIFFERENT or any(inner_graphs(node)):
+    if node.domain not in ("", "ai.onnx", "ai.onnx.ml") or node.op_type in APART or any(inner_graphs(node)):
         return None
     attributes = []
     for name, attribute in sorted(node.attributes.items()):
