@@ -8,6 +8,10 @@ import onnx_ir as ir
 import pytest
 
 import onward
+from onward.conversion.opset import at_wanted
+from onward.conversion.request import Request
+from onward.conversion.smaller import with_fewer_nodes
+from onward.conversion.sources import Original
 from onward.errors import InvalidDataError, OnwardError
 from onward.runners import prepare
 
@@ -80,3 +84,12 @@ def test_labels_fit_the_rows(tmp_path: Path) -> None:
             calibrate={"image": IMAGES},
             labels=classes()[:10],
         )
+
+
+def test_the_original_is_compared_with_and_not_what_an_earlier_step_made_of_it() -> None:
+    request = Request(DIGITS, "onnx", Path("x.onnx"), simplify=True, opset=17)
+    original = Original(onward.load(DIGITS))
+    simplified = with_fewer_nodes(original, request)
+    assert simplified.run is not None
+    assert at_wanted(simplified, request).run is simplified.run
+    assert at_wanted(original, request).run is not None
