@@ -4,7 +4,7 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint coverage docs setup clean
+.PHONY: demo test check lint coverage docs site setup clean
 
 setup: $(VENV)/ready
 
@@ -28,7 +28,10 @@ coverage: setup
 	$(BIN)/python docs/reference/pages.py
 
 docs: setup
-	$(BIN)/mkdocs build --quiet --strict --site-dir build/site
+	$(BIN)/mkdocs build --quiet --strict --site-dir build/docs
+
+site: setup
+	$(BIN)/onward site --out build/site
 
 lint: setup
 	$(BIN)/ruff check .

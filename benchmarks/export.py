@@ -21,7 +21,7 @@ import models
 import torch
 from rich.console import Console
 from rich.progress import track
-from zoo_fetch import entries, fetch
+from zoo_files import entries, files
 
 import onward
 from onward.backends.torch.values import to_framework
@@ -171,14 +171,13 @@ def main() -> None:
     logging.disable(logging.CRITICAL)  # the compiler's own accounts of why it stops
     torch._dynamo.config.allow_rnn = True
     wanted = [n for n in models.NETWORKS if not args.names or any(a in n for a in args.names)]
-    chosen = [e for e in entries() if not args.names or any(a in e.name for a in args.names)]
-    fetch(chosen)
+    chosen = files(entries(args.names))
     known = json.loads(args.keep.read_text()) if args.keep and args.keep.exists() else {}
     rows: dict[str, dict[str, str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         jobs: list[tuple[str, Callable[[], Case]]] = [
             *((n, lambda n=n: network_case(n, Path(folder))) for n in wanted),
-            *((e.name, lambda e=e: zoo_case(e.name, e.path)) for e in chosen),
+            *((n, lambda n=n, p=p: zoo_case(n, p)) for n, p in chosen),
         ]
         for name, make in track(jobs, "exporting", console=Console(stderr=True)):
             rows[name] = known[name] = known.get(name) or measure(make())

@@ -38,7 +38,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 from rich.console import Console
 from rich.table import Table
-from zoo_fetch import entries, fetch
+from zoo_files import entries, files
 
 from onward.model import Model, load
 from onward.runners import prepare
@@ -159,11 +159,9 @@ def subjects(only: str = "") -> list[Subject]:
     """Every model, made or fetched where it is not there yet."""
     found = [Subject(n, "suite", suite.light_path(c)) for n, c in suite.cases().items() if c.url]
     found += [Subject(name, "network", NETWORKS / f"{name}.onnx") for name in models.NETWORKS]
-    real = [entry for entry in entries() if entry.name in REAL]
-    found += [Subject(entry.name, "slow" if entry.name in SLOW else "real", entry.path) for entry in real]
+    real = files(entry for entry in entries() if entry.name in REAL and only in entry.name)
+    found += [Subject(name, "slow" if name in SLOW else "real", path) for name, path in real]
     found = [subject for subject in found if only in subject.name]
-    if failures := fetch(entry for entry in real if only in entry.name):
-        sys.exit(f"these models could not be fetched: {failures}")
     NETWORKS.mkdir(parents=True, exist_ok=True)
     for subject in found:
         if not subject.path.exists():

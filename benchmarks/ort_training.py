@@ -23,18 +23,19 @@ from pathlib import Path
 from typing import Any
 
 import machine
+import onnx_ir as ir
 import torch
-import zoo_training
 from networks import NETWORKS, Bert
 from onnx_ir.passes import common
 from rich.console import Console
 from rich.table import Table
-from zoo_fetch import Entry, entries, fetch
+from zoo_files import entries, files
 
 import onward
 from onward import training
 from onward.errors import OnwardError
 from onward.model import Model
+from onward.zoo.trainings import objectives
 from training import OPTIMIZERS, measured
 
 PAGE = Path(__file__).parent.parent / "docs/measured/speed-training.md"
@@ -43,6 +44,7 @@ WORKERS = "<!-- workers.py begins -->"
 WORKER = Path(__file__).with_name("ort_worker.py")
 TIMEOUT = 1200
 ROUNDS = 3
+QUANTISED = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger"}
 
 
 @dataclass
@@ -104,19 +106,27 @@ def lifted(model: Model) -> Model:
 
 def zoo(rival: Rival, found: Found) -> None:
     """Only models that Onward trains are tried, by the same output and weights."""
-    chosen = [entry for entry in entries() if not zoo_training.is_quantised(onward.load(entry.path))]
+    chosen = [(name, path) for name, path in files(entries()) if not is_quantised(onward.load(path))]
     with tempfile.TemporaryDirectory(prefix="onward-rival-") as folder:
         jobs = []
-        for number, entry in enumerate(chosen):
-            prepared = trainable(entry)
+        for number, (name, file) in enumerate(chosen):
+            prepared = trainable(file)
             if prepared is not None:
                 path = Path(folder) / f"{number}.onnx"
-                lifted(onward.load(entry.path)).save(path)
-                jobs.append([entry.name, str(path), *prepared])
+                lifted(onward.load(file)).save(path)
+                jobs.append([name, str(path), *prepared])
         (Path(folder) / "jobs.json").write_text(json.dumps(jobs))
         found.ours = len(jobs)
         answers = rival("zoo", str(Path(folder) / "jobs.json"))
     found.models = {name: shortened(why) for name, why in answers.items()}
+
+
+def is_quantised(model: Model) -> bool:
+    """Whether a part of it computes with, or is stored as, small integers."""
+    small = (ir.DataType.INT8, ir.DataType.UINT8)
+    held = [value for value in model.ir.graph.initializers.values() if value.const_value is not None]
+    stored = any(value.dtype in small and value.const_value.size > 256 for value in held)
+    return stored or any(node.op_type in QUANTISED for node in model.ir.graph.all_nodes())
 
 
 def shortened(why: str) -> str:
@@ -124,11 +134,11 @@ def shortened(why: str) -> str:
     return why if len(why) <= 200 else "…" + why[-199:]
 
 
-def trainable(entry: Entry) -> tuple[str, list[str]] | None:
+def trainable(path: Path) -> tuple[str, list[str]] | None:
     """The output and the weights that Onward trains by it; None if no weight can be."""
-    for objective in zoo_training.objectives(onward.load(entry.path)):
+    for objective in objectives(onward.load(path)):
         try:
-            made = training.prepare(entry.path, "mse", output=objective.output)
+            made = training.prepare(path, "mse", output=objective.output)
             return objective.output, list(made.parameters)
         except OnwardError:
             continue
@@ -245,8 +255,6 @@ def main() -> None:
     args = parser.parse_args()
     rival = Rival(args.python)
     torch.set_num_threads(args.threads)
-    if args.only != "steps" and (missing := fetch(entries())):
-        sys.exit(f"could not be fetched: {', '.join(missing)}")
     found = Found(rival("versions")["versions"])
     if args.results and args.results.exists():
         found = Found(**json.loads(args.results.read_text()))

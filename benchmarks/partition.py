@@ -19,7 +19,7 @@ from pathlib import Path
 
 import machine
 import numpy as np
-import zoo_fetch
+import zoo_files
 from onnx import helper, numpy_helper
 from rich.console import Console
 from rich.progress import track
@@ -161,15 +161,14 @@ def main() -> None:
         lines = faults() if args.faults else graphs(args.graphs)
         args.out.write_text(with_section(args.out.read_text(encoding="utf-8"), lines), encoding="utf-8")
         return
-    entries = [e for e in zoo_fetch.entries() if e.path_inside.endswith(".onnx") and e.path.exists()]
-    entries = sorted((e for e in entries if e.size_bytes <= args.largest * 1e6), key=lambda e: e.size_bytes)
+    entries = zoo_files.there(e for e in zoo_files.entries() if e.size_bytes <= args.largest * 1e6)
     rows, same, began = [], 0, time.perf_counter()
-    for entry in track(entries, console=Console(stderr=True)):
+    for name, path in track(entries, console=Console(stderr=True)):
         if time.perf_counter() - began > args.seconds:
             break
-        fault = alone(entry.path)
+        fault = alone(path)
         if fault:
-            rows.append(row(entry.name, entry.path, fault))
+            rows.append(row(name, path, fault))
             print(rows[-1], flush=True)
         else:
             same += 1

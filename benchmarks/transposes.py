@@ -12,7 +12,7 @@ from pathlib import Path
 
 import machine
 import vision
-from zoo_fetch import entries, is_valid
+from zoo_files import entries, there
 
 from onward.errors import OnwardError
 from onward.layout.channels_last import to_channels_last
@@ -72,9 +72,8 @@ def cases(wanted: str) -> Iterator[tuple[str, Model]]:
                 path = Path(folder) / f"{name}.onnx"
                 vision.write(name, path)
                 yield name, load(path)
-    for entry in entries():
-        if wanted in entry.name and is_valid(entry):
-            yield f"`{entry.name}`", load(entry.path)
+    for name, path in there(entries([wanted])):
+        yield f"`{name}`", load(path)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from onward.conversion.convert import convert
     from onward.conversion.inspect import inspect
     from onward.conversion.partition import partition
+    from onward.conversion.view import view
     from onward.dataframes import pipeline, run, split
     from onward.errors import OnwardError
     from onward.exporters import (
@@ -61,6 +62,7 @@ _HOMES = {
     "to_tflite": "onward.importers",
     "to_torch": "onward.importers",
     "verify": "onward.verification.verify",
+    "view": "onward.conversion.view",
 }
 
 __all__ = [
@@ -94,6 +96,7 @@ __all__ = [
     "to_torch",
     "training",
     "verify",
+    "view",
 ]
 
 

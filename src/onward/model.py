@@ -24,6 +24,7 @@ from onward.hub.weights import Weights
 from onward.hub.wire import join
 from onward.hub.wording import quote
 from onward.hub.write import Writer
+from onward.looks import shown
 from onward.plugins.find import load_for
 from onward.writing import new_file
 
@@ -33,7 +34,7 @@ LARGEST_MESSAGE = 2**31
 _TOO_LARGE = "too large for one file, which protobuf limits to 2 GB: save it with external data"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Model:
     """An ONNX model in memory: the graph as onnx-ir holds it, and what onnx-ir cannot hold."""
 
@@ -47,6 +48,12 @@ class Model:
     """The files beside its own from which weights were mapped."""
     held: Held = field(default_factory=dict)
     """Large tensors that messages of `training_info` refer to."""
+
+    def __repr__(self) -> str:
+        return shown("model_words", self)
+
+    def _repr_html_(self) -> str:
+        return shown("model_html", self)
 
     @property
     def name(self) -> str:

@@ -74,9 +74,12 @@ def test_a_tolerance_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"to": "torch", "inputs": "missing.npz"}, "missing.npz"),
         ({"to": "torch", "inputs_nhwc": ["x"]}, "inputs_nhwc is for to .*tensorflow.*`onward layout`"),
         ({"to": "torch", "cast": "up"}, "cast is for to tensorflow, savedmodel, tflite"),
-        ({"to": "torch", "opset": 13}, "opset is for models of other frameworks"),
+        ({"to": "torch", "opset": 13}, "opset is for to onnx, and for other frameworks' models"),
         ({"to": "tflite", "quantize": "int8"}, "quantize='int8' needs calibration data: give calibrate='data.npz'"),
-        ({"to": "onnx"}, "it is an ONNX model already"),
+        ({"to": "onnx"}, "it is an ONNX model already; opset=13 writes it at that opset"),
+        ({"to": "onnx", "opset": 5}, "opset 5 cannot be written: give one from 7"),
+        ({"to": "onnx", "opset": 13, "ir_version": 5}, "IR version 5 cannot hold the model, which needs 7"),
+        ({"to": "torch", "ir_version": 8}, "ir_version is for to onnx"),
         ({"to": "onnx", "dims": {"batch": 1}}, "dims is for conversions to a framework"),
         ({"to": "torch", "verify_on": "abacus"}, "there is no runner 'abacus'"),
     ],
@@ -84,6 +87,29 @@ def test_a_tolerance_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_options_that_do_not_fit(options: dict[str, object], words: str, tmp_path: Path) -> None:
     with pytest.raises(OnwardError, match=words):
         onward.convert(DIGITS, out=tmp_path / "out", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("opset", "version"), [(11, None), (13, 8), (21, None)])
+def test_an_onnx_file_is_written_at_another_opset(opset: int, version: int | None, tmp_path: Path) -> None:
+    done = onward.convert(DIGITS, to="onnx", out=tmp_path / "other.onnx", opset=opset, ir_version=version)
+    assert done.verdicts[0].status == "verified" and "digits.onnx" in done.verdicts[0].words
+    made, before = onnx.load(done.out), onnx.load(DIGITS)
+    assert made.opset_import[0].version == opset and made.ir_version == (version or {11: 6, 21: 10}[opset])
+    assert [t.name for t in made.graph.initializer] == [t.name for t in before.graph.initializer]
+    assert any(remark.startswith(f"opset {opset}, IR version") for remark in done.remarks)
+
+
+def test_a_file_that_computes_something_else_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from onward.canon.downgrade import ENTRIES, load_downgrades
+    from onward.graph.rewriter import needed
+
+    load_downgrades()
+    monkeypatch.setitem(ENTRIES["", "CastLike"], 15, lambda node, op: op.replace(op("Neg", needed(node, 0))))
+    text = """<ir_version: 8, opset_import: ["" : 15]> g (float[3] x) => (float[3] y) { y = CastLike (x, x) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "new.onnx")
+    with pytest.raises(VerificationError, match="differs"):
+        onward.convert(tmp_path / "new.onnx", to="onnx", out=tmp_path / "old.onnx", opset=13)
+    assert not (tmp_path / "old.onnx").exists()
 
 
 def test_the_check_is_made_on_inputs_of_the_users(tmp_path: Path) -> None:

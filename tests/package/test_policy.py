@@ -34,10 +34,12 @@ SHARED = {
 """Files of runtime helpers or specs that belong to no single family of ops, and why."""
 
 LAYERS = [
-    ("deferred", "errors", "registry", "version"),
+    ("deferred", "errors", "looks", "registry", "version"),
     ("advice",),
-    ("cluster", "gate", "writing", "zoo.results"),
+    ("cluster", "gate", "writing"),
     ("engine",),
+    ("zoo.results",),
+    ("zoo.outline",),
     ("hub",),
     ("plugins",),
     ("model",),

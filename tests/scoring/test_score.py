@@ -217,5 +217,5 @@ def test_data_that_cannot_be_read(sums: Path, tmp_path: Path) -> None:
         with pytest.raises(InvalidDataError, match=words):
             onward.score(sums, tmp_path / name, tmp_path / "out.parquet")
     with pytest.raises(InvalidDataError, match="different numbers of rows"):
-        np.savez(tmp_path / "two.npz", a=np.zeros(3), b=np.zeros(4))
-        onward.score(sums, tmp_path / "two.npz", tmp_path / "out.parquet")
+        np.savez(tmp_path / "two.npz", x=np.zeros((3, 2)), b=np.zeros(4))
+        onward.score(sums, tmp_path / "two.npz", tmp_path / "out.parquet", keep="b")

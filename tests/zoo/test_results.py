@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from onward.engine.store import Store
 from onward.errors import OnwardError
 from onward.zoo.results import Cell, ModelFacts, Outline, Slot, read, record
 
@@ -52,3 +53,22 @@ def test_targets_have_an_order(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(OnwardError, match=r"none\.jsonl"):
         read(tmp_path / "none.jsonl")
+
+
+def test_a_record_of_other_types_is_none_and_any_text_is_one(tmp_path: Path) -> None:
+    """Lines end where JSON's do: a text may hold what Python takes for the end of a line, or half a character."""
+    odd = [
+        {**record(CELL), "seconds": "soon"},
+        {**record(CELL), "model": ["a"]},
+        {**record(CELL), "kind": []},
+        {**record(FACTS), "ops": {"Conv": "2"}},
+        {**record(FACTS), "inputs": [{"name": 1, "type": "x"}]},
+    ]
+    said = "a\u2028b\x85c\udc80"
+    with Store(tmp_path / "results.jsonl", lambda kept: kept["model"]) as store:
+        store.add({**record(CELL), "message": said})
+    with (tmp_path / "results.jsonl").open("a") as file:
+        file.write(lines(*odd) + "[" * 100_000 + "\n")
+    found = read(tmp_path)
+    assert found.models == {} and found.cells["a/net.onnx", "torch"].message == said
+    assert len(found.cells) == 1

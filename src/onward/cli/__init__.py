@@ -25,13 +25,16 @@ INTERRUPTED = 130
 COMMANDS = (
     "convert",
     "inspect",
+    "view",
     "verify",
     "run",
     "layout",
     "partition",
     "train",
     "plugins",
+    "zoo",
     "scoreboard",
+    "site",
     "completion",
 )
 

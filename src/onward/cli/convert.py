@@ -39,6 +39,7 @@ EPILOG = """examples:
   onward convert features.py:features --sample train.parquet --to onnx --trust     a function on data frames
   onward convert net.py:apply --spec "f32[b,224,224,3]" --to onnx --trust          a function of JAX
   onward convert models:llama --cache --to onnx                              one step of decoding
+  onward convert model.onnx --to onnx --opset 13 --out old.onnx              the same file for an older runtime
 
 exit codes: 0 done, 1 the result differs (nothing is written), 2 bad input, 3 written, but it could not be checked,
 4 written by --keep, though the result differs"""
@@ -95,7 +96,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="choose what to convert of a file with data processing and a model (default: all, or the model alone"
         " where the target does not take the data processing)",
     )
-    command.add_argument("--opset", type=int, help="choose the version of ONNX to write, 13 to 26 (default: 21)")
+    command.add_argument(
+        "--opset",
+        type=int,
+        help="choose the version of ONNX to write: of an ONNX file 7 to the newest, up or down; else 13 to 26"
+        " (default: 21)",
+    )
+    command.add_argument(
+        "--ir-version", type=int, help="choose the version of the file format (default: that of the opset's time)"
+    )
     command.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"
     )
@@ -207,6 +216,7 @@ def run(args: argparse.Namespace) -> int:
         extensions=args.extensions,
         part=args.part,
         opset=args.opset,
+        ir_version=args.ir_version,
         allow_custom_ops=args.allow_custom_ops,
         dims=dims(args.dim),
         bounds=dims(args.bounds, "bounds"),

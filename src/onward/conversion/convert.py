@@ -15,6 +15,8 @@ from onward.advice.nearest import meant
 from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.inputs import check_data
+from onward.conversion.opset import at_wanted
+from onward.conversion.output import check_output
 from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
 from onward.conversion.progress import Progress, titled
 from onward.conversion.reports import write_report
@@ -115,6 +117,7 @@ def convert(
     signature: str | None = None,
     cache: bool = False,
     opset: int | None = None,
+    ir_version: int | None = None,
     allow_custom_ops: bool = False,
     dims: Mapping[str, int] | None = None,
     bounds: Mapping[str, int] | None = None,
@@ -149,13 +152,14 @@ def convert(
     What the source leaves open: `input`, such as ["x:float32[batch,3,224,224]"], and `outputs` of a TensorFlow graph,
     the `checkpoint` with its variables, the `signature` of a SavedModel, a `spec` for each input of a JAX function,
     such as ["f32[b,3]"], and its `params`, a `sample` of rows for scikit-learn, `dims`, sizes of dynamic dimensions by
-    name, and `cache`, one step of decoding of a language model. To ONNX: `opset`, `allow_custom_ops`. Of what is
-    written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and `outputs_nhwc`,
-    names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel for a dtype;
-    `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a model in int8
-    takes and gives) and `select_tf_ops` for TensorFlow Lite; `bounds` for JAX, the most results by name, such as
-    {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, the rest is filled,
-    and how many there are is given after the outputs.
+    name, and `cache`, one step of decoding of a language model. To ONNX: `opset`, from 7 on for a model that is ONNX
+    already, from 13 on for others, the `ir_version` of the file, which follows the opset, and `allow_custom_ops`. Of
+    what is written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and
+    `outputs_nhwc`, names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel
+    for a dtype; `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a
+    model in int8 takes and gives) and `select_tf_ops` for TensorFlow Lite; `bounds` for JAX, the most results by name,
+    such as {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, the rest is
+    filled, and how many there are is given after the outputs.
     `fallback` ("onnxruntime", to PyTorch): what PyTorch has no rule for stays ONNX inside the module, and trains.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
@@ -189,6 +193,7 @@ def convert(
         signature=signature,
         cache=cache,
         opset=opset,
+        ir_version=ir_version,
         allow_custom_ops=allow_custom_ops,
         dims=dims or {},
         bounds=bounds or {},
@@ -240,6 +245,9 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
         if request.dims:
             original = replace(original, model=with_sizes(original.model, request.dims))
         original = replace(original, remarks=(*original.remarks, *served_by(original.model)))
+        if found is None:
+            original = at_wanted(original, request)
+    progress.read(original)
     verdicts = _judged(request, original, found is not None, progress)
     if found is not None:
         return _written(request, original, *found, progress, verdicts)
@@ -265,19 +273,11 @@ def _format(request: Request) -> tuple[Backend, Format] | None:
     return found
 
 
-def check_output(out: Path, is_file: bool) -> None:
-    """Fail before the work is done, not after."""
-    word = option("out")
-    if is_file and out.is_dir():
-        raise OnwardError(f"{out} is a folder; {word} names a file")
-    for place in (*([] if is_file else [out]), *out.parents):
-        if place.exists() and not place.is_dir():
-            raise OnwardError(f"{place} is a file; {word} names a {'file in a folder' if is_file else 'folder'}")
-
-
 def _check_options(request: Request, found: tuple[Backend, Format] | None) -> None:
     """Refuse options that the format has no use for."""
     check_part(request.part)
+    if found is not None and request.ir_version is not None:
+        raise OnwardError(f"{option('ir_version')} is for {option('to')} {ONNX}")
     if found is None and request.dims:
         raise OnwardError(f"{option('dims')} is for conversions to a framework")
     takes = frozenset() if found is None else found[1].takes
@@ -329,6 +329,7 @@ def _judged(request: Request, original: Original, goes_on: bool, progress: Progr
             found = own()
         else:
             report = attempted(compare, request.name, name)
+            progress.compared(report)
             found = verdict(report)
             if not goes_on or found.status != "verified":
                 write_report(report, request.report)
@@ -389,7 +390,7 @@ def _made(
                 with progress.step(3):
                     within_bounds = replace(original, run=one.proof(one.load(source), model.ir.graph), kind=one.title)
                     run = in_numbers(open_artifact(staged))
-                    verdict, leg = _checked(request, within_bounds, form, source, run, remarks)
+                    verdict, leg = _checked(request, within_bounds, form, source, run, remarks, progress)
                 progress.found(verdict, leg)
                 verdicts += (verdict,)
             with progress.step(3):  # which begins with the import of the framework
@@ -398,7 +399,7 @@ def _made(
                     if form.runs_source or source.checked is not None
                     else in_numbers(open_artifact(staged))
                 )
-                verdict, leg = _checked(request, original, form, source, run, remarks)
+                verdict, leg = _checked(request, original, form, source, run, remarks, progress)
             progress.found(verdict, leg)
             verdicts += (verdict,)
             decided = verdicts[-1:] if leg else verdicts  # a leg with a name is the whole way
@@ -432,7 +433,13 @@ def _staged(form: Format, out: Path) -> Iterator[Path]:
 
 
 def _checked(
-    request: Request, original: Original, form: Format, source: Source, run: Run, remarks: Sequence[str]
+    request: Request,
+    original: Original,
+    form: Format,
+    source: Source,
+    run: Run,
+    remarks: Sequence[str],
+    progress: Progress,
 ) -> tuple[Verdict, str]:
     """How original, on the framework that it comes from, and result compare.
 
@@ -459,6 +466,7 @@ def _checked(
             return compared(given, run, on=request.verify_on, data=data, **how)
 
     report = attempted(compare, request.name, request.name if whole is None else name)
+    progress.compared(report, run)
     report.notes += [*(f"cast: {phrase}" for phrase in source.casts), *remarks]
     if form.trains:
         report.notes += trainable_lines(weights_of_source(source))

@@ -34,6 +34,7 @@ class Request:
     signature: str | None = None
     cache: bool = False
     opset: int | None = None
+    ir_version: int | None = None
     allow_custom_ops: bool = False
     dims: Mapping[str, int] = field(default_factory=dict)
     bounds: Mapping[str, int] = field(default_factory=dict)

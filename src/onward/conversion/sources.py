@@ -386,7 +386,11 @@ def _sample() -> Inputs:
 def _onnx(source: Any, request: Request) -> Original:
     from onward.model import load
 
-    for name in ("opset", "signature", "allow_custom_ops", "input", "outputs", "checkpoint", "sample", "cache"):
+    if request.opset is not None and request.to != "onnx":
+        raise OnwardError(
+            f"{request.name}: {option('opset')} is for {option('to')} onnx, and for other frameworks' models"
+        )
+    for name in ("signature", "allow_custom_ops", "input", "outputs", "checkpoint", "sample", "cache"):
         if request.is_given(name):
             raise OnwardError(f"{request.name}: {option(name)} is for models of other frameworks, and this is ONNX")
     try:
@@ -395,8 +399,9 @@ def _onnx(source: Any, request: Request) -> Original:
         if not isinstance(source, Path) or source.suffix == ".onnx" or not source.exists():
             raise
         raise InvalidModelError(f"{source}: this is not recognised as a model; {recognised()}") from error
-    if request.to == "onnx" and request.part in (None, "all"):
-        raise OnwardError(f"{request.name}: it is an ONNX model already")
+    moves = request.opset is not None or request.ir_version is not None
+    if request.to == "onnx" and request.part in (None, "all") and not moves:
+        raise OnwardError(f"{request.name}: it is an ONNX model already; {option('opset', 13)} writes it at that opset")
     return Original(model)
 
 

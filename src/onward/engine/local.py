@@ -24,12 +24,12 @@ class Local:
         workers: list[Worker] = []
         try:
             for job in islice(waiting, self.processes):
-                workers.append(Worker(packed))
+                workers.append(Worker(packed, limits))
                 workers[-1].send((job,), pickle.dumps(job))
             while busy := [worker for worker in workers if worker.job is not None]:
-                ready = set(wait([worker.connection for worker in busy], timeout=LOOK))
+                wait([worker.connection for worker in busy], timeout=LOOK)
                 for worker in busy:
-                    done = worker.look(worker.connection in ready, limits)
+                    done = worker.look()
                     if done is None:
                         continue
                     (job,), worker.job = worker.job, None

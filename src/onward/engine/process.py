@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -21,17 +22,21 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from onward.engine.jobs import LONGEST, Done, Limits
-from onward.gate.memory import taken
+from onward.errors import OnwardError
+from onward.gate.budget import unwatched
+from onward.gate.memory import shared_out, taken
 
 START_SECONDS = 300.0
 """What a worker may take before a job begins: to import a framework, say."""
 LOOK = 0.2
 """Seconds between two looks at a worker's time and memory."""
+GRACE = 5.0
+"""Seconds in which a process that has closed its connection has to end."""
 FRESH = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[2])
+sys.path[:] = json.loads(sys.argv[1])
 from onward.engine.process import serve_fresh
-serve_fresh(int(sys.argv[1]))
+serve_fresh(*map(int, sys.argv[2:]))
 """
 """The program of a fresh process. Unlike `multiprocessing`, it does not import the caller's script once more."""
 
@@ -41,12 +46,15 @@ _CONTEXT: Any = multiprocessing.get_context("fork" if sys.platform == "linux" el
 class _Forked:
     """A copy of this process."""
 
-    def __init__(self, work: bytes) -> None:
+    def __init__(self, work: bytes, longest: int) -> None:
         self.connection, end = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_serve, args=(work, end), daemon=True)
+        self._process = _CONTEXT.Process(target=_serve, args=(work, end, os.getpid(), longest), daemon=True)
         self._process.start()
         end.close()
         self.pid: int = self._process.pid
+
+    def is_running(self) -> bool:
+        return self._process.exitcode is None
 
     def wait(self) -> int:
         self._process.join()
@@ -56,19 +64,23 @@ class _Forked:
 class _Fresh:
     """A new interpreter, for a process that has threads and so cannot be copied."""
 
-    def __init__(self, work: bytes) -> None:
+    def __init__(self, work: bytes, longest: int) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", FRESH, str(theirs.fileno()), json.dumps(sys.path)],
+                [sys.executable, "-c", FRESH, json.dumps(sys.path), *map(str, (theirs.fileno(), os.getpid(), longest))],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
         self.connection = Connection(ours.detach())
-        self.connection.send_bytes(work)
         self.pid = self._process.pid
+        with contextlib.suppress(OSError):  # as below
+            self.connection.send_bytes(work)
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
 
     def wait(self) -> int:
         return self._process.wait()
@@ -79,6 +91,7 @@ class Worker:
     """A process, and the job that it is at. Jobs go in and answers come out pickled."""
 
     work: bytes
+    limits: Limits
     fresh: bool = False
     """Whether it is a new interpreter, not a copy of this process."""
     job: Any = None
@@ -95,7 +108,16 @@ class Worker:
     """Whether the job was begun anew, because the process was killed."""
 
     def __post_init__(self) -> None:
-        self._process = (_Fresh if self.fresh else _Forked)(self.work)
+        self._start()
+
+    def _start(self) -> None:
+        longest = math.ceil(min(START_SECONDS + self.limits.seconds + GRACE, 1e9))
+        try:
+            self._process = (_Fresh if self.fresh else _Forked)(self.work, longest)
+        except OSError as error:
+            raise OnwardError(
+                f"no further process can be started ({error.strerror or error}): do fewer jobs at a time"
+            ) from error
 
     @property
     def connection(self) -> Connection:
@@ -117,12 +139,18 @@ class Worker:
         with contextlib.suppress(OSError):  # a worker that is gone is noticed when its answer is read
             self.connection.send_bytes(self._payload)
 
-    def look(self, is_ready: bool, limits: Limits) -> Done | None:
+    def look(self) -> Done | None:
         """What became of the job; None where it goes on."""
-        if is_ready:
+        gone = not self._process.is_running()  # before its answer is looked for, which may be its last
+        if self.connection.poll():
             return self._answer()
-        self.peak = max(self.peak, family_takes(self.pid))
-        if limits.memory is not None and self.peak > limits.memory:
+        if gone:
+            return self._ended()
+        limits, takes = self.limits, family_takes(self.pid)
+        if limits.memory is not None and takes > limits.memory:
+            takes = family_takes(self.pid, shared_out)  # a copy of a large process has all of it, until it is looked at
+        self.peak = max(self.peak, takes)
+        if limits.memory is not None and takes > limits.memory:
             return Done(failure=f"took more than {size(limits.memory)}", kind="memory", **self._facts())
         started, limit = (self._sent, START_SECONDS) if self._begun is None else (self._begun, limits.seconds)
         if time.monotonic() - started <= limit:
@@ -137,12 +165,17 @@ class Worker:
         if not answer:
             self._begun = time.monotonic()
             return None
-        done: Done = pickle.loads(answer)
+        done = unpacked(answer)
         return replace(done, peak=max(done.peak, self.peak))
 
     def _ended(self) -> Done | None:
         """It is gone. One that was killed is not to blame the first time: somebody, or the system, did it."""
-        facts, code = self._facts(), self._process.wait()
+        facts, end = self._facts(), time.monotonic() + GRACE
+        while (lives := self._process.is_running()) and time.monotonic() < end:
+            time.sleep(0.01)
+        code = self._stop()
+        if lives:
+            return Done(failure="crash (it closed its connection and went on)", kind="crash", **facts)
         if code == -signal.SIGKILL and not self._again:
             self._again = True
             self.renew()
@@ -158,15 +191,36 @@ class Worker:
     def renew(self) -> None:
         self.stop()
         self.jobs = 0
-        self._process = (_Fresh if self.fresh else _Forked)(self.work)
+        self._start()
 
     def stop(self) -> None:
         """End it and whatever it started."""
-        for pid in reversed(family(self.pid)):
+        if not self.connection.closed:
+            self._stop()
+
+    def _stop(self) -> int:
+        """Its exit code."""
+        for pid in reversed(family(self.pid)) if self._process.is_running() else []:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)  # what it started, and has left behind
         self.connection.close()
-        self._process.wait()
+        code: int = self._process.wait()
+        return code
+
+
+def unpacked(answer: bytes) -> Done:
+    """What a worker has sent, which may hold what cannot be made here."""
+    try:
+        done: Done = pickle.loads(answer)
+    except Exception as error:
+        return Done(failure=f"crash (its result cannot be read: {in_a_line(error)})", kind="crash")
+    return done
+
+
+def in_a_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST]
 
 
 def family(pid: int) -> list[int]:
@@ -179,8 +233,8 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def family_takes(pid: int) -> int:
-    return sum(taken(one) or 0 for one in family(pid))
+def family_takes(pid: int, each: Callable[[int], int | None] = taken) -> int:
+    return sum(each(one) or 0 for one in family(pid))
 
 
 def size(count: int) -> str:
@@ -196,25 +250,47 @@ def _ending(code: int) -> str:
         return f"signal {-code}"
 
 
-def serve_fresh(descriptor: int) -> NoReturn:
+def serve_fresh(descriptor: int, parent: int, longest: int) -> NoReturn:
     """The life of a fresh process."""
     connection = Connection(descriptor)
-    _serve(connection.recv_bytes(), connection)
+    _serve(connection.recv_bytes(), connection, parent, longest)
     os._exit(0)
 
 
-def _serve(work: bytes, connection: Any) -> None:
-    """A worker's life: for each job an empty message when it begins, and then what became of it."""
+def _serve(work: bytes, connection: Any, parent: int, longest: int) -> None:
+    """A worker's life: for each job an empty message when it begins, and then what became of it.
+
+    A job ends after `longest` seconds by the system's own clock: whoever watches the limits may be gone.
+    """
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    let_go_first()
+    let_go_first(parent)
+    unwatched()
     _silence()
-    begin, do = pickle.loads(work)
+    begin, do = _unpacked(work)
     while True:
         try:
             payload = connection.recv_bytes()
         except EOFError:
             return
+        signal.alarm(longest)
         connection.send_bytes(_done(begin, do, payload, lambda: connection.send_bytes(b"")))
+        signal.alarm(0)
+
+
+def _unpacked(work: bytes) -> tuple[Callable[[Any], None], Callable[[Any], Any]]:
+    """What to do; where it is not found in this process, each job says so."""
+    try:
+        begin, do = pickle.loads(work)
+        return begin, do
+    except Exception as error:
+        problem = error
+
+        def refuse(_: Any) -> None:
+            raise problem
+
+        return refuse, refuse
 
 
 def _done(begin: Callable[[Any], None], do: Callable[[Any], Any], payload: bytes, tell: Callable[[], None]) -> bytes:
@@ -230,8 +306,7 @@ def _done(begin: Callable[[Any], None], do: Callable[[Any], Any], payload: bytes
     except MemoryError:
         done = Done(failure="ran out of memory", kind="memory")
     except Exception as error:
-        words = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST]
-        done = Done(failure=f"crash ({words})", kind="crash")
+        done = Done(failure=f"crash ({in_a_line(error)})", kind="crash")
     return pickle.dumps(replace(done, seconds=time.monotonic() - start, peak=_peak()))
 
 
@@ -257,15 +332,16 @@ def _silence() -> None:
         os.dup2(sys.stdout.fileno(), number)
 
 
-def let_go_first() -> None:
+def let_go_first(parent: int) -> None:
     """When the machine runs out of memory, this process goes before others; when its parent goes, it does too."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # with what it started
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

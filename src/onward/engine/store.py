@@ -8,6 +8,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,7 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             self._lock()
+            _STORES.add(self)
             if fresh:
                 os.ftruncate(self._file, 0)
             self._found: dict[Hashable, Record] = {
@@ -52,11 +54,13 @@ class Store:
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             os.close(self._file)
             raise OnwardError(
                 f"{self._path}: another run writes to it; wait for that, or give another folder"
             ) from error
+        except OSError:
+            return  # some file systems have no locks
 
     def _end_line(self) -> None:
         """What was cut off in the middle stays a line of its own, which is skipped."""
@@ -72,7 +76,7 @@ class Store:
 
     def add(self, record: Record) -> None:
         """Raises `WritingError` where there is no room for it; all that was added before stays."""
-        self._append(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+        self._append(json.dumps(record).encode() + b"\n")
         self._found[self._key(record)] = record
 
     def _append(self, data: bytes) -> None:
@@ -92,6 +96,7 @@ class Store:
             ) from error
 
     def close(self) -> None:
+        _STORES.discard(self)
         os.close(self._file)
 
     def __enter__(self) -> Self:
@@ -99,6 +104,20 @@ class Store:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+
+_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
+"""Those that are open."""
+
+
+def _let_go() -> None:
+    """A copy of this process does not hold the lock any longer than it does: a run may be begun again at once."""
+    for store in list(_STORES):
+        store.close()
+
+
+if fcntl is not None:
+    os.register_at_fork(after_in_child=_let_go)
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
@@ -110,7 +129,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
     for line in data.split(b"\n"):
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             yield found

@@ -140,6 +140,7 @@ def from_torch(
             for data in decoder.data():
                 prove_source(step, lambda: decoder.run, "PyTorch", data)
         return step
+    from onward.frontends.opset import brought_to
     from onward.frontends.torch.export import exported, opened, positional
     from onward.frontends.torch.original import Original
 
@@ -157,6 +158,8 @@ def from_torch(
         translations=translations,
     )
     unsigned_bytes(model.ir)
+    if opset is not None:
+        model = brought_to(opset, model)
     if check:
         original = Original(program, given, named, input_names)
         for data in original.data(model):

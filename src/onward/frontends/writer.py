@@ -15,8 +15,6 @@ from onward.graph.trained import HALF
 
 FAR = 2**31 - 1
 """The end of a slice that goes to the end, whatever the size."""
-_REDUCTIONS_WITH_INPUTS = 18
-"""Since this opset all reductions take their axes as an input; ReduceSum did before."""
 
 
 class Writer(Builder):
@@ -151,14 +149,11 @@ class Writer(Builder):
             axes = [int(a) for a in array.reshape(-1)]
         keeps: dict[str, Any] = {"keepdims": int(keepdims)}
         if isinstance(axes, Tensor):
-            self.need(_REDUCTIONS_WITH_INPUTS, f"{op_type} over axes computed when the model runs")
             return self.many(op_type, 1, tensor, self.flat(self.int64(axes)), noop_with_empty_axes=1, **keeps)[0]
         if axes is not None and not axes:
             alone = self.unsqueeze(tensor, [0])  # each number by itself: of a norm, its size
             return self.reduced(op_type, alone, [0], keepdims=False)
-        if op_type == "ReduceSum" or self.opset >= _REDUCTIONS_WITH_INPUTS:
-            return self.many(op_type, 1, tensor, None if axes is None else self.ints(axes), **keeps)[0]
-        return self.many(op_type, 1, tensor, axes=None if axes is None else list(axes), **keeps)[0]
+        return self.many(op_type, 1, tensor, None if axes is None else self.ints(axes), **keeps)[0]
 
     def flat(self, tensor: Tensor) -> Tensor:
         """As a vector."""

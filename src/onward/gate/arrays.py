@@ -18,6 +18,8 @@ from onward.gate.files import ordinary
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
+LARGEST = 2**62
+"""Bytes of an array: more than that no file holds."""
 DAMAGES = (ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error, AttributeError, TypeError)
 
 
@@ -61,7 +63,9 @@ def _loaded(path: Path, load: Callable[[], T]) -> T:
             raise InvalidDataError(
                 f"{path}: it holds Python objects, which are not opened; save plain arrays"
             ) from None
-        raise InvalidDataError(f"{path}: it is damaged, or is not a file of arrays: {error}") from error
+        raise InvalidDataError(
+            f"{path}: it is damaged, or is not a file of arrays: {error or type(error).__name__}"
+        ) from error
 
 
 class Rows:
@@ -72,14 +76,18 @@ class Rows:
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         self.shape, by_columns, self.dtype = header(file)
         self._file, self._left = file, self.shape[0] if self.shape else 0
-        if self.dtype.hasobject:
-            raise ValueError("it holds Python objects, for which it would take a pickle")
-        if not self.shape:
-            raise ValueError("a single number has no rows")
-        if by_columns and len(self.shape) > 1:
-            raise ValueError("it is stored column by column: save numpy.ascontiguousarray of it")
-        if not self.dtype.itemsize:
-            raise ValueError(f"an array of shape {list(self.shape)} has elements of size 0")
+        self.problem = ""
+        """Why its rows cannot be read."""
+        if min(self.shape, default=0) < 0 or math.prod(self.shape) * self.dtype.itemsize > LARGEST:
+            self.problem = f"no array has the shape {list(self.shape)}"
+        elif self.dtype.hasobject:
+            self.problem = "it holds Python objects, for which it would take a pickle"
+        elif not self.shape:
+            self.problem = "a single number has no rows"
+        elif by_columns and len(self.shape) > 1:
+            self.problem = "it is stored column by column: save numpy.ascontiguousarray of it"
+        elif not self.dtype.itemsize:
+            self.problem = f"an array of shape {list(self.shape)} has elements of size 0"
 
     def read(self, count: int) -> Array:
         """The next rows: so many, or those that are left."""
@@ -90,7 +98,7 @@ class Rows:
         if len(data) < wanted:
             raise EOFError(f"it ends {wanted - len(data):,} bytes early")
         self._left -= count
-        return np.frombuffer(data, self.dtype).reshape(count, *inner)
+        return np.frombuffer(data, self.dtype).astype(self.dtype.newbyteorder("="), copy=False).reshape(count, *inner)
 
 
 @contextmanager
@@ -110,4 +118,7 @@ def opened_rows(path: Path) -> Iterator[dict[str, Rows]]:
 
 def next_rows(path: Path, arrays: Mapping[str, Rows], count: int) -> dict[str, Array]:
     """Of each array the next rows."""
+    for name, rows in arrays.items():
+        if rows.problem:
+            raise InvalidDataError(f"{path}: {f'the array {name!r}' if name else 'the array'}: {rows.problem}")
     return _loaded(path, lambda: {name: rows.read(count) for name, rows in arrays.items()})

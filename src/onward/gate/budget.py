@@ -40,6 +40,11 @@ def watched_through(descriptor: int) -> None:
     _watcher[:] = [descriptor]
 
 
+def unwatched() -> None:
+    """What was forked from a process that is watched is not: its own limits are kept by whoever forked it."""
+    _watcher.clear()
+
+
 def announce(**facts: object) -> None:
     """Tell the process that watches this one, if there is one."""
     for descriptor in _watcher:

@@ -10,9 +10,19 @@ def taken(process: int) -> int | None:
 
     None where the system does not say.
     """
+    return _sum(process, "status", ("RssAnon:", "RssShmem:"))
+
+
+def shared_out(process: int) -> int | None:
+    """The same, of which what several processes have counts for each in part; the system looks at each page for it."""
+    found = _sum(process, "smaps_rollup", ("Pss_Anon:", "Pss_Shmem:"))
+    return taken(process) if found is None else found
+
+
+def _sum(process: int, file: str, kinds: tuple[str, ...]) -> int | None:
     try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        lines = Path(f"/proc/{process}/{file}").read_text().splitlines()
     except OSError:
         return None
-    kilobytes = [int(line.split()[1]) for line in lines if line.startswith(("RssAnon:", "RssShmem:"))]
+    kilobytes = [int(line.split()[1]) for line in lines if line.startswith(kinds)]
     return 1024 * sum(kilobytes) if kilobytes else None

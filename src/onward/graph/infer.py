@@ -18,6 +18,7 @@ from onward.graph.infer_bodies import BODIES, UNKNOWN, Kind, kind_of
 from onward.graph.infer_own import CORRECTIONS, added_kinds
 from onward.graph.infer_types import infer_types
 from onward.graph.known import Dim, Known
+from onward.graph.values import Items
 from onward.hub.types import read_type, write_type
 from onward.registry import cached_by_schema
 
@@ -102,6 +103,10 @@ class Inference:
         finally:
             self.depth -= 1
         return [kind_of(value) for value in graph.outputs]
+
+    def numbers(self, value: ir.Value) -> Items | None:
+        """The elements of a small integer value that follow from shapes and constants."""
+        return self._known.numbers(value)
 
     def decided(self, condition: ir.Value | None) -> bool | None:
         """The one value that a condition can have, or None."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -126,7 +126,7 @@ class Rewriter:
         self.node: ir.Node
         self.graph: ir.Graph
 
-    def at(self, node: ir.Node) -> "Rewriter":
+    def at(self, node: ir.Node) -> Self:
         graph = node.graph
         assert graph is not None
         self.node, self.graph, self.created = node, graph, []
@@ -169,9 +169,10 @@ class Rewriter:
         finally:
             self._inner = None
 
-    def again(self, inputs: Sequence[ir.Value | None], version: int) -> Sequence[ir.Value]:
-        """A copy of the old node on other inputs, which is of `version` and goes on being upgraded."""
-        outputs = self.many(len(self.node.outputs), self.node.op_type, *inputs, **self.node.attributes)
+    def again(self, inputs: Sequence[ir.Value | None], version: int, **attributes: Any) -> Sequence[ir.Value]:
+        """A copy of the old node on other inputs, which is of `version` and goes on being rewritten."""
+        given = {**self.node.attributes, **attributes}
+        outputs = self.many(len(self.node.outputs), self.node.op_type, *inputs, **given)
         self.created[-1].version = version
         return outputs
 

@@ -19,6 +19,13 @@ from onward.plugins.find import serving
 
 def describe(model: Model) -> dict[str, Any]:
     """Everything about the model but its weights one by one; the keys are documented in docs/reference/inspect.md."""
+    known = about(model) | {"ops": _ops(model), "backends": {name: _verdict(model, name) for name in covered()}}
+    order = ("ops", "functions", "plugins", "training", "data_processing", "backends")
+    return {key: value for key, value in known.items() if key not in order} | {key: known[key] for key in order}
+
+
+def about(model: Model) -> dict[str, Any]:
+    """The same without what backends support, which takes long to find out."""
     graph = model.ir.graph
     tensors = list(_tensors(model.ir))
     inputs = [value for value in graph.inputs if not value.is_initializer()]
@@ -41,7 +48,6 @@ def describe(model: Model) -> dict[str, Any]:
         "parameters": sum(_count(tensor) for _, tensor in tensors),
         "inputs": [value_info(value) for value in inputs],
         "outputs": [value_info(value) for value in graph.outputs],
-        "ops": _ops(model),
         "functions": [
             {"name": name, "domain": domain, "overload": overload, "nodes": sum(1 for _ in all_nodes(function.graph))}
             for (domain, name, overload), function in model.ir.functions.items()
@@ -49,7 +55,6 @@ def describe(model: Model) -> dict[str, Any]:
         "plugins": [str(plugin) for plugin in serving({f"{n.domain}::{n.op_type}" for n in all_nodes(graph)})],
         "training": len(model.training_info),
         "data_processing": describe_columns(model),
-        "backends": {name: _verdict(model, name) for name in covered()},
     }
 
 

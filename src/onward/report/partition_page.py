@@ -59,7 +59,7 @@ def page(made: Partition, times: Times | None) -> str:
 <section><h2>Why nodes are on {escape(made.fallback)}</h2>{_reasons(made)}</section>
 {_written(made)}<footer>Written by Onward.</footer>
 </main>"""
-    return document(f"{made.name}, divided", body, styles=["verify.css"])
+    return document(f"{made.name}, divided", body, styles=["parts.css", "verify.css"])
 
 
 def _parts(made: Partition, times: Times | None) -> str:

@@ -39,9 +39,15 @@ CELL = ("op", "parameter", "type", "dtype", "template", "truth", "why")
 
 
 def page(
-    board: Board, history: Sequence[Mapping[str, Any]] = (), changes: Sequence[Mapping[str, str]] | None = None
+    board: Board,
+    history: Sequence[Mapping[str, Any]] = (),
+    changes: Sequence[Mapping[str, str]] | None = None,
+    bar: str = "",
 ) -> str:
-    """The page, complete in itself. `history` are the totals of runs so far; `changes`, since another board."""
+    """The page, complete in itself. `history` are the totals of runs so far; `changes`, since another board.
+
+    `bar` is that of the site that the page is in, if it is in one.
+    """
     what = board["selection"]["what"]
     parts = [_header(board), _cards(board)]
     if changes is not None:
@@ -54,8 +60,10 @@ def page(
     if board["dtypes"]:
         parts.append(_dtypes(board))
     parts.append(_method(board))
-    body = f"<main>\n{''.join(parts)}\n{_footer()}\n</main>\n{json_script('board', data(board))}"
-    return document("Scoreboard: ONNX's own suite", body, styles=["scoreboard.css"], scripts=["scoreboard.js"])
+    content = f'<main id="content">\n{"".join(parts)}\n{_footer()}\n</main>'
+    body = f"{bar}{content}\n{json_script('board', data(board))}"
+    styles = ["navigation.css", "scoreboard.css"] if bar else ["scoreboard.css"]
+    return document("Scoreboard: ONNX's own suite", body, styles=styles, scripts=["scoreboard.js"])
 
 
 def _header(board: Board) -> str:

@@ -21,9 +21,10 @@ def write(
     board: Mapping[str, Any],
     history: Sequence[Mapping[str, Any]] = (),
     changes: Sequence[Mapping[str, str]] | None = None,
+    bar: str = "",
 ) -> list[Path]:
     """Write them; a file that was there is replaced as a whole. Returns the paths, the page's first."""
-    texts = {out / PAGE: page(board, history, changes), out / DATA: json.dumps(board, indent=1) + "\n"}
+    texts = {out / PAGE: page(board, history, changes, bar), out / DATA: json.dumps(board, indent=1) + "\n"}
     for what, totals in board["totals"].items():
         for runner, counts in totals["runners"].items():
             if totals["tests"]:

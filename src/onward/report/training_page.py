@@ -26,7 +26,7 @@ def page(report: TrainingReport) -> str:
     parts = [_header(report), _curves(report), _apart(report), _sides(report), _tolerance(report)]
     body = f"<main>\n{''.join(parts)}{environment_section(report.environment)}\n"
     body += "<footer>Written by Onward.</footer>\n</main>"
-    return document(f"{VERDICTS[report.status]}: {report.model}", body, styles=["verify.css"])
+    return document(f"{VERDICTS[report.status]}: {report.model}", body, styles=["parts.css", "verify.css"])
 
 
 def _header(report: TrainingReport) -> str:

@@ -68,6 +68,29 @@ def _chart(runs: Sequence[Mapping[str, Any]], what: str, runners: Sequence[str])
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
+SPARK_WIDTH, SPARK_HEIGHT = 120, 28
+
+
+def sparkline(values: Sequence[float | None], label: str) -> str:
+    """A line without axes, of shares from run to run; '' where there were fewer than two."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return ""
+    low, high = min(known), max(known)
+    middle, span = (low + high) / 2, max(high - low, LEAST_SPAN)
+
+    def place(position: int, value: float) -> str:
+        x = 3 + (SPARK_WIDTH - 6) * position / (len(values) - 1)
+        return f"{x:.1f} {SPARK_HEIGHT / 2 - (SPARK_HEIGHT - 8) * (value - middle) / span:.1f}"
+
+    points = [place(position, value) for position, value in enumerate(values) if value is not None]
+    return (
+        f'<svg class="spark" viewBox="0 0 {SPARK_WIDTH} {SPARK_HEIGHT}" role="img" aria-label="{escape(label)}">'
+        f'<title>{escape(label)}</title><path d="M{"L".join(points)}"/>'
+        f'<path class="end" d="M{points[-1]}h0"/></svg>'
+    )
+
+
 def _share(totals: Mapping[str, Any], runner: str) -> float | None:
     counts = totals["runners"].get(runner)
     return counts["pass"] / totals["tests"] if counts and totals["tests"] else None

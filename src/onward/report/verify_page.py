@@ -49,7 +49,9 @@ def page(report: Report) -> str:
     data = json_script("report-data", _data(report))
     title = f"{VERDICTS[report.status]}: {report.model}"
     body = f"<main>\n{''.join(parts)}\n<footer>Written by Onward.</footer>\n</main>\n{data}"
-    return document(title, body, styles=["verify.css"], scripts=["verify.js", "graph.js"])
+    return document(
+        title, body, styles=["parts.css", "verify.css"], scripts=["base.js", "verify.js", "canvas.js", "graph.js"]
+    )
 
 
 def _header(report: Report) -> str:

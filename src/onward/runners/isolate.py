@@ -29,9 +29,9 @@ INTERVAL = 0.05
 """Seconds between two looks at the memory of a process."""
 START = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[2])
+sys.path[:] = json.loads(sys.argv[1])
 from onward.runners.isolate import serve
-serve(int(sys.argv[1]))
+serve(*map(int, sys.argv[2:]))
 """
 """The program of the process. Unlike `multiprocessing`, it does not import the user's script once more."""
 
@@ -94,7 +94,7 @@ class _Process:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", START, str(theirs.fileno()), json.dumps(sys.path)],
+                [sys.executable, "-c", START, json.dumps(sys.path), str(theirs.fileno()), str(os.getpid())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -142,9 +142,9 @@ class _Process:
         return f": {last[:200]}" if last else ""
 
 
-def serve(descriptor: int) -> NoReturn:
+def serve(descriptor: int, parent: int) -> NoReturn:
     """The process: makes the run out of the first question, and answers the others with it."""
-    let_go_first()
+    let_go_first(parent)
     connection = Connection(descriptor)
     run: Run | None = None
     while True:

@@ -43,6 +43,11 @@ def prepare(model: Model, mode: str) -> Run:
     return _run(session(model, mode))
 
 
+def on_threads(model: Model, count: int) -> Run:
+    """The model on so many threads: what is timed beside another has as many as that."""
+    return _run(session(model, threads=count))
+
+
 def start(model: Model, mode: str) -> Callable[[], Run]:
     """As `prepare`, on another thread, which has a core of its own while the source is prepared."""
     begun = _thread().submit(session, model, mode)

@@ -85,7 +85,7 @@ def _fed(table: Any, tensor: Tensor, is_text: bool) -> Array:
     arrays = []
     for name in tensor.columns:
         column = table.column(name)
-        if is_text:
+        if is_text and tensor.dtype != ir.DataType.STRING:
             column = parsed(column, tensor_type(tensor.dtype), name, "")
         arrays.append(_values(column, name, tensor.dtype))
     if tensor.is_chosen:
@@ -126,10 +126,7 @@ def _cast(array: Array, wanted: np.dtype[Any], name: str) -> Array:
         return array
     with np.errstate(all="ignore"):
         made = array.astype(wanted)
-    if wanted.kind == "f":
-        lost = np.isinf(made) & ~np.isinf(array.astype(np.float64)) if array.dtype.kind == "f" else np.False_
-    else:
-        lost = made != array
+    lost = np.isinf(made) & ~np.isinf(array.astype(np.float64)) if wanted.kind == "f" else made != array
     if np.any(lost):
         value = array.reshape(-1)[int(np.argmax(np.ravel(lost)))]
         raise InvalidDataError(f"column {quote(name)} has {value}, which {wanted} does not hold")

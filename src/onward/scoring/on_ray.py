@@ -7,6 +7,7 @@ what comes back is checked to be every row, once, in order.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,11 @@ def on_ray(
         try:
             ray.get(steering.start.remote(content, plan, data, scorer.columns, scorer.batch, count, block))
             yield from _collected(ray, steering)
+        except (ray.exceptions.RayError, ConnectionError) as error:
+            raise RunFailure(_told(error)) from error
         finally:
-            ray.kill(steering)
+            with suppress(Exception):  # the cluster may be gone
+                ray.kill(steering)
 
 
 def _absolute(part: Part) -> Part:
@@ -78,10 +82,7 @@ def _collected(ray: Any, steering: Any) -> Iterator[Any]:
     due = 0
     asked = steering.following.remote()
     while True:
-        try:
-            block = ray.get(asked)
-        except ray.exceptions.RayError as error:
-            raise RunFailure(_told(error)) from error
+        block = ray.get(asked)
         if block is None:
             return
         asked = steering.following.remote()

@@ -72,13 +72,24 @@ def columns_of(outputs: Mapping[str, Array], schema: TableSchema | None, chosen:
     made: dict[str, Any] = {}
     for name, array in outputs.items():
         width = math.prod(array.shape[1:])
+        if not width:
+            raise UnsupportedError(
+                f"the output {quote(name)} has rows of shape {list(array.shape[1:])}, which hold nothing: leave it out"
+                f" with {option('outputs', plural=True)}"
+            )
         if width == 1 and not (lists and array.ndim > 1):
-            made[name] = column_of(array.reshape(-1))
+            columns = {name: column_of(array.reshape(-1))}
         elif lists or width > WIDEST:
-            made[name] = column_of(array)
+            columns = {name: column_of(array)}
         else:
             flat = array.reshape(len(array), width)
-            made |= {f"{name}_{i}": column_of(flat[:, i]) for i in range(width)}
+            columns = {f"{name}_{i}": column_of(flat[:, i]) for i in range(width)}
+        if both := columns.keys() & made.keys():
+            raise UnsupportedError(
+                f"two outputs give a column {quote(min(both))}: choose one of them with"
+                f" {option('outputs', plural=True)}, or write .npz, where {quote(name)} is one array"
+            )
+        made |= columns
     return pa.table(made)
 
 

@@ -94,6 +94,7 @@ def score(
         found.is_text,
         path.suffix.lower() == ".npz",
         mixed,
+        path.suffix.lower() == ".feather",
     )
     with trusting(True) if trust else nullcontext():
         return _scored(_model(model), found, path, plan, on, workers, threads, told or (lambda done, total: None))

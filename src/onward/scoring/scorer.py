@@ -18,13 +18,15 @@ from onward.model import Model
 from onward.runners.onnxruntime import session
 from onward.scoring.feeding import Tensor, check_columns, frame_feeds, tensor_feeds, tensors
 from onward.scoring.results import check_rows, chosen_outputs, columns_of
+from onward.scoring.tensors import is_labelled
 
 Array = npt.NDArray[Any]
 RELATIVE, OF_LARGEST, FLIPPED = 1e-3, 1e-4, 1e-3
 """How far results may be apart that are computed in batches of other sizes, which round differently: relative to the
 number, to the largest of its output, and how many labels of all may be others."""
 
-
+ALONE = 8
+"""Rows of the first batch that are scored by themselves, too."""
 FAILURES = (InvalidDataError, RunFailure)
 """What may be the fault of a single row."""
 
@@ -44,6 +46,9 @@ class Plan:
     """Whether an output of several numbers a row is one column."""
     mixed: bool = False
     """Whether results may depend on the rows that share a batch."""
+    labels: bool = False
+    """Whether categories that are kept become their labels: each group of rows may have others, and a Feather file has
+    one set for all."""
 
 
 class Scorer:
@@ -118,8 +123,11 @@ class Scorer:
                 f"{quote(both[0])} is a column to keep and one that the model gives: leave it out of {option('keep')},"
                 f" or of {option('outputs', plural=True)}"
             )
-        kept = {name: table.column(name) for name in self.plan.keep}
+        kept = {name: self._kept(table.column(name)) for name in self.plan.keep}
         return pa.table(kept | {name: made.column(name) for name in made.schema.names})
+
+    def _kept(self, column: Any) -> Any:
+        return column.cast(column.type.value_type) if self.plan.labels and is_labelled(column.type) else column
 
     def _feeds(self, table: Any) -> dict[str, Array]:
         if self.schema is None:
@@ -141,6 +149,9 @@ class Scorer:
             parts.append({name: array[:count] for name, array in outputs.items()})
         if not parts:
             raise InvalidDataError(f"there are no rows, and the model takes {self.fixed} at once")
+        for name in self._outputs:
+            if len(shapes := {part[name].shape[1:] for part in parts}) > 1:
+                raise InvalidDataError(f"the output {quote(name)} has rows of different shapes: {sorted(shapes)}")
         return {name: np.concatenate([part[name] for part in parts]) for name in self._outputs}
 
     def _once(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -152,24 +163,36 @@ class Scorer:
 
     def check(self, table: Any) -> None:
         """Refuse a model that does not run on the first rows, or whose result for a row depends on the other rows of
-        the batch, as that of a median does."""
+        the batch, as that of a median does.
+
+        Both halves are scored by themselves, as a running sum depends only on the rows before; and single rows, as the
+        row before changes only the first row of a half.
+        """
         self(table, 0)
+        table = table if self.fixed is None else table.slice(0, self.fixed)
         rows = table.num_rows
-        if self.plan.mixed or rows < 2 or self.fixed == 1:
+        if self.plan.mixed or rows < 2:
             return
-        part = table.slice(0, (rows + 1) // 2)
-        if self.fixed is not None:
-            part = part.slice(0, min(part.num_rows, max(1, self.fixed // 2)))
         together = self._run(self._feeds(table), rows)
-        alone = self._run(self._feeds(part), part.num_rows)
+        half = (rows + 1) // 2
+        self._compare(together, table, 0, half)
+        self._compare(together, table, half, rows)
+        for row in sorted({round(at) for at in np.linspace(0, rows - 1, ALONE)}):
+            try:
+                self._compare(together, table, row, row + 1)
+            except (RunFailure, InvalidDataError):
+                return  # some models run on several rows only
+
+    def _compare(self, together: Mapping[str, Array], table: Any, first: int, last: int) -> None:
+        alone = self._run(self._feeds(table.slice(first, last - first)), last - first)
         for name in self._outputs:
-            row = _first_difference(together[name][: part.num_rows], alone[name])
+            row = _first_difference(together[name][first:last], alone[name])
             if row is not None:
                 raise UnsupportedError(
-                    f"the result of a row depends on the rows that are scored with it: {quote(name)} of row {row + 1}"
-                    f" is another in a batch of {rows:,} than in one of {part.num_rows:,}. A statistic, such as a"
-                    f" median, has to be fitted or frozen when the model is made; {option('mixed', True)} scores it as"
-                    " it is"
+                    f"the result of a row depends on the rows that are scored with it: {quote(name)} of row"
+                    f" {first + row + 1:,} is another in a batch of {table.num_rows:,} than in one of"
+                    f" {last - first:,}. A statistic, such as a median, has to be fitted or frozen when the model is"
+                    f" made; {option('mixed', True)} scores it as it is"
                 )
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from onward.errors import InvalidDataError
 from onward.gate import ordinary
-from onward.gate.arrays import next_rows, opened_rows
+from onward.gate.arrays import Rows, next_rows, opened_rows
 from onward.gate.files import absent
 from onward.hub.wording import quote
 from onward.scoring.tensors import column_of
@@ -115,24 +115,30 @@ def _of_file(path: Path, kind: str) -> Source:
             rows = sum(batches.get_batch(i).num_rows for i in range(batches.num_record_batches))
             return Source(path, batches.schema.remove_metadata(), rows, whole)
     with opened_rows(path) as arrays:
-        counts = {rows.shape[0] for rows in arrays.values()}
-        if len(counts) > 1:
-            sizes = ", ".join(f"{name} {rows.shape[0]:,}" for name, rows in arrays.items())
-            raise InvalidDataError(f"{path}: its arrays have different numbers of rows: {sizes}")
-        empty = {name: column_of(array) for name, array in next_rows(path, arrays, 0).items()}
-    return Source(path, pa.table(empty).schema, counts.pop() if counts else 0, whole)
+        counts = {rows.shape[0] for rows in arrays.values() if not rows.problem}
+        schema = pa.schema([(name, _type_of(path, name, rows)) for name, rows in arrays.items()])
+    return Source(path, schema, counts.pop() if len(counts) == 1 else None, whole)
+
+
+def _type_of(path: Path, name: str, rows: Rows) -> Any:
+    """Of an array's column; null for one that cannot be a column, which is told when it is read."""
+    try:
+        return column_of(next_rows(path, {name: rows}, 0)[name]).type
+    except (InvalidDataError, pa.ArrowException):
+        return pa.null()
 
 
 def _csv(path: Path, columns: Sequence[str] | None = None) -> Any:
     reading = pa.csv.ReadOptions(block_size=BLOCK)
+    parsing = pa.csv.ParseOptions(newlines_in_values=True)
     if columns is None:
-        return pa.csv.open_csv(path, read_options=reading)
+        return pa.csv.open_csv(path, read_options=reading, parse_options=parsing)
     wanted = pa.csv.ConvertOptions(
         include_columns=list(columns),
         column_types=dict.fromkeys(columns, pa.string()),
         strings_can_be_null=False,
     )
-    return pa.csv.open_csv(path, read_options=reading, convert_options=wanted)
+    return pa.csv.open_csv(path, read_options=reading, parse_options=parsing, convert_options=wanted)
 
 
 def _feather(path: Path) -> Any:
@@ -187,10 +193,16 @@ def _read(part: Part, columns: list[str], size: int) -> Iterator[Any]:
     elif kind == ".feather":
         with _feather(path) as found:
             for number in range(found.num_record_batches):
-                yield _table(found.get_batch(number)).select(columns)
+                batch = _table(found.get_batch(number)).select(columns)
+                batch.validate(full=True)  # lengths and places of texts are of the file, which may be made to crash us
+                yield batch
     else:
         with opened_rows(path) as arrays:
             wanted = {name: arrays[name] for name in columns}
+            counts = {name: rows.shape[0] for name, rows in wanted.items() if not rows.problem}
+            if len(set(counts.values())) > 1:
+                sizes = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+                raise InvalidDataError(f"{path}: its arrays have different numbers of rows: {sizes}")
             found = next_rows(path, wanted, size)
             while any(map(len, found.values())):
                 yield pa.table({name: column_of(array) for name, array in found.items()})

@@ -12,12 +12,13 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from onward.errors import InvalidDataError, OnwardError
 from onward.hub.wording import quote
-from onward.scoring.tensors import array_of, is_list
+from onward.scoring.tensors import array_of, is_labelled, is_list, joined
 from onward.writing import new_file
 
 SUFFIXES = (".parquet", ".csv", ".feather", ".npz")
@@ -39,8 +40,11 @@ def target(path: Path) -> Iterator[Gathered]:
         try:
             yield gathered
             gathered.close()
-        except BaseException:
+        except BaseException as error:
             gathered.give_up()
+            if isinstance(error, pa.ArrowException):
+                said = " ".join(str(error).split())
+                raise InvalidDataError(f"{path}: such a file does not hold the results: {said}") from error
             raise
 
 
@@ -110,21 +114,41 @@ def _sink(file: IO[bytes], path: Path, schema: Any) -> Sink:
                 f"{path}: {quote(column.name)} has several numbers a row, more than a CSV file has columns for:"
                 " write .parquet or .npz"
             )
-    plain = [(c.name, c.type.value_type if pa.types.is_dictionary(c.type) else c.type) for c in schema]
-    return Rows(pa.csv.CSVWriter(file, pa.schema(plain)), pa.schema(plain))
+        if pa.types.is_duration(column.type):
+            raise InvalidDataError(
+                f"{path}: {quote(column.name)} has durations, for which CSV has no form: write .parquet"
+            )
+    plain = [(c.name, c.type.value_type if is_labelled(c.type) else c.type) for c in schema]
+    return Lines(file, pa.schema(plain))
 
 
 class Rows:
     """Writers of Arrow."""
 
-    def __init__(self, writer: Any, schema: Any = None) -> None:
-        self._writer, self._schema = writer, schema
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
 
     def write(self, table: Any) -> None:
-        self._writer.write_table(table if self._schema is None else table.cast(self._schema))
+        self._writer.write_table(table)
 
     def close(self) -> None:
         self._writer.close()
+
+
+class Lines(Rows):
+    """A CSV file. In one of a single column, a null is an empty text: a blank line would be skipped by who reads it."""
+
+    def __init__(self, file: IO[bytes], schema: Any) -> None:
+        super().__init__(pa.csv.CSVWriter(file, schema))
+        self._file, self._schema = file, schema
+
+    def write(self, table: Any) -> None:
+        table = table.cast(self._schema)
+        if table.num_columns > 1 or not table.column(0).null_count:
+            super().write(table)
+            return
+        texts = pc.fill_null(table.column(0).cast(pa.string()), "")
+        pa.csv.write_csv(pa.table([texts], table.schema.names), self._file, pa.csv.WriteOptions(include_header=False))
 
 
 def _unnamed(folder: Path) -> Any:
@@ -143,14 +167,17 @@ class Arrays:
 
     def write(self, table: Any) -> None:
         for name in table.schema.names:
-            array = None if pa.types.is_dictionary(table.schema.field(name).type) else array_of(table.column(name))
+            column = joined(table.column(name))
+            if column.null_count and not (pa.types.is_floating(column.type) or pa.types.is_temporal(column.type)):
+                raise InvalidDataError(f"{quote(name)} has nulls, which a .npz does not hold: write .parquet")
+            array = None if is_labelled(column.type) else array_of(column)
             if array is None or array.dtype.kind not in "biufmM":
                 raise InvalidDataError(f"{quote(name)} holds no plain numbers, as a .npz does: write .parquet")
             if name not in self._parts:
                 self._parts[name] = _unnamed(self._folder)
                 self._kinds[name] = array.dtype, array.shape[1:]
             if self._kinds[name] != (array.dtype, array.shape[1:]):
-                raise InvalidDataError(f"{quote(name)} has nulls, which a .npz does not: write .parquet")
+                raise InvalidDataError(f"{quote(name)} has rows of different shapes or with nulls: write .parquet")
             self._parts[name].write(array.tobytes())
         self._rows += table.num_rows
 

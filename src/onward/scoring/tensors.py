@@ -11,18 +11,23 @@ import pyarrow as pa
 from onward.errors import InvalidDataError
 
 Array = npt.NDArray[Any]
+LONGEST = 2**31 - 1
+"""Items of a list of a fixed length."""
 
 
 def column_of(array: Array) -> Any:
     """An array as a column of as many rows; numbers are not copied."""
     inner = array.reshape(-1)
-    if inner.dtype.kind in "OUST":
+    if inner.dtype.kind == "S":
+        made = pa.array(inner.tolist(), pa.binary()).cast(pa.string())
+    elif inner.dtype.kind in "OUT":
         made = pa.array([str(item) for item in inner], pa.string())
     else:
         made = pa.array(np.ascontiguousarray(inner))
     for size in reversed(array.shape[1:]):
-        if not size:
-            raise InvalidDataError(f"rows of shape {list(array.shape[1:])} hold nothing")
+        if not 0 < size <= LONGEST:
+            what = "hold too much for a table" if size else "hold nothing"
+            raise InvalidDataError(f"rows of shape {list(array.shape[1:])} {what}")
         made = pa.FixedSizeListArray.from_arrays(made, size)
     return made
 
@@ -49,6 +54,11 @@ def array_of(column: Any) -> Array | None:
 
 def is_list(type: Any) -> bool:
     return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
+
+
+def is_labelled(type: Any) -> bool:
+    """Whether it is one of categories."""
+    return bool(pa.types.is_dictionary(type))
 
 
 def joined(column: Any) -> Any:

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from onward.looks import shown
+
 Status = Literal["same", "different", "failed"]
 """`failed`: it could not be run, or is drawn at random, or drowns in rounding, so nothing is known."""
 
@@ -191,7 +193,7 @@ class SideResult:
         return max(found, key=lambda output: output.closeness, default=None)
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """A source and what was compared with it."""
 
@@ -213,6 +215,12 @@ class Report:
     """How the source was run, where that is not as its file says."""
     drawn: list[str] = field(default_factory=list)
     """The ops by which the source draws random numbers."""
+
+    def __repr__(self) -> str:
+        return shown("report_words", self)
+
+    def _repr_html_(self) -> str:
+        return shown("report_html", self)
 
     @property
     def status(self) -> Status:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from onward.engine.store import records
 from onward.errors import OnwardError
 
 Verdict = Literal["same", "different", "not verified", "refused", "failed", "crash", "timeout", "out of memory"]
@@ -107,6 +107,8 @@ class Cell:
     when: str = ""
     """ISO 8601."""
     machine: str = ""
+    retry: bool = False
+    """Whether it is the machine's fault (no network, a full disk): the next run tries again."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -145,7 +147,7 @@ def record(kept: Kept) -> dict[str, Any]:
 
 def kept_of(stored: Mapping[str, Any]) -> Kept | None:
     """Back from a record; None for what is none of ours. Fields of a later version are left out."""
-    cls = KINDS.get(stored.get("kind", ""))
+    cls = KINDS.get(str(stored.get("kind", "")))
     if cls is None:
         return None
     try:
@@ -158,10 +160,10 @@ def read(path: Path) -> Results:
     """The results in a file, or in `results.jsonl` of a folder; lines that are cut off are left out."""
     file = path / "results.jsonl" if path.is_dir() else path
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        file.stat()
+        return gathered(records(file))
     except OSError as error:
         raise OnwardError(f"{file}: cannot be read: {error.strerror or error}") from error
-    return gathered(_records(text))
 
 
 def gathered(records: Iterable[Mapping[str, Any]]) -> Results:
@@ -181,17 +183,9 @@ def without_source(cell: Cell) -> Cell:
     return replace(cell, source="")
 
 
-def _records(text: str) -> Iterator[dict[str, Any]]:
-    for line in text.splitlines():
-        try:
-            stored = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(stored, dict):
-            yield stored
-
-
 T = TypeVar("T")
+SIMPLE: dict[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
+"""What may stand in a file for a field of a type."""
 
 
 @cache
@@ -208,13 +202,19 @@ def _made(cls: type[T], stored: Mapping[str, Any]) -> T:
 def _value(hint: Any, value: Any) -> Any:
     if get_origin(hint) in (Union, types.UnionType):
         others = [arg for arg in get_args(hint) if arg is not type(None)]
-        return None if value is None else _value(others[0], value) if len(others) == 1 else value
+        if value is None or (len(others) > 1 and type(value) in others):
+            return value
+        return _value(others[0], value)
     if get_origin(hint) is tuple:
         inner = get_args(hint)
         each = inner[:1] * len(value) if inner[-1] is ... else inner
         return tuple(_value(kind, item) for kind, item in zip(each, value, strict=True))
+    if get_origin(hint) is Mapping:
+        return {str(name): _value(get_args(hint)[1], item) for name, item in value.items()}
     if hasattr(hint, "__dataclass_fields__"):
         return _made(hint, value)
+    if hint in SIMPLE and type(value) not in SIMPLE[hint]:
+        raise ValueError(value)
     if get_origin(hint) is Literal and value not in get_args(hint):
         raise ValueError(value)
     return value

@@ -13,6 +13,7 @@ from keyword import iskeyword
 from typing import Any, ClassVar
 
 from onward.backends.emit.expr import ATOM, Call, Device, Expr, Helper, Literal, Ref, Sequence, Weight, render, walk
+from onward.backends.emit.modules.tracing import Makers, marked, together
 from onward.backends.emit.names import identifier, singular
 from onward.backends.emit.parameters import Parameters, Pieces, Slot, is_width, unused
 from onward.backends.emit.patterns import Patterns
@@ -29,6 +30,8 @@ class Plan:
 
     node: TreeNode
     init: list[Pieces] = field(default_factory=list)
+    members: list[str] = field(default_factory=list)
+    """What each of these lines gives it: the name of an attribute, '' for a line that gives it all."""
     forward: list[str] = field(default_factory=list)
     plain: list[str] = field(default_factory=list)
     """The same call with numbers that have no names: sizes have some in one layer, and none in the next."""
@@ -45,6 +48,7 @@ class Plan:
             if isinstance(piece, Slot):
                 piece.owner = "" if attribute.isdigit() else attribute
         self.init.append(line)
+        self.members.append(attribute)
 
     @property
     def unnamed(self) -> list[str]:
@@ -62,6 +66,8 @@ class ClassWriter:
     class_names: dict[Scope, str] = field(default_factory=dict)
     """Names that the original classes had, by module path."""
     classes: list[str] = field(default_factory=list)
+    traced: list[list[str]] = field(default_factory=list)
+    """The lines of each class, with what they come from."""
     helpers: set[str] = field(default_factory=set)
     _constructors: dict[Scope, Expr] = field(default_factory=dict)
     _parts: dict[Scope, str] = field(default_factory=dict)
@@ -73,6 +79,10 @@ class ClassWriter:
     @cached_property
     def patterns(self) -> Patterns:
         return Patterns(self.root, self.window)
+
+    @cached_property
+    def _makers(self) -> Makers:
+        return Makers(self.root)
 
     @property
     def taken(self) -> set[str]:
@@ -176,6 +186,7 @@ class ClassWriter:
         place = [*variant.node.tensors, *variant.node.arrays, *variant.node.children].index(variant.part)
         plan = replace(rest, part=variant.part, forward=self._forward(variant.node, variant.whole))
         plan.init.insert(place, [self.optional_child.format(variant.part)])
+        plan.members.insert(place, variant.part)
         order = {node.path: i for i, node in enumerate(self.root.walk())}
         plans[:] = sorted([*plans, plan], key=lambda p: order[p.node.path])
         return True
@@ -205,7 +216,7 @@ class ClassWriter:
         is_root = first.node is self.root
         name = "Model" if is_root else self._class_name(plans[0].node)
         parameters = Parameters([p.slots() for p in plans])
-        lines = self._init_lines(first, parameters.texts())
+        lines = self._init_lines(first, parameters.texts(), plans)
         doc = f"{title}, converted from ONNX." if is_root else places([p.node.path for p in plans])
         options = [f"{first.part}: {self.child_type} | None = None"] if first.part else []
         signature = ", ".join(["self", *self.init_arguments, *(str(p) for _, p in parameters.ordered), *options])
@@ -213,10 +224,11 @@ class ClassWriter:
         if is_root:
             body += self.root_extras()
         if first.forward:
-            body += ["", *first.forward]
+            body += ["", *together(first.forward, [plan.forward for plan in plans if plan is not first])]
         base = self.base(first.node)
         header = f"class {name}({base}):" if base else f"class {name}:"
-        self.classes.append("\n".join([*self.decorators, header, *("    " + b if b else "" for b in body)]))
+        self.traced.append([*self.decorators, header, *("    " + b if b else "" for b in body)])
+        self.classes.append("\n".join(self.traced[-1]))
         for i, plan in enumerate(plans):
             self._constructors[plan.node.path] = parameters.call(name, i)
             if plan.part:
@@ -224,16 +236,37 @@ class ClassWriter:
         self._parameters[name] = tuple(p.name for _, p in parameters.ordered)
         self._defaults[name] = {p.name: p.default for _, p in parameters.ordered if p.default is not None}
 
-    def _init_lines(self, plan: Plan, texts: list[str]) -> list[str]:
+    def _init_lines(self, plan: Plan, texts: list[str], plans: list[Plan]) -> list[str]:
+        """The lines of `__init__` of a class of several modules, as one of them has it."""
         lines = [] if plan.node.sequential else [self.init_call]
         remaining = iter(texts)
-        for pieces in plan.init:
+        for pieces, member in zip(plan.init, plan.members, strict=True):
             text = ""
             for piece in pieces:
                 fresh = next(remaining) if isinstance(piece, Slot) else piece
                 text += fresh.removeprefix(", ") if text.endswith("(") else fresh
-            lines += wrap(text)
+            lines += self._traced(wrap(text), member, [other.node for other in plans])
         return lines
+
+    def _traced(self, lines: list[str], member: str, nodes: list[TreeNode]) -> list[str]:
+        """The lines that give modules a member, or all: a line for each of several, if there is one."""
+        origins: list[str] = []
+        inner: list[list[str]] = [[] for _ in lines[1:-1]]
+        for node in nodes:
+            held = node.children.get(member) if member else node
+            path = (*node.path, member) if member else node.path
+            origins += self._makers.of(path, held, {} if held is node else self._constructors)
+            children = [] if held is None or path in self._constructors else list(held.children.values())
+            if held is not None and len(children) == len(inner):
+                for own, child in zip(inner, children, strict=True):
+                    own += self._makers.of(child.path, child, self._constructors)
+        if not any(inner):
+            return marked(lines, origins)
+        return [
+            lines[0],
+            *(line for own, one in zip(inner, lines[1:-1], strict=True) for line in marked([one], own)),
+            lines[-1],
+        ]
 
     def _class_name(self, node: TreeNode) -> str:
         wish = self.class_names.get(node.path) or self.patterns.name(node) or class_name(node.path)
@@ -309,7 +342,8 @@ class ClassWriter:
         if len(function.results) == 1 and is_tensor(function.results[0]):
             returns = self.annotation("tensor")
         header = wrap(f"def {self.call}({', '.join(['self', *arguments])}) -> {returns}:")
-        return [*header, *("    " + line for line in [*lines, *wrap(f"return {results}")])]
+        lines += printer.returned(wrap(f"return {results}"), function.results)
+        return [*header, *("    " + line for line in lines)]
 
     def argument(self, name: str, kind: str, is_root: bool) -> str:
         """A parameter of a call, with its type."""

@@ -20,6 +20,7 @@ from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Var
 from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.modules.repeats import name_repeats
+from onward.backends.emit.modules.tracing import located
 from onward.backends.emit.printer import drop_unread
 from onward.backends.emit.scopes import align_scopes, population, repeat_views, settle_layers
 from onward.backends.emit.target import Target
@@ -50,6 +51,8 @@ class Source:
     """What is computed in another dtype than the file says, a phrase each, and whether that one holds every value."""
     advice: str = ""
     """What may help where the result turns out not to run."""
+    lines: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Which lines of `model`, counted from 1, come from which node: by its `Origin` in words."""
     in_bytes: bool = False
     """Whether its numbers are rounded to 8 bits as the original's are."""
     apart: bool = False
@@ -147,10 +150,12 @@ def assembled(
     dtypes: Mapping[ir.DataType, str],
     *,
     qualified: bool = False,
+    traced: Iterable[Sequence[str]] = (),
 ) -> Source:
     """The package of a model's classes: `text` with its imports, of those `known`, and the helpers that it calls.
 
     `runtime` is where these lie, `about` says what they are. They are `qualified` where the text says `ops.resize`.
+    `traced` are parts of the text in lines that know what they come from.
     """
     lines = sort_imports(imports(text, known))
     if helpers:
@@ -158,7 +163,8 @@ def assembled(
     ops = with_plugins(runtime, helpers).source(helpers, about) if helpers else None
     gap = "\n\n\n" if text.startswith(("def ", "class ", "@")) else "\n\n"
     model = "\n".join([title, "", *lines]) + gap + text
-    return Source(model, ops, {".".join(path): tensor for path, tensor in weights.tensors.items()}, dtypes)
+    tensors = {".".join(path): tensor for path, tensor in weights.tensors.items()}
+    return Source(model, ops, tensors, dtypes, lines=located(traced, model))
 
 
 def choose(weights: Weights, trainable: Trainable) -> bool | list[str]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from onward.backends.emit.expr import Expr, Ref, Sequence, Var, children, forced, render, variables
+from onward.backends.emit.modules.tracing import Line, marked, origins_of
 from onward.backends.emit.names import identifier
 from onward.backends.emit.statements import (
     Assign,
@@ -97,6 +98,8 @@ class FunctionPrinter:
         """Whether tensors take the names of the file's outputs; inside a module that is used many times they do not."""
         self._names: dict[Var, str] = {}
         self._inlined: dict[Var, Expr] = {}
+        self._origins: dict[Var, str] = {}
+        """What each variable that may be inlined comes from."""
         self._taken: set[str] = set(taken)
         self._in_use: Counter[str] = Counter()
         self._remaining: Counter[Var] = Counter()
@@ -143,12 +146,27 @@ class FunctionPrinter:
                 target = statement.targets[0]
                 assert target is not None
                 self._inlined[target] = statement.value
+                self._origins[target] = statement.origin
                 consumer, reader = singles[target]
                 if self._fits(consumer, target) and not self._changes(statement.value, block, place + 1, reader):
                     continue
                 del self._inlined[target]
-            lines += self._statement(statement)
+            lines += marked(self._statement(statement), [statement.origin, *self._inside(*_direct(statement))])
         return lines
+
+    def returned(self, lines: list[str], results: Iterable[Expr]) -> list[str]:
+        """Lines that give these results, with what is inlined in them."""
+        return marked(lines, self._inside(*results))
+
+    def _inside(self, *exprs: Expr) -> list[str]:
+        """The origins of what is inlined in expressions."""
+        found, pending = list[str](), [var for expr in exprs for var in variables(expr)]
+        while pending:
+            var = pending.pop()
+            if var in self._inlined:
+                found.append(self._origins[var])
+                pending += variables(self._inlined[var])
+        return found
 
     def _changes(self, expr: Expr, block: Block, start: int, end: int) -> bool:
         """Whether any statement of a block from `start` to `end` assigns a variable that the expression reads."""
@@ -254,7 +272,10 @@ class FunctionPrinter:
             for var in inside:
                 if var.fixed and not self._remaining[var]:
                     self._release(var)
-        return _conditional(lines, bodies) or lines
+        if shorter := _conditional(lines, bodies):
+            origins = [statement.origin, *(origin for line in lines for origin in origins_of(line))]
+            return [Line(line, origins) for line in shorter]
+        return lines
 
     def _define(self, statement: Define) -> list[str]:
         """A function within; what it reads of the outside keeps its name until the function is used."""
@@ -272,7 +293,7 @@ class FunctionPrinter:
         for var in assigned(statement):
             if var is not statement.name:
                 self._release(var)
-        body = [*lines, *wrap(f"return {results or 'None'}")]
+        body = [*lines, *self.returned(wrap(f"return {results or 'None'}"), statement.results)]
         return [*wrap(f"def {name}({', '.join(parameters)}):"), *("    " + line for line in body)]
 
     def _consume(self, expr: Expr) -> None:
@@ -325,6 +346,16 @@ class FunctionPrinter:
             n += 1
             name = f"{wish}{'_' if wish[-1].isdigit() else ''}{n}"
         return name
+
+
+def _direct(statement: Statement) -> list[Expr]:
+    """The expressions in the lines of a statement itself."""
+    match statement:
+        case Assign() | Do():
+            return [statement.value]
+        case Compound():
+            return [test for _, test, _ in statement.clauses if test is not None]
+    return []
 
 
 def _conditional(lines: list[str], bodies: list[list[str]]) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from onward.runners.calls import Run
 
 
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 TAKES = frozenset({"trainable", "bounds"})
 
 
@@ -97,6 +99,11 @@ class Jax(Backend):
 
     def in_mode(self, net: Any, graph: ir.Graph, mode: str) -> Any:
         return net.jitted()
+
+    def use_threads(self, count: int) -> None:
+        """JAX reads it when it first computes: one thread for each op, or as many as there are processors."""
+        if count == 1 and ONE_THREAD not in os.environ.get("XLA_FLAGS", ""):
+            os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD}".strip()
 
     def exceptions(self, mode: str = "", unknown_shapes: bool = False) -> Mapping[str, str]:
         from onward.backends.jax.under_jit import UNDER_JIT

@@ -157,7 +157,9 @@ def _source(
     text = "\n\n\n".join(parts) + "\n"
     title, about = f'"""{plain(name)}: a JAX model."""', "Functions that JAX itself does not have."
     helpers = writer.helpers | set(re.findall(r"(?<=\bops\.)\w+", "\n".join(parts[2:])))
-    source = assembled(title, text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES, qualified=True)
+    source = assembled(
+        title, text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES, qualified=True, traced=writer.traced
+    )
     return replace(source, apart=True, counts=tuple(f"{name}.count" for name in counts))
 
 

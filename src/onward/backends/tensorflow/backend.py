@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,12 @@ class TensorFlow(Backend):
         from onward.backends.tensorflow.values import traced
 
         return traced(net, [value for value in graph.inputs if not value.is_initializer()])
+
+    def use_threads(self, count: int) -> None:
+        import tensorflow as tf
+
+        with suppress(RuntimeError):  # it has computed already, and stays with what it has
+            tf.config.threading.set_intra_op_parallelism_threads(count)
 
     def exceptions(self, mode: str = "", unknown_shapes: bool = False) -> Mapping[str, str]:
         return EXCEPTIONS | (TRACED_WITHOUT_SHAPES if mode == "function" and unknown_shapes else {})

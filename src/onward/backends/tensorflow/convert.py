@@ -112,7 +112,8 @@ def _source(
     text = f"{writer.write(plain(name))}\n\n\n{LOAD}"
     helpers = writer.helpers | {"Weights"}
     about = "The weights, and functions that TensorFlow itself does not have."
-    return assembled(_title(name, casts), text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES)
+    title, traced = _title(name, casts), writer.traced
+    return assembled(title, text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES, traced=traced)
 
 
 def _title(name: str, casts: tuple[Cast, ...]) -> str:

@@ -74,7 +74,8 @@ def _source(name: str, graph: ir.Model, weights: Weights, function: Function, fr
     if "nn.Embedding(" in text:
         text = text.replace('with torch.device("meta"):', 'with torch.device("meta"), Uninitialized():') + UNINITIALIZED
     title, about = f'"""{plain(name)}: a PyTorch model."""', "Functions that PyTorch itself does not have."
-    return assembled(title, text, IMPORTS, writer.helpers, RUNTIME, about, weights, DTYPES)
+    helpers, traced = writer.helpers, writer.traced
+    return assembled(title, text, IMPORTS, helpers, RUNTIME, about, weights, DTYPES, traced=traced)
 
 
 LOAD = '''def load(folder: str | Path = Path(__file__).parent) -> Model:

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from onward.backends.backend import backend, require
-    from onward.conversion.convert import check_output
+    from onward.conversion.output import check_output
     from onward.training import export
     from onward.training.info.read import load
     from onward.writing import MANIFEST, written_in

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onward.errors import OnwardError, UnsupportedError
 from onward.frontends.boosting.trees import ML
-from onward.frontends.opset import checked_opset
+from onward.frontends.opset import written_opset
 from onward.graph.build import Builder, Tensor
 from onward.model import Model
 
@@ -23,12 +23,11 @@ DTYPES = {np.dtype(np.float32): ir.DataType.FLOAT, np.dtype(np.float64): ir.Data
 
 def begun(source: Any, features: int, dtype: npt.DTypeLike, opset: int) -> tuple[Builder, Tensor]:
     """A graph that takes rows of features, called as the file is that it comes from."""
-    checked_opset(opset)
     if np.dtype(dtype) not in DTYPES:
         raise OnwardError(f"trees take rows of float32 or float64, not {np.dtype(dtype)}")
     name = pathlib.Path(source).stem if isinstance(source, str | os.PathLike) else "model"
     x = ir.Value(name="x", type=ir.TensorType(DTYPES[np.dtype(dtype)]), shape=ir.Shape(["batch", features]))
-    imports = {"": opset, ML: ML_OPSET}
+    imports = {"": written_opset(opset), ML: ML_OPSET}
     model = ir.Model(
         ir.Graph([x], [], nodes=[], opset_imports=imports, name=name), ir_version=10, producer_name="onward"
     )

@@ -18,6 +18,7 @@ from onward.frontends.boosting.graph import begun, both, finished, flat, labelle
 from onward.frontends.boosting.lightgbm_text import ZERO, Forest, Linear, read
 from onward.frontends.boosting.trees import AT_MOST, Array, changed, reached, scores
 from onward.frontends.decompose.special import log1p
+from onward.frontends.opset import brought_to
 from onward.graph.build import Builder, Tensor
 from onward.model import Model
 
@@ -64,7 +65,8 @@ LINKS: dict[str, Link] = {
 def converted(model: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> tuple[Model, Any]:
     """The ONNX model, and the booster or the estimator that it is of."""
     booster, estimator = _opened(model)
-    return _written(model, booster, estimator, raw, dtype, opset), booster if estimator is None else estimator
+    made = brought_to(opset, _written(model, booster, estimator, raw, dtype, opset))
+    return made, booster if estimator is None else estimator
 
 
 def _written(model: Any, booster: Any, estimator: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> Model:

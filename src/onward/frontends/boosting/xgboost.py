@@ -17,6 +17,7 @@ from onward.formats.boosting import xgboost_file
 from onward.formats.xgboost_model import parsed, reached
 from onward.frontends.boosting.graph import begun, both, finished, flat
 from onward.frontends.boosting.trees import BELOW, Array, Tree, changed, gathered, scores
+from onward.frontends.opset import brought_to
 from onward.graph.build import Builder, Tensor
 from onward.model import Model
 
@@ -61,7 +62,8 @@ LINKS = {
 def converted(model: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> tuple[Model, Any]:
     """The ONNX model, and the booster or the estimator that it is of."""
     booster, estimator = _opened(model)
-    return _written(model, booster, estimator, raw, dtype, opset), booster if estimator is None else estimator
+    made = brought_to(opset, _written(model, booster, estimator, raw, dtype, opset))
+    return made, booster if estimator is None else estimator
 
 
 def _written(model: Any, booster: Any, estimator: Any, raw: bool, dtype: npt.DTypeLike, opset: int) -> Model:

@@ -7,8 +7,7 @@ from typing import Any
 
 from onward.advice.extras import require
 from onward.errors import InvalidDataError, OnwardError
-from onward.frontends.dataframe.columns.table import OLDEST
-from onward.frontends.opset import checked_opset
+from onward.frontends.opset import brought_to, written_opset
 from onward.hub.wording import quote
 from onward.model import Model
 
@@ -20,7 +19,12 @@ def captured(
     freeze: Sequence[str] = (),
     never_null: Sequence[str] = (),
 ) -> Model:
-    checked_opset(opset, OLDEST)
+    return brought_to(opset, _captured(function, sample, written_opset(opset), freeze, never_null))
+
+
+def _captured(
+    function: Callable[..., Any], sample: Any, opset: int, freeze: Sequence[str], never_null: Sequence[str]
+) -> Model:
     if not callable(function):
         raise OnwardError(f"a function on a data frame is needed, not a {type(function).__name__}")
     _check_names(sample, never_null)

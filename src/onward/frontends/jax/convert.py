@@ -14,7 +14,7 @@ from onward.frontends.jax.finish import finished
 from onward.frontends.jax.sources import Source, opened
 from onward.frontends.jax.specs import abstract, struct
 from onward.frontends.jax.translate import Translator
-from onward.frontends.opset import checked_opset
+from onward.frontends.opset import brought_to, written_opset
 from onward.graph.build import Tensor
 from onward.hub.collector import no_garbage_collection
 from onward.model import Model
@@ -36,7 +36,6 @@ def converted(
     places: list[str] | None = None,
 ) -> tuple[Model, Callable[[], Run]]:
     """The model, and what opens the function that it is of, to be run beside it; `places` are a translator's."""
-    checked_opset(opset)
     import_files(RULES)
     with no_garbage_collection():
         return _converted(source, specs, params, input_names, output_names, opset, places)
@@ -69,7 +68,7 @@ def _converted(
         ) from error
     labels = _labels(input_names, _input_names(found, given), "input")
     outputs = _labels(output_names, names.output_names(results), "output")
-    translator = Translator(opset)
+    translator = Translator(written_opset(opset))
     translator.places = places
     translator.model.graph.name = getattr(source, "__name__", type(source).__name__)
     if "<" in (translator.model.graph.name or ""):
@@ -78,7 +77,7 @@ def _converted(
     written(translator, found, closed, labels, outputs)
     labels = [str(value.name) for value in translator.model.graph.inputs]
     outputs = [str(value.name) for value in translator.model.graph.outputs]
-    model = finished(translator)
+    model = brought_to(opset, finished(translator))
     return model, lambda: runner(found.call, arrays, given, labels, outputs)
 
 

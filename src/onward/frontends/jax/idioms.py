@@ -14,7 +14,6 @@ from onward.frontends.jax.writer import Writer
 from onward.graph.build import Tensor
 from onward.graph.replace import made_by
 
-GELU_SINCE = 20
 FILE = "jax/_src/nn/functions.py"
 """Where the functions of `jax.nn` are."""
 
@@ -220,9 +219,7 @@ def gelu(op: Writer, a: Tensor, b: Tensor) -> Tensor | None:
         x = _factor(op, halved, 0.5)
         if negative is None or x is None or negative.inputs[0] is not x:
             continue
-        if op.opset >= GELU_SINCE:
-            return op.Gelu(op.tensor(x))
-        return half * (op.Erf(op.tensor(x) * math.sqrt(0.5)) + 1.0)
+        return op.Gelu(op.tensor(x))
     return None
 
 

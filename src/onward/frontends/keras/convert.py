@@ -12,7 +12,7 @@ from onward.formats.keras import has_model, loaded, loaded_compiled, output_name
 from onward.formats.saved_model import to_array
 from onward.frontends.keras.recurrent import recurrent_layers_whole
 from onward.frontends.keras.time_distributed import steps_as_batch
-from onward.frontends.opset import checked_opset
+from onward.frontends.opset import written_opset
 from onward.frontends.tensorflow.convert import RULES, translated
 from onward.gate import trusting
 from onward.gate.archive import is_archive
@@ -34,7 +34,7 @@ def converted(
     trust: bool,
 ) -> tuple[Model, Callable[[], Run]]:
     """The ONNX model, and what opens the Keras model that it is of, to be run beside it."""
-    checked_opset(opset)
+    written_opset(opset)  # before anything of it is loaded
     import_files(RULES)
     name = pathlib.Path(model).stem if isinstance(model, str | os.PathLike) else "model"
     keras_model = opened(model, trust)

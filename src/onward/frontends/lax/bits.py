@@ -110,7 +110,6 @@ def bitcast(op: Writer, x: Tensor, to: ir.DataType) -> Tensor:
         return x
     if ir.DataType.BOOL in (x.dtype, to):
         raise UnsupportedError("the bits of booleans have no order: compare with zero instead")
-    op.need(18, "reading bits as numbers of another dtype")
     before, after = int(x.dtype.itemsize), int(to.itemsize)
     bits = _as_bits(op, x)
     if before > after:

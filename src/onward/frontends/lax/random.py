@@ -24,7 +24,6 @@ Words = tuple[Tensor, Tensor]
 
 def threefry(op: Writer, key: Words, count: Words) -> Words:
     """Two words of each count; keys and counts have shapes that fit each other."""
-    op.need(18, "random numbers of a key")
     words = [*key, op.BitwiseXor(op.BitwiseXor(*key), op.like(PARITY, key[0]))]
     x, y = count[0] + words[0], count[1] + words[1]
     for i in range(5):

@@ -190,8 +190,6 @@ def _written(
     elif unique and kind == "set" and inside is None:
         y = op.ScatterND(flat, op.unsqueeze(lines, [1]), values)
     else:
-        if kind != "set":
-            op.need(16 if kind in ("add", "mul") else 18, f"a scatter by {kind}")
         spread = op.Expand(op.unsqueeze(lines, [1]), values.shape)
         y = op.ScatterElements(flat, spread, values, axis=0, reduction=None if kind == "set" else kind)
         if kind in ("min", "max") and not flat.dtype.is_integer():  # what is no number wins, which it does not there

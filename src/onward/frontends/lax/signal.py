@@ -10,14 +10,13 @@ from onward.graph.build import Tensor
 
 def transformed(op: Writer, x: Complex | Tensor, axis: int, inverse: bool = False, onesided: bool = False) -> Complex:
     """Along one axis, which counts from the end."""
-    op.need(17, "a Fourier transform")
     if isinstance(x, Complex):
         both = op.Concat(op.unsqueeze(x.real, [-1]), op.unsqueeze(x.imaginary, [-1]), axis=-1)
     else:
         both = op.unsqueeze(x, [-1])
     where = op.rank(both, "the signal") - 1 + axis
     flags = {"inverse": int(inverse), "onesided": int(onesided)}
-    y = op.DFT(both, None, op.index(where), **flags) if op.opset >= 20 else op.DFT(both, axis=where, **flags)
+    y = op.DFT(both, None, op.index(where), **flags)
     return Complex(*(op.squeeze(op.Gather(y, op.ints([i]), axis=-1), [-1]) for i in (0, 1)))
 
 

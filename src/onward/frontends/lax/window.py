@@ -155,7 +155,7 @@ def _pooled(op: Writer, op_type: str, x: Tensor, moves: Moves) -> Tensor | None:
     dilated = any(n != 1 for n in here.apart)
     if len(axes) > 3 or any(n < 0 or n >= reach for n, reach in zip(pads, reaches, strict=True)):
         return None
-    if any(n != 1 for n in here.base) or (dilated and op_type == "AveragePool" and op.opset < 19):
+    if any(n != 1 for n in here.base):
         return None
     others = [axis for axis in range(op.rank(x, "what windows move over")) if axis not in axes]
     options: dict[str, Any] = {

@@ -16,7 +16,7 @@ from onward.errors import InvalidDataError, InvalidModelError, OnwardError, Unsu
 from onward.formats.sklearn import asked, available, loaded, responses, rounded
 from onward.formats.sklearn_parts import has_function
 from onward.formats.tables import MISSING, derived, feeds, is_frame, shortened
-from onward.frontends.opset import checked_opset
+from onward.frontends.opset import brought_to, written_opset
 from onward.frontends.runtime_kernels import make_runnable
 from onward.frontends.sklearn.frames import FrameInputs
 from onward.frontends.sklearn.from_skl2onnx import from_skl2onnx, refuse
@@ -29,8 +29,6 @@ from onward.model import Model
 from onward.registry import import_files
 from onward.runners.calls import Outputs
 
-OLDEST = 18
-"""The first opset in which all that is written has one form."""
 ML_OPSET = 5
 
 
@@ -45,7 +43,7 @@ class Converted(NamedTuple):
 
 
 def converted(estimator: Any, sample: Any, methods: Sequence[str] | None, opset: int, trust: bool) -> Converted:
-    checked_opset(opset, OLDEST)
+    written = written_opset(opset)
     import_files("onward.frontends.sklearn.rules")
     name = "model"
     if isinstance(estimator, str | os.PathLike):
@@ -67,8 +65,8 @@ def converted(estimator: Any, sample: Any, methods: Sequence[str] | None, opset:
         if sample is not None:
             raise
         raise InvalidDataError(f"{error} (it was tried on random numbers, as no sample is given: give one)") from error
-    model = _written(estimator, given, by_columns, expected, opset, name)
-    return Converted(model, estimator, given, wanted, expected)
+    model = _written(estimator, given, by_columns, expected, written, name)
+    return Converted(brought_to(opset, model), estimator, given, wanted, expected)
 
 
 def check_fitted(estimator: Any) -> None:

@@ -14,7 +14,7 @@ from onward.formats.checkpoint import Checkpoint
 from onward.formats.graph_def import Names
 from onward.formats.saved_model import input_names, records_of
 from onward.formats.tensorflow_records import Records, lengths_of
-from onward.frontends.opset import checked_opset
+from onward.frontends.opset import brought_to, written_opset
 from onward.frontends.tensorflow.dtypes import RESOURCE
 from onward.frontends.tensorflow.finish import finished
 from onward.frontends.tensorflow.original import runner
@@ -49,7 +49,7 @@ def converted(
     trust: bool,
 ) -> tuple[Model, Callable[[], Run]]:
     """The model, and what opens the function that it is of, to be run beside it."""
-    checked_opset(opset)
+    written_opset(opset)  # before anything of it is loaded
     import_files(RULES)
     saved = None if checkpoint is None else pathlib.Path(checkpoint)
     with trusting(trust):
@@ -78,11 +78,11 @@ def translated(
     variables have other values than their own where some are given, by the ids of the variables; those that are `fixed`
     are not trained, whatever TensorFlow says.
     """
-    translator = Translator(opset, custom_ops)
+    translator = Translator(written_opset(opset), custom_ops)
     translator.model.graph.name = name
     translator.knows_variables = fixed is not None
     written(translator, function, outputs, batched, values, fixed or ())
-    return finished(translator, Model(translator.model))
+    return brought_to(opset, finished(translator, Model(translator.model)))
 
 
 def written(

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onward.errors import UnsupportedError
 from onward.formats.tflite import check_content, flex_node, open_content
-from onward.frontends.opset import OPSET, checked_opset
+from onward.frontends.opset import OPSET, brought_to, written_opset
 from onward.frontends.states import SUFFIX, mark
 from onward.frontends.tensorflow.convert import RULES as TENSORFLOW_RULES
 from onward.frontends.tensorflow.finish import finished
@@ -44,10 +44,9 @@ def converted(
     lite = read(source)
     if opset is None:
         opset = EIGHT_BITS if quantised(lite, ir.DataType.INT8) and not quantised(lite, ir.DataType.INT16) else OPSET
-    checked_opset(opset)
     check_content(lite.data, "the model given" if isinstance(source, bytes) else str(source))
     _check(lite)
-    translator = Translator(opset)
+    translator = Translator(written_opset(opset))
     translator.model.graph.name = "model" if isinstance(source, bytes) else pathlib.Path(source).stem
     number = lite.graph_of(signature)
     graph, names = lite.graphs[number], lite.names(number)
@@ -66,6 +65,7 @@ def converted(
     model = finished(translator, Model(translator.model))
     _begin(model, states)
     mark(model, [output.name or "" for output in model.ir.graph.outputs[len(graph.outputs) :]])
+    model = brought_to(opset, model)
     if opset > EIGHT_BITS and quantised(lite, ir.DataType.INT8):
         _check_loads(model)
     return model, lambda: open_content(lite.data, signature).run

@@ -172,8 +172,6 @@ def dequantized(op: Writer, value: Tensor | Complex, scale: Scale, alone: bool =
     if (alone and op.known(value) is not None) or value.dtype == ir.DataType.INT64:
         numbers = _outermost(op, value, scale)
     else:
-        if value.dtype == ir.DataType.INT16:
-            op.need(21, "numbers quantised to 16 bits")
         scales, zeros, options = _parameters(op, scale, value.dtype)
         numbers = op.DequantizeLinear(value, scales, zeros, **options)
     op.operation.graph.integers[numbers.value] = (value, scale, alone)
@@ -204,7 +202,5 @@ def turned(op: Writer, weight: Tensor, perm: list[int]) -> Tensor:
 
 
 def quantized(op: Writer, value: Tensor, scale: Scale, dtype: ir.DataType) -> Tensor:
-    if dtype == ir.DataType.INT16:
-        op.need(21, "numbers quantised to 16 bits")
     scales, zeros, options = _parameters(op, scale, dtype)
     return op.QuantizeLinear(value, scales, zeros, **options)

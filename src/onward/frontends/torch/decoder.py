@@ -14,6 +14,7 @@ import onnx_ir as ir
 
 from onward.advice.options import option
 from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.opset import brought_to
 from onward.model import Model
 from onward.passes.unsigned_bytes import unsigned_bytes
 from onward.runners.calls import Inputs, Outputs
@@ -183,7 +184,7 @@ class Decoder:
         for slot, value in zip(self.slots, made.ir.graph.outputs[1:], strict=True):
             if slot.side == ENCODER and value.shape is not None:  # all of what is encoded, by whatever formula
                 value.shape = ir.Shape([SOURCE if axis == 2 else size for axis, size in enumerate(value.shape)])
-        return made
+        return made if opset is None else brought_to(opset, made)
 
     def run(self, inputs: Inputs) -> Outputs:
         """What PyTorch makes of inputs with these names."""

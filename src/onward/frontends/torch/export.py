@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from onward.advice.extras import require
 from onward.errors import OnwardError, UnsupportedError
+from onward.frontends.opset import written_opset
 from onward.frontends.runtime_kernels import keep_pads, keep_sums, keep_vectors
 from onward.frontends.torch.decompositions import prepared
 from onward.frontends.torch.loops import as_scans
@@ -64,6 +65,10 @@ def opened(
         return read_program(path)
 
 
+OLDEST = 18
+"""The oldest opset that PyTorch's exporter writes."""
+
+
 def exported(
     module: torch.nn.Module | torch.export.ExportedProgram,
     args: tuple[Any, ...],
@@ -76,10 +81,12 @@ def exported(
     opset: int | None = None,
     translations: Mapping[Any, Callable[..., Any]] | None = None,
 ) -> Model:
-    """The model for inference, with the module's own names for weights."""
+    """The model for inference, with the module's own names for weights, at the opset or a later one."""
     require("onnxscript", what="PyTorch's exporter")
     import torch
 
+    if opset is not None:
+        written_opset(opset)
     wanted = dynamic or {}
     how: dict[str, Any] = {"input_names": inputs}
     if isinstance(module, torch.nn.Module):
@@ -98,7 +105,7 @@ def exported(
             module,
             **how,
             output_names=None if outputs is None else list(outputs),
-            opset_version=opset,
+            opset_version=None if opset is None or opset < OLDEST else opset,
             custom_translation_table=table,
             optimize=False,
             verbose=False,

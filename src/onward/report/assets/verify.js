@@ -3,22 +3,7 @@
   "use strict";
   const { sides } = JSON.parse(document.getElementById("report-data").textContent);
 
-  const number = (value) => {
-    if (value === null) return "not measured";
-    const v = Number(value), size = Math.abs(v);
-    if (Number.isNaN(v)) return "NaN";
-    if (!Number.isFinite(v)) return "infinite";
-    if (v === 0 || (size >= 1000 && size < 1e5)) return v.toFixed(0);
-    if (size >= 0.001 && size < 1000) return String(Number(v.toPrecision(3)));
-    return v.toExponential(1).replace(/e([+-])(\d)$/, "e$10$2");
-  };
-
-  const element = (tag, text, kind) => {
-    const made = document.createElement(tag);
-    if (text !== undefined) made.textContent = text;
-    if (kind) made.className = kind;
-    return made;
-  };
+  const { element, number } = window.onward;
 
   // What the graph shows of a node, too.
   const figures = (path, own, allowed) => {
@@ -67,5 +52,5 @@
     });
   }
 
-  window.onward = { element, figures, number };
+  window.onward.figures = figures;
 })();

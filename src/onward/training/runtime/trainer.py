@@ -220,6 +220,11 @@ class Trainer:
         return {} if self._sums is None else self._sums.views
 
     @property
+    def last_gradients(self) -> dict[str, Array]:
+        """Of the last batch: views, not copies."""
+        return self._gradients.views
+
+    @property
     def inputs(self) -> list[str]:
         """What a batch consists of: data, then labels."""
         names = self._feeds.names

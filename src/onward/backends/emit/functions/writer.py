@@ -35,6 +35,7 @@ from onward.backends.emit.expr import Sequence as Display
 from onward.backends.emit.functions.canonical import canonical
 from onward.backends.emit.functions.numbers import Number, Words, changed, rebuilt
 from onward.backends.emit.modules.loops import handed_on, loops
+from onward.backends.emit.modules.tracing import Line, mates, origins_of
 from onward.backends.emit.names import identifier
 from onward.backends.emit.parameters import unused
 from onward.backends.emit.patterns import Patterns
@@ -106,6 +107,8 @@ class FunctionWriter:
     class_names: dict[Scope, str] = field(default_factory=dict)
     """Names that the original classes had, by module path."""
     functions: list[str] = field(default_factory=list)
+    traced: list[list[str]] = field(default_factory=list)
+    """The lines of each function, with what they come from."""
     helpers: set[str] = field(default_factory=set)
     tables: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     """Arrays of strings, which no weights file holds: constants of the module."""
@@ -290,7 +293,9 @@ class FunctionWriter:
         if first.part is not None:
             self._insert(first.part, function, plans, keywords, taken)
         function.block.body = changed(function.block.body, self._without_defaults)
-        self._print(node, function, name, list(keywords.values()), [plan.node.path for plan in plans], title)
+        alike = mates([plan.function.block.body for plan in [first, *plans]])
+        paths = [plan.node.path for plan in plans]
+        self._print(node, function, name, list(keywords.values()), paths, title, alike)
         self._keywords[name] = {keyword.name: keyword for keyword in keywords.values()}
         for i, plan in enumerate(plans):
             self._called[plan.node.path] = Called(name, {k.name: column[i] for column, k in keywords.items()})
@@ -348,7 +353,14 @@ class FunctionWriter:
         return name
 
     def _print(
-        self, node: TreeNode, function: Function, name: str, keywords: list[Keyword], paths: list[Scope], title: str
+        self,
+        node: TreeNode,
+        function: Function,
+        name: str,
+        keywords: list[Keyword],
+        paths: list[Scope],
+        title: str,
+        alike: dict[str, list[str]],
     ) -> None:
         is_root = node is self.root
 
@@ -370,17 +382,20 @@ class FunctionWriter:
             wish = "x" if i == 0 and not is_root and var.kind == "tensor" else None
             arguments.append(f"{printer.argument(var, wish, pinned=is_root)}: {self.annotation(var.kind)}")
         lines = printer.function(function.block, function.results)
-        lines += wrap(f"return {', '.join(printer.text(result) for result in function.results) or 'None'}")
+        given = wrap(f"return {', '.join(printer.text(result) for result in function.results) or 'None'}")
+        lines += printer.returned(given, function.results)
+        lines = [Line(line, [o for origin in origins_of(line) for o in alike.get(origin, [origin])]) for line in lines]
         returns = self._returns(function.results)
         if is_root:
             header, first = self.header(arguments, returns)
             doc = f"{title}, converted from ONNX."
         else:
             options = ["*", *map(str, keywords)] if keywords else []
-            given = ", ".join([f"{self.own}: {self.tree_type}", *arguments, *options])
-            header, first, doc = f"def {name}({given}) -> {returns}:", [], places(paths)
+            takes = ", ".join([f"{self.own}: {self.tree_type}", *arguments, *options])
+            header, first, doc = f"def {name}({takes}) -> {returns}:", [], places(paths)
         body = [f'"""{doc}"""', *first, *lines]
-        self.functions.append("\n".join([*wrap(header), *("    " + line for line in body)]))
+        self.traced.append([*wrap(header), *("    " + line for line in body)])
+        self.functions.append("\n".join(self.traced[-1]))
 
     def _returns(self, results: list[Expr]) -> str:
         tensor = self.annotation("tensor")

@@ -126,7 +126,7 @@ class _Run:
 
     def write(self, node: TreeNode, looped: Looped, reads: Counter[Var], begin: Statement) -> None:
         first, last = self.steps[0], self.steps[-1]
-        scope, origin = begin.scope, begin.origin
+        scope = begin.scope
         state = Var("", last.targets[self.given].kind, fixed=True)
         member = Var(singular(first.path[-2]), "object")
         looped.members[member] = first.path
@@ -139,17 +139,17 @@ class _Run:
             for k, argument in enumerate(first.arguments)
         ]
         targets: list[Var | None] = [made.get(t, state) for t in range(len(first.targets))]
-        inside: list[Statement] = [Assign(targets, Call(Ref(member), tuple(arguments), {}), scope, origin)]
+        inside: list[Statement] = [Assign(targets, Call(Ref(member), tuple(arguments), {}), scope)]
         members = self._members(node)
         if own:
             members = Call(Name("zip"), (members, *self._columns(node, looped, reads)), {})
-        looped.body.append(Assign([state], start, scope, origin))
+        looped.body.append(Assign([state], start, scope))
         gathered = Var("gathered", "object", fixed=True)
         if more:
-            looped.body.append(Assign([gathered], Sequence((), "[]"), scope, origin))
-            inside.append(Do(Ref(gathered).extend(Sequence(tuple(Ref(made[t]) for t in more))), scope, origin))
-        loop = Compound([("for", members, Block(None, inside))], member, scope, origin, list(own.values()))
-        looped.body += [loop, Assign([last.targets[self.given]], Ref(state), scope, origin)]
+            looped.body.append(Assign([gathered], Sequence((), "[]"), scope))
+            inside.append(Do(Ref(gathered).extend(Sequence(tuple(Ref(made[t]) for t in more))), scope))
+        loop = Compound([("for", members, Block(None, inside))], member, scope, "", list(own.values()))
+        looped.body += [loop, Assign([last.targets[self.given]], Ref(state), scope)]
         if more:
             self._hand_out(gathered, more, looped, reads, begin)
 
@@ -190,7 +190,7 @@ class _Run:
         if names[place : place + len(every)] == every and all(reads[var] == 1 for var in every):
             looped.results = [*looped.results[:place], Star(Ref(gathered)), *looped.results[place + len(every) :]]
         else:
-            looped.body.append(Assign(list(every), Ref(gathered), begin.scope, begin.origin))
+            looped.body.append(Assign(list(every), Ref(gathered), begin.scope))
 
 
 def handed_on(body: list[Statement], results: list[Expr]) -> list[Expr]:

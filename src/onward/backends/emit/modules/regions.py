@@ -207,7 +207,8 @@ class _Level:
         packed = {var: Sequence(tuple(map(Ref, held))) for var, held in node.forward.packed.items()}
         passed = [packed[v] if v in packed else Ref(v) for v in own] + [Weight(p) for p in node.forward.foreign]
         value = Call(Weight(node.path), tuple(passed), {})
-        return Assign(list(outputs), value, node.path, unit.items[0][0].origin)
+        origins = {statement.origin for statement, _ in unit.items}
+        return Assign(list(outputs), value, node.path, origins.pop() if len(origins) == 1 else "")
 
     def _ordered(self) -> list[_Unit]:
         """Units in an order of computation, after dissolving what makes one impossible."""

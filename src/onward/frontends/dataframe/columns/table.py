@@ -23,8 +23,6 @@ from onward.model import Model
 
 ML = "ai.onnx.ml"
 ML_OPSET = 5
-OLDEST = 20
-"""The first opset with ops on strings."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from onward.formats.dataframe.polars import dtype_of
 from onward.formats.dataframe.schema import ColumnSchema
 from onward.formats.dataframe.types import ColumnType
 from onward.frontends.dataframe.columns.column import Column
-from onward.frontends.dataframe.columns.table import OLDEST, Field, Table
+from onward.frontends.dataframe.columns.table import Field, Table
 from onward.frontends.dataframe.polars.arithmetic import in_unit
 from onward.frontends.dataframe.polars.capture import captured as of_polars
 from onward.frontends.dataframe.polars.capture import traced, typed_outputs
@@ -75,7 +75,7 @@ class _Columns(Table):
                 continue
             may_be = may_be_null(sample[name]) and str(name) not in never_null
             fields.append(Field(str(name), type, may_be, str(sample[name].dtype)))
-        super().__init__(fields, "pandas", max(opset, OLDEST))
+        super().__init__(fields, "pandas", opset)
         self._read_once: dict[str, Column] = {}
 
     def column(self, name: str) -> Column:

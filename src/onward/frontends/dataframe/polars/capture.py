@@ -12,7 +12,7 @@ from onward.errors import OnwardError, UnsupportedError
 from onward.formats.dataframe.polars import column_type, dtype_of, own_name
 from onward.formats.dataframe.schema import schema_of
 from onward.frontends.dataframe.columns.column import Column
-from onward.frontends.dataframe.columns.table import OLDEST, Field, Table
+from onward.frontends.dataframe.columns.table import Field, Table
 from onward.frontends.dataframe.polars import rules  # noqa: F401
 from onward.frontends.dataframe.polars.facade import Trace, TracedFrame, plan_of
 from onward.frontends.dataframe.polars.frames import Frame, Steps
@@ -121,7 +121,7 @@ class Fields(Table):
                 self.refused[name] = error
                 continue
             fields.append(Field(name, type, name not in never_null, own_name(dtype)))
-        super().__init__(fields, LIBRARY, max(opset, OLDEST))
+        super().__init__(fields, LIBRARY, opset)
 
     def column(self, name: str) -> Any:
         if name in self.refused:

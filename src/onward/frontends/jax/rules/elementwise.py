@@ -202,7 +202,6 @@ def _logical(truths: str, bits: str) -> Callable[..., Tensor]:
     def function(op: Writer, *inputs: Tensor) -> Tensor:
         if inputs[0].dtype == ir.DataType.BOOL:
             return op.many(truths, 1, *inputs)[0]
-        op.need(18, f"{op.eqn.primitive.name} of integers")
         return op.many(bits, 1, *inputs)[0]
 
     return function

@@ -15,9 +15,6 @@ from onward.frontends.lax.reduce import reduced_by, whole_extreme, whole_product
 from onward.graph.build import Tensor
 from onward.hub.types import FLOATING
 
-REDUCES_TRUTHS = 20
-"""Since this opset ReduceMax and ReduceMin take truth values."""
-
 
 @rule("reduce_sum")
 def reduce_sum(op: Writer, x: Tensor, *, axes: Sequence[int]) -> Tensor:
@@ -76,9 +73,7 @@ def _extreme(op: Writer, op_type: str, x: Tensor, axes: Sequence[int]) -> Tensor
 def _of_truths(op: Writer, op_type: str, x: Tensor, axes: Sequence[int]) -> Tensor:
     if not axes:
         return x
-    if op.opset >= REDUCES_TRUTHS:
-        return op.reduced(op_type, x, list(axes), keepdims=False)
-    return op.reduced(op_type, x.cast(ir.DataType.INT32), list(axes), keepdims=False).cast(ir.DataType.BOOL)
+    return op.reduced(op_type, x, list(axes), keepdims=False)
 
 
 @rule("reduce_and")
@@ -101,7 +96,6 @@ def reduce_xor(op: Writer, x: Tensor, *, axes: Sequence[int]) -> Tensor:
 
 def _bits(op: Writer, op_type: str, x: Tensor, axes: Sequence[int]) -> Tensor:
     """A reduction of integers bit by bit."""
-    op.need(18, op_type)
     start = op.like(-1 if op_type == "BitwiseAnd" else 0, x)
     return reduced_by(op, [x], [start], list(axes), lambda a, b: op.many(op_type, 1, a[0], b[0]))[0]
 

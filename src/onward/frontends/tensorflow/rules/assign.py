@@ -38,7 +38,6 @@ def assign_sub(op: Writer, variable: Variable, value: Tensor) -> Nothing:
 
 
 def _scattered(op: Writer, variable: Variable, indices: Tensor, updates: Tensor, reduction: str) -> Nothing:
-    op.need(16, "a variable some rows of which are changed")
     rows = op.unsqueeze(op.flat(op.int64(indices)), [1])
     (before,) = _now(op, variable)
     shape = [-1, *variable.array.shape[1:]]

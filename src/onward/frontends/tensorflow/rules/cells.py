@@ -24,7 +24,7 @@ def lstm_cell(
     use_peephole: bool = False,
 ) -> list[Tensor]:
     gates = op.MatMul(op.Concat(x, hidden, axis=1), weight) + bias
-    into, new, kept, out = op.many("Split", 4, gates, axis=1, num_outputs=4 if op.opset >= 18 else None)
+    into, new, kept, out = op.many("Split", 4, gates, axis=1, num_outputs=4)
     kept = kept + forget_bias
     if use_peephole:
         into, kept = into + memory * to_input, kept + memory * to_forget
@@ -42,6 +42,6 @@ def gru_cell(
     op: Writer, x: Tensor, hidden: Tensor, gate_weight: Tensor, weight: Tensor, gate_bias: Tensor, bias: Tensor
 ) -> list[Tensor]:
     gates = op.Sigmoid(op.MatMul(op.Concat(x, hidden, axis=1), gate_weight) + gate_bias)
-    reset, update = op.many("Split", 2, gates, axis=1, num_outputs=2 if op.opset >= 18 else None)
+    reset, update = op.many("Split", 2, gates, axis=1, num_outputs=2)
     new = op.Tanh(op.MatMul(op.Concat(x, hidden * reset, axis=1), weight) + bias)
     return [reset, update, new, (1.0 - update) * new + update * hidden]

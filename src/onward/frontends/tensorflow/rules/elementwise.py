@@ -81,7 +81,6 @@ for _tensorflow, _onnx in SAME.items():
 @rule("Add", "AddV2")
 def add(op: Writer, a: Tensor, b: Tensor) -> Tensor:
     if a.dtype == ir.DataType.STRING:
-        op.need(20, "a sum of strings")
         return op.StringConcat(a, b)
     return a + b
 
@@ -248,13 +247,11 @@ def bitcast(op: Writer, x: Tensor, *, type: ir.DataType) -> Tensor:
 
 @rule("BitwiseAnd", "BitwiseOr", "BitwiseXor")
 def bitwise(op: Writer, a: Tensor, b: Tensor) -> Tensor:
-    op.need(18, op.operation.type)
     return op.many(op.operation.type, 1, a, b)[0]
 
 
 @rule("Invert")
 def invert(op: Writer, x: Tensor) -> Tensor:
-    op.need(18, "Invert")
     return op.BitwiseNot(x)
 
 

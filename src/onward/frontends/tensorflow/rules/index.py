@@ -62,10 +62,6 @@ def where(op: Writer, condition: Tensor) -> Tensor:
 
 
 def scattered(op: Writer, x: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Tensor:
-    if reduction in ("max", "min"):
-        op.need(18, f"a scatter by {reduction}")
-    elif reduction != "none":
-        op.need(16, "a scatter that adds")
     return op.ScatterND(x, op.int64(indices), updates, reduction=None if reduction == "none" else reduction)
 
 
@@ -217,7 +213,7 @@ def dynamic_stitch(op: Writer, *inputs: Tensor) -> Tensor:
     rows = []
     for index, data in zip(inputs[:count], inputs[count:], strict=True):
         index_rank = op.rank(index, "the places")
-        tail = op.Shape(data, start=index_rank) if op.opset >= 15 else op.Slice(op.Shape(data), [index_rank], [FAR])
+        tail = op.Shape(data, start=index_rank)
         rows.append(op.Reshape(data, op.Concat(op.ints([-1]), tail, axis=0)))
     joined = op.Concat(*rows, axis=0)
     length = op.flat(op.reduced("ReduceMax", places, [0], keepdims=True) + op.index(1))

@@ -63,7 +63,6 @@ def algorithm(op: Writer) -> Tensor:
 def key_counter(op: Writer, seed: Tensor) -> list[Tensor]:
     if op.translator.stateful:
         return [op.constant(np.zeros(size, np.uint64)) for size in (1, 2)]
-    op.need(18, "random numbers of a seed")
     mixed = _mixed(op, _words(op, op.Reshape(seed, op.ints([2]))), [op.index(word) for word in START])
     key, upper = (op.flat(high * op.index(2**32) + low) for low, high in (mixed[:2], mixed[2:]))
     counter = op.Concat(op.ints([0]), upper, axis=0)

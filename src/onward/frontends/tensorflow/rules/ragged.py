@@ -142,7 +142,6 @@ def ngrams(
     right_pad: str = "",
 ) -> list[Tensor]:
     """The runs of words of each row, by their lengths in the order given, and where rows of them begin."""
-    op.need(20, "a join of strings")
     if pad_width or left_pad or right_pad or preserve_short_sequences:
         raise UnsupportedError("runs of words that are filled up, or that are too short, are not supported")
     count = op.flat(op.Size(data))

@@ -129,7 +129,6 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
 ) -> Tensor:
     """Samples at even steps from corner to corner of each box; what lies outside the image has a value of its own."""
-    op.need(16, "CropAndResize")
     shape = op.Shape(x)
     places: list[Tensor] = []
     positions, inside = [], []
@@ -150,7 +149,7 @@ def crop_and_resize(
     zero = op.like(0, boxes)
     grid = op.Concat(op.unsqueeze(down * zero + right, [3]), op.unsqueeze(down + right * zero, [3]), axis=3)
     images = op.Gather(channels_first(op, x.cast(ir.DataType.FLOAT), "NHWC", 4), which, axis=0)
-    mode = "linear" if op.opset >= 20 else "bilinear"
+    mode = "linear"
     sampled = op.GridSample(images, grid, mode=mode, padding_mode="border", align_corners=1)
     within = op.And(op.unsqueeze(inside[0], [1, 3]), op.unsqueeze(inside[1], [1, 2]))
     return as_given(op, op.Where(within, sampled, op.like(extrapolation_value, sampled)), "NHWC", 4)

@@ -42,7 +42,7 @@ def reshape(op: Writer, x: Tensor, to: Tensor) -> Tensor:
     known = op.known(to)
     if op.is_weight(x) and known is not None and x.sizes is not None:
         return op.viewed(x, np.empty(x.sizes, bool).reshape(known).shape)
-    return op.Reshape(x, op.int64(to), allowzero=1 if op.opset >= 14 and not _has_one_unknown(op, to) else None)
+    return op.Reshape(x, op.int64(to), allowzero=None if _has_one_unknown(op, to) else 1)
 
 
 def _has_one_unknown(op: Writer, to: Tensor) -> bool:
@@ -91,7 +91,6 @@ def split(op: Writer, axis: Tensor, x: Tensor, *, num_split: int) -> list[Tensor
     length = x.dims[where] if x.dims is not None else None
     if isinstance(length, int):
         return _parts(op, x, [length // num_split] * num_split, where)
-    op.need(18, "a split of a length not known")
     return op.many("Split", num_split, x, axis=where, num_outputs=num_split)
 
 

@@ -88,7 +88,6 @@ def sparse_reduce(
 
 @rule("SparseTensorDenseAdd")
 def sparse_dense_add(op: Writer, places: Tensor, values: Tensor, shape: Tensor, other: Tensor) -> Tensor:
-    op.need(16, "a scatter that adds")
     return op.ScatterND(other, op.int64(places), values, reduction="add")
 
 

@@ -20,7 +20,6 @@ from onward.graph.build import Tensor
 
 @rule("StringJoin")
 def string_join(op: Writer, *strings: Tensor, separator: str = "") -> Tensor:
-    op.need(20, "a join of strings")
     result = strings[0]
     for other in strings[1:]:
         if separator:
@@ -32,7 +31,6 @@ def string_join(op: Writer, *strings: Tensor, separator: str = "") -> Tensor:
 @rule("ReduceJoin")
 def reduce_join(op: Writer, x: Tensor, axes: Tensor, *, keep_dims: bool = False, separator: str = "") -> Tensor:
     """Axis after axis in the order given, each by a loop over its strings."""
-    op.need(20, "a join of strings")
     rank = op.rank(x, "the strings")
     along = [op.axis(a, rank) for a in op.numbers(axes, "the axes")]
     for axis in along:
@@ -56,7 +54,6 @@ def _joined(op: Writer, x: Tensor, axis: int, separator: str) -> Tensor:
 
 @rule("StaticRegexFullMatch")
 def regex_full_match(op: Writer, x: Tensor, *, pattern: str) -> Tensor:
-    op.need(20, "a regular expression")
     return op.RegexFullMatch(x, pattern=pattern)
 
 
@@ -73,7 +70,6 @@ def regex_replace(op: Writer, x: Tensor, pattern: Tensor, rewrite: Tensor, *, re
 
 def replaced(op: Writer, x: Tensor, pattern: str, rewrite: str, everywhere: bool) -> Tensor:
     """Where the pattern is a text, or one of some characters: strings are split there, and joined again."""
-    op.need(20, "a regular expression")
     texts = _texts(pattern)
     rank = op.rank(x, "the strings")
     if texts is None or not everywhere or "\\" in rewrite or any(text in rewrite for text in texts):
@@ -133,7 +129,6 @@ def change_case(op: Writer, x: Tensor, *, encoding: str = "") -> Tensor:
 @rule("StringSplitV2")
 def string_split(op: Writer, x: Tensor, separator: Tensor, *, maxsplit: int = -1) -> list[Tensor]:
     """As a sparse tensor: where each piece stands, the pieces, and the size of the whole."""
-    op.need(20, "a split of strings")
     between = _plain(op.fixed(separator, "the separator"))[0]
     if maxsplit >= 0:
         raise UnsupportedError("a split into a number of pieces is not supported")
@@ -206,7 +201,6 @@ def table_size(op: Writer, table: Table) -> Tensor:
 @rule("StringFormat")
 def string_format(op: Writer, *values: Tensor, template: str = "%s", placeholder: str = "%s") -> Tensor:
     """Scalars of whole numbers and strings, which are written in the same way."""
-    op.need(20, "a join of strings")
     pieces = template.split(placeholder)
     result = op.text(pieces[0])
     for value, piece in zip(values, pieces[1:], strict=True):

@@ -1,0 +1,65 @@
+"""ONNX files at the opset and IR version that are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from onward.conversion.request import Request
+
+if TYPE_CHECKING:
+    from onward.conversion.sources import Original
+    from onward.model import Model
+    from onward.runners.calls import Inputs, Outputs, Run
+
+
+def at_wanted(original: Original, request: Request) -> Original:
+    """What is written to ONNX, at the opset asked for, with the original beside it to compare with."""
+    from onward.canon.opset import at_opset
+
+    if request.opset is None and request.ir_version is None:
+        return original
+    before = original.model
+    moved = at_opset(before, None if original.kind != "ONNX" else request.opset, request.ir_version)
+    changed = (f"opset {_opset(moved.model)}, IR version {_ir_version(moved.model)}: {moved.changed} nodes changed",)
+    dropped = tuple(f"left out: {phrase}" for phrase in moved.dropped)
+    made = replace(original, model=moved.model, remarks=(*original.remarks, *changed, *dropped))
+    if original.kind == "ONNX" and request.verify:
+        return replace(made, run=_runs(before, request.verify_on))
+    return made
+
+
+def _opset(model: Model) -> str:
+    return ", ".join(f"{domain}-{n}" if domain else str(n) for domain, n in sorted(model.opset.items()))
+
+
+def _ir_version(model: Model) -> int:
+    from onward.canon.ir_version import written_version
+
+    return max(model.ir_version, written_version(model))
+
+
+def _runs(model: Model, runner: str | None) -> Run:
+    """The original, on the first of the referees that can run it."""
+    from onward.errors import OnwardError
+    from onward.runners import prepare
+    from onward.verification.check import REFEREES
+
+    found: list[Run] = []
+
+    def run(inputs: Inputs) -> Outputs:
+        names = [runner] if runner else list(REFEREES)
+        while not found:
+            name = names.pop(0)
+            try:
+                one = prepare(name, model)
+                outputs = one(inputs)
+            except OnwardError:
+                if not names:
+                    raise
+                continue
+            found.append(one)
+            return outputs
+        return found[0](inputs)
+
+    return run
