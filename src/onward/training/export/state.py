@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import onnx_ir as ir
+from onnx_ir.passes import common
 
 from onward.backends.backend import Backend, Options
 from onward.backends.emit.package import Source
 from onward.errors import OnwardError, UnsupportedError
-from onward.graph.held_weights import lift_from_bodies, with_weights
+from onward.graph.held_weights import homes, lift_from_bodies, with_weights
 from onward.model import Model
 from onward.training.trainable import Trainable
 
@@ -82,8 +83,13 @@ def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> 
 def places_in(
     model: Model, arrays: Mapping[str, Array], trained: Sequence[str] | bool, backend: Backend
 ) -> tuple[Source, list[Place]]:
-    """The source of a model, and every place where it has one of its weights: some may be in several."""
-    options = Options(trainable=trained if isinstance(trained, bool) else [_escaped(n) for n in trained], trains=True)
+    """The source of a model, and every place where it has one of its weights: some are in several, or not read."""
+    plain = with_weights(model, {}).ir
+    common.RemoveUnusedNodesPass()(plain)
+    read = homes(plain.graph)
+    arrays = {name: array for name, array in arrays.items() if name in read}
+    names = trained if isinstance(trained, bool) else [_escaped(name) for name in trained if name in read]
+    options = Options(trainable=names, trains=True)
     source, probe = _twice(model, arrays, options, backend)
     found = []
     for path, tensor in probe.tensors.items():
@@ -105,12 +111,14 @@ def _twice(model: Model, arrays: Mapping[str, Array], options: Options, backend:
     try:
         return _both(model, arrays, options, backend)
     except OnwardError as why:
-        found = {tensor.onnx_name for tensor in backend.generate(model, replace(options, trainable=True)).tensors.values()}
+        found = {
+            tensor.onnx_name for tensor in backend.generate(model, replace(options, trainable=True)).tensors.values()
+        }
         kept_out = [name for name in arrays if name not in found] or list(arrays)
         try:
             return _both(held_apart(model, kept_out), arrays, options, backend)
         except OnwardError:
-            raise
+            raise why from None
 
 
 def _both(model: Model, arrays: Mapping[str, Array], options: Options, backend: Backend) -> tuple[Source, Source]:
@@ -126,7 +134,7 @@ def _both(model: Model, arrays: Mapping[str, Array], options: Options, backend: 
 
 
 def held_apart(model: Model, names: Collection[str]) -> Model:
-    """A copy of a model in which no pass takes these weights for constants: each goes through a Sum of one."""
+    """A copy of a model in which no pass takes these weights for constants: each goes through a Sum or Max of one."""
     copy = with_weights(model, {})
     copy.path = model.path
     graph = copy.ir.graph
@@ -135,7 +143,8 @@ def held_apart(model: Model, names: Collection[str]) -> Model:
         weight = graph.initializers.get(name)
         if weight is not None and not weight.is_graph_output():
             uses = list(weight.uses())
-            node = ir.Node("", "Sum", [weight], num_outputs=1, name=f"{name}.apart")
+            op_type = "Sum" if weight.dtype is None or weight.dtype.is_floating_point() else "Max"
+            node = ir.Node("", op_type, [weight], num_outputs=1, name=f"{name}.apart")
             node.outputs[0].name = f"{name}.apart"
             node.outputs[0].type, node.outputs[0].shape = weight.type, weight.shape
             graph.insert_before(graph[0], node)
@@ -146,6 +155,8 @@ def held_apart(model: Model, names: Collection[str]) -> Model:
 
 def _order(data: Array) -> Array:
     """The numbers that `_numbered` gave to elements."""
+    if data.dtype.kind in "iu":
+        return data.reshape(-1).astype(np.int64)
     found: Array = data.reshape(-1).view(_BITS[data.dtype.itemsize]).astype(np.int64)
     return found
 
@@ -189,6 +200,8 @@ def _escaped(name: str) -> str:
 
 def _numbered(name: str, array: Array) -> Array:
     size = array.dtype.itemsize
+    if array.dtype.kind in "iu" and array.size <= np.iinfo(array.dtype).max:
+        return np.arange(array.size, dtype=array.dtype).reshape(array.shape)
     if array.dtype.kind != "f" or array.size > _LARGEST[size]:
         raise UnsupportedError(f"{name!r} is of {array.dtype}, which is not exported with its training")
     return np.arange(array.size, dtype=_BITS[size]).view(array.dtype).reshape(array.shape)

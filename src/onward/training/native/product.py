@@ -67,8 +67,8 @@ static void keep_panels(int64_t depth, int64_t columns, const float *w, float *p
   }
 }
 
-/* y = c + a w; `w` lies in panels; c may be NULL. Rows are shared out evenly: a tile of few would be slow. Each tile asks
-   for a part of the next panel, which is far away where the matrix is larger than the cache of a core. */
+/* y = c + a w; `w` lies in panels; c may be NULL. Rows are shared out evenly: a tile of few would be slow. Each tile
+   asks for a part of the next panel, which is far away where the matrix is larger than the cache of a core. */
 static void product(int64_t rows, int64_t depth, int64_t columns, const float *a, const float *w, const float *c,
                     float *y) {
   const int64_t width = columns % PANEL, whole = columns - width, tiles = (rows + TILE - 1) / TILE;
