@@ -4,15 +4,17 @@ python jax_worker.py onward       Onward, in this environment
 python jax_worker.py jax2onnx     jax2onnx, in an environment that has it
 
 Reads lines of JSON: a program, model or network by its id, and the file to write. Answers each with a line of JSON: the
-seconds of processor time that the conversion took, or the error. They are from the call to a protobuf in memory; if it
-is asked for, each side writes the file by itself, and they are from the call to that file, with those that JAX takes to
-trace it beside.
+seconds of processor time that the conversion took, of user and system together, or the error. They are from the call to
+a protobuf in memory; if it is asked for, each side writes the file by itself, and they are from the call to that file.
+Beside it are those of the system alone, those that JAX takes to trace it, and those of writing as many bytes plainly.
+Each file is new: what it takes to give back the memory of an old one is not counted.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -74,17 +76,33 @@ def answered(convert: Convert, case: Case, out: Path, to_file: bool = False) -> 
     with jax.enable_x64(case.x64):
         try:
             case.target()
-            began = time.process_time()
+            out.unlink(missing_ok=True)
+            began, of_system = time.process_time(), system_time()
             model = convert(case, out if to_file else None)
-            ended = time.process_time()
+            answer = {"seconds": time.process_time() - began, "system": system_time() - of_system}
             if model is not None:
                 onnx.save(model, out)
-            return {"seconds": ended - began}
+            return answer
         except Exception as error:
             out.unlink(missing_ok=True)
             last = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(last.filename).name}, line {last.lineno}"
             return {"kind": type(error).__name__, "error": " ".join(str(error).split())[:400] or where}
+
+
+def system_time() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_stime
+
+
+def written(out: Path) -> float:
+    """What it takes to write as many bytes to another new file, from memory that is there."""
+    data, beside = out.read_bytes(), out.with_suffix(".plain")
+    began = time.process_time()
+    with beside.open("xb") as file:
+        file.write(data)
+    ended = time.process_time()
+    beside.unlink()
+    return ended - began
 
 
 def tracing(case: Case) -> float:
@@ -112,7 +130,7 @@ def main() -> None:
         case = cases[asked["id"]]
         answer = answered(convert, case, Path(asked["out"]), asked["to_file"])
         if asked["to_file"] and "error" not in answer:
-            answer["tracing"] = tracing(case)
+            answer |= {"tracing": tracing(case), "write": written(Path(asked["out"]))}
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -39,6 +39,11 @@ LIST = Path(__file__).with_name("zoo.csv")
 OPSETS = (11, 13, 17, 21)
 SECONDS = 400
 SUITE_OPSET = 13
+KNOWN = {
+    "test_dft_inverse_opset19": "rounding: what is expected, numbers up to 54 in float32, is 1.5e-06 from the result in"
+    " doubles, what Onward writes 4.4e-07, and 1e-07 is allowed beside a zero",
+}
+"""Cases whose difference was looked into, and what it is."""
 TOOLS = ("Onward", "version_converter")
 
 
@@ -137,7 +142,8 @@ def of_suite(opset: int) -> list[tuple[str, str, str]]:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.append((name, *_case(case, model, opset)))
+            outcome, why = _case(case, model, opset)
+            found.append((name, outcome, KNOWN.get(name, why)))
     return found
 
 
@@ -157,6 +163,14 @@ def _case(case: Any, model: onnx.ModelProto, opset: int) -> tuple[str, str]:
             problems.append(f"{referee}: {difference}")
         except Exception as error:
             problems.append(f"{referee}: {error}")
+    for referee in ("onnxruntime", "reference"):
+        try:
+            if _differs(case, model, runners.prepare(referee, load(model))) == "":
+                break
+        except Exception as error:
+            problems.append(f"the original on {referee}: {error}")
+    else:
+        return "nor does the original", problems[0]
     return "differs" if any("is not what" in p for p in problems) else "not run", " · ".join(problems)
 
 
@@ -167,7 +181,7 @@ def _differs(case: Any, model: onnx.ModelProto, run: Any) -> str:
         found = list(run(feeds).values())
         for value, wanted, actual in zip(model.graph.output, outputs, found, strict=False):
             if not _same(actual, wanted, case):
-                return f"{value.name} is not what it should be"
+                return f"{value.name} is not what it should be{_error(actual, wanted)}"
     return ""
 
 
@@ -184,6 +198,15 @@ def _same(actual: Any, wanted: Any, case: Any) -> bool:
     if b.dtype.kind not in "biufc":
         return bool(np.allclose(a.astype(np.float32), b.astype(np.float32), rtol=2**-7, atol=1e-3, equal_nan=True))
     return bool(np.allclose(a, b, rtol=case.rtol, atol=case.atol, equal_nan=True))
+
+
+def _error(actual: Any, wanted: Any) -> str:
+    """By how much, where that is a number."""
+    if isinstance(wanted, list | tuple) or wanted is None or np.shape(actual) != np.shape(wanted):
+        return ""
+    if np.asarray(wanted).dtype.kind != "f":
+        return ""
+    return f", by {np.max(np.abs(np.asarray(actual, np.float64) - np.asarray(wanted, np.float64))):.1e} at most"
 
 
 def _text(value: Any) -> str:
@@ -233,7 +256,8 @@ def page(cells: list[Cell], cases: list[tuple[str, str, str]], left: list[str], 
             f"## ONNX's suite at opset {SUITE_OPSET}",
             "",
             f"{len(cases)} cases: {count['agrees']} agree, {count['refused']} are refused by name, {count['differs']}"
-            f" differ, {count['not run'] + count['fails']} are not run.",
+            f" differ, {count['not run'] + count['fails']} are not run; of {count['nor does the original']} the"
+            " original does not give what is expected here, either.",
             "",
             "| cases | result | why |",
             "|---|---|---|",
@@ -248,7 +272,7 @@ def _reason(outcome: str, why: str) -> str:
     if outcome == "refused":
         said = re.sub(r"^(\S+) '[^']*'", r"\1", why).split("; give")[0]
         return said.replace(f": opset {SUITE_OPSET} cannot say it", "")
-    return _plain(why)
+    return why if why in KNOWN.values() else _plain(why)
 
 
 def _cell(text: str) -> str:

@@ -32,13 +32,21 @@ from jax_programs import Worker, section  # noqa: E402
 from jax_sizes import NETWORKS  # noqa: E402
 
 PAGE = ROOT / "docs/measured/speed-from-jax.md"
-WORDS = """# From JAX: speed beside jax2onnx
+ROUNDS = 7
+"""How often each side converts a model after the first time."""
+WORDS = f"""# From JAX: speed beside jax2onnx
 
-Written by `benchmarks/speed_from_jax.py`. Time of the processor on one thread, of the two sides in turns, each in a
-process that has converted something before. A conversion goes from the call to the file that its side writes, with the
-settings that each has by itself, and nothing is verified in it; beside it are the first conversion of a model in its
-process, and one that goes to a protobuf in memory instead. Numbers are medians of three. The networks are those of
-`benchmarks/flax_models.py`, the small models every fourth of those of the tests.
+Written by `benchmarks/speed_from_jax.py`. Time of the processor on one thread, for the program and for the system
+together, of the two sides in turns, each in a process that has converted something before. A conversion goes from the
+call to the file that its side writes, with the settings that each has by itself, and nothing is verified in it; beside
+it are the first conversion of a model in its process, and one that goes to a protobuf in memory instead. Numbers are
+medians of {ROUNDS}. The networks are those of `benchmarks/flax_models.py`, the small models every fourth of those of
+the tests.
+
+Each conversion goes to a new file: what it takes to give back the memory of an old one is not counted. What the system
+takes depends on how full its memory is, so it is given apart, in brackets, and *without the system* is the ratio of
+what the two programs take themselves. For comparison each side also writes as many bytes plainly, after each
+conversion: in one call, from memory that is there, to a new file in the same folder.
 
 JAX's own tracing is what `jax.make_jaxpr` takes for the module as it is called by a user, and beside it is its share of
 all that jax2onnx takes: a converter that leaves JAX as it is comes no lower, unless it traces less. Onward does for
@@ -48,8 +56,6 @@ less for many layers, since it puts functions of its own in place of those of JA
 Both sides are given sizes by their names. A name is the same symbol in all conversions of Onward, so that JAX finds the
 inner functions again which it has traced for the same sizes, as it does where they are numbers. The first conversion of
 a model has little of that."""
-ROUNDS = 3
-"""How often each side converts a model after the first time."""
 SECONDS = 1.0
 """How long both files of a model run, in turns."""
 TURN = 0.01
@@ -64,6 +70,10 @@ class Times:
 
     first: Pair
     later: Pair
+    system: Pair
+    """The part of `later` that the system takes."""
+    write: float
+    """What it takes to write as many bytes plainly."""
     memory: Pair
     """To a protobuf instead of a file."""
     tracing: float
@@ -72,6 +82,11 @@ class Times:
     """None where ONNX Runtime does not load both files."""
     difference: float
     """The largest between results of the two files, as a share of the largest number."""
+
+    @property
+    def own(self) -> Pair:
+        """What both take without the system."""
+        return self.later[0] - self.system[0], self.later[1] - self.system[1]
 
 
 def measured(case: Network, workers: tuple[Worker, Worker], folder: Path) -> Times | str:
@@ -86,13 +101,16 @@ def measured(case: Network, workers: tuple[Worker, Worker], folder: Path) -> Tim
             found.append(answer)
     first = tuple(found[0]["seconds"] for found in answers[True])
     later = tuple(middle(found[1:], "seconds") for found in answers[True])
+    system = tuple(middle(found[1:], "system") for found in answers[True])
+    write = middle([one for found in answers[True] for one in found[1:]], "write")
     memory = tuple(middle(found, "seconds") for found in answers[False])
     try:
         run, difference = runs(case, files)
     except Exception as error:
         print(case.id, "in ONNX Runtime:", " ".join(str(error).split())[:160])
         run, difference = None, 0.0
-    return Times(first, later, memory, middle(answers[True][0][1:], "tracing"), run, difference)  # type: ignore[arg-type]
+    tracing = middle(answers[True][0][1:], "tracing")
+    return Times(first, later, system, write, memory, tracing, run, difference)  # type: ignore[arg-type]
 
 
 def middle(answers: list[dict[str, float]], key: str) -> float:
@@ -138,16 +156,18 @@ def share(pair: Pair) -> float:
 
 
 def row(name: str, times: Times) -> list[str]:
-    ratios = [f"{share(pair):.2f}" for pair in (times.later, times.first, times.memory)]
+    ratios = [f"{share(pair):.2f}" for pair in (times.later, times.own, times.first, times.memory)]
     alone = f"{times.tracing / max(times.later[1], 1e-9):.2f}"
-    cells = [name, ms(times.tracing), alone, ms(times.later[0]), ms(times.later[1]), *ratios]
+    sides = [f"{ms(all_)} ({ms(part)})" for all_, part in zip(times.later, times.system, strict=True)]
+    cells = [name, ms(times.tracing), alone, *sides, ms(times.write), *ratios]
     if times.run is None:
         return [*cells, "", "does not load", "", ""]
     return [*cells, ms(times.run[0]), ms(times.run[1]), f"{share(times.run):.2f}", f"{times.difference:.0e}"]
 
 
 COLUMNS = [
-    "model", "JAX's tracing, ms", "its share", "Onward, ms", "jax2onnx, ms", "ratio", "first time", "to a protobuf",
+    "model", "JAX's tracing, ms", "its share", "Onward, ms (system)", "jax2onnx, ms (system)", "plain write, ms",
+    "ratio", "without the system", "first time", "to a protobuf",
     "run, ms", "jax2onnx's file", "ratio of runs", "difference",
 ]  # fmt: skip
 
@@ -155,10 +175,10 @@ COLUMNS = [
 def table(title: str, words: str, found: dict[str, Times]) -> str:
     medians = [
         f"{statistics.median([share(getattr(times, key)) for times in found.values() if getattr(times, key)]):.2f}"
-        for key in ("later", "first", "memory", "run")
+        for key in ("later", "own", "first", "memory", "run")
     ]
     rows = [row(name, times) for name, times in found.items()]
-    rows.append(["**median**", "", "", "", "", *medians[:3], "", "", medians[3], ""])
+    rows.append(["**median**", "", "", "", "", "", *medians[:4], "", "", medians[4], ""])
     return section(title, words, COLUMNS, rows)
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from onward.conversion.partition import partition
     from onward.conversion.view import view
     from onward.dataframes import pipeline, run, split
+    from onward.editing.diff import diff
+    from onward.editing.extract import extract
+    from onward.editing.merge import merge
     from onward.errors import OnwardError
     from onward.exporters import (
         from_dataframe,
@@ -37,6 +40,8 @@ _HOMES = {
     "Model": "onward.model",
     "OnwardError": "onward.errors",
     "convert": "onward.conversion.convert",
+    "diff": "onward.editing.diff",
+    "extract": "onward.editing.extract",
     "fitted": "onward.frontends.dataframe.fitted",
     "from_dataframe": "onward.exporters",
     "from_jax": "onward.exporters",
@@ -50,6 +55,7 @@ _HOMES = {
     "from_xgboost": "onward.exporters",
     "inspect": "onward.conversion.inspect",
     "load": "onward.model",
+    "merge": "onward.editing.merge",
     "partition": "onward.conversion.partition",
     "pipeline": "onward.dataframes",
     "run": "onward.dataframes",
@@ -69,6 +75,8 @@ __all__ = [
     "Model",
     "OnwardError",
     "convert",
+    "diff",
+    "extract",
     "fitted",
     "from_dataframe",
     "from_jax",
@@ -82,6 +90,7 @@ __all__ = [
     "from_xgboost",
     "inspect",
     "load",
+    "merge",
     "partition",
     "pipeline",
     "plugins",

@@ -13,10 +13,11 @@ import numpy.typing as npt
 import onnx_ir as ir
 import onnx_ir.passes.common as passes
 
+from onward.editing.levelled import level
+from onward.editing.merge import behind
 from onward.errors import InvalidDataError, OnwardError, RunFailure
 from onward.formats.dataframe.schema import PREFIX, ColumnSchema, TableSchema, schema_of, write_schema
 from onward.formats.tables import feeds as plain_feeds
-from onward.graph.append import appended
 from onward.graph.build import Builder
 from onward.graph.unused import remove_unused
 from onward.hub.wording import quote
@@ -135,7 +136,7 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     """One model of data processing and the model that follows it: raw columns in, predictions out.
 
     Inputs of the model are fed by the columns of the same name, or, where it takes one array, by all columns side by
-    side, in their order. Both have one opset.
+    side, in their order. The one of the older opset is upgraded.
 
     >>> import onward, pandas
     >>> from sklearn.linear_model import LinearRegression
@@ -148,17 +149,18 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     >>> onward.run(both, rows).predict.round(6).tolist()
     [1.0, 2.0]
     """
-    first, second = load(load(prep).to_proto()), load(load(model).to_proto())
+    first, second = load(prep).copy(), load(model).copy()
     schema = schema_of(first.ir)
     if schema is None or schema.boundary:
         raise OnwardError("the first of the two is no data processing by itself: make it with onward.from_dataframe")
-    _same_opset(first.ir, second.ir)
+    level(first, second)
     op = Builder(first.ir)
     op.scope = PREFIX
     graph = first.ir.graph
     values = {value.name or "": value for value in graph.outputs}
     boundary = _joined(op, schema, second.ir)
-    _continued(op, second.ir, boundary)
+    fed = {value: boundary[value.name or ""] for value in second.ir.graph.inputs if value.name in boundary}
+    graph.outputs.extend(behind(op, first, second, fed))
     _remove_unused_but(first.ir, [values[c.null] for c in schema.outputs if c.null and values[c.tensor].uses()])
     inputs = _without_unread(graph, schema.inputs)
     known = {value.name for node in graph for value in node.outputs} | {value.name for value in graph.inputs}
@@ -169,7 +171,7 @@ def pipeline(prep: Model | str | os.PathLike[str], model: Model | str | os.PathL
     ]
     names = {tensor.name or "": name for name, tensor in boundary.items()}
     write_schema(first.ir, TableSchema(schema.library, inputs, outputs, names))
-    return Model(first.ir)
+    return first
 
 
 def _remove_unused_but(model: ir.Model, masks: Sequence[ir.Value]) -> None:
@@ -191,16 +193,6 @@ def _without_unread(graph: ir.Graph, columns: Sequence[ColumnSchema]) -> list[Co
             graph.inputs.remove(value)
             graph.initializers.pop(value.name or "", None)
     return kept
-
-
-def _same_opset(first: ir.Model, second: ir.Model) -> None:
-    for domain, version in second.opset_imports.items():
-        if first.opset_imports.setdefault(domain, version) != version:
-            raise OnwardError(
-                f"the data processing is of opset {first.opset_imports[domain]} and the model of {version}"
-                f"{f' of {domain}' if domain else ''}: make both with one, such as"
-                f" opset={max(first.opset_imports[''], second.opset_imports[''])}"
-            )
 
 
 def _joined(op: Builder, schema: TableSchema, model: ir.Model) -> dict[str, ir.Value]:
@@ -257,16 +249,6 @@ def _side_by_side(
         )
     parts = [_fed(op, column, values, target.dtype) for column in schema.outputs]
     return op.Concat(*parts, axis=1).value
-
-
-def _continued(op: Builder, model: ir.Model, feeds: Mapping[str, ir.Value]) -> None:
-    """Write a model behind the data processing, fed by its values, with outputs of its own names."""
-    wanted = [value.name or "" for value in model.graph.outputs]
-    for value, name in zip(appended(op, model, feeds), wanted, strict=True):
-        if value.name != name:
-            value = op.Identity(op.tensor(value)).value
-            value.name = op.names.value(name)
-        op.graph.outputs.append(value)
 
 
 def split(both: Model | str | os.PathLike[str]) -> tuple[Model, Model]:

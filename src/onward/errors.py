@@ -48,6 +48,10 @@ class OddModelWarning(UserWarning):
     """A file says something that cannot be meant, and that no other reader minds: it was read without that."""
 
 
+class LeftOutWarning(UserWarning):
+    """A part of a model, or two models as one, cannot hold all that the file did: the message says what is left out."""
+
+
 class NotVerifiedWarning(UserWarning):
     """A conversion is done, but not proven: the original could not be run, or differs as the user asked for."""
 

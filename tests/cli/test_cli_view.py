@@ -35,7 +35,7 @@ def test_without_a_place_it_is_written_here(run: Run, tmp_path: Path, monkeypatc
     assert [path.name for path in tmp_path.iterdir()] == ["digits.view.html"]
 
 
-@pytest.mark.parametrize("to", ["torch", "tensorflow", "jax"])
+@pytest.mark.parametrize("to", ["torch", "tensorflow", "jax", "keras"])
 def test_the_source_of_a_backend_is_beside_the_nodes(run: Run, tmp_path: Path, to: str) -> None:
     assert run("view", DIGITS, "--to", to, "--out", tmp_path / "m.html")[0] == 0
     data = data_of((tmp_path / "m.html").read_text())

@@ -79,6 +79,13 @@ def test_floats_that_do_not_fit_wrap(source: Any) -> None:
     check(*merged([model(x, t) for t in targets]), expected=[x.astype(np.int64).astype(t) for t in targets])
 
 
+@pytest.mark.parametrize("target", [np.uint32, np.uint64], **names)
+def test_negative_floats_to_unsigned(target: Any) -> None:
+    x = np.float32([-1.5, -3, 0, 7, -0.5])
+    expected = x.astype(np.int64).astype(target)
+    check(*node_model("Cast", [x], to=code(target)), expected=[expected])
+
+
 def test_large_floats_to_unsigned() -> None:
     parts = [model(np.array([4e9, 2.0**31]), np.uint32), model(np.array([2.0**63, 1e19]), np.uint64)]
     expected = [np.array([4_000_000_000, 2**31], np.uint32), np.array([2**63, 10**19], np.uint64)]

@@ -190,6 +190,11 @@ def test_top_k(dtype, largest, axis):
         check(model, given, expected=[expected[i] for i in used])
 
 
+def test_top_k_takes_zeros_of_both_signs_as_equal():
+    x = np.array([-0.0, 1, 0, -0.0, -1], np.float32)
+    check(*node_model("TopK", [x, ints(4)], 2, fixed=(1,)), expected=[np.float32([1, 0, 0, 0]), ints(1, 0, 2, 3)])
+
+
 def test_top_k_of_large_unsigned_numbers():
     x = np.array([1, 2**63 + 5, 7], np.uint64)
     expected = [np.array([2**63 + 5, 7], np.uint64), ints(1, 2)]

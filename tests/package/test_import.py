@@ -24,6 +24,8 @@ LIMIT = 0.3
 """Seconds of processor time, which other programs on a busy machine do not add to."""
 CONVERT_LIMIT, INSPECT_LIMIT = 1.6, 0.6
 """What a whole command on a small model may take, in imports of PyTorch: processors differ, and share their caches."""
+HELP_LIMIT, FILE_LIMIT = 2.2, 4.5
+"""The same of a help text, in imports of numpy, and of a look at a small file, in imports of onnx."""
 
 OWN = {
     name: (f"onward.backends.{name}.load", f"onward.backends.{name}.runtime.")
@@ -142,6 +144,23 @@ def test_commands_are_quick(tmp_path: Path) -> None:
     words = ("-m", "onward", "convert", str(DIGITS), "--to", "torch", "--out", str(tmp_path / "out"))
     assert processor_time(*words) < CONVERT_LIMIT * framework
     assert processor_time("-m", "onward", "inspect", str(DIGITS)) < INSPECT_LIMIT * framework
+
+
+@pytest.mark.parametrize("words", [["--help"], ["inspect", "--help"], ["convert", "--help"], ["completion", "bash"]])
+def test_help_is_quick(words: list[str]) -> None:
+    """Beside the import of numpy, a part of what any command on a model loads."""
+    assert processor_time("-m", "onward", *words) < HELP_LIMIT * processor_time("-c", "import numpy")
+
+
+def test_a_small_file_is_inspected_quickly() -> None:
+    """Beside the import of onnx, without which no file can be read."""
+    assert processor_time("-m", "onward", "inspect", str(DIGITS)) < FILE_LIMIT * processor_time("-c", "import onnx")
+
+
+def test_help_loads_nothing_that_is_only_used_later() -> None:
+    names = ("numpy", "onnx", "onnx_ir", "rich", "onward.hub", "onward.model", "onward.spec")
+    probe = f"import sys; from onward.cli import parser; parser(); print([n for n in {names} if n in sys.modules])"
+    assert python(probe).strip() == "[]"
 
 
 def test_public_names_exist() -> None:

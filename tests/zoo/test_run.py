@@ -139,6 +139,14 @@ def test_versions_may_be_kept_and_cells_chosen(options: Options) -> None:
     assert read(options.out).cells["first.onnx", "onnx"].versions == "onward 0.0"
 
 
+def test_a_list_may_say_something_else(options: Options, models: Path) -> None:
+    run_all(options, on=Here())
+    (models.parent / "list.csv").write_text("path,task\nmodels/first.onnx,another\n")
+    assert run_all(replace(options, sources=[models.parent / "list.csv"]), on=Here()).new == 0
+    facts = read(options.out).models["first.onnx"]
+    assert (facts.task, facts.nodes) == ("another", 2)
+
+
 def names_of(ran: Ran) -> list[str]:
     return [name for name, _ in ran.cells]
 
@@ -254,7 +262,7 @@ def itself(path: Path) -> Run:
 
 
 def nothing(path: Path) -> Run:
-    raise KeyError("no such op")
+    raise RuntimeError("no \x1b[1msuch\n op")
 
 
 def test_peers_are_judged_as_well(options: Options) -> None:
@@ -265,5 +273,5 @@ def test_peers_are_judged_as_well(options: Options) -> None:
     found = {target: (cell.verdict, cell.message) for (_, target), cell in kept.cells.items()}
     assert found.keys() == {"peer:twice", "peer:itself", "peer:nothing"}
     assert found["peer:itself"][0] == "same" and found["peer:twice"][0] == "different"
-    assert found["peer:nothing"] == ("failed", "KeyError: 'no such op'")
+    assert found["peer:nothing"] == ("failed", "RuntimeError: no such op")
     assert kept.cells["second.onnx", "peer:itself"].speed is not None

@@ -28,6 +28,9 @@ COMMANDS = (
     "view",
     "verify",
     "run",
+    "diff",
+    "extract",
+    "merge",
     "layout",
     "partition",
     "train",
@@ -37,6 +40,8 @@ COMMANDS = (
     "site",
     "completion",
 )
+PLACES = {name: f"graphs.{name}" for name in ("diff", "extract", "merge")}
+"""Where a command is that has no file of its name beside this one."""
 
 
 def parser(only: str = "") -> argparse.ArgumentParser:
@@ -49,7 +54,7 @@ def parser(only: str = "") -> argparse.ArgumentParser:
     top.add_argument("--traceback", action="store_true", help="on an error, show where in Onward it was raised")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in [only] if only in COMMANDS else COMMANDS:
-        importlib.import_module(f"onward.cli.{name}").add(commands)
+        importlib.import_module(f"onward.cli.{PLACES.get(name, name)}").add(commands)
     return top
 
 

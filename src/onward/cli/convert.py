@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from onward.advice.extras import missing_packages
 from onward.backends.backend import formats
 from onward.cli.plugins import add_plugins
 from onward.cli.source import add_source, source_options
 from onward.cli.steps import Steps
+from onward.cli.streams import escape
 from onward.cli.trust import add_trust
 from onward.conversion.parts import PARTS
 from onward.conversion.progress import Progress, limited, titled
@@ -115,15 +114,45 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="train only weights whose name matches, such as 'head.*' (repeatable)",
     )
     command.add_argument(
-        "--quantize", choices=["float16", "dynamic", "int8"], help="make a tflite file smaller; int8 needs --calibrate"
+        "--quantize",
+        choices=["float16", "dynamic", "int8", "int4"],
+        help="make a tflite or onnx file smaller: int8 needs --calibrate; onnx takes int8, and int4 for the weights of"
+        " products, in blocks; tflite all others",
+    )
+    command.add_argument(
+        "--float16", action="store_true", help="compute in 16 bits in an onnx file, but where that loses too much"
+    )
+    command.add_argument("--bfloat16", action="store_true", help="the same in bfloat16")
+    command.add_argument(
+        "--keep-float",
+        metavar="NAMES",
+        type=lambda text: [name for name in text.split(",") if name],
+        default=[],
+        help="leave nodes of an onnx file in 32 bits: names, patterns or ops, such as 'head.*,Softmax'",
+    )
+    command.add_argument(
+        "--max-loss",
+        metavar="SHARE",
+        type=share,
+        help="leave as many layers in floats as it takes to lose at most so much, such as 1%%: of accuracy with"
+        " --labels, else of the outputs",
+    )
+    command.add_argument("--labels", metavar="FILE.npy", help="the right class of each row of --calibrate")
+    command.add_argument("--block-size", type=int, metavar="N", help="numbers in a block of int4 (default: 32)")
+    command.add_argument(
+        "--standard-blocks",
+        action="store_true",
+        help="write blocks of int4 as ONNX itself has them from opset 21 on (default: as ONNX Runtime has them)",
     )
     command.add_argument(
         "--io",
-        choices=["float32", "int8", "uint8"],
+        choices=["float32", "int8", "uint8", "float16", "bfloat16"],
         default="float32",
-        help="choose what a tflite file in int8 takes and gives (default: float32)",
+        help="choose what a tflite file in int8, or an onnx file in 16 bits, takes and gives (default: float32)",
     )
-    command.add_argument("--calibrate", metavar="DATA", help="calibrate int8 with these inputs (.npz, a folder, …)")
+    command.add_argument(
+        "--calibrate", metavar="DATA", help="calibrate int8 and int4 with these inputs (.npz, a folder, …)"
+    )
     command.add_argument(
         "--select-tf-ops",
         action="store_true",
@@ -227,6 +256,13 @@ def run(args: argparse.Namespace) -> int:
         quantize=args.quantize,
         io=args.io,
         calibrate=args.calibrate,
+        float16=args.float16,
+        bfloat16=args.bfloat16,
+        keep_float=args.keep_float,
+        labels=args.labels,
+        max_loss=args.max_loss,
+        block_size=args.block_size,
+        standard_blocks=args.standard_blocks,
         select_tf_ops=args.select_tf_ops,
         fallback=args.fallback,
         verify=not args.no_verify,
@@ -267,6 +303,11 @@ def seconds(text: str) -> float:
     if not 0 < number < LONGEST:
         raise ValueError
     return number
+
+
+def share(text: str) -> float:
+    """1% or 0.01."""
+    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
 class OnConsole(Progress):

@@ -7,9 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from onward.cli.steps import Steps
+from onward.cli.streams import escape
 from onward.errors import OnwardError, VerificationError
 
 if TYPE_CHECKING:

@@ -109,6 +109,13 @@ def output() -> Console:
     return console
 
 
+def escape(text: str) -> str:
+    """Text that a console prints as it is, whatever brackets are in it."""
+    from rich.markup import escape as escaped
+
+    return escaped(text)
+
+
 def silence(stream: Any) -> None:
     """Nothing more reaches it, not even what Python still holds for it when it ends."""
     with suppress(OSError, AttributeError):

@@ -14,10 +14,11 @@ from onward.advice.extras import missing_packages
 from onward.advice.nearest import meant
 from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
-from onward.conversion.inputs import check_data
+from onward.conversion.bits import in_fewer_bits, wanted
 from onward.conversion.opset import at_wanted
+from onward.conversion.options import check_options
 from onward.conversion.output import check_output
-from onward.conversion.parts import check_part, chosen, is_data_alone, model_alone, with_masks
+from onward.conversion.parts import chosen, is_data_alone, model_alone, with_masks
 from onward.conversion.progress import Progress, titled
 from onward.conversion.reports import write_report
 from onward.conversion.request import Request
@@ -30,7 +31,6 @@ from onward.errors import (
 )
 from onward.gate import trusting
 from onward.gate.budget import SECONDS, within
-from onward.plugins.advice import divided
 from onward.writing import make_folder, new_files, new_folder, refusals
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from onward.verification.results import Report
 
 ONNX = "onnx"
-OF_THE_CHECK = ("verify_on", "inputs", "atol", "rtol", "quick", "keep", "report")
-"""Options that say how the result is checked."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +126,13 @@ def convert(
     quantize: str | None = None,
     io: str = "float32",
     calibrate: Any = None,
+    float16: bool = False,
+    bfloat16: bool = False,
+    keep_float: Iterable[str] = (),
+    labels: Any = None,
+    max_loss: float | None = None,
+    block_size: int | None = None,
+    standard_blocks: bool = False,
     select_tf_ops: bool = False,
     fallback: str | None = None,
     verify: bool = True,
@@ -161,6 +166,11 @@ def convert(
     such as {"boxes": 300}, of ops whose number of results depends on data: `jax.jit` then takes them, the rest is
     filled, and how many there are is given after the outputs.
     `fallback` ("onnxruntime", to PyTorch): what PyTorch has no rule for stays ONNX inside the module, and trains.
+
+    Of an ONNX file in fewer bits: `float16` or `bfloat16`, or `quantize` ("int8", or "int4": weights in blocks); names,
+    patterns or ops of nodes to `keep_float`; data to `calibrate` by, the `labels` of its rows, and `max_loss`, the most
+    that may be lost of accuracy or of the outputs; the `block_size` of int4, and whether to write `standard_blocks`,
+    which ONNX itself has.
 
     Of the check: `verify=False` leaves it out, `verify_on` names the runner of the original, `inputs` are data to
     compare on, as `onward.verify` takes them, `atol` and `rtol` replace the tolerance that follows the model's noise,
@@ -204,6 +214,13 @@ def convert(
         quantize=quantize,
         io=io,
         calibrate=calibrate,
+        float16=float16,
+        bfloat16=bfloat16,
+        keep_float=tuple(keep_float),
+        labels=labels,
+        max_loss=max_loss,
+        block_size=block_size,
+        standard_blocks=standard_blocks,
         select_tf_ops=select_tf_ops,
         fallback=fallback,
         verify=verify,
@@ -239,7 +256,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
     progress = progress or Progress()
     found = _format(request)
     check_output(request.out, found is None or bool(found[1].suffix))
-    _check_options(request, found)
+    check_options(request, found)
     with progress.step(1, request.timeout):
         original = chosen(read(request), request)
         if request.dims:
@@ -251,6 +268,12 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
     verdicts = _judged(request, original, found is not None, progress)
     if found is not None:
         return _written(request, original, *found, progress, verdicts)
+    if bits := wanted(request):
+        with progress.step(2, request.timeout):
+            fewer = in_fewer_bits(original.model, request)
+        progress.found(fewer.verdict, f"ONNX to {bits}")
+        verdicts += (accepted(fewer.verdict, request),)
+        original = replace(original, model=fewer.model, remarks=(*original.remarks, *fewer.remarks))
     with progress.step(4):
         with refusals(request.out):
             make_folder(request.out.parent)
@@ -271,39 +294,6 @@ def _format(request: Request) -> tuple[Backend, Format] | None:
     found = known[request.to]
     require(found[0])
     return found
-
-
-def _check_options(request: Request, found: tuple[Backend, Format] | None) -> None:
-    """Refuse options that the format has no use for."""
-    check_part(request.part)
-    if found is not None and request.ir_version is not None:
-        raise OnwardError(f"{option('ir_version')} is for {option('to')} {ONNX}")
-    if found is None and request.dims:
-        raise OnwardError(f"{option('dims')} is for conversions to a framework")
-    takes = frozenset() if found is None else found[1].takes
-    takers: dict[str, list[str]] = {}
-    for name, (_, form) in formats().items():
-        for wish in form.takes:
-            takers.setdefault(wish, []).append(name)
-    for wish in sorted(takers.keys() - takes):
-        if request.is_given(wish):
-            advice = "; `onward layout` moves axes in ONNX files" if wish.endswith("_nhwc") else ""
-            if wish == "fallback" and found is not None:
-                advice = f": what else is written cannot hold ONNX Runtime; {divided(found[0].name)}"
-            raise OnwardError(f"{option(wish)} is for {option('to')} {', '.join(takers[wish])}{advice}")
-    if not request.verify and (idle := [name for name in OF_THE_CHECK if request.is_given(name)]):
-        raise OnwardError(f"{option(idle[0])} is for the check, which {option('verify', False)} leaves out")
-    check_data(request.inputs)
-    if request.quantize == "int8" and request.calibrate is None:
-        raise OnwardError(
-            f"{option('quantize', 'int8')} needs calibration data: give {option('calibrate', 'data.npz')}"
-        )
-    if request.is_given("io") and request.quantize != "int8":
-        raise OnwardError(
-            f"{option('io', request.io)} is for models in 8 bits: give {option('quantize', 'int8')} as well"
-        )
-    if found is not None:
-        found[1].check_place(request.out, request.force)
 
 
 def _judged(request: Request, original: Original, goes_on: bool, progress: Progress) -> tuple[Verdict, ...]:

@@ -45,6 +45,13 @@ class Request:
     quantize: str | None = None
     io: str = "float32"
     calibrate: Any = None
+    float16: bool = False
+    bfloat16: bool = False
+    keep_float: Sequence[str] = ()
+    labels: Any = None
+    max_loss: float | None = None
+    block_size: int | None = None
+    standard_blocks: bool = False
     select_tf_ops: bool = False
     fallback: str | None = None
     verify: bool = True

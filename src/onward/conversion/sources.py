@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from onward.advice.extras import missing_packages
 from onward.advice.options import option, option_list
+from onward.conversion.bits import wanted
 from onward.conversion.request import Request
 from onward.errors import InvalidModelError, OnwardError
 
@@ -399,9 +400,12 @@ def _onnx(source: Any, request: Request) -> Original:
         if not isinstance(source, Path) or source.suffix == ".onnx" or not source.exists():
             raise
         raise InvalidModelError(f"{source}: this is not recognised as a model; {recognised()}") from error
-    moves = request.opset is not None or request.ir_version is not None
-    if request.to == "onnx" and request.part in (None, "all") and not moves:
-        raise OnwardError(f"{request.name}: it is an ONNX model already; {option('opset', 13)} writes it at that opset")
+    changes = request.opset is not None or request.ir_version is not None or wanted(request)
+    if request.to == "onnx" and request.part in (None, "all") and not changes:
+        raise OnwardError(
+            f"{request.name}: it is an ONNX model already; {option('opset', 13)} writes it at that opset, and"
+            f" {option('float16', True)} in fewer bits"
+        )
     return Original(model)
 
 

@@ -18,14 +18,22 @@ class Names:
 
     def __init__(self, model: ir.Model) -> None:
         graphs = list(_graphs(model))
-        self._values = Unique(_value_names(graphs))
-        self._nodes = Unique(node.name for graph in graphs for node in graph if node.name)
+        self._values = Unique(value_names(graphs))
+        self._nodes = Unique(node_names(graphs))
 
     def value(self, wish: str) -> str:
         return self._values.name(wish)
 
     def node(self, wish: str) -> str:
         return self._nodes.name(wish)
+
+    def reserve(self, values: Iterable[str]) -> None:
+        """Never hand these out."""
+        self._values.reserve(values)
+
+    def apart(self, values: Iterable[str], nodes: Iterable[str], prefix: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Of names of another model, those that are taken, each with a new one that neither model uses."""
+        return self._values.apart(values, prefix), self._nodes.apart(nodes, prefix)
 
 
 class Unique:
@@ -45,6 +53,16 @@ class Unique:
         self._used.add(name)
         return name
 
+    def reserve(self, names: Iterable[str]) -> None:
+        self._used.update(names)
+
+    def apart(self, names: Iterable[str], prefix: str) -> dict[str, str]:
+        """Those of the names that are used, each with a new one; all of them are used from now on."""
+        wanted = list(dict.fromkeys(names))
+        taken = [name for name in wanted if name in self._used]
+        self._used.update(wanted)
+        return {name: self.name(prefix + name) for name in taken}
+
 
 def _graphs(model: ir.Model) -> Iterator[ir.Graph]:
     yield from all_graphs(model.graph)
@@ -52,9 +70,14 @@ def _graphs(model: ir.Model) -> Iterator[ir.Graph]:
         yield from all_graphs(function.graph)
 
 
-def _value_names(graphs: Iterable[ir.Graph]) -> Iterator[str]:
+def value_names(graphs: Iterable[ir.Graph]) -> Iterator[str]:
     for graph in graphs:
         yield from (value.name for value in graph.inputs if value.name)
         yield from graph.initializers
         for node in graph:
             yield from (output.name for output in node.outputs if output.name)
+
+
+def node_names(graphs: Iterable[ir.Graph]) -> Iterator[str]:
+    for graph in graphs:
+        yield from (node.name for node in graph if node.name)

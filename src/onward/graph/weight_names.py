@@ -23,6 +23,8 @@ _AUTOMATIC = re.compile(
     )$""",
     re.VERBOSE,
 )
+GRAPH_SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+"""Of a graph's metadata."""
 _SIGNATURE = re.compile(r"(PARAMETER|BUFFER) target='([^']*)'(?: persistent=(True|False))?")
 
 
@@ -34,7 +36,7 @@ def is_automatic(name: str) -> bool:
 
 def signature(graph: ir.Graph) -> Signature:
     """The state dict of the original as torch.export wrote it down."""
-    text = graph.metadata_props.get("pkg.torch.export.ExportedProgram.graph_signature", "")
+    text = graph.metadata_props.get(GRAPH_SIGNATURE, "")
     return {m[2]: (m[1] == "BUFFER", m[3] != "False") for m in _SIGNATURE.finditer(text)}
 
 

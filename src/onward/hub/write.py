@@ -261,6 +261,36 @@ class Writer:
             self._need(10)
 
 
+def function_bytes(function: ir.Function) -> bytes:
+    """All that a file says of a function: equal bytes are equal functions."""
+    proto = onnx.FunctionProto()
+    Writer()._function(proto, function)
+    return bytes(proto.SerializeToString(deterministic=True))
+
+
+def keep_described(model: ir.Model, copy: ir.Model) -> None:
+    """Let a copy that onnx-ir made of a model have in its own words what is kept in the `meta` of the graphs."""
+    pairs = [(model.graph, copy.graph)]
+    pairs += [(function.graph, copy.functions[key].graph) for key, function in model.functions.items()]
+    while pairs:
+        old, new = pairs.pop()
+        annotated, described = old.meta.get(ANNOTATED), old.meta.get(DESCRIBED)
+        if annotated or described:
+            twin = dict(zip(_own(old), _own(new), strict=True))
+            new.meta[ANNOTATED] = {twin[v]: dict(names) for v, names in (annotated or {}).items() if v in twin}
+            new.meta[DESCRIBED] = {twin[value] for value in described or () if value in twin}
+        for node, other in zip(old, new, strict=True):
+            for name, attribute in node.attributes.items():
+                if attribute.type is Kind.GRAPH and not attribute.is_ref():
+                    pairs.append((attribute.as_graph(), other.attributes[name].as_graph()))
+                elif attribute.type is Kind.GRAPHS and not attribute.is_ref():
+                    pairs += zip(attribute.as_graphs(), other.attributes[name].as_graphs(), strict=True)
+
+
+def _own(graph: ir.Graph) -> list[ir.Value]:
+    return [*graph.inputs, *graph.initializers.values(), *(value for node in graph for value in node.outputs)]
+
+
 def write_value(proto: onnx.ValueInfoProto, value: ir.Value) -> onnx.ValueInfoProto:
     proto.name = value.name or ""
     if value.type is not None:

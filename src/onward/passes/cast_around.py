@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,12 +52,15 @@ def word(dtype: ir.DataType) -> str:
     return {ir.DataType.FLOAT: "float32", ir.DataType.DOUBLE: "float64"}.get(dtype, dtype.name.lower())
 
 
-def cast_around(model: ir.Model, wanted: Iterable[tuple[Typed, ir.DataType]], *, store: bool = False) -> None:
+def cast_around(
+    model: ir.Model, wanted: Iterable[tuple[Typed, ir.DataType]], *, store: bool | Callable[[ir.Value], bool] = False
+) -> None:
     """Compute each in the dtype beside it, in place; everyone else reads the results in their own dtype.
 
-    With `store`, constants are stored in the dtype they are read in; otherwise they stay, and are cast as all else.
+    With `store`, constants, or those it says yes to, are stored in the dtype they are read in; otherwise they stay, and
+    are cast as all else.
     """
-    casts = _Casts(model, store)
+    casts = _Casts(model, store if callable(store) else lambda _: bool(store))
     for kind, dtype in wanted:
         for place in kind.inputs:
             value = kind.node.inputs[place]
@@ -69,7 +72,7 @@ def cast_around(model: ir.Model, wanted: Iterable[tuple[Typed, ir.DataType]], *,
 
 
 class _Casts:
-    def __init__(self, model: ir.Model, store: bool) -> None:
+    def __init__(self, model: ir.Model, store: Callable[[ir.Value], bool]) -> None:
         self._graph = model.graph
         self._names = Names(model)
         self._store = store
@@ -79,7 +82,7 @@ class _Casts:
     def cast(self, value: ir.Value, dtype: ir.DataType, node: ir.Node) -> ir.Value:
         if (value, dtype) in self._made:
             return self._made[value, dtype]
-        tensor = constant(value) if self._store else None
+        tensor = constant(value) if self._store(value) else None
         if tensor is None:
             return self._node(value, dtype, node, before=True)
         array = tensor.numpy()

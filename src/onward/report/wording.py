@@ -52,3 +52,19 @@ def listing(words: Sequence[str]) -> str:
 def counted(amount: int, thing: str) -> str:
     """`1 data set`, `3 data sets`."""
     return f"{amount:,} {thing}" + ("" if amount == 1 else "s")
+
+
+def dims_in_words(dims: Sequence[object] | None) -> str:
+    """`batch × 1 × 8 × 8`; a dimension that has no name is `?`."""
+    if dims is None:
+        return "unknown"
+    return " × ".join("?" if d is None else str(d) for d in dims) or "scalar"
+
+
+def bytes_in_words(nbytes: int) -> str:
+    """In units of a thousand."""
+    amount, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
+    while amount >= 1000 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    return f"{amount:.0f} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"

@@ -186,6 +186,7 @@ def without_source(cell: Cell) -> Cell:
 T = TypeVar("T")
 SIMPLE: dict[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float)}
 """What may stand in a file for a field of a type."""
+LARGEST = 2**63 - 1
 
 
 @cache
@@ -202,9 +203,9 @@ def _made(cls: type[T], stored: Mapping[str, Any]) -> T:
 def _value(hint: Any, value: Any) -> Any:
     if get_origin(hint) in (Union, types.UnionType):
         others = [arg for arg in get_args(hint) if arg is not type(None)]
-        if value is None or (len(others) > 1 and type(value) in others):
-            return value
-        return _value(others[0], value)
+        if value is None:
+            return None
+        return _value(type(value) if type(value) in others else others[0], value)
     if get_origin(hint) is tuple:
         inner = get_args(hint)
         each = inner[:1] * len(value) if inner[-1] is ... else inner
@@ -214,6 +215,8 @@ def _value(hint: Any, value: Any) -> Any:
     if hasattr(hint, "__dataclass_fields__"):
         return _made(hint, value)
     if hint in SIMPLE and type(value) not in SIMPLE[hint]:
+        raise ValueError(value)
+    if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
         raise ValueError(value)
     if get_origin(hint) is Literal and value not in get_args(hint):
         raise ValueError(value)

@@ -172,11 +172,13 @@ def _usable(job: Job, kept: Results, options: Options) -> Cell | None:
 
 
 def _keep_facts(store: Store, kept: Results, entries: Iterable[Entry]) -> None:
-    """What the list says of each model, until more is known."""
+    """What the list says of each model, which may say something else than before."""
     for entry in entries:
-        facts = kept.models.get(entry.name)
-        if facts is None or facts.sha256 != entry.sha256:
-            store.add(record(listed_facts(entry)))
+        facts, listed = kept.models.get(entry.name), listed_facts(entry)
+        if facts is not None and facts.sha256 == entry.sha256:
+            listed = replace(facts, task=listed.task, licence=listed.licence, package=listed.package)
+        if listed != facts:
+            store.add(record(listed))
 
 
 def _differs(facts: ModelFacts, store: Store) -> bool:

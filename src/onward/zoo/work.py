@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import os
 import platform
+import re
 import shutil
 import socket
 import tempfile
@@ -145,13 +146,19 @@ def cell(job: Job, found: Found, retry: bool = False) -> Cell:
         job.target,
         job.versions,
         found.verdict,
-        " ".join(found.message.split())[:LONGEST],
+        _plain(found.message)[:LONGEST],
         limit_seconds=job.seconds,
         when=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         machine=machine(),
         retry=retry,
         **found.facts,
     )
+
+
+def _plain(text: str) -> str:
+    """On one line, without the colours of a terminal and whatever else is not seen."""
+    words = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", text).split())
+    return "".join(character if character.isprintable() else "\ufffd" for character in words)
 
 
 @contextmanager

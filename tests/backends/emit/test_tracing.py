@@ -42,7 +42,7 @@ def test_members_and_calls_of_classes_that_repeat() -> None:
     assert stem.startswith("self.stem = nn.Sequential(nn.Conv2d(")
 
 
-@pytest.mark.parametrize("name", ["torch", "tensorflow", "jax"])
+@pytest.mark.parametrize("name", ["torch", "tensorflow", "jax", "keras"])
 def test_what_is_inlined_or_branches_has_its_lines(name: str) -> None:
     net = model("""net (float[2] x, bool flag) => (float[2] y) {
         s = Sigmoid(x)

@@ -110,6 +110,15 @@ def test_nothing_is_trained() -> None:
     assert net(jnp.ones((2, 4))).shape == (2, 3)
 
 
+def test_arrays_of_numpy_are_scattered_into() -> None:
+    infos = [helper.make_tensor_value_info(name, kind, [3]) for name, kind in (("x", 1), ("i", 7), ("u", 1), ("y", 1))]
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], reduction="add")
+    graph = helper.make_graph([node], "g", infos[:3], infos[3:])
+    apply, params = onward.to_jax(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), check=False)
+    made = apply(params, np.ones(3, np.float32), np.array([0, 0, -1]), np.ones(3, np.float32))
+    assert made.tolist() == [3, 1, 2]
+
+
 def test_a_model_without_constants_takes_none() -> None:
     source = generate(onward.load(linear()))
     assert "constants" not in source.model and not source.constants

@@ -236,6 +236,23 @@ def test_an_upsample_of_old_has_its_scales_as_an_attribute() -> None:
     same(ran(old, feeds)[0], ran(new, feeds)[0], 1e-6)
 
 
+@pytest.mark.parametrize("target", [10, 11, 12, 13])
+def test_an_upsample_becomes_a_resize_of_any_version(target: int) -> None:
+    scales = numpy_helper.from_array(np.float32([1, 1, 2, 3]), "s")
+    graph = helper.make_graph(
+        [helper.make_node("Upsample", ["x", "s"], ["y"], mode="nearest")],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [1, 1, 2, 2])],
+        [helper.make_tensor_value_info("y", 1, [1, 1, 4, 6])],
+        [scales],
+    )
+    old = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=4)
+    new, feeds = moved(old, target), {"x": floats(1, 1, 2, 2)}
+    onnx.checker.check_model(new)
+    assert ops(new)[-1] == "Resize"
+    same(ran(new, feeds)[0], ran(old, feeds)[0], 0)
+
+
 def test_the_refusal_names_the_node_and_the_lowest_opset() -> None:
     text = """<ir_version: 10, opset_import: ["" : 20]>
     g (string[2] x) => (string[2] y) { [joined] y = StringConcat (x, x) }"""

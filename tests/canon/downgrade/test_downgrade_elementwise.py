@@ -114,7 +114,9 @@ SOFTMAX = [
 
 DROPOUT = [
     New("Dropout", 13, 11, [X, np.float32(0.3)], fixed=[1]),
-    New("Dropout", 13, 9, [X], outputs=2, compare=[0]),
+    New("Dropout", 13, 11, [X], outputs=2),
+    New("Dropout", 13, 9, [X], outputs=2),
+    New("Dropout", 10, 9, [X], outputs=2, compare=[0]),
     New("Dropout", 13, 11, [X, np.float32(0.3), np.array(True)], fixed=[1, 2], refused="drops elements"),
 ]
 

@@ -34,6 +34,8 @@ NOTHING = [
     New("ReduceL2", 18, 12, [X], {"noop_with_empty_axes": 1}, refused="noop_with_empty_axes"),
     New("ReduceMax", 20, 13, [X > 1, ints(1)], fixed=[1]),
     New("ReduceMin", 20, 13, [X > 1, ints(1)]),
+    New("ReduceMax", 20, 13, [np.zeros((2, 0, 3), bool), ints(1)], fixed=[1]),
+    New("ReduceMin", 20, 13, [np.zeros((2, 0, 3), bool), ints(1)]),
 ]
 
 PLACES = [

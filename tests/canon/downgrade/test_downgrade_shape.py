@@ -11,6 +11,7 @@ AXES = [
     New("Squeeze", 21, 10, [floats(1, 3, 1), ints(0, -1)], fixed=[1]),
     New("Squeeze", 21, 11, [floats(1, 3, 1)]),
     New("Squeeze", 21, 11, [floats(1, 3, 1), ints(-1)]),
+    New("Unsqueeze", 21, 11, [floats(2, 3), np.int64(1)], fixed=[1]),
     New("Squeeze", 23, 13, [floats(1, 3, 1), ints(-1)]),
     New("Unsqueeze", 21, 11, [floats(2, 3), ints(0, -1)], fixed=[1]),
     New("Unsqueeze", 21, 7, [floats(2, 3), ints(-1, 0)], fixed=[1]),

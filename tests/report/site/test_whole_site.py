@@ -113,11 +113,29 @@ def test_the_documentation_stands_in_for_results_of_the_scoreboard(tmp_path: Pat
     assert bar(out / "index.html")[-1][0] == "docs/measured/scoreboard.html"
 
 
+OUTSIDE = "//cdn.example/x"
+
+
 @pytest.mark.parametrize(
-    "html", ['<script src="https://cdn.example/x.js"></script>', "<img alt='' src='//cdn.example/x.png'>"]
+    ("text", "found"),
+    [
+        (f'<script src="https:{OUTSIDE}"></script>', ["https:" + OUTSIDE]),
+        (f"<img alt='' src='{OUTSIDE}'>", [OUTSIDE]),
+        (f'<link href="http:{OUTSIDE}" rel="stylesheet">', ["http:" + OUTSIDE]),
+        (f'<a href="https:{OUTSIDE}">a link</a><link rel="canonical" href="https:{OUTSIDE}">', []),
+        ('<script src="assets/x.js"></script>', []),
+    ],
 )
-def test_pages_that_would_fetch_something_are_refused(html: str, tmp_path: Path) -> None:
-    config = documented(tmp_path, evil=f"# Evil\n\n{html}\n")
+def test_what_a_page_would_fetch_is_found(text: str, found: list[str], tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(text)
+    (tmp_path / "style.css").write_text("a { background: url(x.png) }")
+    assert [address for _, address in documentation.fetched(tmp_path)] == found
+    (tmp_path / "style.css").write_text(f"@import 'https:{OUTSIDE}';")
+    assert ("style.css", "https:" + OUTSIDE) in list(documentation.fetched(tmp_path))
+
+
+def test_documentation_that_would_fetch_something_is_refused(tmp_path: Path) -> None:
+    config = documented(tmp_path, evil=f'# Evil\n\n<script src="https:{OUTSIDE}"></script>\n')
     with pytest.raises(OnwardError, match=r"evil\.html would fetch .*cdn\.example.*put a copy"):
         documentation.build(config, tmp_path / "out", Navigation([Part("Docs", "docs/index.html")]))
 

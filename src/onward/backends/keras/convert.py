@@ -13,6 +13,7 @@ from onward.backends.emit.custom_ops.rules import with_plugins
 from onward.backends.emit.emitter import Emitter
 from onward.backends.emit.expr import Ref, Var
 from onward.backends.emit.helpers import load_runtime, sort_imports
+from onward.backends.emit.modules.tracing import located
 from onward.backends.emit.names import class_names, identifier
 from onward.backends.emit.package import Source, Trainable, choose, emit, guarded, imports, plain
 from onward.backends.emit.statements import Assign
@@ -170,8 +171,8 @@ def _source(
     title = identifier(plain(model.name), "model")
     used, helpers = with_plugins(RUNTIME, writer.helpers).chosen(writer.helpers)
     layered, own = OWN_LAYERS.chosen(builder.kinds & OWN_LAYERS.definitions.keys())
-    function_text = builder.text(arguments, results, title, writer.taken)
-    body = "\n\n\n".join([*helpers, *own, *writer.classes, function_text]) + "\n"
+    built_by = builder.lines(arguments, results, title, writer.taken)
+    body = "\n\n\n".join([*helpers, *own, *writer.classes, "\n".join(built_by)]) + "\n"
     if writer.classes:
         package = f"{title}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"
         body = f'PACKAGE = "{package}"\n"""Under this name Keras finds the layers, and no others."""\n\n\n{body}'
@@ -179,7 +180,14 @@ def _source(
     text = "\n".join([f'"""{title}: {MARK}"""', "", *lines, "", *([] if writer.classes else [""]), body])
     tensors = {f"{layer}/{i}": t for layer, own in builder.layers.items() for i, t in enumerate(own)}
     return KerasSource(
-        text, None, tensors, DTYPES, input_orders=moved.inputs, output_orders=moved.outputs, layers=builder.layers
+        text,
+        None,
+        tensors,
+        DTYPES,
+        input_orders=moved.inputs,
+        output_orders=moved.outputs,
+        layers=builder.layers,
+        lines=located([*writer.traced, built_by], text),
     )
 
 

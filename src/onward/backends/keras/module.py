@@ -221,9 +221,11 @@ class Builder:
                 name = ".".join(path)
                 self.layers[name] = tensors[path]
                 made = Name(classes[path])(name=name)(*(Ref(self._vars[var]) for var in piece.inputs))
-            self._assign([var and self._new(var) for var in piece.outputs], made)
+            origins = {statement.origin for statement in piece.statements if statement.origin}
+            origin = origins.pop() if len(origins) == 1 else ""
+            self._assign([var and self._new(var) for var in piece.outputs], made, origin)
 
-    def text(self, inputs: list[Var], outputs: Mapping[str, Var], name: str, taken: Iterable[str]) -> str:
+    def lines(self, inputs: list[Var], outputs: Mapping[str, Var], name: str, taken: Iterable[str]) -> list[str]:
         """The whole function; no variable is called as one of `taken`."""
         printer = FunctionPrinter(_no_outer, taken)
         given: list[Expr] = [Ref(self._vars[var]) for var in inputs]
@@ -234,8 +236,9 @@ class Builder:
             named = printer.text(next(iter(results.values())))
         else:
             named = f"{{{', '.join(f'{literal_text(k)}: {printer.text(v)}' for k, v in results.items())}}}"
-        lines += wrap(f'return keras.Model({listed if len(given) == 1 else f"[{listed}]"}, {named}, name="{name}")')
-        return "\n".join(["def build() -> keras.Model:", *("    " + line for line in lines)])
+        made = wrap(f'return keras.Model({listed if len(given) == 1 else f"[{listed}]"}, {named}, name="{name}")')
+        lines += printer.returned(made, [*given, *results.values()])
+        return ["def build() -> keras.Model:", *("    " + line for line in lines)]
 
     def _path(self, piece: Piece, outputs: Mapping[Var, str], class_names: dict[Scope, str]) -> Scope:
         """The name of a layer of our own, as a path: its class is called as the module it stands for, or as its op."""
@@ -319,8 +322,8 @@ class Builder:
         made = self._vars[var] = Var(var.hint if hint is None else hint, "tensor", fixed=True)
         return made
 
-    def _assign(self, targets: list[Var | None], value: Expr) -> None:
-        self._statements.append(Assign(targets, value))
+    def _assign(self, targets: list[Var | None], value: Expr, origin: str = "") -> None:
+        self._statements.append(Assign(targets, value, origin=origin))
 
 
 def _scope(piece: Piece) -> Scope:

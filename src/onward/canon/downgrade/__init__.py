@@ -8,6 +8,7 @@ rewrite writes is brought to the opset as well, up or down.
 from collections.abc import Iterable, Mapping
 
 import onnx_ir as ir
+from onnx.defs import OpSchema
 
 import onward.canon.upgrade  # noqa: F401  (which registers the upgrades)
 from onward.canon.defaults import fill_nodes
@@ -58,6 +59,8 @@ class Mover:
         self._op = Older(model, inference)
         self._op.target = wanted[""]
         self._bodies = Bodies(model, self._op.names)
+        self._raised: set[ir.Node] = set()
+        """Nodes that were upgraded: they may say more than the version that they have has words for."""
 
     def avoid(self, names: Iterable[str | None]) -> None:
         """Give none of these names to a value."""
@@ -78,14 +81,14 @@ class Mover:
         if node.version is None:
             raise InvalidModelError(f"{describe(node)}: the model imports no opset for domain '{node.domain}'")
         wanted = self._wanted[node.domain]
-        if not is_moved(node, wanted):
+        if not is_moved(node, wanted) and (node not in self._raised or _fits(node, wanted)):
             node.version = wanted
             return []
         mark_origin(node)
         if any(v is not None and v.type is None for v in node.outputs):
             self._inference.node(node)
         try:
-            return self._up(node, wanted) if node.version < wanted else self._down(node, wanted)
+            return self._up(node, wanted) if node.version <= wanted else self._down(node, wanted)
         except Unsayable as error:
             lowest = error.since or self._lowest(node)
             words = f"opset {wanted}{_of(node.domain)} cannot say it: {error}"
@@ -104,12 +107,15 @@ class Mover:
 
     def _up(self, node: ir.Node, wanted: int) -> list[ir.Node]:
         step = _upgrade(node, wanted)
+        if step is None and not _fits(node, wanted):
+            step = _upgrade(node, DIALECT)  # what an upgrade left for the next one; from there it goes down again
         if step is None:
             node.version = wanted
             return []
         since, entry = step
         entry(node, self._op.at(node))
         node.version = since
+        self._raised.add(node)
         return self._next(node)
 
     def _down(self, node: ir.Node, wanted: int) -> list[ir.Node]:
@@ -184,6 +190,16 @@ def _upgrade(node: ir.Node, wanted: int) -> tuple[int, Upgrade] | None:
     assert node.version is not None
     entries = UPGRADES.get((node.domain, node.op_type), ())
     return next(((since, entry) for since, entry in entries if node.version < since <= wanted), None)
+
+
+def _fits(node: ir.Node, wanted: int) -> bool:
+    """Whether the schema of an opset has the attributes and the inputs of a node."""
+    schema = schema_at(node.domain, node.op_type, wanted)
+    if schema is None:
+        return True
+    single = OpSchema.FormalParameterOption.Single
+    missing = any(f.option == single and v is None for f, v in zip(schema.inputs, node.inputs, strict=False))
+    return not missing and all(name in schema.attributes for name in node.attributes)
 
 
 def _entry(node: ir.Node, wanted: int) -> tuple[int, Entry] | None:

@@ -84,6 +84,11 @@ def dropout_inputs(node: ir.Node, op: Older) -> None:
     take(node, "seed")
     if training is not None and op.fixed(training, "training_mode").any():
         refuse("it drops elements, which older versions do not while a model is used")
+    if len(node.outputs) > 1:
+        if is_used(node.outputs[1]):  # there are runtimes that fill it with zeros in this version
+            shape = op("Shape", needed(node, 0))
+            op.redirect(node.outputs[1], op("ConstantOfShape", shape, value=ir.tensor([True])))
+        node.resize_outputs(1)
     set_inputs(node, [needed(node, 0)])
     if ratio is not None and (known := op.read(ratio)) is not None:
         put(node, ratio=float(known.reshape(-1)[0]))

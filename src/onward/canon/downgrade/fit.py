@@ -49,7 +49,7 @@ CHOOSING = frozenset(
             "Max",
             "MaxPool",
         ),
-        *("Min", "NonZero", "OneHot", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "ReverseSequence", "Scatter"),
+        *("Min", "NonZero", "OneHot", "Pad", "Relu", "Reshape", "ReverseSequence", "Scatter"),
         *("ScatterElements", "ScatterND", "Sign", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "TopK"),
         *("Transpose", "Trilu", "Unique", "Unsqueeze", "Where", "Abs", "Neg"),
     }
@@ -197,6 +197,8 @@ def _types(node: ir.Node, schema: OpSchema, op: Older) -> None:
 def _held_by(node: ir.Node, value: ir.Value, allowed: set[str]) -> ir.DataType | None:
     if node.op_type in EXACT or node.domain or not isinstance(value.type, ir.TensorType):
         return None
+    if node.op_type in ("ReduceMax", "ReduceMin") and not value.type.dtype.is_floating_point():
+        return None  # of no elements they are the limit of the type
     wider = _WIDER.get(value.type.dtype, ())
     if node.op_type in CHOOSING:
         wider += _AS_FLOATS.get(value.type.dtype, ())

@@ -24,12 +24,23 @@ IN_STEPS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 """What to do before the reduction of one axis after the other, that reduction, and what to do after it."""
 
 
+@downgrade("ReduceMax", "ReduceMin", since=20)
+def of_truths(node: ir.Node, op: Older) -> None:
+    """As numbers; of none of them the largest is below 0, and the smallest above."""
+    if op.typed(needed(node, 0)) == ir.DataType.BOOL:
+        number = op("Cast", needed(node, 0), to=ir.DataType.INT32)
+        found = op(node.op_type, number, input_of(node, 1), **node.attributes)
+        op.replace(op("Greater", found, op.constant(np.array(0, np.int32))))
+
+
 @downgrade("ReduceSum", since=13)
 @downgrade(*OTHERS, since=18)
 def reduction_axes(node: ir.Node, op: Older) -> None:
     x, axes = needed(node, 0), input_of(node, 1)
     noop = take(node, "noop_with_empty_axes", 0)
     known: Any = None if axes is None else [] if dims(axes) == [0] else op.read(axes)
+    if known is not None:
+        known = np.reshape(known, -1)
     if axes is not None and known is None:
         op.replace(over_axes_of_a_run(node, x, axes, bool(noop), op))
         return
@@ -59,9 +70,6 @@ def over_axes_of_a_run(node: ir.Node, x: ir.Value, axes: ir.Value, noop: bool, o
     if not noop:
         none = op("Equal", op("Size", axes), op.ints(0))
         chosen = op("Or", chosen, none)
-    is_bool = x.dtype == ir.DataType.BOOL
-    if is_bool:
-        x = op("Cast", x, to=ir.DataType.INT32)
     before, step, after = IN_STEPS.get(op_type, ((), op_type, ()))
     for kind in before:
         x = op("Mul", x, x) if kind == "Mul" else op(kind, x)
@@ -71,7 +79,7 @@ def over_axes_of_a_run(node: ir.Node, x: ir.Value, axes: ir.Value, noop: bool, o
         x = op(kind, x)
     if not take(node, "keepdims", 1):
         x = op("Reshape", x, op("Compress", op("Shape", x), op("Not", chosen), axis=0))
-    return op("Cast", x, to=ir.DataType.BOOL) if is_bool else x
+    return x
 
 
 def _reduced_if(condition: ir.Value, x: ir.Value, op_type: str, axis: int, op: Older) -> ir.Value:

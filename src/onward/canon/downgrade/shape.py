@@ -24,7 +24,7 @@ def squeeze_axes(node: ir.Node, op: Older) -> None:
         op.replace(op("Reshape", x, _without(x, axes, op)))
         return
     set_inputs(node, [x])
-    put(node, axes=[int(a) for a in known])
+    put(node, axes=[int(a) for a in known.reshape(-1)])
 
 
 def _without(x: ir.Value, axes: ir.Value, op: Older) -> ir.Value:
@@ -41,7 +41,7 @@ def _without(x: ir.Value, axes: ir.Value, op: Older) -> ir.Value:
 def unsqueeze_axes(node: ir.Node, op: Older) -> None:
     known = op.fixed(input_of(node, 1), "axes")
     set_inputs(node, [needed(node, 0)])
-    put(node, axes=[int(a) for a in known])
+    put(node, axes=[int(a) for a in known.reshape(-1)])
 
 
 @downgrade("Squeeze", "Unsqueeze", since=11)

@@ -17,10 +17,10 @@ def dft_axis(node: ir.Node, op: Older) -> None:
 
 @downgrade("DFT", since=17)
 def fourier_matrix(node: ir.Node, op: Older) -> None:
-    """A product with the matrix of all waves."""
+    """A product with the matrix of all waves, in doubles: sums that cancel would show the rounding of floats."""
     x, length = needed(node, 0), input_of(node, 1)
     axis, inverse, half = take(node, "axis", 1), take(node, "inverse", 0), take(node, "onesided", 0)
-    sizes, dtype = op.sizes(x), op.typed(x).numpy()
+    sizes, dtype = op.sizes(x), op.typed(x)
     size = sizes[axis]
     if length is not None and int(op.fixed(length, "its length").reshape(-1)[0]) != size:
         refuse("its length is not that of the input")
@@ -29,16 +29,16 @@ def fourier_matrix(node: ir.Node, op: Older) -> None:
     count = size // 2 + 1 if half else size
     angle = 2 * np.pi * np.outer(np.arange(size), np.arange(count)) / size * (1 if inverse else -1)
     scale = 1 / size if inverse else 1
-    cos, sin = (op.constant((f(angle) * scale).astype(dtype)) for f in (np.cos, np.sin))
+    cos, sin = (op.constant(f(angle) * scale) for f in (np.cos, np.sin))
     rank = len(sizes)
     perm = [*(a for a in range(rank) if a not in (axis, rank - 1)), rank - 1, axis]
-    rows = op("Transpose", x, perm=perm)  # …, parts, time
+    rows = op("Cast", op("Transpose", x, perm=perm), to=ir.DataType.DOUBLE)  # …, parts, time
     parts = [_part(rows, i, op) for i in range(sizes[-1])]
     real, imaginary = op("MatMul", parts[0], cos), op("MatMul", parts[0], sin)
     if len(parts) > 1:
         real = op("Sub", real, op("MatMul", parts[1], sin))
         imaginary = op("Add", imaginary, op("MatMul", parts[1], cos))
-    whole = op("Concat", real, imaginary, axis=rank - 2)
+    whole = op("Cast", op("Concat", real, imaginary, axis=rank - 2), to=dtype)
     op.replace(op("Transpose", whole, perm=[perm.index(a) for a in range(rank)]))
 
 

@@ -68,9 +68,12 @@ def newest() -> dict[str, int]:
 def upgrade(model: ir.Model, target: int | None = None) -> None:
     """Bring `model` to the newest opset, in place: its graph, the graphs inside it, and its functions.
 
-    `target` stops at an older opset of the default domain (21 or later), for a runtime that knows no newer.
+    `target` stops at an older opset of the default domain, for a runtime that knows no newer: at 21 or later, or at any
+    from which on no node has to be rewritten.
     """
     versions = _targets(model, target)
+    if target is not None and target < DIALECT and has_outdated(model, target):
+        raise ValueError(f"nodes are rewritten in opset {DIALECT} or a newer one, and not in {target}")
     op = Rewriter(model)
     graph_opsets = _opsets(model.graph.opset_imports, model.ir_version)
     _upgrade_scope(all_nodes(model.graph), graph_opsets, versions, op)
@@ -81,10 +84,15 @@ def upgrade(model: ir.Model, target: int | None = None) -> None:
         _set_opsets(function.opset_imports, versions)
 
 
-def has_outdated(model: ir.Model) -> bool:
-    """Whether there is a node that `upgrade` has to rewrite: the others mean the same in the newest opset."""
-    versions, opsets = _targets(model), _opsets(model.graph.opset_imports, model.ir_version)
-    ops = {(n.domain, n.op_type, n.version or opsets.get(n.domain) or 0) for n in all_nodes(model.graph)}
+def has_outdated(model: ir.Model, target: int | None = None) -> bool:
+    """Whether there is a node that `upgrade` has to rewrite: the others mean the same in the newest opset, or in
+    `target`.
+    """
+    versions = _targets(model, target)
+    ops: set[tuple[str, str, int]] = set()
+    for graph in (model.graph, *(function.graph for function in model.functions.values())):
+        opsets = _opsets(graph.opset_imports, model.ir_version)
+        ops |= {(n.domain, n.op_type, n.version or opsets.get(n.domain) or 0) for n in all_nodes(graph)}
     return any(_next_entry(*op, versions.get(op[0], 0)) for op in ops)
 
 
@@ -93,8 +101,8 @@ def _targets(model: ir.Model, target: int | None = None) -> dict[str, int]:
     if any(node.domain == ML and node.op_type in KEPT for node in all_nodes(model.graph)):
         versions[ML] = max(4, model.opset_imports.get(ML, 4))
     if target is not None:
-        if not DIALECT <= target <= versions[""]:
-            raise ValueError(f"target opset {target} is not between {DIALECT} and {versions['']}")
+        if not 1 <= target <= versions[""]:
+            raise ValueError(f"target opset {target} is not between 1 and {versions['']}")
         versions[""] = target
     return versions
 

@@ -79,9 +79,10 @@ def run(args: argparse.Namespace) -> int:
 
 def known(path: Path) -> Results:
     """The results at a path, of which there has to be one."""
+    from onward.report.zoo.names import writable
     from onward.zoo.results import read
 
-    found = read(path)
+    found = writable(read(path))
     if not found.cells:
         raise OnwardError(f"{path}: there are no results in it; `onward zoo run` writes them")
     return found

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 
+import onnx_ir as ir
+
+from onward.frontends.decompose import special as wide
+from onward.frontends.lax import special
 from onward.frontends.tensorflow.rules.elementwise import atan2
 from onward.frontends.tensorflow.values import Complex
 from onward.frontends.writer import Writer
@@ -94,8 +98,9 @@ def direction(op: Writer, x: Complex) -> Complex:
 
 def hyperbolic(op: Writer, x: Tensor) -> tuple[Tensor, Tensor]:
     """The hyperbolic sine and cosine."""
-    up, down = op.Exp(x), op.Exp(-x)
-    return (up - down) * 0.5, (up + down) * 0.5
+    if x.dtype == ir.DataType.FLOAT:
+        return op.Sinh(x), op.Cosh(x)
+    return special.wide_sinh(op, x), special.wide_cosh(op, x)
 
 
 def sine(op: Writer, x: Complex) -> Complex:
@@ -108,8 +113,44 @@ def cosine(op: Writer, x: Complex) -> Complex:
     return Complex(op.Cos(x.real) * cosh, -(op.Sin(x.real) * sinh))
 
 
-def tangent_of_hyperbola(op: Writer, x: Complex) -> Complex:
-    """Of twice the argument, with the parts that grow taken away."""
-    tanh, tan = op.Tanh(x.real), op.Sin(x.imaginary) / op.Cos(x.imaginary)
-    one = op.filled(tanh, 1.0)
-    return divided(op, Complex(tanh, tan), Complex(one, tanh * tan))
+def hyperbolic_sine(op: Writer, x: Complex) -> Complex:
+    sinh, cosh = hyperbolic(op, x.real)
+    return Complex(sinh * op.Cos(x.imaginary), cosh * op.Sin(x.imaginary))
+
+
+def hyperbolic_cosine(op: Writer, x: Complex) -> Complex:
+    sinh, cosh = hyperbolic(op, x.real)
+    return Complex(cosh * op.Cos(x.imaginary), sinh * op.Sin(x.imaginary))
+
+
+def hyperbolic_tangent(op: Writer, x: Complex) -> Complex:
+    """By exp(-2|x|), which is never too large: of large numbers it is 1, whatever the imaginary part is."""
+    size = op.Abs(x.real)
+    small, sin, cos = op.Exp(size * -2.0), op.Sin(x.imaginary), op.Cos(x.imaginary)
+    less = wide.expm1(op, size * -2.0)
+    below = less * less + small * cos * cos * 4.0
+    real = op.Sign(x.real) * op.Neg(wide.expm1(op, size * -4.0)) / below
+    far, flat = op.Equal(size, math.inf), op.Equal(x.imaginary, 0.0)
+    imaginary = op.where(flat, x.imaginary, small * sin * cos * 4.0 / below)
+    return Complex(op.Where(far, op.Sign(x.real), real), op.where(far, 0.0, imaginary))
+
+
+def tangent(op: Writer, x: Complex) -> Complex:
+    turned = hyperbolic_tangent(op, Complex(op.Neg(x.imaginary), x.real))
+    return Complex(turned.imaginary, op.Neg(turned.real))
+
+
+def exponential_less_one(op: Writer, x: Complex) -> Complex:
+    """By the sine of half the angle, exact near zero."""
+    half = op.Sin(x.imaginary * 0.5)
+    real = wide.expm1(op, x.real) * op.Cos(x.imaginary) - half * half * 2.0
+    return Complex(real, op.Exp(x.real) * op.Sin(x.imaginary))
+
+
+def logarithm_of_one_more(op: Writer, x: Complex) -> Complex:
+    """Near one by how far the square of the size is from it."""
+    more = Complex(x.real + 1.0, x.imaginary)
+    far = logarithm(op, more)
+    less = x.real * (x.real + 2.0) + x.imaginary * x.imaginary
+    near = wide.log1p(op, op.where(op.Abs(less) < 0.5, less, 0.0)) * 0.5
+    return Complex(op.Where(op.Abs(less) < 0.5, near, far.real), far.imaginary)

@@ -43,6 +43,11 @@ class Moves:
         return self.window, self.steps, self.before, self.after, self.base, self.apart
 
     @property
+    def is_surrounded(self) -> bool:
+        """Whether windows reach beyond the numbers, or between them."""
+        return any(n > 0 for n in (*self.before, *self.after)) or any(n != 1 for n in self.base)
+
+    @property
     def axes(self) -> list[int]:
         """Those along which anything happens."""
         still = zip(*self._parts(), strict=True)
@@ -100,12 +105,30 @@ def windows(op: Writer, x: Tensor, moves: Moves, filler: Tensor) -> tuple[Tensor
 def reduce_windows(
     op: Writer, tensors: Sequence[Tensor], starts: Sequence[Tensor], moves: Moves, pair: Pair
 ) -> list[Tensor]:
-    """By a function of two, of several tensors at once; `starts` are what is around the numbers, too."""
+    """By a function of two, of several tensors at once. As XLA does it, `starts` count once, and not around numbers."""
+    if not moves.is_surrounded:
+        return _reduced(op, tensors, starts, starts, moves, pair)
+    there, none = (op.constant(np.asarray(yes)) for yes in (True, False))
+
+    def of_those_there(first: Sequence[Tensor], second: Sequence[Tensor]) -> list[Tensor]:
+        (*a, here), (*b, other) = first, second
+        both, joined = op.And(here, other), pair(a, b)
+        chosen = [op.Where(both, x, op.Where(here, *two)) for x, *two in zip(joined, a, b, strict=True)]
+        return [*chosen, op.Or(here, other)]
+
+    each = [*tensors, op.Expand(there, tensors[0].shape)]
+    return _reduced(op, each, [*starts, there], [*starts, none], moves, of_those_there)[:-1]
+
+
+def _reduced(
+    op: Writer, tensors: Sequence[Tensor], starts: Sequence[Tensor], around: Sequence[Tensor], moves: Moves, pair: Pair
+) -> list[Tensor]:
+    """What is `around` numbers is joined as they are."""
     axes = moves.axes
     if not axes:
         return list(pair([op.Expand(start, x.shape) for start, x in zip(starts, tensors, strict=True)], tensors))
     lying = [_apart(op, x, axes) for x in tensors]
-    found = [windows(op, x, moves.on(axes), start) for (x, _, _), start in zip(lying, starts, strict=True)]
+    found = [windows(op, x, moves.on(axes), filler) for (x, _, _), filler in zip(lying, around, strict=True)]
     sizes = found[0][2]
     if not math.prod(sizes):
         raise UnsupportedError("windows that are larger than what they move over are not supported")
@@ -136,7 +159,8 @@ def reduce_window(op: Writer, x: Tensor, moves: Moves, kind: str) -> Tensor:
             return (pooled * float(math.prod(moves.window))).cast(dtype)
     wide = x.cast(FLOAT) if dtype in HALVES else x
     start = start.cast(wide.dtype) if dtype in HALVES else start
-    return reduce_windows(op, [wide], [start], moves, lambda a, b: [COMBINED[kind](op, a[0], b[0])])[0].cast(dtype)
+    joined = _reduced(op, [wide], [start], [start], moves, lambda a, b: [COMBINED[kind](op, a[0], b[0])])
+    return joined[0].cast(dtype)
 
 
 def _or_none(op: Writer, found: Tensor, x: Tensor, moves: Moves) -> Tensor:

@@ -71,7 +71,7 @@
       const row = element("tr"), name = element("th"), picture = element("td");
       name.scope = "row";
       name.append(element("code", weight.name));
-      const reader = weight.readers[0];
+      const reader = weight.readers.find((node) => nodes[node].kind === "layer") ?? weight.readers[0];
       if (reader !== undefined) {
         const to = element("button", `${nodes[reader].op}`, "jump");
         to.type = "button";

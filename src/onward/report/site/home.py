@@ -30,7 +30,7 @@ Guides = Sequence[tuple[str, str]]
 def page(zoo: Results | None, scoreboard: Mapping[str, Any] | None, guides: Guides, navigation: Navigation) -> str:
     """`guides` are pages of the documentation: titles, and paths in it."""
     figures = _figures(zoo, scoreboard)
-    numbers = "".join(f'<div><dd>{number}</dd><dt>{words}</dt></div>' for number, words in figures)
+    numbers = "".join(f"<div><dd>{number}</dd><dt>{words}</dt></div>" for number, words in figures)
     paths = {part.title: part.path for part in navigation.parts}
     cards = "".join(
         f'<a class="card part" href="{escape(paths[name])}"><h2>{name}</h2><p>{words}</p></a>'
@@ -39,8 +39,8 @@ def page(zoo: Results | None, scoreboard: Mapping[str, Any] | None, guides: Guid
     )
     body = f"""{navigation.bar("index.html", "Onward")}<main id="content"><header>
 <h1>The same model in another framework, <br>and the proof.</h1>
-<p class="lead">Onward moves machine-learning models between PyTorch, TensorFlow, Keras, TensorFlow Lite, JAX, scikit-learn and
-ONNX, trained or still training, and proves that each result is still the same model.</p>
+<p class="lead">Onward moves machine-learning models between PyTorch, TensorFlow, Keras, TensorFlow Lite, JAX,
+scikit-learn and ONNX, trained or still training, and proves that each result is still the same model.</p>
 <pre class="card commands" tabindex="0"><code>{_commands()}</code></pre>
 {f'<dl class="numbers">{numbers}</dl>' if numbers else ""}</header>
 <section class="parts" aria-label="Parts of this site">{cards}</section>
@@ -68,7 +68,9 @@ def _figures(zoo: Results | None, scoreboard: Mapping[str, Any] | None) -> list[
     if scoreboard is not None:
         for totals in list(scoreboard["totals"].values())[:1]:
             name, counts = max(totals["runners"].items(), key=lambda item: item[1]["pass"])
-            found.append((f"{counts['pass']:,}", f"of {totals['tests']:,} tests of ONNX’s own suite, by {escape(name)}"))
+            found.append(
+                (f"{counts['pass']:,}", f"of {totals['tests']:,} tests of ONNX’s own suite, by {escape(name)}")
+            )
     return found
 
 
@@ -94,4 +96,5 @@ def _guides(guides: Guides) -> str:
     if not guides:
         return ""
     items = "".join(f'<li><a href="docs/{escape(path)}">{escape(name)}</a></li>' for name, path in guides)
-    return f'<section aria-labelledby="guide-title"><h2 id="guide-title">The guide</h2><ul class="guides">{items}</ul></section>'
+    head = '<h2 id="guide-title">The guide</h2>'
+    return f'<section aria-labelledby="guide-title">{head}<ul class="guides">{items}</ul></section>'

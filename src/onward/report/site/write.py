@@ -46,7 +46,9 @@ def write(folder: Path, sources: Sources, runs: Sequence[history.Run] = ()) -> l
     if sources.zoo is not None:
         up = f"../{documentation.DOCS}/"
         further = [(title, up + path) for title, path in documentation.about(built, "measured/speed")]
-        zoo_site.write(folder / ZOO, sources.zoo, history.with_run(runs, sources.zoo), navigation=inside, further=further)
+        zoo_site.write(
+            folder / ZOO, sources.zoo, history.with_run(runs, sources.zoo), navigation=inside, further=further
+        )
     else:
         (folder / ZOO / op_pages.INDEX).parent.mkdir()
         (folder / ZOO / op_pages.INDEX).write_text(op_pages.index(Results(), {}, inside), encoding="utf-8")

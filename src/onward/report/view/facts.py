@@ -10,18 +10,9 @@ import onnx
 
 from onward.model import Model
 from onward.report.view.contents import Contents
-from onward.report.wording import counted
+from onward.report.wording import bytes_in_words, counted
 
 MOST_BINDINGS = 200
-
-
-def bytes_in_words(amount: float) -> str:
-    """In units of a thousand."""
-    units = ["B", "kB", "MB", "GB", "TB"]
-    while amount >= 1000 and len(units) > 1:
-        amount /= 1000
-        units.pop(0)
-    return f"{amount:.0f} B" if units[0] == "B" else f"{amount:.1f} {units[0]}"
 
 
 def headline(found: Mapping[str, Any], nodes: int) -> dict[str, str]:

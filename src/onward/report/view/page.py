@@ -15,10 +15,10 @@ from onward.report.html import asset, document, escape, json_script, table
 from onward.report.verify_page import section
 from onward.report.view.code import listing
 from onward.report.view.contents import Contents, contents
-from onward.report.view.facts import bytes_in_words, details, headline, quantization, training
+from onward.report.view.facts import details, headline, quantization, training
 from onward.report.view.kinds import KINDS
 from onward.report.view.sheets import sheets
-from onward.report.wording import counted
+from onward.report.wording import bytes_in_words, counted, dims_in_words
 
 MOST_NODES = 60_000
 """Of which a browser can hold all that is said of them."""
@@ -128,11 +128,11 @@ def _code(code: Code, found: Contents) -> str:
 
 
 def _listing(code: Code, name: str, owned: set[int]) -> str:
-    words = f"What `onward convert` writes for {code.title}."
+    words = f"What <code>onward convert</code> writes for {escape(code.title)}."
     words += " Click a line to see the node it comes from." if owned else ""
     body = f'<div class="card source" id="{name}" tabindex="0" role="region" aria-label="{escape(code.file)}">'
     body += f"{listing(code.text, owned, name == 'code')}</div>"
-    return section(f"{name}-section", f"<code>{escape(code.file)}</code>", escape(words), body)
+    return section(f"{name}-section", f"<code>{escape(code.file)}</code>", words, body)
 
 
 def _weights(weights: Sequence[Mapping[str, Any]]) -> str:
@@ -201,6 +201,4 @@ def _name(text: str) -> str:
 
 
 def _shape(dims: Sequence[object] | None) -> str:
-    if dims is None:
-        return "unknown"
-    return escape(" × ".join("?" if dim is None else str(dim) for dim in dims) or "scalar")
+    return escape(dims_in_words(dims))

@@ -51,6 +51,9 @@ NAMED_BY_MESSAGES = re.compile(r"--cast (?:down|up|both)|--dim \w+=\d+|--select-
 """Options of `onward convert` by which a refusal says that it can be done."""
 
 
+MOST_SECONDS = 86_400.0
+
+
 def is_peer(target: str) -> bool:
     return target.startswith(PEER)
 
@@ -106,8 +109,9 @@ def _of_conversion(cell: Cell) -> Advice:
             words = "Nothing was written. Try again once the model does without what is refused, or Onward supports it:"
             return Advice(words, convert)
         case "timeout":
-            seconds = round(3 * (cell.limit_seconds or 600))
-            return Advice("Give each step more time:", f"{convert} --timeout {seconds}")
+            limit = cell.limit_seconds or 0.0
+            seconds = 3 * limit if 0 < limit < MOST_SECONDS else MOST_SECONDS
+            return Advice("Give each step more time:", f"{convert} --timeout {seconds:.0f}")
         case "out of memory":
             words = "Compare on a single set of inputs, on a machine with more memory:"
             return Advice(words, f"{convert} --quick")

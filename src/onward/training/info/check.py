@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import onnx
@@ -16,6 +15,7 @@ from onward.graph.infer import infer
 from onward.hub.large_tensors import completed
 from onward.model import Model, load
 from onward.training.info.combined import combined, values_of
+from onward.training.info.names import Names, reads
 from onward.training.info.preview_ops import uses_training_ops
 
 
@@ -28,7 +28,7 @@ def check(source: Any, graphs: dict[int, ir.Model] | None = None) -> list[str]:
     model = load(source)
     graphs = {} if graphs is None else graphs
     problems = []
-    outside = _Names.of(model.ir.graph)
+    outside = Names.of(model.ir.graph)
     for index, info in enumerate(model.training_info):
         where = f"training info {index}" if len(model.training_info) > 1 else "training info"
         found = [*_structure(info, outside), *_bindings(info, outside)]
@@ -37,44 +37,18 @@ def check(source: Any, graphs: dict[int, ir.Model] | None = None) -> list[str]:
     return problems
 
 
-@dataclass
-class _Names:
-    """The names of a graph by what they are."""
-
-    inputs: list[str]
-    initializers: list[str]
-    made: list[str]
-    outputs: list[str]
-
-    @classmethod
-    def of(cls, graph: onnx.GraphProto | ir.Graph) -> _Names:
-        if isinstance(graph, ir.Graph):
-            made = [value.name or "" for node in graph for value in node.outputs if value.name]
-            ends = ([value.name or "" for value in values] for values in (graph.inputs, graph.outputs))
-            inputs, outputs = ends
-            return cls(inputs, list(graph.initializers), made, outputs)
-        weights = [tensor.name for tensor in graph.initializer]
-        weights += [tensor.values.name for tensor in graph.sparse_initializer]
-        made = [name for node in graph.node for name in node.output if name]
-        return cls([value.name for value in graph.input], weights, made, [value.name for value in graph.output])
-
-    @property
-    def all(self) -> set[str]:
-        return {*self.inputs, *self.initializers, *self.made}
-
-
 def _twice(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def _structure(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
-    own = _Names.of(info.algorithm)
+def _structure(info: onnx.TrainingInfoProto, outside: Names) -> Iterator[str]:
+    own = Names.of(info.algorithm)
     for name in _twice([*own.made, *set(own.inputs + own.initializers)]):
         yield f"algorithm: the name {name!r} is given twice"
     for name in sorted(own.all & outside.all):
         yield f"algorithm: the name {name!r} is already taken by the inference graph"
     yield from _dangling(info.algorithm, outside.all, "algorithm")
-    first = _Names.of(info.initialization)
+    first = Names.of(info.initialization)
     if first.inputs:
         yield f"initialization: it has an input, {first.inputs[0]!r}; there is nothing to feed it with"
     yield from _dangling(info.initialization, set(), "initialization")
@@ -84,9 +58,9 @@ def _structure(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
 
 
 def _dangling(graph: onnx.GraphProto, outside: set[str], where: str) -> Iterator[str]:
-    known = outside | {value.name for value in graph.input} | set(_Names.of(graph).initializers)
+    known = outside | {value.name for value in graph.input} | set(Names.of(graph).initializers)
     for node in graph.node:
-        for name in _reads(node):
+        for name in reads(node):
             if name not in known:
                 label = node.name or next(iter(node.output), "")
                 yield f"{where}: node {label!r} ({node.op_type}) reads {name!r}, which nothing before it produces"
@@ -96,20 +70,9 @@ def _dangling(graph: onnx.GraphProto, outside: set[str], where: str) -> Iterator
             yield f"{where}: no node produces the output {value.name!r}"
 
 
-def _reads(node: onnx.NodeProto) -> list[str]:
-    """The values of the graph around that a node needs, those that its bodies capture included."""
-    found = [name for name in node.input if name]
-    for attribute in node.attribute:
-        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            own = _Names.of(body).all
-            inner = [name for n in body.node for name in _reads(n)] + [value.name for value in body.output]
-            found += [name for name in inner if name not in own]
-    return found
-
-
-def _bindings(info: onnx.TrainingInfoProto, outside: _Names) -> Iterator[str]:
-    changeable = {*outside.initializers, *(_Names.of(info.algorithm).initializers)}
-    updated, started = ({*_Names.of(graph).outputs} for graph in (info.algorithm, info.initialization))
+def _bindings(info: onnx.TrainingInfoProto, outside: Names) -> Iterator[str]:
+    changeable = {*outside.initializers, *(Names.of(info.algorithm).initializers)}
+    updated, started = ({*Names.of(graph).outputs} for graph in (info.algorithm, info.initialization))
     parts = (
         ("update_binding", info.update_binding, {*updated, *outside.outputs}, "algorithm"),
         ("initialization_binding", info.initialization_binding, started, "initialization"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from onward.errors import InvalidModelError, OnwardError
@@ -80,6 +80,37 @@ class Recipe:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InvalidModelError(f"the metadata {KEY}… is not what Onward writes: {error}") from error
         return found
+
+    def renamed(self, names: Mapping[str, str]) -> Recipe:
+        """The same of a file in which values have other names."""
+
+        def new(name: str) -> str:
+            return names.get(name, name)
+
+        def by_slot(name: str) -> str:
+            parameter, dot, slot = name.rpartition(".")
+            return f"{new(parameter)}{dot}{slot}"
+
+        return replace(
+            self,
+            loss=new(self.loss),
+            parameters={new(name): new(gradient) for name, gradient in self.parameters.items()},
+            step=new(self.step),
+            state={by_slot(name): new(initializer) for name, initializer in self.state.items()},
+            buffers=[new(name) for name in self.buffers],
+            labels=[new(name) for name in self.labels],
+            rules={new(name): rule for name, rule in self.rules.items()},
+            adapters={
+                new(name): {key: new(item) if isinstance(item, str) else item for key, item in adapter.items()}
+                for name, adapter in self.adapters.items()
+            },
+            terms=self.terms
+            and [
+                {key: new(item) if key == "output" and item else item for key, item in term.items()}
+                for term in self.terms
+            ],
+            rows={new(name): [new(item) for item in given] for name, given in self.rows.items()},
+        )
 
     def read_rules(self) -> dict[str, Rule]:
         return {name: Rule(**rule) for name, rule in self.rules.items()}

@@ -35,7 +35,7 @@ class Cutter:
 
     def _set(self, model: ir.Model) -> None:
         self._model = model
-        self._reads: dict[ir.Node, list[ir.Value]] = {node: list(_reads(node)) for node in model.graph}
+        self._reads: dict[ir.Node, list[ir.Value]] = {node: list(reads(node)) for node in model.graph}
         self._index = {node: index for index, node in enumerate(model.graph)}
         self.inputs = [v for v in model.graph.inputs if not v.is_initializer()]
         self.outputs = list(model.graph.outputs)
@@ -72,13 +72,14 @@ class Cutter:
                 pending += [v for v in self._reads[node] if v.name not in stop]
         return sorted(found, key=self._index.__getitem__)
 
-    def piece(self, outputs: Iterable[str], feeds: Mapping[str, Any]) -> Model:
+    def piece(self, outputs: Iterable[str], feeds: Mapping[str, Any], *, constants: bool = False) -> Model:
         """The model that computes `outputs`; of `feeds` it takes what it needs, typed as the arrays given are.
 
-        `AS_INFERRED` stands for an array that is not there yet.
+        `AS_INFERRED` stands for an array that is not there yet. With `constants`, what does not depend on the model's
+        inputs is fed as well.
         """
         results = [self.values[name] for name in outputs]
-        given = self._varying_names & feeds.keys()
+        given = set(feeds) if constants else self._varying_names & feeds.keys()
         nodes = self.nodes(results, given)
         used = dict.fromkeys(value for node in nodes for value in self._reads[node])
         made = {value for node in nodes for value in node.outputs}
@@ -120,7 +121,7 @@ class Cutter:
         return made
 
 
-def _reads(node: ir.Node) -> Iterator[ir.Value]:
+def reads(node: ir.Node) -> Iterator[ir.Value]:
     inner = [graph for found in inner_graphs(node) for graph in all_graphs(found)]
     own: set[ir.Value] = set()
     for graph in inner:

@@ -200,6 +200,23 @@ def sum_window_base_dilated(x):
     return lax.reduce_window(x, 0.0, lax.add, (1, 3), (1, 2), ((0, 0), (1, 1)), base_dilation=(1, 2))
 
 
+@case("f32[2,5,6]", "i32[5,6]")
+def windows_that_start_with_a_number(x, i):
+    padding = [(0, 0), (1, 1), (2, 0)]
+    sums = lax.reduce_window(x, 3.0, lax.add, (1, 2, 3), (1, 2, 1), padding)
+    products = lax.reduce_window(i, 2, lax.mul, (2, 2), (1, 2), "SAME", base_dilation=(1, 2))
+    return sums, products, lax.reduce_window(i, 5, lax.add, (2, 2), (1, 1), [(-1, 1), (2, -1)])
+
+
+@case("f32[6,7] plain", "i32[6,7]")
+def windows_of_pairs(x, i):
+    def larger(a, b):
+        first = (a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+        return jnp.where(first, a[0], b[0]), jnp.where(first, a[1], b[1])
+
+    return lax.reduce_window((x, i), (jnp.float32(-0.3), jnp.int32(3)), larger, (2, 2), (2, 1), "SAME")
+
+
 @case("f32[4,6] plain", "i32[4,6]")
 def reduce_two_at_once(values, indices):
     def larger(a, b):

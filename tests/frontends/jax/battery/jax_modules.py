@@ -1,5 +1,6 @@
 """All cases, models and refusals of the battery: importing it imports every module that registers some."""
 
+import jax_complex
 import jax_control_flow
 import jax_dtypes
 import jax_equinox_models
@@ -38,6 +39,7 @@ MODULES = (
     jax_np_order,
     jax_np_statistics,
     jax_np_linear,
+    jax_complex,
     jax_nn_functions,
     jax_scipy_special,
     jax_scipy_signal,

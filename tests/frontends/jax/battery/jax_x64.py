@@ -27,6 +27,8 @@ cases(
     median=lambda x: jnp.median(x, 1),
     nansum=lambda x: jnp.nansum(x, 1),
     bits=lambda x: lax.bitcast_convert_type(x, jnp.int64),
+    hyperbolic=lambda x: (jnp.sinh(x), jnp.cosh(x), jnp.sinh(x * 0.7), jnp.sinh(x * 1e-5)),
+    inverse_hyperbolic=lambda x: (jnp.arcsinh(x), jnp.arcsinh(x * 1e200), jnp.arccosh(jnp.abs(x) * 1e200)),
 )
 cases(
     "f64[4,4] plain",

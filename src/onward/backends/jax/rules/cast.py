@@ -14,6 +14,8 @@ from onward.spec.cast import SMALL_FLOATS, BitCast, Cast
 _D = ir.DataType
 NARROW = {_D.INT8, _D.UINT8, _D.INT16, _D.UINT16}
 """Integers to whose range XLA clips floats, of which other frameworks take the low bits."""
+UNSIGNED = {_D.UINT32, _D.UINT64}
+"""The same of those for which a wider dtype may not be there."""
 
 
 @rule("Cast", "CastLike")
@@ -28,8 +30,11 @@ def cast(e: Emitter, x: Expr, like: Expr | None = None, *, p: Cast) -> Expr:
         return small_float(x.astype(dtype(_D.FLOAT)) if source in SMALL_FLOATS else x, p.to, bool(p.saturate))
     if DTYPES[p.to] == DTYPES.get(source or _D.UNDEFINED):
         return x
-    if p.to in NARROW and source is not None and source.is_floating_point():
-        x = x.astype(dtype(_D.INT32))
+    if source is not None and source.is_floating_point():
+        if p.to in UNSIGNED:
+            return ops.unsigned(x, dtype(p.to))
+        if p.to in NARROW:
+            x = x.astype(dtype(_D.INT32))
     return x.astype(dtype(p.to))
 
 

@@ -70,6 +70,9 @@ def _scatter(e: Emitter, x: Expr, places: Expr, updates: Expr, reduction: str) -
         return ops.put_strings(x, ops.places_of(x)[places], updates)
     if e.dtype(x) == ir.DataType.BOOL and reduction != "none":
         reduction = "max" if reduction in ("add", "max") else "min"
+    target = e.node.inputs[0]
+    if target is not None and target.producer() is None:  # it may be an array of numpy, which has no `at`
+        x = jnp.asarray(x)
     return getattr(x.at[places], METHODS[reduction])(updates)  # type: ignore[no-any-return]
 
 
@@ -118,6 +121,9 @@ def topk(e: Emitter, x: Expr, k: Expr, p: spec.TopK) -> Any:
         return tuple(e.unpack(ops.top_k(x, count, axis, **({} if p.largest else {"largest": False})), 2))
     if not e.used(1):
         return lax.top_k(x, count)[0], None
+    kind = e.dtype(x)
+    if kind is None or kind.is_floating_point():  # XLA has -0 below 0, and ONNX has them equal
+        x = jnp.where(jnp.equal(x, 0), 0, x)
     values, indices = e.unpack(lax.top_k(x, count), 2)
     return values, indices.astype(Name("int"))
 

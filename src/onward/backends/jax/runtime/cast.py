@@ -10,6 +10,12 @@ from onward.backends.jax.runtime.host import known
 from onward.backends.shared.runtime.cast import formatted, parsed
 
 
+def unsigned(x: Array, dtype: Any) -> Array:
+    """Floats as unsigned integers; those below zero count from the top."""
+    signed = jnp.int32 if jnp.dtype(dtype).itemsize == 4 else jnp.int64
+    return jnp.where(x < 0, x.astype(signed).astype(dtype), x.astype(dtype))
+
+
 def low_bits(x: Array, width: int, signed: bool) -> Array:
     """The lowest bits of whole numbers, as integers of that width held in bytes."""
     low: Array = x.astype(int) & (2**width - 1)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from onward.frontends.jax.registry import RULES, complex_rule, rule
-from onward.frontends.jax.values import Value
+from onward.frontends.jax.values import Value, joined, parts
 from onward.frontends.jax.writer import Writer, onnx_dtype
 from onward.frontends.lax import complex_numbers as lax
+from onward.frontends.lax import sort as sorting
 from onward.frontends.tensorflow.values import Complex
 from onward.graph.build import Tensor
 
@@ -106,7 +107,12 @@ for _name, _function in {
     "sign": lax.direction,
     "sin": lax.sine,
     "cos": lax.cosine,
-    "tanh": lax.tangent_of_hyperbola,
+    "tan": lax.tangent,
+    "sinh": lax.hyperbolic_sine,
+    "cosh": lax.hyperbolic_cosine,
+    "tanh": lax.hyperbolic_tangent,
+    "expm1": lax.exponential_less_one,
+    "log1p": lax.logarithm_of_one_more,
 }.items():
     complex_rule(_name, broadcasts=True)(_function)
 
@@ -146,3 +152,11 @@ def reduce_prod(op: Writer, x: Complex, *, axes: Sequence[int]) -> Complex:
             parts = joined + parts[len(parts) - len(parts) % 2 :]
         x = parts[0]
     return x
+
+
+@complex_rule("sort")
+def sort(op: Writer, *operands: Value, dimension: int, num_keys: int) -> Sequence[Value]:
+    """By real parts, and where they are equal by imaginary ones."""
+    tensors = [part for operand in operands for part in parts(operand)]
+    keys = sum(len(parts(operand)) for operand in operands[: int(num_keys)])
+    return joined(operands, sorting.sort(op, tensors, int(dimension), keys))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import onnx_ir as ir
@@ -13,6 +14,9 @@ from onward.frontends.jax.writer import Writer
 from onward.frontends.lax import special as lax
 from onward.graph.build import Builder, Tensor
 from onward.graph.replace import DOMAIN
+
+FAR = 1e9
+"""From here on the square of a number is all that counts, and may be out of range."""
 
 
 @rule("log1p", broadcasts=True)
@@ -29,23 +33,16 @@ def _tan(op: Builder, x: Tensor) -> Tensor:
     return op.Sin(x) / op.Cos(x)
 
 
-def _sinh(op: Builder, x: Tensor) -> Tensor:
-    small = special.expm1(op, op.Abs(x))
-    return op.Sign(x) * (small + small / (small + 1)) * 0.5
-
-
-def _cosh(op: Builder, x: Tensor) -> Tensor:
-    half = op.Exp(op.Abs(x) - 0.6931471805599453)
-    return half + 0.25 / half
-
-
 def _asinh(op: Builder, x: Tensor) -> Tensor:
     size = op.Abs(x)
-    return op.Sign(x) * special.log1p(op, size + size * size / (op.Sqrt(size * size + 1) + 1))
+    calm = op.Min(size, op.like(FAR, x))
+    near = special.log1p(op, calm + calm * calm / (op.Sqrt(calm * calm + 1) + 1))
+    return op.Sign(x) * op.where(size < FAR, near, op.Log(size) + math.log(2))
 
 
 def _acosh(op: Builder, x: Tensor) -> Tensor:
-    return op.Log(x + op.Sqrt((x - 1) * (x + 1)))
+    calm = op.Min(x, op.like(FAR, x))
+    return op.where(x > FAR, op.Log(x) + math.log(2), op.Log(calm + op.Sqrt((calm - 1) * (calm + 1))))
 
 
 def _atanh(op: Builder, x: Tensor) -> Tensor:
@@ -57,8 +54,8 @@ FORMULAS: dict[str, tuple[str, Callable[[Builder, Tensor], Tensor]]] = {
     "asin": ("Asin", special.arcsine),
     "acos": ("Acos", special.arccosine),
     "atan": ("Atan", special.arctangent),
-    "sinh": ("Sinh", _sinh),
-    "cosh": ("Cosh", _cosh),
+    "sinh": ("Sinh", lax.wide_sinh),
+    "cosh": ("Cosh", lax.wide_cosh),
     "asinh": ("Asinh", _asinh),
     "acosh": ("Acosh", _acosh),
     "atanh": ("Atanh", _atanh),

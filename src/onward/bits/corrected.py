@@ -1,0 +1,132 @@
+"""Blocks of 4 bits that make up for one another's errors, on data: what is rounded later is moved first.
+
+A product sums x · w. When one row of the matrix is rounded, the rows that are not rounded yet take over as much of the
+error as they can, by how what they are multiplied by goes together in the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from onward.bits.blocks import STEPS, Blocks, Floats, Product, in_blocks, products
+from onward.graph.infer import infer
+from onward.graph.names import Names
+from onward.graph.replace import constant
+from onward.model import Model
+from onward.runners import prepare
+from onward.runners.calls import Inputs
+
+Moments = npt.NDArray[np.float64]
+"""Of what is multiplied by a matrix: the mean of x · xᵀ, (summed, summed)."""
+
+DAMPING = 0.01
+"""Of the mean of the squares, which is added to each: few data say little of what goes together."""
+LARGEST = 2**28
+"""Bytes of moments that are measured in one run."""
+
+
+def calibrated(model: Model, samples: Sequence[Inputs]) -> dict[str, Callable[[Floats, int], Blocks]]:
+    """By the name of a product, what makes blocks of its matrix that suit the samples."""
+    return {name: partial(corrected, moment=moment) for name, moment in moments(model, samples).items()}
+
+
+def moments(model: Model, samples: Sequence[Inputs]) -> dict[str, Moments]:
+    """By the name of a product, from running the model on samples. Products inside of bodies are left out."""
+    source = model.ir.clone()
+    infer(source)
+    inside = set(source.graph)
+    wanted = [one for one in products(source) if one.node in inside and one.node.name]
+    found: dict[str, Moments] = {}
+    while wanted:
+        part: list[Product] = []
+        size = 0
+        while wanted and (not part or size + _bytes(wanted[0]) <= LARGEST):
+            size += _bytes(wanted[0])
+            part.append(wanted.pop(0))
+        found |= _measured(model, source, part, samples)
+    return found
+
+
+def _bytes(one: Product) -> int:
+    return 4 * _summed(one) ** 2
+
+
+def _summed(one: Product) -> int:
+    tensor = constant(one.weight)
+    assert tensor is not None
+    return tensor.shape.numpy()[1 if one.is_transposed else 0]
+
+
+def _measured(model: Model, source: ir.Model, part: Sequence[Product], samples: Sequence[Inputs]) -> dict[str, Moments]:
+    clone = source.clone()
+    names, twins = Names(clone), dict(zip(source.graph, clone.graph, strict=True))
+    clone.graph.outputs.clear()
+    read = {one.node.name or "": twins[one.node].inputs[0] for one in part}
+    made: dict[ir.Value, str] = {}
+    for one in part:
+        value = read[one.node.name or ""]
+        assert value is not None
+        if value not in made:
+            made[value] = _square(clone, names, value, _summed(one))
+    run = prepare("onnxruntime", replace(model, ir=clone, path=None, training_info=[]))
+    sums: dict[str, Any] = {}
+    for inputs in samples:
+        for name, square in run(inputs).items():
+            sums[name] = sums.get(name, 0.0) + np.asarray(square, np.float64)
+    return {name: sums[made[value]] / len(samples) for name, value in read.items() if value is not None}
+
+
+def _square(model: ir.Model, names: Names, value: ir.Value, summed: int) -> str:
+    """Add an output that is xᵀ · x of all rows of `value`."""
+
+    def add(op_type: str, *inputs: ir.Value, **attributes: int) -> ir.Value:
+        given = [ir.AttrInt64(name, number) for name, number in attributes.items()]
+        node = ir.Node("", op_type, inputs, given, name=names.node(f"moments/{op_type}"))
+        node.outputs[0].name = names.value(f"moments/{op_type}")
+        model.graph.append(node)
+        return node.outputs[0]
+
+    sizes = ir.tensor(np.array([-1, summed], np.int64), name=names.value("moments/sizes"))
+    shape = ir.Value(name=sizes.name, type=ir.TensorType(sizes.dtype), shape=ir.Shape([2]), const_value=sizes)
+    model.graph.register_initializer(shape)
+    rows = add("Reshape", add("Cast", value, to=int(ir.DataType.FLOAT)), shape)
+    made = add("MatMul", add("Transpose", rows), rows)
+    made.type, made.shape = ir.TensorType(ir.DataType.FLOAT), ir.Shape((summed, summed))
+    model.graph.outputs.append(made)
+    return made.name or ""
+
+
+def corrected(matrix: Floats, size: int, moment: Moments) -> Blocks:
+    """A matrix (columns, summed) in blocks, for products with data of that moment."""
+    summed = matrix.shape[1]
+    factor = _factor(moment)
+    left = matrix.astype(np.float64)
+    parts: list[Blocks] = []
+    for first in range(0, summed, size):
+        rows = slice(first, min(first + size, summed))
+        part = in_blocks(left[:, rows].astype(np.float32), size, np.diag(moment)[rows].astype(np.float32))
+        numbers, errors = part.numbers.copy(), np.zeros((len(left), rows.stop - first))
+        scale, point = part.scales[:, 0].astype(np.float64), part.points[:, 0].astype(np.float64)
+        for place, row in enumerate(range(rows.start, rows.stop)):
+            number = np.clip(np.round(left[:, row] / scale) + point, 0, STEPS)
+            numbers[:, 0, place] = number
+            errors[:, place] = (left[:, row] - (number - point) * scale) / factor[row, row]
+            left[:, row : rows.stop] -= np.outer(errors[:, place], factor[row, row : rows.stop])
+        left[:, rows.stop :] -= errors @ factor[rows, rows.stop :]
+        parts.append(replace(part, numbers=numbers))
+    joined = (np.concatenate([getattr(p, name) for p in parts], axis=1) for name in ("numbers", "scales", "points"))
+    return Blocks(*joined)
+
+
+def _factor(moment: Moments) -> Moments:
+    """The upper triangular factor of the inverse: what each row that is rounded passes on to the rest."""
+    damped = moment + np.eye(len(moment)) * max(DAMPING * float(np.mean(np.diag(moment))), 1e-12)
+    inverse = np.linalg.inv(damped)
+    return np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2).T)

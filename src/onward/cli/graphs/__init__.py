@@ -1,0 +1,1 @@
+"""Commands on ONNX files as graphs."""

@@ -1,0 +1,76 @@
+"""Layers in 8 bits: exact on every processor, and as many of them as the loss that is allowed."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+
+import onward
+from onward.bits.integers import quantized
+from onward.bits.search import Judge, accuracy, fewest_left
+from onward.errors import OnwardError, VerificationError
+from onward.model import Model
+from onward.runners import prepare
+
+DIGITS = Path("examples/digits/digits.onnx")
+RNG = np.random.default_rng(2)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Model:
+    return onward.load(DIGITS)
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[dict[str, np.ndarray]]:
+    return [{"image": RNG.random((16, 1, 8, 8)).astype(np.float32)} for _ in range(3)]
+
+
+def test_layers_are_in_eight_bits(digits: Model, samples: list[dict[str, np.ndarray]]) -> None:
+    found = quantized(digits, samples)
+    assert len(found.layers) == 11 and not any(layer.is_float for layer in found.layers)
+    weights = [v.const_value.numpy() for v in found.model.ir.graph.initializers.values() if v.dtype == ir.DataType.INT8]
+    assert max(int(np.abs(array).max()) for array in weights if array.size > 64) <= 64  # two products fit into 16 bits
+    assert 0 < found.loss < 0.05 and found.what == "the outputs"
+    assert [v.name for v in found.model.ir.graph.outputs] == [v.name for v in digits.ir.graph.outputs]
+
+
+def test_as_many_layers_stay_as_the_loss_asks_for(digits: Model, samples: list[dict[str, np.ndarray]]) -> None:
+    whole = quantized(digits, samples)
+    found = quantized(digits, samples, most=whole.loss / 2)
+    assert found.loss <= whole.loss / 2
+    assert 0 < sum(layer.is_float for layer in found.layers) < 11
+    run, other = (prepare("onnxruntime", model) for model in (digits, found.model))
+    off = [np.linalg.norm(run(s)["logits"] - other(s)["logits"]) / np.linalg.norm(run(s)["logits"]) for s in samples]
+    assert max(off) <= whole.loss / 2 * 1.01
+
+
+def test_named_layers_stay(digits: Model, samples: list[dict[str, np.ndarray]]) -> None:
+    found = quantized(digits, samples, keep=["Gemm"])
+    assert [layer.node for layer in found.layers if layer.is_float] == ["node_linear"]
+
+
+def test_labels_say_what_is_lost(digits: Model, samples: list[dict[str, np.ndarray]]) -> None:
+    run = prepare("onnxruntime", digits)
+    expected = [run(one) for one in samples]
+    labels = [one["logits"].argmax(1) for one in expected]
+    assert accuracy(expected, labels) == 1.0
+    wrong = [{"logits": np.roll(one["logits"], 1, axis=1)} for one in expected]
+    each = iter(wrong)
+    assert Judge(samples, expected, labels).loss(lambda _: next(each)) == 1.0
+    with pytest.raises(OnwardError, match="models that classify"):
+        accuracy([{"y": np.zeros(3)}], [np.zeros(3)])
+
+
+def test_the_fewest_layers_are_found_by_bisection() -> None:
+    tried: list[int] = []
+
+    def loss(left: object) -> float:
+        tried.append(len(left))  # type: ignore[arg-type]
+        return 1.0 - 0.1 * tried[-1]
+
+    assert fewest_left([str(i) for i in range(10)], loss, 0.45) == ([str(i) for i in range(6)], pytest.approx(0.4))
+    assert tried == [0, 1, 2, 4, 8, 6, 5]
+    with pytest.raises(VerificationError, match="allowed"):
+        fewest_left(["a"], lambda left: 1.0, 0.1)

@@ -1,0 +1,126 @@
+"""A model in 16-bit floats computes what it did, and what does not fit into them stays."""
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onward
+from onward.bits.narrow_floats import narrowed
+from onward.errors import OnwardError, UnsupportedError
+from onward.model import Model
+from onward.runners import prepare
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((4, 16)).astype(np.float32)
+
+
+def built(*nodes: onnx.NodeProto, opset: int = 18, **weights: np.ndarray) -> Model:
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 16])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    return onward.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8))
+
+
+def layer(scale: float = 1.0) -> Model:
+    return built(
+        helper.make_node("MatMul", ["x", "w"], ["h"], name="first"),
+        helper.make_node("Relu", ["h"], ["r"], name="second"),
+        helper.make_node("ReduceSumSquare", ["r"], ["y"], name="third", keepdims=0),
+        w=scale * RNG.standard_normal((16, 8)).astype(np.float32),
+    )
+
+
+def weight_types(model: Model) -> set[ir.DataType]:
+    return {value.dtype for value in model.ir.graph.initializers.values() if value.dtype is not None}
+
+
+def test_everything_fits() -> None:
+    model = layer(0.1)
+    found = narrowed(model, "float16", [{"x": X}])
+    assert (found.nodes, found.kept) == (3, ())
+    assert weight_types(found.model) == {ir.DataType.FLOAT16}
+    assert [node.op_type for node in found.model.ir.graph].count("Cast") == 2  # one for the input, one for the output
+    expected, actual = (prepare("onnxruntime", each)({"x": X})["y"] for each in (model, found.model))
+    assert actual.dtype == np.float32
+    np.testing.assert_allclose(actual, expected, rtol=5e-3)
+
+
+def test_what_overflows_stays() -> None:
+    model = layer(100.0)
+    found = narrowed(model, "float16", [{"x": X}])
+    assert [(one.node, one.why) for one in found.kept] == [("third", "its numbers do not fit into float16")]
+    expected, actual = (prepare("onnxruntime", each)({"x": X})["y"] for each in (model, found.model))
+    np.testing.assert_allclose(actual, expected, rtol=5e-3)
+    assert narrowed(model, "bfloat16", [{"x": X}]).kept == ()  # which holds as large numbers as 32 bits do
+
+
+def test_a_tiny_constant_that_would_be_zero_stays() -> None:
+    model = built(
+        helper.make_node("Sub", ["x", "x"], ["zero"], name="none"),
+        helper.make_node("Add", ["zero", "eps"], ["small"], name="eps"),
+        helper.make_node("Div", ["small", "small"], ["y"], name="ratio"),
+        eps=np.float32(1e-12),
+    )
+    found = narrowed(model, "float16", [{"x": X}])
+    assert {"eps", "ratio"} <= {one.node for one in found.kept}
+    np.testing.assert_array_equal(prepare("onnxruntime", found.model)({"x": X})["y"], np.ones((4, 16)))
+
+
+def test_named_nodes_and_ops_stay() -> None:
+    assert {one.node for one in narrowed(layer(0.1), "float16", [{"x": X}], keep=["fir*"]).kept} == {"first"}
+    assert {one.node for one in narrowed(layer(0.1), "float16", [{"x": X}], keep=["Relu"]).kept} == {"second"}
+    with pytest.raises(OnwardError, match="called 'fourth'"):
+        narrowed(layer(0.1), "float16", [{"x": X}], keep=["fourth"])
+
+
+def test_a_weight_that_must_stay_is_not_stored_twice() -> None:
+    """Both layers read it, and one of them stays; its shape is read as well."""
+    w = RNG.standard_normal((16, 16)).astype(np.float32)
+    model = built(
+        helper.make_node("MatMul", ["x", "w"], ["h"], name="first"),
+        helper.make_node("MatMul", ["h", "w"], ["m"], name="second"),
+        helper.make_node("Shape", ["w"], ["s"], name="sizes"),
+        helper.make_node("ReduceProd", ["s"], ["p"], keepdims=0),
+        helper.make_node("Cast", ["p"], ["f"], to=1),
+        helper.make_node("Add", ["m", "f"], ["y"], name="last"),
+        w=w,
+    )
+    for keep in ([], ["second"], ["first", "second"]):
+        found = narrowed(model, "float16", [{"x": X}], keep=keep).model
+        (weight,) = found.ir.graph.initializers.values()
+        assert (weight.name, weight.dtype) == ("w", ir.DataType.FLOAT if keep else ir.DataType.FLOAT16)
+        np.testing.assert_allclose(prepare("onnxruntime", found)({"x": X})["y"], X @ w @ w + 256, rtol=5e-3, atol=1.0)
+
+
+@pytest.mark.parametrize("keep", [[], ["first"], ["third"]])
+def test_inputs_and_outputs_of_16_bits(keep: list[str]) -> None:
+    model = layer(0.1)
+    found = narrowed(model, "float16", [{"x": X}], keep=keep, ends=True).model
+    ends = [*found.ir.graph.inputs, *found.ir.graph.outputs]
+    assert [(value.name, value.dtype) for value in ends] == [("x", ir.DataType.FLOAT16), ("y", ir.DataType.FLOAT16)]
+    onnx.checker.check_model(found.to_proto(), full_check=True)
+    casts = [node.op_type for node in found.ir.graph].count("Cast")
+    assert casts == (2 if keep else 0)
+    actual = prepare("onnxruntime", found)({"x": X.astype(np.float16)})["y"]
+    np.testing.assert_allclose(actual, prepare("onnxruntime", model)({"x": X})["y"], rtol=5e-3)
+
+
+def test_the_original_is_left_alone() -> None:
+    model = layer(0.1)
+    before = model.to_proto().SerializeToString()
+    narrowed(model, "float16", [{"x": X}])
+    assert model.to_proto().SerializeToString() == before
+
+
+def test_nothing_to_narrow_is_said() -> None:
+    model = built(
+        helper.make_node("Cast", ["x"], ["i"], to=TensorProto.INT64), helper.make_node("Cast", ["i"], ["y"], to=1)
+    )
+    with pytest.raises(UnsupportedError, match="nothing would change"):
+        narrowed(model, "float16", [{"x": X}])

@@ -1,0 +1,82 @@
+"""Fewer bits, as a conversion is asked for them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+
+import onward
+from onward.errors import InvalidDataError, OnwardError
+from onward.runners import prepare
+
+DIGITS = "examples/digits/digits.onnx"
+RNG = np.random.default_rng(0)
+IMAGES = RNG.random((64, 1, 8, 8)).astype(np.float32)
+
+
+def classes() -> np.ndarray:
+    return np.asarray(prepare("onnxruntime", onward.load(DIGITS))({"image": IMAGES})["logits"]).argmax(1)
+
+
+def test_float16(tmp_path: Path) -> None:
+    out = tmp_path / "half.onnx"
+    done = onward.convert(DIGITS, to="onnx", out=out, float16=True, keep_float=["Gemm"])
+    (verdict,) = done.verdicts
+    assert verdict.status == "verified" and "rounding to float16" in verdict.words
+    assert "  node_linear (Gemm): as asked" in done.remarks
+    types = {value.dtype for value in onward.load(out).ir.graph.initializers.values()}
+    assert types == {ir.DataType.FLOAT16, ir.DataType.FLOAT}
+    assert onward.load(out).nbytes < 0.55 * onward.load(DIGITS).nbytes
+
+
+def test_int8_within_a_loss_of_accuracy(tmp_path: Path) -> None:
+    np.savez(tmp_path / "images.npz", image=IMAGES)
+    np.save(tmp_path / "labels.npy", classes())
+    how = {"quantize": "int8", "calibrate": str(tmp_path / "images.npz"), "labels": str(tmp_path / "labels.npy")}
+    done = onward.convert(DIGITS, to="onnx", out=tmp_path / "int8.onnx", max_loss=0.05, **how)
+    assert "of accuracy lost by int8" in done.verdicts[0].words and done.verdicts[0].status == "verified"
+    assert onward.load(tmp_path / "int8.onnx").nbytes < 0.3 * onward.load(DIGITS).nbytes
+
+
+def test_what_is_lost_without_a_bound_is_said_to_be_lost(tmp_path: Path) -> None:
+    done = onward.convert(DIGITS, to="onnx", out=tmp_path / "x.onnx", quantize="int8", calibrate={"image": IMAGES})
+    assert done.verdicts[0].status == "not the same"
+    assert "of the outputs lost by int8" in str(done.verdicts[0])
+
+
+def test_another_opset_at_once(tmp_path: Path) -> None:
+    onward.convert(DIGITS, to="onnx", out=tmp_path / "x.onnx", float16=True, opset=17)
+    assert onward.load(tmp_path / "x.onnx").opset[""] == 17
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"to": "torch", "float16": True}, "float16 is for to='onnx'"),
+        ({"float16": True, "quantize": "int4"}, "choose one of them"),
+        ({"quantize": "int8"}, "needs calibration data"),
+        ({"quantize": "dynamic"}, "is for to='tflite'"),
+        ({"float16": True, "block_size": 32}, "block_size is for models in int4"),
+        ({"quantize": "int8", "calibrate": {"image": IMAGES}, "max_loss": 2.0}, "no share from 0 to 1"),
+        ({"quantize": "int8", "labels": [0], "inputs": None}, "belong to rows of data"),
+        ({"float16": True, "io": "int8"}, "ask for these as well"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(OnwardError, match=words):
+        onward.convert(DIGITS, out=tmp_path / "x", **{"to": "onnx", **asked})
+    assert not list(tmp_path.iterdir())
+
+
+def test_labels_fit_the_rows(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataError, match="64 rows"):
+        onward.convert(
+            DIGITS,
+            to="onnx",
+            out=tmp_path / "x.onnx",
+            quantize="int8",
+            calibrate={"image": IMAGES},
+            labels=classes()[:10],
+        )
