@@ -41,6 +41,18 @@ def test_extract_and_merge(files: list[str], tmp_path: Path, capsys: pytest.Capt
     assert "input x: float32 [n, 3]" in capsys.readouterr().err
 
 
+def test_simplify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chain("Identity", "Exp", "Identity", "Neg").save(tmp_path / "a.onnx")
+    made = str(tmp_path / "small.onnx")
+    assert main(["convert", str(tmp_path / "a.onnx"), "--to", "onnx", "--simplify", "--dim", "n=2", "--out", made]) == 0
+    assert [node.op_type for node in load(made).ir.graph] == ["Exp", "Neg"]
+    assert str(load(made).ir.graph.inputs[0].shape) == "[2,3]"
+    told = capsys.readouterr().err
+    assert "verified" in told and "4 nodes became 2" in told
+    assert main(["convert", made, "--to", "torch", "--simplify", "--out", str(tmp_path / "t")]) == 2
+    assert main(["convert", made, "--to", "onnx", "--without", "equal", "--out", made]) == 2
+
+
 def test_what_cannot_be_done(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.onnx"
     assert main(["extract", files[0], "--to", "nowhere", "--out", str(out)]) == 2

@@ -50,7 +50,7 @@ def test_other_shells(run: Run) -> None:
     code, printed, errors = run("completion", "zsh")
     assert code == 0 and not errors and "compdef _onward onward" in printed and '"onward convert --to"' in printed
     code, printed, errors = run("completion", "fish")
-    assert code == 0 and "-l quantize -x -a 'float16 dynamic int8'" in printed
+    assert code == 0 and "-l quantize -x -a 'float16 dynamic int8 int4'" in printed
     assert all(line.startswith("complete -c onward") for line in printed.splitlines())
     assert "'__fish_seen_subcommand_from inspect; and not __fish_seen_subcommand_from train' -l weights" in printed
 

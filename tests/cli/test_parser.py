@@ -17,7 +17,10 @@ DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"
         ("convert x --to tf", "did you mean tensorflow?"),
         ("convert x --too torch", "there is no option --too; did you mean --to?"),
         ("convert x --to torch --quantise int8", "there is no option --quantise; did you mean --quantize?"),
-        ("convert x --to torch --quantize int9", "there is no 'int9'; there are float16, dynamic, int8; did you mean"),
+        (
+            "convert x --to torch --quantize int9",
+            "there is no 'int9'; there are float16, dynamic, int8, int4; did you mean",
+        ),
         ("convert x --to torch --verif", "there is no option --verif"),
         ("train prepare x --out y --optimiser adam", "did you mean --optimizer?"),
         ("train prepair", "did you mean prepare?"),

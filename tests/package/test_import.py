@@ -1,11 +1,15 @@
 """`import onward` is quick and loads no framework; every module can be imported by itself."""
 
+import ast
 import importlib.util
 import itertools
+import json
 import os
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,9 +47,16 @@ OWN = {
 """The modules that run the code of a framework, or are code of it."""
 
 
-def python(code: str, *arguments: str) -> str:
+MODULES = frozenset(
+    info.name for info in pkgutil.walk_packages(onward.__path__, "onward.") if "__main__" not in info.name
+)
+
+
+def python(code: str, *arguments: str, given: str = "") -> str:
     """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, input=given
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -171,8 +182,8 @@ def test_public_names_exist() -> None:
 
 
 ALONE = """
-import importlib, os, sys, traceback
-libraries, blocked, *modules = sys.argv[1:]
+import importlib, json, os, sys
+libraries, blocked = sys.argv[1:]
 for library in libraries.split(","):
     importlib.import_module(library)
 
@@ -183,29 +194,88 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 assert "onward" not in sys.modules
-for module in modules:
+
+def visit(after, module):
     child = os.fork()
-    if not child:
-        try:
-            importlib.import_module(module)
-        except BaseException as error:
-            print(module, repr(error), flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        importlib.import_module(module)
+        for following in after.get(module, []):
+            visit(after, following)
+    except BaseException as error:
+        print(module, repr(error), flush=True)
+    os._exit(0)
+
+after = json.load(sys.stdin)
+for module in after[""]:
+    visit(after, module)
 """
-"""Imports each module in a process of its own, in which only libraries are there already."""
+"""Imports each module in a copy of a process that has libraries and one of the modules that it imports itself."""
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """What a module imports when it is imported itself, `a.b` for `from a import b` too."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom():
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+                yield str(node.module)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                pass
+            case ast.If() if ast.unparse(node.test) == "TYPE_CHECKING":
+                pass
+            case ast.Try():  # what is there only if a library is
+                pass
+            case _:
+                yield from imported(node)
+
+
+@cache
+def direct(module: str) -> frozenset[str]:
+    """The modules of the package that one imports itself, its package among them."""
+    spec = importlib.util.find_spec(module)
+    assert spec is not None and spec.origin is not None
+    wanted = {*imported(ast.parse(Path(spec.origin).read_text())), module.rpartition(".")[0]}
+    return frozenset(MODULES & wanted)
+
+
+@cache
+def needs(module: str) -> frozenset[str]:
+    """A module, and all that is imported for it."""
+    found, ahead = {module}, [module]
+    while ahead:
+        new = direct(ahead.pop()) - found
+        found |= new
+        ahead += new
+    return frozenset(found)
+
+
+def alone(libraries: str, blocked: str, modules: Iterable[str]) -> str:
+    """What is wrong with modules, each imported after none but the one, of those it needs, that needs most itself."""
+    chosen = set(modules)
+    after: dict[str, list[str]] = {"": []}
+    for name in sorted(chosen):
+        lower = [other for other in needs(name) & chosen if len(needs(other)) < len(needs(name))]
+        first = max(lower, key=lambda other: (len(needs(other)), other), default="")
+        after.setdefault(first, []).append(name)
+    assert sum(map(len, after.values())) == len(chosen)
+    return python(ALONE, libraries, blocked, given=json.dumps(after))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_each_module_can_be_imported_alone() -> None:
-    modules = [info.name for info in pkgutil.walk_packages(onward.__path__, "onward.") if "__main__" not in info.name]
-    assert len(modules) > 50
-    others = [name for name in modules if not name.startswith(tuple(itertools.chain(*OWN.values())))]
-    assert python(ALONE, "onnx,onnx_ir,numpy", ",".join(NOT_NEEDED), *others) == ""
+    """One that needs another is imported after it, as it would be by itself: none imports its importers."""
+    assert len(MODULES) > 50
+    others = [name for name in MODULES if not name.startswith(tuple(itertools.chain(*OWN.values())))]
+    assert alone("onnx,onnx_ir,numpy", ",".join(NOT_NEEDED), others) == ""
     for framework, needing in OWN.items():
         if importlib.util.find_spec(framework) is not None:
-            names = [name for name in modules if name.startswith(needing)]
-            assert python(ALONE, f"onnx,onnx_ir,numpy,{framework}", "none", *names) == ""
+            names = [name for name in MODULES if name.startswith(needing)]
+            assert alone(f"onnx,onnx_ir,numpy,{framework}", "none", names) == ""
 
 
 def test_package_is_typed() -> None:

@@ -38,6 +38,7 @@ EPILOG = """examples:
   onward convert features.py:features --sample train.parquet --to onnx --trust     a function on data frames
   onward convert net.py:apply --spec "f32[b,224,224,3]" --to onnx --trust          a function of JAX
   onward convert models:llama --cache --to onnx                              one step of decoding
+  onward convert model.onnx --to onnx --simplify --dim batch=1 --out small.onnx
   onward convert model.onnx --to onnx --opset 13 --out old.onnx              the same file for an older runtime
 
 exit codes: 0 done, 1 the result differs (nothing is written), 2 bad input, 3 written, but it could not be checked,
@@ -103,6 +104,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     command.add_argument(
         "--ir-version", type=int, help="choose the version of the file format (default: that of the opset's time)"
+    )
+    command.add_argument(
+        "--simplify", action="store_true", help="write an ONNX file with fewer nodes, of the same names and opset"
+    )
+    command.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="PASS",
+        help="leave a pass of --simplify out: initializers, shapes, neutral, constants, batchnorm, equal (repeatable)",
     )
     command.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"
@@ -246,6 +257,8 @@ def run(args: argparse.Namespace) -> int:
         part=args.part,
         opset=args.opset,
         ir_version=args.ir_version,
+        simplify=args.simplify,
+        without=args.without,
         allow_custom_ops=args.allow_custom_ops,
         dims=dims(args.dim),
         bounds=dims(args.bounds, "bounds"),

@@ -22,6 +22,7 @@ from onward.conversion.parts import chosen, is_data_alone, model_alone, with_mas
 from onward.conversion.progress import Progress, titled
 from onward.conversion.reports import write_report
 from onward.conversion.request import Request
+from onward.conversion.smaller import with_fewer_nodes
 from onward.errors import (
     NotVerifiedWarning,
     OnwardError,
@@ -116,6 +117,8 @@ def convert(
     cache: bool = False,
     opset: int | None = None,
     ir_version: int | None = None,
+    simplify: bool = False,
+    without: Sequence[str] = (),
     allow_custom_ops: bool = False,
     dims: Mapping[str, int] | None = None,
     bounds: Mapping[str, int] | None = None,
@@ -158,7 +161,8 @@ def convert(
     the `checkpoint` with its variables, the `signature` of a SavedModel, a `spec` for each input of a JAX function,
     such as ["f32[b,3]"], and its `params`, a `sample` of rows for scikit-learn, `dims`, sizes of dynamic dimensions by
     name, and `cache`, one step of decoding of a language model. To ONNX: `opset`, from 7 on for a model that is ONNX
-    already, from 13 on for others, the `ir_version` of the file, which follows the opset, and `allow_custom_ops`. Of
+    already, from 13 on for others, the `ir_version` of the file, which follows the opset, `simplify` for fewer nodes,
+    `without` some of its passes, and `allow_custom_ops`. Of
     what is written to a framework: `trainable`, patterns of the names of weights to train; `inputs_nhwc` and
     `outputs_nhwc`, names of images to hand over channels last; `cast` ("up", "down", "both") where there is no kernel
     for a dtype; `quantize` ("float16", "dynamic", "int8" with data to `calibrate` by), `io` ("int8" or "uint8": what a
@@ -204,6 +208,8 @@ def convert(
         cache=cache,
         opset=opset,
         ir_version=ir_version,
+        simplify=simplify,
+        without=[without] if isinstance(without, str) else without,
         allow_custom_ops=allow_custom_ops,
         dims=dims or {},
         bounds=bounds or {},
@@ -263,7 +269,7 @@ def converted(request: Request, progress: Progress | None = None) -> Conversion:
             original = replace(original, model=with_sizes(original.model, request.dims))
         original = replace(original, remarks=(*original.remarks, *served_by(original.model)))
         if found is None:
-            original = at_wanted(original, request)
+            original = at_wanted(with_fewer_nodes(original, request), request)
     progress.read(original)
     verdicts = _judged(request, original, found is not None, progress)
     if found is not None:

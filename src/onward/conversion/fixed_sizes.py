@@ -14,7 +14,8 @@ from onward.model import Model
 
 def with_sizes(model: Model, sizes: Mapping[str, int]) -> Model:
     """The same model for these sizes of its dynamic dimensions, by name."""
-    graph = model.ir.clone()
+    made = model.copy()
+    graph = made.ir
     dims = (dim for value in graph.graph.inputs if value.shape is not None for dim in value.shape)
     names = {dim.value for dim in dims if isinstance(dim, ir.SymbolicDim) and dim.value}
     for name in sizes:
@@ -25,7 +26,7 @@ def with_sizes(model: Model, sizes: Mapping[str, int]) -> Model:
         for value in [*each.inputs, *(value for node in each for value in node.outputs)]:
             if value.shape is not None:
                 value.shape = ir.Shape(_sized(dim, sizes) for dim in value.shape)
-    return Model(graph, path=model.path, ir_version=model.ir_version, data_files=model.data_files)
+    return made
 
 
 def _sized(dim: int | ir.SymbolicDim, sizes: Mapping[str, int]) -> int | ir.SymbolicDim:

@@ -24,8 +24,8 @@ def at_wanted(original: Original, request: Request) -> Original:
     changed = (f"opset {_opset(moved.model)}, IR version {_ir_version(moved.model)}: {moved.changed} nodes changed",)
     dropped = tuple(f"left out: {phrase}" for phrase in moved.dropped)
     made = replace(original, model=moved.model, remarks=(*original.remarks, *changed, *dropped))
-    if original.kind == "ONNX" and request.verify:
-        return replace(made, run=_runs(before, request.verify_on))
+    if original.kind == "ONNX" and request.verify and original.run is None:
+        return replace(made, run=runs(before, request.verify_on))
     return made
 
 
@@ -39,7 +39,7 @@ def _ir_version(model: Model) -> int:
     return max(model.ir_version, written_version(model))
 
 
-def _runs(model: Model, runner: str | None) -> Run:
+def runs(model: Model, runner: str | None) -> Run:
     """The original, on the first of the referees that can run it."""
     from onward.errors import OnwardError
     from onward.runners import prepare

@@ -24,8 +24,12 @@ def check_options(request: Request, found: tuple[Backend, Format] | None) -> Non
     check_bits(request)
     if found is not None and request.ir_version is not None:
         raise OnwardError(f"{option('ir_version')} is for {option('to')} {ONNX}")
-    if found is None and request.dims:
-        raise OnwardError(f"{option('dims')} is for conversions to a framework")
+    if found is not None and request.simplify:
+        raise OnwardError(f"{option('simplify', True)} is for {option('to')} {ONNX}")
+    if request.without and not request.simplify:
+        raise OnwardError(f"{option('without')} is for {option('simplify', True)}")
+    if found is None and request.dims and not request.simplify:
+        raise OnwardError(f"{option('dims')} is for conversions to a framework, and for {option('simplify', True)}")
     takes = OF_ONNX if found is None else found[1].takes
     takers: dict[str, list[str]] = {}
     for name, (_, form) in formats().items():

@@ -35,6 +35,8 @@ class Request:
     cache: bool = False
     opset: int | None = None
     ir_version: int | None = None
+    simplify: bool = False
+    without: Sequence[str] = ()
     allow_custom_ops: bool = False
     dims: Mapping[str, int] = field(default_factory=dict)
     bounds: Mapping[str, int] = field(default_factory=dict)

@@ -400,11 +400,11 @@ def _onnx(source: Any, request: Request) -> Original:
         if not isinstance(source, Path) or source.suffix == ".onnx" or not source.exists():
             raise
         raise InvalidModelError(f"{source}: this is not recognised as a model; {recognised()}") from error
-    changes = request.opset is not None or request.ir_version is not None or wanted(request)
+    changes = request.opset is not None or request.ir_version is not None or request.simplify or wanted(request)
     if request.to == "onnx" and request.part in (None, "all") and not changes:
         raise OnwardError(
-            f"{request.name}: it is an ONNX model already; {option('opset', 13)} writes it at that opset, and"
-            f" {option('float16', True)} in fewer bits"
+            f"{request.name}: it is an ONNX model already; {option('opset', 13)} writes it at that opset,"
+            f" {option('simplify', True)} with fewer nodes, and {option('float16', True)} in fewer bits"
         )
     return Original(model)
 

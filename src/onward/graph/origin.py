@@ -27,8 +27,17 @@ def _of_itself(node: ir.Node) -> Origin:
 
 def origin(node: ir.Node) -> Origin:
     """The origin of `node`: as marked, otherwise the node itself."""
-    mark = node.metadata_props.get(KEY)
-    return Origin(*json.loads(mark)) if mark else _of_itself(node)
+    return _marked(node) or _of_itself(node)
+
+
+def _marked(node: ir.Node) -> Origin | None:
+    """What is recorded; a file may hold anything under this name, and what is no origin counts as nothing."""
+    try:
+        found = json.loads(node.metadata_props.get(KEY, "null"))
+    except (ValueError, RecursionError):
+        return None
+    is_origin = isinstance(found, list) and len(found) == 3 and all(isinstance(part, str) for part in found)
+    return Origin(*found) if is_origin else None
 
 
 def set_origin(node: ir.Node, value: Origin) -> None:
@@ -37,7 +46,7 @@ def set_origin(node: ir.Node, value: Origin) -> None:
 
 def mark_origin(node: ir.Node) -> None:
     """Record that `node` is its own origin, unless an origin is already recorded."""
-    if KEY not in node.metadata_props:
+    if _marked(node) is None:
         set_origin(node, _of_itself(node))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import onnx_ir as ir
@@ -17,11 +17,12 @@ MOST_PARTS = 4096
 Rewrite = Callable[[ir.Node], list[ir.Node] | None]
 
 
-def simplify(model: ir.Model) -> int:
-    """Apply the rewrites to every node of every graph, in place; returns how many nodes were rewritten."""
+def simplify(model: ir.Model, rewrites: Mapping[str, Rewrite] | None = None) -> int:
+    """Apply the rewrites, all unless given, to every node of every graph, in place; returns how many were rewritten."""
     count = 0
+    known = REWRITES if rewrites is None else rewrites
     for node in list(all_nodes(model.graph)):
-        rewrite = REWRITES.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+        rewrite = known.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         if rewrite is None or node.graph is None:
             continue
         created = rewrite(node)
@@ -151,3 +152,5 @@ REWRITES: dict[str, Rewrite] = {
     "SplitToSequence": split_to_sequence,
     **dict.fromkeys(("Mul", "Div", "Add", "Sub"), neutral),
 }
+PLAIN = {op: rewrite for op, rewrite in REWRITES.items() if rewrite in (same_type, identity, neutral)}
+"""Those that write no node of another version than the model's."""

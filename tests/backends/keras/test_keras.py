@@ -159,6 +159,17 @@ def test_models_in_one_process_keep_their_layers_apart(tmp_path: Path) -> None:
         np.testing.assert_allclose(net(x), original(model, x)[0], rtol=1e-5, atol=1e-5)
 
 
+def test_a_rank_that_depends_on_sizes_is_what_the_data_say() -> None:
+    """The file says one dimension; of a single row there is none left."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[n, m] x) => (float[k] y) { z = Neg(x) y = Squeeze(z) }'
+    )
+    net = onward.to_keras(model, check=False)
+    for shape in ((3, 1), (1, 1), (1, 4)):
+        x = drawn(*shape)
+        np.testing.assert_allclose(np.asarray(net(x)), -x.squeeze())
+
+
 def test_verify_finds_the_layers_beside_a_file(run: Run, tmp_path: Path) -> None:
     onnx.save(block(), tmp_path / "m.onnx")
     assert run(tmp_path / "m.onnx", tmp_path / "net.keras", "--no-verify")[0] == 0
@@ -182,6 +193,7 @@ def test_fit_lowers_the_loss_and_the_result_loads_again(tmp_path: Path) -> None:
     assert after < 0.8 * before
     net.save(tmp_path / "trained.keras")
     again = keras.models.load_model(tmp_path / "trained.keras")
+    assert [layer.name for layer in again.layers] == [layer.name for layer in net.layers]
     assert again.evaluate(x, target, verbose=0) == pytest.approx(after, rel=1e-5)
 
 

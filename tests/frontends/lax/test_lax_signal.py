@@ -55,7 +55,12 @@ FUNCTIONS = {
     "direction": (complex_numbers.direction, jnp.sign),
     "sine": (complex_numbers.sine, jnp.sin),
     "cosine": (complex_numbers.cosine, jnp.cos),
-    "tanh": (complex_numbers.tangent_of_hyperbola, jnp.tanh),
+    "tangent": (complex_numbers.tangent, jnp.tan),
+    "hyperbolic sine": (complex_numbers.hyperbolic_sine, jnp.sinh),
+    "hyperbolic cosine": (complex_numbers.hyperbolic_cosine, jnp.cosh),
+    "hyperbolic tangent": (complex_numbers.hyperbolic_tangent, jnp.tanh),
+    "exponential less one": (complex_numbers.exponential_less_one, jnp.expm1),
+    "logarithm of one more": (complex_numbers.logarithm_of_one_more, jnp.log1p),
 }
 
 

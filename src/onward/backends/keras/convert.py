@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onward.backends.emit.custom_ops.rules import with_plugins
 from onward.backends.emit.emitter import Emitter
-from onward.backends.emit.expr import Ref, Var
+from onward.backends.emit.expr import Ref, Var, ops
 from onward.backends.emit.helpers import load_runtime, sort_imports
 from onward.backends.emit.modules.tracing import located
 from onward.backends.emit.names import class_names, identifier
@@ -149,10 +149,12 @@ def _tell_shapes(found: Pieces, declared: Sequence[ir.Value]) -> None:
             value = values.get(var) if var is not None else None
             shape = None if value is None else emitter.shape(value)
             known = ends[var].shape if var in ends else None
-            if shape is None and known is not None:
-                shape = (None,) * len(known)
-            if shape is not None and piece.function is not None:
+            if piece.function is None:
+                continue
+            if shape is not None:
                 piece.function.results[i] = tf.ensure_shape(piece.function.results[i], list(shape))
+            elif known is not None:
+                piece.function.results[i] = ops.declared(piece.function.results[i], len(known))
 
 
 def _source(

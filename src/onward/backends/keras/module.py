@@ -103,9 +103,10 @@ class LayerWriter(ClassWriter):
     reserved: frozenset[str] = RESERVED
     call = "call"
     decorators = ("@keras.saving.register_keras_serializable(PACKAGE)",)
-    init_call = "super().__init__(autocast=False, **options)"
+    init_call = "super().__init__(name=name, autocast=False, **options)"
     suffix = "Layer"
-    init_arguments: tuple[str, ...] = ("**options: Any",)
+    init_arguments: tuple[str, ...] = ("name: str | None = None", "**options: Any")
+    """Keras keeps the name of a layer in a file only where its constructor says that it has one."""
     _attributes: dict[Scope, dict[Scope, str]] = field(default_factory=dict)
     """By layer: the attributes that its weights have there."""
 

@@ -29,6 +29,13 @@ def squeeze(x: tf.Tensor, axes: tf.Tensor) -> tf.Tensor:
     return tf.reshape(x, tf.boolean_mask(shape, ~gone))
 
 
+def declared(x: tf.Tensor, rank: int) -> tf.Tensor:
+    """`x` in a graph that wants to know how many dimensions it has; for some sizes of the inputs it may have others."""
+    if x.shape.rank is None:
+        x.set_shape([None] * rank)
+    return x
+
+
 def unsqueeze(x: tf.Tensor, axes: Any) -> tf.Tensor:
     """With dimensions of size 1 at the given axes of the result."""
     shape, axes = tf.shape(x, tf.int64), tf.reshape(tf.cast(axes, tf.int64), [-1])

@@ -1,0 +1,1 @@
+"""Passes that leave fewer nodes in an ONNX file."""

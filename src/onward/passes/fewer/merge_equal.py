@@ -1,0 +1,58 @@
+"""One node for several that compute the same from the same values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.graph.walk import all_graphs, inner_graphs
+from onward.spec.random import RANDOM
+
+SMALL = 64
+"""Elements of a tensor among the attributes up to which it is compared."""
+APART = {*RANDOM, "Dropout", "QuantizeLinear", "DequantizeLinear"}
+"""Ops that give something else each time, or may; and those that ONNX Runtime fuses with their one reader."""
+
+
+def merge_equal(model: ir.Model) -> int:
+    """In place, within each graph; returns how many nodes went. Names that the model gives out stay."""
+    return sum(_merge(graph) for graph in all_graphs(model.graph))
+
+
+def _merge(graph: ir.Graph) -> int:
+    known: dict[Any, ir.Node] = {}
+    count = 0
+    for node in list(graph):
+        key = _key(node)
+        if key is None:
+            continue
+        twin = known.setdefault(key, node)
+        if twin is not node and not any(value.is_graph_output() for value in node.outputs):
+            for value, other in zip(node.outputs, twin.outputs, strict=True):
+                value.replace_all_uses_with(other)
+            graph.remove(node, safe=True)
+            count += 1
+    return count
+
+
+def _key(node: ir.Node) -> Any:
+    """Equal for nodes that give the same; None where that is not known."""
+    if node.domain not in ("", "ai.onnx", "ai.onnx.ml") or node.op_type in APART or any(inner_graphs(node)):
+        return None
+    attributes = []
+    for name, attribute in sorted(node.attributes.items()):
+        value: Any = attribute.value
+        if attribute.is_ref():
+            return None
+        if attribute.type is ir.AttributeType.TENSOR:
+            if value.size > SMALL or value.dtype == ir.DataType.STRING:
+                return None
+            value = value.dtype, tuple(value.shape.numpy()), value.tobytes()
+        elif isinstance(value, list | tuple):
+            value = tuple(value)
+        elif not isinstance(value, int | float | str):
+            return None
+        attributes.append((name, attribute.type, repr(value) if isinstance(value, float) else value))
+    outputs = tuple(bool(value.name) for value in node.outputs)
+    return node.domain, node.op_type, node.overload, tuple(node.inputs), outputs, tuple(attributes)

@@ -1,0 +1,111 @@
+"""`--simplify`: the same model at its own opset, with fewer nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from onward.advice.nearest import meant
+from onward.errors import OnwardError, UnsupportedError
+from onward.graph.constants import plain_constants
+from onward.graph.origin import KEY as ORIGIN
+from onward.graph.trained import mark_weights
+from onward.graph.unused import remove_unused
+from onward.graph.walk import all_nodes
+from onward.model import Model
+from onward.passes.fewer.drop_dropout import drop_dropout
+from onward.passes.fewer.fold_batchnorm import fold_batchnorm
+from onward.passes.fewer.hold_constants import hold_constants
+from onward.passes.fewer.merge_equal import merge_equal
+from onward.passes.fewer.resolve_shapes import resolve_shapes
+from onward.passes.fold_constants import fold_constants
+from onward.passes.simplify import PLAIN, simplify
+
+OLDEST = 7
+"""Before it, ops broadcast in other ways."""
+FIXED = 4
+"""The IR version from which on an initializer that is an input may be replaced by a caller."""
+
+
+def _neutral(model: ir.Model) -> int:
+    return simplify(model, PLAIN) + drop_dropout(model)
+
+
+PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
+    "initializers": ("Constant nodes become initializers of the same names", hold_constants),
+    "shapes": ("numbers that follow from known shapes become constants", resolve_shapes),
+    "neutral": ("nodes that change nothing go: Identity, x + 0, x · 1, casts to the same type, Dropout", _neutral),
+    "constants": ("what small constants alone decide is computed once", fold_constants),
+    "batchnorm": ("BatchNormalization goes into the weights of the convolution before it", fold_batchnorm),
+    "equal": ("nodes that compute the same become one", merge_equal),
+}
+"""By name: what a pass does, and the pass. They are applied in this order until nothing changes."""
+ROUNDS = 10
+BYTES = 64
+"""What a node takes in a file at least; constants that take more than the nodes they stand for are left unfolded."""
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """A model with fewer nodes."""
+
+    model: Model
+    before: int
+    """Nodes, those of graphs inside nodes included."""
+    after: int
+
+
+def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
+    """A copy with fewer nodes, of the same opset and with the same names of inputs, outputs and weights."""
+    if unknown := [name for name in without if name not in PASSES]:
+        raise OnwardError(f"there is no pass {unknown[0]!r}; there are {', '.join(PASSES)}{meant(unknown[0], PASSES)}")
+    opset = model.opset.get("", model.opset.get("ai.onnx", OLDEST))
+    if opset < OLDEST:
+        raise UnsupportedError(f"the model is of opset {opset}, which is too old to be simplified: give a newer opset")
+    if model.training_info:
+        raise UnsupportedError("the model has training information, whose step names the values that would go")
+    made = model.copy()
+    graph = made.ir
+    plain_constants(graph)
+    before = sum(1 for _ in all_nodes(graph.graph))
+    ends = [(value.type, value.shape) for value in (*graph.graph.inputs, *graph.graph.outputs)]
+    described = {value.name for value in _made(graph) if value.type is not None}
+    held = _hide_defaults(graph, made.ir_version)
+    mark_weights(graph)
+    chosen = [run for name, (_, run) in PASSES.items() if name not in without]
+    for _ in range(ROUNDS):
+        if not sum(run(graph) for run in chosen):
+            break
+        remove_unused(graph)
+    remove_unused(graph)
+    for value, tensor in held:
+        value.const_value = tensor
+    for value, (type_, shape) in zip((*graph.graph.inputs, *graph.graph.outputs), ends, strict=True):
+        value.type, value.shape = type_, shape  # as the file declares them
+    for value in _made(graph):
+        if value.name not in described and not value.is_graph_output():
+            value.type = value.shape = None  # what was inferred takes room in the file
+    for node in all_nodes(graph.graph):
+        node.metadata_props.pop(ORIGIN, None)
+    made.path = None
+    made.validate()
+    after = sum(1 for _ in all_nodes(graph.graph))
+    if made.nbytes > model.nbytes + BYTES * (before - after) and "constants" not in without:
+        return smaller(model, [*without, "constants"])
+    return Smaller(made, before, after)
+
+
+def _made(model: ir.Model) -> list[ir.Value]:
+    return [value for node in all_nodes(model.graph) for value in node.outputs]
+
+
+def _hide_defaults(model: ir.Model, ir_version: int) -> list[tuple[ir.Value, ir.TensorProtocol]]:
+    """Take their numbers from inputs that have a default, which a caller may replace."""
+    if 0 < ir_version < FIXED:
+        return []
+    found = [(v, v.const_value) for v in model.graph.inputs if v.is_initializer() and v.const_value is not None]
+    for value, _ in found:
+        value.const_value = None
+    return found
