@@ -10,8 +10,7 @@ Contestants run in one process, in turns, with as many threads each. PyTorch run
 by default and with `fused=True`. Before anything is timed, each trains a network of its own for some steps on the
 same data from the same start: a contestant whose losses are others is no rival.
 
-`--avx2` holds PyTorch to AVX2 (`ATEN_CPU_CAPABILITY`), and compiles our kernels without AVX-512. ONNX Runtime itself
-cannot be held: it uses what the processor has.
+`--avx2` holds both sides to AVX2: their libraries find a processor without AVX-512, as held_to_avx2.py says.
 """
 
 import argparse
@@ -19,13 +18,13 @@ import contextlib
 import copy
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
 
+import held_to_avx2
 import machine
 import numpy as np
 import torch
@@ -39,8 +38,6 @@ from onward import training
 
 PAGE = Path(__file__).parents[1] / "docs/measured/speed-training.md"
 BEGIN, END = "<!-- steps -->", "<!-- /steps -->"
-HELD = "ONWARD_BENCHMARK_HELD"
-"""The environment variable that says that a process is held to AVX2."""
 CHECKED = 10
 """Steps whose losses are compared."""
 OPTIMIZERS = {name: (partial(getattr(training, kind), lr=rate),) for name, (kind, rate) in RATES.items()}
@@ -136,19 +133,9 @@ def peaks(name: str, optimizer: str, threads: int, runs: int, folder: Path) -> l
     return cells
 
 
-def hold_to_avx2() -> None:
-    """Begin this script anew, with a compiler that knows no AVX-512, and a cache of kernels of its own."""
-    with tempfile.TemporaryDirectory(prefix="onward-avx2-") as folder:
-        compiler = Path(folder) / "cc"
-        compiler.write_text('#!/bin/sh\nexec cc "$@" -mno-avx512f\n')
-        compiler.chmod(0o755)
-        held = {HELD: "1", "ATEN_CPU_CAPABILITY": "avx2", "CC": str(compiler), "XDG_CACHE_HOME": folder}
-        sys.exit(subprocess.run([sys.executable, *sys.argv], env=os.environ | held, check=False).returncode)
-
-
 def page(rows: list[list[str]], threads: int) -> str:
     """The rows as they stand on the page: ratios alone, without the times of this machine."""
-    held = ", PyTorch and our kernels held to AVX2" if HELD in os.environ else ""
+    held = ", both sides held to AVX2" if held_to_avx2.is_held() else ""
     lines = [
         f"Threads: {threads}{held}; load {os.getloadavg()[0]:.0f}; "
         f"{machine.describe('onward', 'onnxruntime', 'torch')}.",
@@ -167,11 +154,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="for each row; 0: no times")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--memory", type=int, nargs="?", const=3, default=0, metavar="RUNS", help="peak memory, too")
-    parser.add_argument("--avx2", action="store_true", help="without AVX-512, but for ONNX Runtime itself")
+    parser.add_argument("--avx2", action="store_true", help="as on a processor without AVX-512")
     parser.add_argument("--write", action="store_true", help="put the ratios into the page")
     args = parser.parse_args()
-    if args.avx2 and HELD not in os.environ:
-        hold_to_avx2()
+    if args.avx2 and not held_to_avx2.is_held():
+        sys.exit(held_to_avx2.again(sys.argv))
     if unknown := set(args.networks) - NETWORKS.keys():
         parser.error(f"there is no network {unknown.pop()}; there are {', '.join(NETWORKS)}")
     torch.set_num_threads(args.threads)
@@ -180,6 +167,8 @@ def main() -> None:
     if args.memory:
         table.add_column("peak of the process ÷ torch")
         table.add_column("of this training ÷ torch")
+    if held_to_avx2.is_held() and torch.backends.cpu.get_cpu_capability() != "AVX2":
+        parser.error(f"PyTorch is not held: it computes with {torch.backends.cpu.get_cpu_capability()}")
     rows = []
     with tempfile.TemporaryDirectory(prefix="onward-training-") as scratch:
         for name in args.networks or NETWORKS:

@@ -17,9 +17,9 @@ from torch import nn
 from onward.graph.build import Builder, Tensor
 from onward.graph.scan import scan
 from onward.model import Model
-from onward.training.native.compiler import compiler
-from onward.training.native.driver import DOMAIN
-from onward.training.native.fusion import fused
+from onward.training.native.compiler import compiler, library
+from onward.training.native.driver import DOMAIN, tell_threads
+from onward.training.native.fusion import fused, whole_source
 from onward.training.trainable import prepare
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
@@ -235,3 +235,27 @@ def test_gradients_of_recurrent_layers_are_those_of_pytorch(kind: str, options: 
     for name, weight in net.named_parameters():
         assert weight.grad is not None
         np.testing.assert_allclose(ours[f"{name}.grad"], weight.grad, rtol=1e-4, atol=1e-7, err_msg=name)
+
+
+WHERE = """\
+static void where(const Call *c, int64_t begin, int64_t end, char *scratch) {
+  for (int64_t row = begin; row < end; row++) ((float *)c->out[0])[row] = begin;
+}
+static size_t where_scratch(int64_t rows) { return 64; }
+static int where_types[] = {1, 1}, where_ranks[] = {1, 1}, where_axes[] = {0, 0}, where_one[] = {0};
+static const Kernel where_kernel = {"where", 1, 1, 0, 1, 1, 1, 0, where_types, where_ranks, where_axes, where_one,
+  where_one, where, NULL, 1, where_one, where_scratch};
+"""
+"""A kernel that tells at which row its part begins."""
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_kernel_with_memory_of_its_own_has_a_part_for_each_thread(threads: int) -> None:
+    x = ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape([1 << 16]))
+    y = ir.Value(name="y", type=x.type, shape=x.shape)
+    graph = ir.Graph([x], [y], nodes=[], name="where", opset_imports={"": 21, DOMAIN: 1})
+    graph.append(ir.Node(DOMAIN, "where", [x], outputs=[y]))
+    tell_threads(graph, threads)
+    path = library(whole_source({"where": WHERE}))
+    begins = run(ir.Model(graph, ir_version=10), {"x": np.zeros(1 << 16, np.float32)}, path, threads=2)[0]
+    assert len(set(begins)) == threads

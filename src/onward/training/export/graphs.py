@@ -173,7 +173,7 @@ def axes_of(place: Place, value: ir.Value) -> tuple[int, ...] | None:
     order = place.order.reshape(place.shape)
     for axes in permutations(range(len(shape))):
         turned = order.transpose(axes) if len(axes) == order.ndim else None
-        if turned is not None and np.array_equal(turned.reshape(-1), np.arange(order.size)):
+        if turned is not None and turned.shape == shape and np.array_equal(turned.reshape(-1), np.arange(order.size)):
             return axes
     raise NotInWords(f"the loss depends on {place.onnx_name!r}, whose elements stand in another order here")
 

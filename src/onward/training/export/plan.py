@@ -16,6 +16,7 @@ from onward.backends.backend import Backend
 from onward.backends.emit.package import Source, write_package
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.held_weights import with_weights
+from onward.graph.walk import all_nodes
 from onward.model import Model
 from onward.training.export.graphs import (
     LOSS_MODULE,
@@ -88,6 +89,8 @@ class Plan:
     """Which variance of a batch the running one takes in; None where there is none."""
     graph: LossGraph | None = None
     """The loss, where there are no terms."""
+    branches: bool = False
+    """Whether the data decide which weights are used: those that are not have a gradient of zeros all the same."""
     modules: Modules = field(kw_only=True)
     """Of what is known as a graph only."""
 
@@ -179,6 +182,7 @@ def planned(
         clip_epsilon=given.clip_epsilon,
         unbiased=unbiased(given) if trains else None,
         graph=loss,
+        branches=any(node.op_type in ("If", "Loop") for node in all_nodes(given.original.ir.graph)),
         modules=Modules(sources, graphs),
     )
     files: dict[str, Mapping[str, Array]] = {STATE: _state(given, how.optimizer, places), ADAPTERS: apart}

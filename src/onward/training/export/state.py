@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
+from onnx_ir.passes import common
 
 from onward.backends.backend import Backend, Options
 from onward.backends.emit.package import Source
-from onward.errors import UnsupportedError
-from onward.graph.held_weights import with_weights
+from onward.errors import OnwardError, UnsupportedError
+from onward.graph.held_weights import homes, lift_from_bodies, with_weights
 from onward.model import Model
 from onward.training.trainable import Trainable
 
@@ -58,13 +60,7 @@ def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> 
     transposed, or gates in another order.
     """
     trainable = [_escaped(name) for name in parameters]
-    source = backend.generate(model, Options(trainable=trainable, trains=True))
-    numbered = {name: _numbered(name, array) for name, array in parameters.items()}
-    marked = with_weights(model, numbered)
-    marked.path = model.path
-    probe = backend.generate(marked, Options(trainable=trainable, trains=True))
-    if (probe.model, probe.ops) != (source.model, source.ops):
-        raise UnsupportedError(f"the {backend.title} source depends on the values of weights that are trained")
+    source, probe = _twice(model, parameters, Options(trainable=trainable, trains=True), backend)
     places: dict[str, Place] = {}
     for path, tensor in probe.tensors.items():
         name = tensor.onnx_name
@@ -81,22 +77,20 @@ def package(model: Model, parameters: Mapping[str, Array], backend: Backend) -> 
         if not np.array_equal(np.sort(order), np.arange(parameters[name].size)):
             raise UnsupportedError(f"the {backend.title} weight {path} has other elements than {name!r}")
         places[name] = Place(path, name, tuple(tensor.shape), order)
-    if lost := [name for name in parameters if name not in places]:
-        raise UnsupportedError(f"the {backend.title} model does not have the trained weight {lost[0]!r}")
     return source, list(places.values())
 
 
 def places_in(
     model: Model, arrays: Mapping[str, Array], trained: Sequence[str] | bool, backend: Backend
 ) -> tuple[Source, list[Place]]:
-    """The source of a model, and every place where it has one of its weights: some may be in several."""
-    options = Options(trainable=trained if isinstance(trained, bool) else [_escaped(n) for n in trained], trains=True)
-    source = backend.generate(model, options)
-    marked = with_weights(model, {name: _numbered(name, array) for name, array in arrays.items()})
-    marked.path = model.path
-    probe = backend.generate(marked, options)
-    if (probe.model, probe.ops) != (source.model, source.ops):
-        raise UnsupportedError(f"the {backend.title} source depends on the values of weights that are trained")
+    """The source of a model, and every place where it has one of its weights: some are in several, or not read."""
+    plain = with_weights(model, {}).ir
+    common.RemoveUnusedNodesPass()(plain)
+    read = homes(plain.graph)
+    arrays = {name: array for name, array in arrays.items() if name in read}
+    names = trained if isinstance(trained, bool) else [_escaped(name) for name in trained if name in read]
+    options = Options(trainable=names, trains=True)
+    source, probe = _twice(model, arrays, options, backend)
     found = []
     for path, tensor in probe.tensors.items():
         if tensor.onnx_name in arrays:
@@ -106,13 +100,63 @@ def places_in(
                     f"the {backend.title} weight {path} has other elements than {tensor.onnx_name!r}"
                 )
             found.append(Place(path, tensor.onnx_name, tuple(tensor.shape), order))
-    if lost := set(arrays) - {place.onnx_name for place in found}:
-        raise UnsupportedError(f"the {backend.title} model does not have the trained weight {sorted(lost)[0]!r}")
     return source, found
+
+
+def _twice(model: Model, arrays: Mapping[str, Array], options: Options, backend: Backend) -> tuple[Source, Source]:
+    """The source of a model as it is, and with numbered elements in some of its weights.
+
+    Where a layer takes in a weight by its values, or makes new ones of several, those weights are kept out of layers.
+    """
+    try:
+        return _both(model, arrays, options, backend)
+    except OnwardError as why:
+        found = {
+            tensor.onnx_name for tensor in backend.generate(model, replace(options, trainable=True)).tensors.values()
+        }
+        kept_out = [name for name in arrays if name not in found] or list(arrays)
+        try:
+            return _both(held_apart(model, kept_out), arrays, options, backend)
+        except OnwardError:
+            raise why from None
+
+
+def _both(model: Model, arrays: Mapping[str, Array], options: Options, backend: Backend) -> tuple[Source, Source]:
+    source = backend.generate(model, options)
+    marked = with_weights(model, {name: _numbered(name, array) for name, array in arrays.items()})
+    marked.path = model.path
+    probe = backend.generate(marked, options)
+    if (probe.model, probe.ops) != (source.model, source.ops):
+        raise UnsupportedError(f"the {backend.title} source depends on the values of weights that are trained")
+    if lost := arrays.keys() - {tensor.onnx_name for tensor in probe.tensors.values()}:
+        raise UnsupportedError(f"the {backend.title} model does not have the trained weight {sorted(lost)[0]!r}")
+    return source, probe
+
+
+def held_apart(model: Model, names: Collection[str]) -> Model:
+    """A copy of a model in which no pass takes these weights for constants: each goes through a Sum or Max of one."""
+    copy = with_weights(model, {})
+    copy.path = model.path
+    graph = copy.ir.graph
+    lift_from_bodies(copy.ir)
+    for name in names:
+        weight = graph.initializers.get(name)
+        if weight is not None and not weight.is_graph_output():
+            uses = list(weight.uses())
+            op_type = "Sum" if weight.dtype is None or weight.dtype.is_floating_point() else "Max"
+            node = ir.Node("", op_type, [weight], num_outputs=1, name=f"{name}.apart")
+            node.outputs[0].name = f"{name}.apart"
+            node.outputs[0].type, node.outputs[0].shape = weight.type, weight.shape
+            graph.insert_before(graph[0], node)
+            for user, index in uses:
+                user.replace_input_with(index, node.outputs[0])
+    return copy
 
 
 def _order(data: Array) -> Array:
     """The numbers that `_numbered` gave to elements."""
+    if data.dtype.kind in "iu":
+        return data.reshape(-1).astype(np.int64)
     found: Array = data.reshape(-1).view(_BITS[data.dtype.itemsize]).astype(np.int64)
     return found
 
@@ -134,7 +178,7 @@ def with_adapters(
         base = trainable.gradients.graph.initializers[adapter.base].const_value
         assert base is not None
         array = base.numpy()
-        turned = not np.array_equal(place.order.reshape(-1), np.arange(array.size))
+        turned = place.shape != array.shape or not np.array_equal(place.order.reshape(-1), np.arange(array.size))
         if turned and not np.array_equal(place.order, np.arange(array.size).reshape(array.shape).T.reshape(-1)):
             raise NotInWords(f"the weight {place.name} has the elements of an adapted matrix in another order")
         scales[place.name] = adapter.scale
@@ -156,6 +200,8 @@ def _escaped(name: str) -> str:
 
 def _numbered(name: str, array: Array) -> Array:
     size = array.dtype.itemsize
+    if array.dtype.kind in "iu" and array.size <= np.iinfo(array.dtype).max:
+        return np.arange(array.size, dtype=array.dtype).reshape(array.shape)
     if array.dtype.kind != "f" or array.size > _LARGEST[size]:
         raise UnsupportedError(f"{name!r} is of {array.dtype}, which is not exported with its training")
     return np.arange(array.size, dtype=_BITS[size]).view(array.dtype).reshape(array.shape)

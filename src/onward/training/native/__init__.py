@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onward.training.native.compiler import chosen, wanted
-    from onward.training.native.driver import DOMAIN
+    from onward.training.native.driver import DOMAIN, tell_threads
     from onward.training.native.expressions import UnprintableError
     from onward.training.native.in_place import with_updates
     from onward.training.native.optimizer import Kernel
     from onward.training.native.selftest import with_kernels
 
-__all__ = ["DOMAIN", "Kernel", "UnprintableError", "chosen", "wanted", "with_kernels", "with_updates"]
+__all__ = ["DOMAIN", "Kernel", "UnprintableError", "chosen", "tell_threads", "wanted", "with_kernels", "with_updates"]
 
 _HOMES = {
     "DOMAIN": "driver",
     "Kernel": "optimizer",
     "UnprintableError": "expressions",
     "chosen": "compiler",
+    "tell_threads": "driver",
     "wanted": "compiler",
     "with_kernels": "selftest",
     "with_updates": "in_place",

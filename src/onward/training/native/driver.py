@@ -1,8 +1,15 @@
 """The C around kernels: how ONNX Runtime finds them, gives them tensors and lends them its threads.
 
+A kernel with memory for its rows reads the same matrices in each of its parts, so there are no more than threads. ONNX
+Runtime does not tell how many it lends: a node has an attribute for it, without which there are as many as cores.
+
 ONNX Runtime hands a library a table of functions to which versions only append; what is needed is taken from it by
 place. A library registers the ops of the domain `onward.kernels`.
 """
+
+import onnx_ir as ir
+
+from onward.graph.walk import all_nodes
 
 DOMAIN = "onward.kernels"
 PARTS = 16
@@ -10,6 +17,14 @@ PARTS = 16
 
 MOST_TENSORS = 64
 MOST_AXES = 8
+
+
+def tell_threads(graph: ir.Graph, threads: int) -> None:
+    """Tell the kernels of a graph how many threads its session has."""
+    for node in all_nodes(graph):
+        if node.domain == DOMAIN:
+            node.attributes["threads"] = ir.AttrInt64("threads", threads)
+
 
 DRIVER = """\
 #include <stdlib.h>
@@ -24,7 +39,8 @@ typedef struct {
 } Call;
 
 /* Tensors are inputs, outputs, then totals. Their axes are those of the frame, -1 where the size is 1. What comes last
-   is for kernels that take the same memory for each of their rows, or sizes as they were compiled for (0: any). */
+   is for kernels that take the same memory for each of their rows, and have no totals then, or sizes as they were
+   compiled for (0: any). */
 typedef struct {
   const char *name;
   int inputs, outputs, totals, rank, rows, loops, pairs;
@@ -36,12 +52,13 @@ typedef struct {
   size_t (*scratch)(int64_t);
 } Kernel;
 
+typedef struct { const Kernel *kernel; int64_t threads; } Node;
 typedef void *(*Slot)();
 typedef struct { const void *(*api)(uint32_t); const char *(*version)(void); } Base;
 
 enum {
   CREATE_STATUS = 0, CREATE_DOMAIN = 26, DOMAIN_ADD = 27, ADD_DOMAIN = 28, DATA = 51, RANK = 61, SIZES = 62,
-  SHAPE = 65, INPUT = 90, OUTPUT = 91, RELEASE_STATUS = 93, RELEASE_SHAPE = 99, PARALLEL = 274
+  SHAPE = 65, INTEGER = 86, INPUT = 90, OUTPUT = 91, RELEASE_STATUS = 93, RELEASE_SHAPE = 99, PARALLEL = 274
 };
 
 static const Slot *api;
@@ -94,10 +111,24 @@ static void part(void *given, size_t index) {
   if (begin < end) work->kernel->run(work->call, begin, end, work->sums + index * work->width);
 }
 
+/* What rows need besides their results. It stays for the next call, since a system gives out large pieces page by page;
+   calls at the same time get pieces of their own. */
+typedef struct { size_t size; char room[]; } Scratch;
+static Scratch *kept_scratch;
+
+static Scratch *scratch_of(size_t size) {
+  Scratch *found = __atomic_exchange_n(&kept_scratch, NULL, __ATOMIC_ACQ_REL);
+  if (found && found->size >= size) return found;
+  free(found);
+  found = malloc(sizeof(Scratch) + size);
+  if (found) found->size = size;
+  return found;
+}
+
 static size_t bytes(int type) { return type == 9 ? 1 : type == 1 || type == 6 ? 4 : 8; }
 
 static void *compute(void *given, void *context) {
-  const Kernel *k = given;
+  const Kernel *k = ((const Node *)given)->kernel;
   Call call;
   int64_t sizes[AXES];
   const int *axes = k->axes;
@@ -146,20 +177,27 @@ static void *compute(void *given, void *context) {
   size_t parts = work / WORTH > PARTS ? PARTS : work / WORTH < 1 ? 1 : work / WORTH;
   if ((int64_t)parts > total) parts = total < 1 ? 1 : total;
   if (k->least) {
-    const size_t cores = sysconf(_SC_NPROCESSORS_ONLN), most = (total + k->least - 1) / k->least;
+    const size_t threads = ((const Node *)given)->threads, most = (total + k->least - 1) / k->least;
     if (parts > most) parts = most < 1 ? 1 : most;
-    if (parts > cores) parts = cores;
+    if (parts > threads) parts = threads;
   }
+  Scratch *scratch = NULL;
   size_t width = k->scratch ? k->scratch((total + parts - 1) / parts) : 0;
+  if (width && !(scratch = scratch_of(parts * width))) return failed("there is no memory left");
   for (t = 0; t < k->totals; t++) width += bytes(k->types[k->inputs + k->outputs + t]) * inner;
-  char *sums = width ? calloc(parts, width) : NULL;
+  char *sums = scratch ? scratch->room : width ? calloc(parts, width) : NULL;
   if (width && !sums) return failed("there is no memory left");
   Work job = {k, &call, total, parts, width, sums};
   if (parts == 1) part(&job, 0);
   else if ((status = ((void *(*)(const void *, void (*)(void *, size_t), size_t, size_t, void *))api[PARALLEL])(
                 context, part, parts, 0, &job))) {
-    free(sums);
+    if (scratch) free(scratch);
+    else free(sums);
     return status;
+  }
+  if (scratch) {
+    free(__atomic_exchange_n(&kept_scratch, scratch, __ATOMIC_ACQ_REL));
+    return NULL;
   }
   size_t offset = 0;
   for (t = 0; t < k->totals; t++) {
@@ -179,10 +217,20 @@ static void *compute(void *given, void *context) {
   return NULL;
 }
 
-static void *create(const Op *op, const void *table, const void *info) { return (void *)op->kernel; }
-static void *create2(const Op *op, const void *table, const void *info, void **kernel) {
-  *kernel = (void *)op->kernel;
+static void *create2(const Op *op, const void *table, const void *info, void **made) {
+  Node *node = malloc(sizeof(Node));
+  if (!node) return failed("there is no memory left");
+  node->kernel = op->kernel;
+  void *status = ((void *(*)(const void *, const char *, int64_t *))api[INTEGER])(info, "threads", &node->threads);
+  if (status) ((void (*)(void *))api[RELEASE_STATUS])(status);
+  if (status || node->threads < 1) node->threads = sysconf(_SC_NPROCESSORS_ONLN);
+  *made = node;
   return NULL;
+}
+static void *create(const Op *op, const void *table, const void *info) {
+  void *made = NULL, *status = create2(op, table, info, &made);
+  if (status) ((void (*)(void *))api[RELEASE_STATUS])(status);
+  return made;
 }
 static const char *name(const Op *op) { return op->kernel->name; }
 static const char *provider(const Op *op) { return NULL; }
@@ -190,8 +238,8 @@ static int input_type(const Op *op, size_t i) { return op->kernel->types[i]; }
 static size_t input_count(const Op *op) { return op->kernel->inputs; }
 static int output_type(const Op *op, size_t i) { return op->kernel->types[op->kernel->inputs + i]; }
 static size_t output_count(const Op *op) { return op->kernel->outputs + op->kernel->totals; }
-static void compute1(void *kernel, void *context) { compute(kernel, context); }
-static void destroy(void *kernel) {}
+static void compute1(void *node, void *context) { compute(node, context); }
+static void destroy(void *node) { free(node); }
 static int zero(const Op *op) { return 0; }
 static int one(const Op *op) { return 1; }
 static int latest(const Op *op) { return INT32_MAX; }

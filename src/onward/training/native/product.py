@@ -12,7 +12,7 @@ enum { LANES = 8, TILE = 6 };
 #endif
 enum { PANEL = 2 * LANES, MOST = 8 };
 typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef struct { int64_t depth, y_step; const float *a, *w, *c; float *y; } Block;
+typedef struct { int64_t depth, y_step; const float *a, *w, *c; float *y; const char *ahead; int64_t stride; } Block;
 
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast")
@@ -29,6 +29,7 @@ static inline __attribute__((always_inline)) void block(const int rows, const Bl
   for (int64_t k = 0; k < b.depth; k++) {
     const Lanes *w = (const Lanes *)(b.w + k * PANEL);
     const Lanes first = w[0], second = w[1];
+    __builtin_prefetch(b.ahead + k * b.stride, 0, 2);
     for (int r = 0; r < rows; r++) {
       const float a = b.a[r * b.depth + k];
       left[r] += a * first;
@@ -66,14 +67,17 @@ static void keep_panels(int64_t depth, int64_t columns, const float *w, float *p
   }
 }
 
-/* y = c + a w; `w` lies in panels; c may be NULL. Rows are shared out evenly: a tile of few would be slow. */
+/* y = c + a w; `w` lies in panels; c may be NULL. Rows are shared out evenly: a tile of few would be slow. Each tile
+   asks for a part of the next panel, which is far away where the matrix is larger than the cache of a core. */
 static void product(int64_t rows, int64_t depth, int64_t columns, const float *a, const float *w, const float *c,
                     float *y) {
   const int64_t width = columns % PANEL, whole = columns - width, tiles = (rows + TILE - 1) / TILE;
+  const int64_t stride = PANEL * sizeof(float) / tiles;
   for (int64_t j = 0; j < whole; j += PANEL)
     for (int64_t tile = 0; tile < tiles; tile++) {
       const int64_t r = rows * tile / tiles, at = r * columns + j;
-      const Block b = {depth, columns, a + r * depth, w + j * depth, c ? c + at : NULL, y + at};
+      const char *ahead = (const char *)(w + (j + PANEL < whole ? j + PANEL : 0) * depth) + tile * depth * stride;
+      const Block b = {depth, columns, a + r * depth, w + j * depth, c ? c + at : NULL, y + at, ahead, stride};
       blocks(rows * (tile + 1) / tiles - r, b);
     }
   for (int64_t tile = 0; tile < tiles && width; tile++) {
@@ -81,7 +85,7 @@ static void product(int64_t rows, int64_t depth, int64_t columns, const float *a
     float last[MOST * PANEL] = {0};
     for (int64_t i = 0; i < count && c; i++)
       for (int64_t j = 0; j < width; j++) last[i * PANEL + j] = c[(r + i) * columns + whole + j];
-    const Block b = {depth, PANEL, a + r * depth, w + whole * depth, last, last};
+    const Block b = {depth, PANEL, a + r * depth, w + whole * depth, last, last, (const char *)w, 0};
     blocks(count, b);
     for (int64_t i = 0; i < count; i++)
       for (int64_t j = 0; j < width; j++) y[(r + i) * columns + whole + j] = last[i * PANEL + j];

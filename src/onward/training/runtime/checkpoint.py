@@ -101,6 +101,8 @@ def write(file: Any, tensors: Mapping[str, Array], metadata: Mapping[str, str]) 
     end = 0
     for name, array in tensors.items():
         start, end = end, end + array.nbytes
+        if array.dtype.name not in _DTYPES:
+            raise OnwardError(f"{name!r} is of {array.dtype}, which files of a training cannot hold")
         header[name] = {"dtype": _DTYPES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)

@@ -19,7 +19,7 @@ from onward.model import Model
 from onward.runners.calls import failures
 from onward.runners.custom import served
 from onward.runners.libraries import register_library
-from onward.training.native import with_kernels
+from onward.training.native import tell_threads, with_kernels
 from onward.training.speed.fast_conv import fast_convolutions
 from onward.training.speed.lifetimes import order_nodes
 from onward.training.speed.recompute import recompute
@@ -110,6 +110,8 @@ def _opened(
     import onnxruntime
 
     with failures("onnxruntime"):
+        if library is not None and threads:
+            tell_threads(graph.graph, threads)
         custom = served(graph)
         libraries = [*custom.libraries, *([] if library is None else [str(library)])]
         model = Model(custom.model).to_proto().SerializeToString()

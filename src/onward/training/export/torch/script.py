@@ -212,20 +212,26 @@ class Script(script.Script):
             steps += CLIP.format(limit=self.clip_norm).strip("\n").splitlines()
         if self.clip_value is not None:
             steps.append(f"torch.nn.utils.clip_grad_value_(net.parameters(), {self.clip_value!r})")
-        steps += ["optimizer.step()", "optimizer.zero_grad()"]
+        clear = f"optimizer.zero_grad({'set_to_none=False' if self.branches else ''})"
+        steps += ["optimizer.step()", clear]
         steps += ["average.update_parameters(net)"] if self.average is not None else []
         together = self._several
         loop = [
             "loss = shared(loss_of(net, batch), batch)" if self._counted else "loss = loss_of(net, batch)",
             f"(loss / {self.accumulate}).backward()" if several else "loss.backward()",
         ]
+        if self.branches:  # there may be no way from the loss to any weight
+            loop[1:] = ["if loss.requires_grad:", *indented(loop[1:])]
         if several and together:
             last = f"number % {self.accumulate} == 0 or not dist.is_initialized()"
             loop = [f"with nullcontext() if {last} else net.no_sync():", *indented(loop)]
         loop += [f"if number % {self.accumulate} == 0:", *indented(steps)] if several else steps
         loop.append("losses.append(loss.item())")
         counted = scheduled or several
-        lines += ["optimizer.zero_grad()"]
+        if self.branches:
+            lines += ["for p in net.parameters():", "    p.grad = torch.zeros_like(p) if p.requires_grad else None"]
+        else:
+            lines += ["optimizer.zero_grad()"]
         lines += ["for number, batch in enumerate(batches, 1):" if counted else "for batch in batches:"]
         lines += indented(loop)
         if together:
