@@ -14,6 +14,7 @@ from onward.errors import OnwardError
 from onward.report.navigation import Navigation, Part
 from onward.report.site import documentation
 from onward.report.site.write import Sources, write
+from onward.zoo.results import read
 
 PAGES = {
     "index.md": "# Mine\n\n[The guide](guide/first.md)\n",
@@ -156,6 +157,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     for option in ("--zoo", "--scoreboard", "--docs"):
         assert main(["site", "--out", "other", option, "nothing"]) == 2
         assert not (tmp_path / "other").exists()
+
+
+def test_the_results_in_the_repository_become_a_site(tmp_path: Path) -> None:
+    kept = read(Path("benchmarks/zoo-results.jsonl"))
+    assert main(["site", "--out", str(tmp_path / "site"), "--no-docs"]) == 0
+    index = (tmp_path / "site/zoo/index.html").read_text()
+    assert len(kept.models) > 90 and all(model in index for model in kept.models)
 
 
 def write_zoo(path: Path) -> Path:
