@@ -105,7 +105,7 @@ def gone(pid: int, seconds: float = 10) -> bool:
 
 def test_every_fault_is_one_result(tmp_path: Path) -> None:
     """Also where the process that asks has more memory than a job may take."""
-    ballast = b"x" * (700 << 20)
+    ballast = b"x" * (2000 << 20)
     faults = {
         "killed once": "",
         "segfault": "crash (SIGSEGV)",

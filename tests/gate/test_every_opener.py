@@ -333,7 +333,7 @@ ALLOWED = {
     "formats/torch_module.py:dangers": "PyTorch's reader of tensors alone",
     "formats/pt2/archive.py:_unpickled": "PyTorch's reader of tensors alone",
     "runners/isolate.py:serve": "what the parent process sends",
-    "engine/process.py:_serve": "what the parent process sends",
+    "engine/process.py:_unpacked": "what the parent process sends",
     "engine/process.py:_done": "what the parent process sends",
     "engine/process.py:unpacked": "what a process that it started sends",
     "plugins/check.py:function_of": "the source of a plugin that is imported already",

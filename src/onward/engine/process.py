@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from onward.engine.jobs import LONGEST, Done, Limits
 from onward.errors import OnwardError
 from onward.gate.budget import unwatched
-from onward.gate.memory import shared_out, taken
+from onward.gate.memory import private, taken
 
 START_SECONDS = 300.0
 """What a worker may take before a job begins: to import a framework, say."""
@@ -148,7 +148,7 @@ class Worker:
             return self._ended()
         limits, takes = self.limits, family_takes(self.pid)
         if limits.memory is not None and takes > limits.memory:
-            takes = family_takes(self.pid, shared_out)  # a copy of a large process has all of it, until it is looked at
+            takes = family_adds(self.pid)  # a copy of a large process has all of that, until it is looked at closely
         self.peak = max(self.peak, takes)
         if limits.memory is not None and takes > limits.memory:
             return Done(failure=f"took more than {size(limits.memory)}", kind="memory", **self._facts())
@@ -233,8 +233,22 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def family_takes(pid: int, each: Callable[[int], int | None] = taken) -> int:
-    return sum(each(one) or 0 for one in family(pid))
+def family_takes(pid: int) -> int:
+    return sum(taken(one) or 0 for one in family(pid))
+
+
+def family_adds(pid: int) -> int:
+    """What a family has beside what its first one was given as a copy of this process.
+
+    What several of them share is counted once, as far as it is more than this process has at all.
+    """
+    ours, own, shared = taken(os.getpid()) or 0, 0, 0
+    for one in family(pid):
+        has = taken(one) or 0
+        alone = private(one)
+        own += has if alone is None else alone
+        shared = max(shared, 0 if alone is None else has - alone - ours)
+    return own + shared
 
 
 def size(count: int) -> str:

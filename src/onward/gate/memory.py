@@ -13,10 +13,9 @@ def taken(process: int) -> int | None:
     return _sum(process, "status", ("RssAnon:", "RssShmem:"))
 
 
-def shared_out(process: int) -> int | None:
-    """The same, of which what several processes have counts for each in part; the system looks at each page for it."""
-    found = _sum(process, "smaps_rollup", ("Pss_Anon:", "Pss_Shmem:"))
-    return taken(process) if found is None else found
+def private(process: int) -> int | None:
+    """Bytes that it has written to and shares with no other process; the system looks at each page for it."""
+    return _sum(process, "smaps_rollup", ("Private_Dirty:",))
 
 
 def _sum(process: int, file: str, kinds: tuple[str, ...]) -> int | None:
