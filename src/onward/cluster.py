@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from onward.version import __version__
 PLACES = "'ray' (a cluster that runs on this machine, else a new one), 'ray://local' (a new one), 'ray://HOST:PORT'"
 """What a user can say."""
 LOCAL = "ray://local"
+TRIES, PAUSE = 4, 1.0
+"""How often a head that answers is asked to serve, and the seconds between."""
 
 
 def check_place(place: str) -> None:
@@ -64,7 +67,7 @@ def connected(place: str, processors: int = 1) -> Iterator[Any]:
 def _connect(ray: Any, place: str, processors: int) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     if is_remote(place):
-        ray.init(place, **quiet)
+        _reach(lambda: ray.init(place, **quiet))
         return
     if place == "ray":
         try:
@@ -75,6 +78,17 @@ def _connect(ray: Any, place: str, processors: int) -> None:
                 raise
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a new cluster tells nobody that it is there
     ray.init("local", num_cpus=max(processors, os.cpu_count() or 1), include_dashboard=False, **quiet)
+
+
+def _reach(connect: Callable[[], object]) -> None:
+    """A head that has just begun, or lost another user, answers before it can serve: a second later it does."""
+    for _ in range(TRIES - 1):
+        try:
+            connect()
+            return
+        except (RuntimeError, ConnectionAbortedError):
+            time.sleep(PAUSE)
+    connect()
 
 
 def _check_versions(ray: Any, place: str) -> None:

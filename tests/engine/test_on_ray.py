@@ -82,3 +82,21 @@ def test_a_cluster_that_is_lost_is_a_sentence(ray: None, tmp_path: Path, monkeyp
         OnwardError, match=r"the Ray cluster is lost \(Client is shutting down\.\); what is done is kept"
     ):
         list(OnRay("ray", 1).map(Work(do, begin), [Job("good", tmp_path / "good")], Limits(3)))
+
+
+def test_a_head_that_cannot_serve_yet_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "PAUSE", 0.0)
+    early = [RuntimeError("Starting Ray client server failed."), ConnectionAbortedError("Initialization failure")]
+    answers: list[Exception | None] = [*early, None, ConnectionError("nobody is there")]
+
+    def connect() -> None:
+        if answer := answers.pop(0):
+            raise answer
+
+    cluster._reach(connect)
+    with pytest.raises(ConnectionError):
+        cluster._reach(connect)  # where nobody answers, Ray itself has waited long enough
+    answers += [RuntimeError("it fails")] * cluster.TRIES
+    with pytest.raises(RuntimeError, match="it fails"):
+        cluster._reach(connect)
+    assert not answers
