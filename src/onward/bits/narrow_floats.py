@@ -91,7 +91,7 @@ def narrowed(
         raise OnwardError(f"there is no {to!r} to narrow floats to; there are {', '.join(HALVES)}")
     if not samples:
         raise OnwardError("there are no inputs to measure on: give some")
-    half, source = HALVES[to], _copy(model)
+    half, source = HALVES[to], model.copy()
     infer(source.ir)
     found = list(candidates(source.ir, half))
     if not found:
@@ -263,7 +263,3 @@ def _check_patterns(patterns: Sequence[str], found: Sequence[Candidate]) -> None
     for one in patterns:
         if not any(is_named(candidate.node, [one]) for candidate in found):
             raise OnwardError(f"no node that could compute in 16 bits is called {one!r}, nor is that the op of one")
-
-
-def _copy(model: Model) -> Model:
-    return replace(model, ir=model.ir.clone())
