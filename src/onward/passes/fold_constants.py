@@ -82,6 +82,7 @@ EVALUATE: dict[str, Callable[..., Array]] = {
     "Sub": lambda a, b, **_: a - b,
     "Mul": lambda a, b, **_: a * b,
     "Div": lambda a, b, **_: _integer_divide(a, b),
+    "Pow": lambda a, b, **_: np.power(a, b).astype(a.dtype),
     "Neg": lambda x, **_: -x,
     "Sqrt": lambda x, **_: np.sqrt(x),
     "Equal": lambda a, b, **_: a == b,
@@ -104,7 +105,7 @@ EVALUATE: dict[str, Callable[..., Array]] = {
 }
 _SHAPE_ONLY = frozenset({"Shape", "Size"})
 """Ops that need no more than the shape of a large input."""
-_BROADCAST = frozenset({"Add", "Sub", "Mul", "Div", "Equal", "Where"})
+_BROADCAST = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Equal", "Where"})
 _NARROW = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 
 

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import onnx_ir as ir
 
 from onward.graph.facts import Facts
 from onward.graph.replace import constant, graphs, is_op, made_by, new_node, only_user, shape_of, take_over
 from onward.passes.products import scalar
 
+BOTH = ("LayerNormalization", "RMSNormalization")
 MEANS = ("ReduceMean", "GlobalAveragePool")
 """What means are written with; a pool over all but the first two axes is one."""
 
 
-def fuse_layernorm(model: ir.Model) -> int:
-    """Rewrites in place; returns how many were found."""
+def fuse_layernorm(model: ir.Model, only: Container[str] = BOTH) -> int:
+    """Rewrites in place, to these operators only; returns how many were found."""
     facts, count = Facts(), 0
     for graph in graphs(model):
         for node in list(graph):
             if is_op(node, "Div", "Mul"):
-                count += _fuse(node, facts)
-            elif is_op(node, "Add"):
+                count += _fuse(node, facts, only)
+            elif is_op(node, "Add") and "LayerNormalization" in only:
                 count += _fuse_multiplied_out(node, facts)
     return count
 
 
-def _fuse(node: ir.Node, facts: Facts) -> bool:
+def _fuse(node: ir.Node, facts: Facts, only: Container[str]) -> bool:
     """`node` divides by the root of a mean of squares, in single precision.
 
     The operator computes narrower types in single precision too, so what is written out in them is something else.
@@ -49,8 +52,9 @@ def _fuse(node: ir.Node, facts: Facts) -> bool:
             return False
     elif square_of is not numerator:
         return False
+    op_type = "LayerNormalization" if centred else "RMSNormalization"
     shape = shape_of(x)
-    if shape is None or axes != list(range(-len(axes), 0)) or x.dtype != ir.DataType.FLOAT:
+    if op_type not in only or shape is None or axes != list(range(-len(axes), 0)) or x.dtype != ir.DataType.FLOAT:
         return False
     x, normalised = _uncast(x, node.outputs[0])
     scale, scaled = _constant_operand(normalised, "Mul", shape[-len(axes) :])
@@ -60,7 +64,6 @@ def _fuse(node: ir.Node, facts: Facts) -> bool:
     if not centred:
         bias, shifted = None, None
     last = shifted or scaled
-    op_type = "LayerNormalization" if centred else "RMSNormalization"
     attributes = {"axis": -len(axes), "epsilon": epsilon, "stash_type": 1}
     new = new_node(op_type, [x, scale] + ([] if bias is None else [bias]), attributes, last, last)
     take_over(last.outputs[0], new.outputs[0])
@@ -204,7 +207,7 @@ def _axes(mean: ir.Node, facts: Facts) -> list[int] | None:
     x = mean.inputs[0]
     if is_op(mean, "GlobalAveragePool"):
         return None if x is None or x.shape is None else list(range(2 - len(x.shape), 0))
-    axes = facts.ints(mean.inputs[1]) if len(mean.inputs) > 1 else None
+    axes = facts.ints(mean.inputs[1]) if len(mean.inputs) > 1 else mean.attributes.get_ints("axes", None)
     if x is None or x.shape is None or not axes or mean.attributes.get_int("keepdims", 1) != 1:
         return None
     rank = len(x.shape)

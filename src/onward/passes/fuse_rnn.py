@@ -36,6 +36,8 @@ from onward.spec.rnn import GATES, Recurrence
 ORDER = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1)}
 """Where the gates of the fused node stand among ONNX's."""
 ZERO_LIMIT = 1 << 22
+_OF_ONE = ("Cast", "Expand", "Identity", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze")
+"""Ops that give zeros for zeros, whatever else they are given."""
 
 
 @dataclass
@@ -91,7 +93,7 @@ def fuse_rnn(model: ir.Model) -> int:
     for graph in graphs(model):
         nodes = [node for node in graph if is_op(node, *GATES)]
         for node in nodes:
-            _drop_zero_states(node)
+            drop_zero_states(node)
         if nodes:
             remove_unread(list(graph))
         layers = {}
@@ -144,12 +146,14 @@ def _layer(node: ir.Node, facts: Facts) -> _Layer | None:
     return layer
 
 
-def _drop_zero_states(node: ir.Node) -> None:
-    """Forget initial states that are zero, as they are by default."""
+def drop_zero_states(node: ir.Node) -> bool:
+    """Forget initial states that are zero, as they are by default; returns whether there were any."""
     states = list(node.inputs[5:7])
-    if all(s is None or _is_zero(s) for s in states):
-        for index in range(5, 5 + len(states)):
-            node.replace_input_with(index, None)
+    if not any(states) or not all(s is None or _is_zero(s) for s in states):
+        return False
+    for index in range(5, 5 + len(states)):
+        node.replace_input_with(index, None)
+    return True
 
 
 def _is_zero(value: ir.Value | None, depth: int = 0) -> bool:
@@ -159,9 +163,11 @@ def _is_zero(value: ir.Value | None, depth: int = 0) -> bool:
     tensor = constant(value)
     if tensor is not None:
         return tensor.size <= ZERO_LIMIT and not is_trained(value) and not np.any(tensor.numpy())
-    node = made_by(value, "Expand", "ConstantOfShape", "Slice", "Identity", "Unsqueeze", "Squeeze", "Transpose", "Cast")
+    node = made_by(value, "Concat", "ConstantOfShape", *_OF_ONE)
     if node is None:
         return False
+    if node.op_type == "Concat":
+        return all(_is_zero(part, depth + 1) for part in node.inputs)
     if node.op_type == "ConstantOfShape":
         fill = node.attributes.get_tensor("value", None)
         return fill is None or not np.any(fill.numpy())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Any
 
 import onnx_ir as ir
 
@@ -13,13 +14,18 @@ from onward.graph.constants import plain_constants
 from onward.graph.origin import KEY as ORIGIN
 from onward.graph.trained import mark_weights
 from onward.graph.unused import remove_unused
-from onward.graph.walk import all_nodes
+from onward.graph.walk import all_graphs, all_nodes
 from onward.model import Model
 from onward.passes.fewer.drop_dropout import drop_dropout
-from onward.passes.fewer.fold_batchnorm import fold_batchnorm
+from onward.passes.fewer.fold_pads import fold_pads
+from onward.passes.fewer.fold_scalings import fold_scalings
 from onward.passes.fewer.hold_constants import hold_constants
+from onward.passes.fewer.join_moves import join_moves
 from onward.passes.fewer.merge_equal import merge_equal
+from onward.passes.fewer.name_idioms import name_idioms
+from onward.passes.fewer.plain_recurrence import plain_recurrence
 from onward.passes.fewer.resolve_shapes import resolve_shapes
+from onward.passes.fewer.take_branches import take_branches
 from onward.passes.fold_constants import fold_constants
 from onward.passes.simplify import PLAIN, simplify
 
@@ -38,7 +44,21 @@ PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
     "shapes": ("numbers that follow from known shapes become constants", resolve_shapes),
     "neutral": ("nodes that change nothing go: Identity, x + 0, x · 1, casts to the same type, Dropout", _neutral),
     "constants": ("what small constants alone decide is computed once", fold_constants),
-    "batchnorm": ("BatchNormalization goes into the weights of the convolution before it", fold_batchnorm),
+    "branches": ("an If whose condition is known becomes the branch that is taken", take_branches),
+    "moves": (
+        "a Reshape, Transpose, Slice or Squeeze that moves nothing goes, and two in a row become one",
+        join_moves,
+    ),
+    "scalings": ("factors, offsets and BatchNormalization go into the weights of the layer before them", fold_scalings),
+    "pads": ("zeros around the input of a convolution become its padding", fold_pads),
+    "recurrence": (
+        "recurrent layers start from zero by themselves, and read from the end by themselves",
+        plain_recurrence,
+    ),
+    "idioms": (
+        "formulas become the operator that the opset has for them: LayerNormalization, Gelu, HardSwish",
+        name_idioms,
+    ),
     "equal": ("nodes that compute the same become one", merge_equal),
 }
 """By name: what a pass does, and the pass. They are applied in this order until nothing changes."""
@@ -70,8 +90,8 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     graph = made.ir
     plain_constants(graph)
     before = sum(1 for _ in all_nodes(graph.graph))
-    ends = [(value.type, value.shape) for value in (*graph.graph.inputs, *graph.graph.outputs)]
-    described = {value.name for value in _made(graph) if value.type is not None}
+    ends = {each: [(value.type, value.shape) for value in _ends(each)] for each in all_graphs(graph.graph)}
+    described = {_place(value): (value.type, value.shape) for value in _made(graph)}
     held = _hide_defaults(graph, made.ir_version)
     mark_weights(graph)
     chosen = [run for name, (_, run) in PASSES.items() if name not in without]
@@ -82,11 +102,12 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     remove_unused(graph)
     for value, tensor in held:
         value.const_value = tensor
-    for value, (type_, shape) in zip((*graph.graph.inputs, *graph.graph.outputs), ends, strict=True):
-        value.type, value.shape = type_, shape  # as the file declares them
+    for each in all_graphs(graph.graph):
+        for value, declared in zip(_ends(each), ends[each], strict=True):
+            value.type, value.shape = declared
     for value in _made(graph):
-        if value.name not in described and not value.is_graph_output():
-            value.type = value.shape = None  # what was inferred takes room in the file
+        if not value.is_graph_output():  # what was inferred takes room in the file, and may say less
+            value.type, value.shape = described.get(_place(value), (None, None))
     for node in all_nodes(graph.graph):
         node.metadata_props.pop(ORIGIN, None)
     made.path = None
@@ -97,8 +118,17 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     return Smaller(made, before, after)
 
 
+def _ends(graph: ir.Graph) -> list[ir.Value]:
+    return [*graph.inputs, *graph.outputs]
+
+
 def _made(model: ir.Model) -> list[ir.Value]:
     return [value for node in all_nodes(model.graph) for value in node.outputs]
+
+
+def _place(value: ir.Value) -> tuple[Any, str | None]:
+    node = value.producer()
+    return None if node is None else node.graph, value.name
 
 
 def _hide_defaults(model: ir.Model, ir_version: int) -> list[tuple[ir.Value, ir.TensorProtocol]]:
