@@ -98,7 +98,7 @@ def test_layers_are_left_by_name() -> None:
 
 def test_annotations_stay() -> None:
     proto = model().to_proto()
-    noted = proto.graph.quantization_annotation.add(tensor_name="h")
+    noted = proto.graph.quantization_annotation.add(tensor_name="x")
     noted.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="b")
     (found,) = packed(onward.load(proto)).model.to_proto().graph.quantization_annotation
     assert found == noted
