@@ -16,7 +16,7 @@ from onward.training.recipe.groups import Rule
 from onward.training.recipe.losses import LOSSES, Penalty, Term
 from onward.training.recipe.optimizer_names import OPTIMIZERS
 from onward.training.recipe.optimizers import Averaged, Clipped, Moment, Optimizer, State, Update
-from onward.training.recipe.schedules import SCHEDULES, Schedule, Warmup
+from onward.training.recipe.schedules import OWN, SCHEDULES, Schedule, Warmup
 from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.step_graphs import CLIP_EPSILON
 
@@ -236,9 +236,7 @@ def write_schedule(schedule: Schedule | None) -> dict[str, Any] | None:
         return None
     name = next((name for name, kind in SCHEDULES.items() if type(schedule) is kind), None)
     if name is None:
-        raise OnwardError(
-            "a schedule that is your own function cannot be saved: use one of Onward, or Table.of(yours, steps)"
-        )
+        raise OnwardError(OWN.format("saved"))
     own: Any = schedule
     options = {f.name: getattr(own, f.name) for f in fields(own)}
     if isinstance(schedule, Warmup):
