@@ -23,7 +23,7 @@ from onward.hub.tensors import SparseTensor, Store
 from onward.hub.weights import Weights
 from onward.hub.wire import join
 from onward.hub.wording import quote
-from onward.hub.write import Writer, keep_described
+from onward.hub.write import Writer, copied
 from onward.looks import shown
 from onward.plugins.find import load_for
 from onward.writing import new_file
@@ -67,13 +67,11 @@ class Model:
 
     def copy(self) -> Model:
         """Another model of its own, which shares nothing with this one but the tensors."""
-        made = self.ir.clone()
-        keep_described(self.ir, made)
         infos = []
         for info in self.training_info:
             infos.append(onnx.TrainingInfoProto())
             infos[-1].CopyFrom(info)
-        return Model(made, infos, self.path, self.ir_version, list(self.data_files), dict(self.held))
+        return Model(copied(self.ir), infos, self.path, self.ir_version, list(self.data_files), dict(self.held))
 
     def validate(self) -> None:
         """Raise `InvalidModelError` unless names are unique, and values are produced before they are used."""

@@ -96,6 +96,14 @@ def test_layers_are_left_by_name() -> None:
     assert found.model.ir.graph.initializers["w"].const_value is not None
 
 
+def test_annotations_stay() -> None:
+    proto = model().to_proto()
+    noted = proto.graph.quantization_annotation.add(tensor_name="x")
+    noted.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="b")
+    (found,) = packed(onward.load(proto)).model.to_proto().graph.quantization_annotation
+    assert found == noted
+
+
 def test_what_an_opset_cannot_hold_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="from 21 on"):
         packed(model(20), form="standard")

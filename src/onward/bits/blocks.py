@@ -177,15 +177,15 @@ def packed(
             f"this model has opset {model.opset.get('', 0)}, and ONNX holds blocks of 4 bits from {STANDARD_FROM} on:"
             f" give opset={STANDARD_FROM} as well"
         )
-    clone = model.ir.clone()
-    infer(clone)
-    found = [one for one in products(clone) if not is_named(one.node, leave)]
+    made = model.copy()
+    infer(made.ir)
+    found = [one for one in products(made.ir) if not is_named(one.node, leave)]
     if not found:
         raise UnsupportedError(f"no product of this model has a constant matrix of {LEAST:,} numbers or more")
-    writer = _Writer(clone, size, form)
+    writer = _Writer(made.ir, size, form)
     layers = [writer.write(one, (rounded or {}).get(one.node.name or "", in_blocks)) for one in found]
-    remove_unused(clone)
-    return Packed(replace(model, ir=clone, path=None), tuple(layers))
+    remove_unused(made.ir)
+    return Packed(replace(made, path=None), tuple(layers))
 
 
 class _Writer:

@@ -39,7 +39,7 @@ def calibrated(model: Model, samples: Sequence[Inputs]) -> dict[str, Callable[[F
 
 def moments(model: Model, samples: Sequence[Inputs]) -> dict[str, Moments]:
     """By the name of a product, from running the model on samples. Products inside of bodies are left out."""
-    source = model.ir.clone()
+    source = model.copy().ir
     infer(source)
     inside = set(source.graph)
     wanted = [one for one in products(source) if one.node in inside and one.node.name]

@@ -104,14 +104,14 @@ def _is_layer(node: ir.Node) -> bool:
 
 def _named(model: Model) -> Model:
     """A copy whose nodes all have names, which the quantizer knows them by, and whose values have types."""
-    clone = model.ir.clone()
-    names, seen = Names(clone), set[str]()
-    for node in clone.graph:
+    made = model.copy()
+    names, seen = Names(made.ir), set[str]()
+    for node in made.ir.graph:
         if not node.name or node.name in seen:
             node.name = names.node(node.name or node.op_type)
         seen.add(node.name)
-    infer(clone)
-    return replace(model, ir=clone, path=None)
+    infer(made.ir)
+    return replace(made, path=None)
 
 
 def _losses(source: Model, made: Model, layers: Mapping[str, ir.Node], samples: Sequence[Inputs]) -> dict[str, float]:
@@ -145,12 +145,12 @@ def _values(graph: ir.Graph) -> Iterator[ir.Value]:
 
 
 def _with_outputs(model: Model, names: Sequence[str]) -> Model:
-    clone = model.ir.clone()
-    values = {value.name: value for value in _values(clone.graph)}
-    clone.graph.outputs[:] = [values[name] for name in names]
-    for value in clone.graph.outputs:
+    made = model.copy()
+    values = {value.name: value for value in _values(made.ir.graph)}
+    made.ir.graph.outputs[:] = [values[name] for name in names]
+    for value in made.ir.graph.outputs:
         value.type = value.type or ir.TensorType(ir.DataType.FLOAT)
-    return replace(model, ir=clone, path=None, training_info=[])
+    return replace(made, path=None, training_info=[])
 
 
 class _Quantizer:

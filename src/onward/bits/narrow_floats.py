@@ -180,7 +180,8 @@ def _within(
 
 
 def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Model:
-    clone = source.ir.clone()
+    copy = source.copy()
+    clone = copy.ir
     twins = dict(zip(source.ir.graph, clone.graph, strict=True))
     order = {node: place for place, node in enumerate(source.ir.graph)}
     ordered = sorted(chosen, key=lambda one: order[one.node])  # what is made in 16 bits is read so by who comes after
@@ -193,7 +194,7 @@ def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Mode
     cast_around(clone, wanted, store=stored.__contains__)
     _read_shapes(clone)
     remove_unused(clone)
-    return replace(source, ir=clone, path=None)
+    return replace(copy, path=None)
 
 
 def _is_read_by(value: ir.Value, reads: Collection[tuple[ir.Node, int]]) -> bool:

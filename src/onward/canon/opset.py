@@ -20,7 +20,7 @@ from onward.graph.infer import infer
 from onward.graph.origin import KEY
 from onward.graph.rewriter import is_used
 from onward.graph.walk import all_graphs, all_nodes
-from onward.hub.write import ANNOTATED, DESCRIBED
+from onward.hub.write import copied
 from onward.model import Model
 
 OLDEST = 7
@@ -106,19 +106,6 @@ def _with_functions(model: ir.Model, wanted: Mapping[str, int], inlined: bool, k
 def _opset_of(model: ir.Model, domain: str) -> int:
     names = ("", "ai.onnx") if not domain else (domain,)
     return next((model.opset_imports[name] for name in names if name in model.opset_imports), 0 if domain else 1)
-
-
-def copied(model: ir.Model) -> ir.Model:
-    """A copy whose weights are shared, with what the reader kept in the `meta` of its graphs."""
-    copy = model.clone()
-    for old, new in zip(_graphs(model), _graphs(copy), strict=True):
-        if ANNOTATED not in old.meta and DESCRIBED not in old.meta:
-            continue
-        same = dict(zip(_values(old), _values(new), strict=True))
-        new.meta.update(old.meta)
-        new.meta[DESCRIBED] = {same[v] for v in old.meta.get(DESCRIBED, ()) if v in same}
-        new.meta[ANNOTATED] = {same[v]: names for v, names in old.meta.get(ANNOTATED, {}).items() if v in same}
-    return copy
 
 
 def _graphs(model: ir.Model) -> Iterator[ir.Graph]:

@@ -145,7 +145,7 @@ def _integers(model: Model, request: Request, samples: Sequence[Inputs], told: T
 def _blocks(model: Model, request: Request, samples: Sequence[Inputs], told: Told) -> Fewer:
     from onward.bits.blocks import packed
     from onward.bits.corrected import calibrated
-    from onward.bits.search import Judge, fewest_left
+    from onward.bits.search import Judge, fewest_left, ranked_by
     from onward.runners import prepare
 
     run = prepare("onnxruntime", model)
@@ -163,7 +163,7 @@ def _blocks(model: Model, request: Request, samples: Sequence[Inputs], told: Tol
 
     loss, left = attempt([]), list[str]()
     if request.max_loss is not None and loss > request.max_loss:
-        ranked = [one.node for one in sorted(made[0].layers, key=lambda one: -one.loss)]
+        ranked = ranked_by({one.node: one.loss for one in made[0].layers})
         left, loss = fewest_left(ranked, attempt, request.max_loss)
     found = made[len(left)]
     lines = [f"{_count(len(found.layers), 'weight')} in blocks of {size} numbers of 4 bits"]

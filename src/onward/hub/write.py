@@ -268,8 +268,9 @@ def function_bytes(function: ir.Function) -> bytes:
     return bytes(proto.SerializeToString(deterministic=True))
 
 
-def keep_described(model: ir.Model, copy: ir.Model) -> None:
-    """Let a copy that onnx-ir made of a model have in its own words what is kept in the `meta` of the graphs."""
+def copied(model: ir.Model) -> ir.Model:
+    """A copy whose tensors are shared, with what is kept in the `meta` of its graphs, which onnx-ir's own forgets."""
+    copy = model.clone()
     pairs = [(model.graph, copy.graph)]
     pairs += [(function.graph, copy.functions[key].graph) for key, function in model.functions.items()]
     while pairs:
@@ -285,6 +286,7 @@ def keep_described(model: ir.Model, copy: ir.Model) -> None:
                     pairs.append((attribute.as_graph(), other.attributes[name].as_graph()))
                 elif attribute.type is Kind.GRAPHS and not attribute.is_ref():
                     pairs += zip(attribute.as_graphs(), other.attributes[name].as_graphs(), strict=True)
+    return copy
 
 
 def _own(graph: ir.Graph) -> list[ir.Value]:
