@@ -1,6 +1,7 @@
 """Every training that ONNX Runtime runs in the tests, exported to other frameworks.
 
     python benchmarks/exported_trainings.py                      all tests of training; writes the page
+    python benchmarks/exported_trainings.py --rows FILE          goes on where a run with this file ended
     python benchmarks/exported_trainings.py --to torch tests/training/recipe      some; writes nothing
 
 The tests run as they are. Beside them, what each makes trainable is noted. When the test is over, ONNX Runtime makes
@@ -187,9 +188,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", nargs="*", help="tests, or their folders; all of training by default")
     parser.add_argument("--to", default=",".join(FRAMEWORKS))
+    parser.add_argument("--rows", type=Path, default=Path(os.devnull), help="what was found of each file of tests")
     args = parser.parse_args()
     tests = args.tests or ["tests/training"]
-    text = page([row for test in files_of(tests) for row in run(test, args.to)], tests)
+    known = [json.loads(line) for line in args.rows.read_text().splitlines()] if args.rows.is_file() else []
+    rows = {found["file"]: found["rows"] for found in known}
+    for test in files_of(tests):
+        if test not in rows:
+            rows[test] = run(test, args.to)
+            with args.rows.open("a") as file:
+                file.write(json.dumps({"file": test, "rows": rows[test]}) + "\n")
+    text = page([row for test in files_of(tests) for row in rows[test]], tests)
     print(text)
     if not args.tests:
         PAGE.write_text(text, encoding="utf-8")
