@@ -1,11 +1,13 @@
 """Every training that ONNX Runtime runs in the tests, exported to other frameworks.
 
     python benchmarks/exported_trainings.py                      all tests of training; writes the page
+    python benchmarks/exported_trainings.py --rows FILE          goes on where a run with this file ended
     python benchmarks/exported_trainings.py --to torch tests/training/recipe      some; writes nothing
 
 The tests run as they are. Beside them, what each makes trainable is noted. When the test is over, ONNX Runtime makes
 two steps of it on data that are made up, and it is exported. In PyTorch the package then makes the same steps, in this
-process, and the losses have to be the same. What draws random numbers is exported and not compared.
+process, and the losses have to be the same. What draws random numbers is exported and not compared. A schedule that is
+a function of the user is exported as the list of what it gives, as its refusal says.
 """
 
 import argparse
@@ -15,10 +17,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import machine
+import numpy as np
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/measured/exported-trainings.md"
@@ -35,16 +39,25 @@ busy = [0]
 
 def pytest_configure() -> None:
     """As a plugin: note what is made trainable."""
+    from onward.training.runtime.trainer import Trainer
     from onward.training.trainable import Trainable
 
-    make = Trainable.__init__
+    make, start = Trainable.__init__, Trainer.__init__
 
     def made(self: Any, *args: Any, **options: Any) -> None:
         make(self, *args, **options)
         if busy == [0] and len(noted) < EACH:
             noted.append(self)
 
+    def started(self: Any, *args: Any, **options: Any) -> None:
+        busy[0] += 1  # what a trainer makes of a training, such as large weights as inputs, is for itself
+        try:
+            start(self, *args, **options)
+        finally:
+            busy[0] -= 1
+
     Trainable.__init__ = made  # type: ignore[method-assign]
+    Trainer.__init__ = started  # type: ignore[method-assign]
 
 
 def pytest_runtest_teardown(item: Any) -> None:
@@ -68,19 +81,24 @@ def steps_of(trainable: Any) -> tuple[list[Any], list[float]] | None:
     try:
         trainer = Trainer(trainable, kernels=False)
         batches = made_up(trainer, STEPS * trainable.accumulate, 0)
-        return batches, [trainer.step(batch) for batch in batches]
+        losses = [trainer.step(batch) for batch in batches]
     except Exception:
         return None
+    finite = all(np.isfinite(array).all() for array in trainer.parameters.values() if array.dtype.kind == "f")
+    return (batches, losses) if finite else None
 
 
 def exported(trainable: Any, batches: list[Any], losses: list[float], to: str) -> dict[str, Any]:
     """How it went: in words, by graphs, refused; and whether the losses are the same."""
     from onward.errors import OnwardError
+    from onward.training.recipe.schedules import Table, is_own
     from onward.training.verification.chance import without_chance
 
     given = Path(tempfile.mkdtemp(prefix="onward-exported-")) / f"net_{os.urandom(4).hex()}"
     try:
         module = __import__("onward.training", fromlist=["training"])
+        if (schedule := trainable.schedule) is not None and is_own(schedule):
+            trainable = replace(trainable, schedule=Table.of(schedule, trainable.step + STEPS))
         folder = getattr(module, f"to_{to}_package")(trainable, given)
     except OnwardError as error:
         return {"how": "refused", "why": " ".join(str(error).split())}
@@ -112,12 +130,19 @@ def apart(folder: Path, how: str, batches: list[Any], losses: list[float], accum
     return max(abs(a - b) for a, b in zip(found, losses, strict=True)) / scale
 
 
-def run(tests: list[str], to: str) -> list[dict[str, Any]]:
+def files_of(tests: list[str]) -> list[str]:
+    """The files of tests in some folders; a file, or one of its tests, is itself."""
+    found = [sorted(map(str, (ROOT / test).rglob("test_*.py"))) if (ROOT / test).is_dir() else [test] for test in tests]
+    return [file for group in found for file in group]
+
+
+def run(test: str, to: str) -> list[dict[str, Any]]:
+    """In a process of its own, so that memory is given back."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows"
         file.touch()
         env = os.environ | {FILE: str(file), TO: to, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{Path(__file__).parent}"}
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "exported_trainings", *tests]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "exported_trainings", test]
         subprocess.run(command, cwd=ROOT, env=env, check=False)
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
@@ -147,6 +172,10 @@ def page(rows: list[dict[str, Any]], tests: list[str]) -> str:
             lines.append(f"| {names[to]} | {len(own)} | {' | '.join(str(counts[kind]) for kind in kinds)} |")
     compared = [row for row in rows if row.get("off") is not None]
     lines += ["", f"Compared in PyTorch: {len(compared)}; the others draw random numbers.", ""]
+    lines += [
+        "A schedule that is a function of the user was given as `Table.of(yours, steps)`, as the refusal says.",
+        "",
+    ]
     bad = [row for row in rows if row["how"] in kinds[2:]]
     if bad:
         lines += ["| to | why not | trainings |", "|---|---|---:|"]
@@ -159,9 +188,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", nargs="*", help="tests, or their folders; all of training by default")
     parser.add_argument("--to", default=",".join(FRAMEWORKS))
+    parser.add_argument("--rows", type=Path, default=Path(os.devnull), help="what was found of each file of tests")
     args = parser.parse_args()
     tests = args.tests or ["tests/training"]
-    text = page(run(tests, args.to), tests)
+    known = [json.loads(line) for line in args.rows.read_text().splitlines()] if args.rows.is_file() else []
+    rows = {found["file"]: found["rows"] for found in known}
+    for test in files_of(tests):
+        if test not in rows:
+            rows[test] = run(test, args.to)
+            with args.rows.open("a") as file:
+                file.write(json.dumps({"file": test, "rows": rows[test]}) + "\n")
+    text = page([row for test in files_of(tests) for row in rows[test]], tests)
     print(text)
     if not args.tests:
         PAGE.write_text(text, encoding="utf-8")

@@ -315,7 +315,7 @@ def test_ctc(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_what_is_refused(tmp_path: Path) -> None:
     model = onnx_of(network("mlp"), NETWORKS["mlp"].data(4))
-    with pytest.raises(UnsupportedError, match="your own function"):
+    with pytest.raises(UnsupportedError, match="function of your own"):
         to_jax_package(prepare(model, schedule=lambda step: 1 / step), tmp_path / "net")
     assert not (tmp_path / "net").exists()
 

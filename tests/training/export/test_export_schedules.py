@@ -60,6 +60,8 @@ def test_a_table_is_what_a_function_gave() -> None:
     assert read_schedule(write_schedule(Warmup(2, table))) == Warmup(2, table)
     with pytest.raises(OnwardError, match="one number or more"):
         Table([])
+    with pytest.raises(OnwardError, match="no number"):
+        Table([1.0, float("inf")])
 
 
 def test_a_function_is_refused_with_what_to_do() -> None:

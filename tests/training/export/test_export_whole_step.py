@@ -64,6 +64,26 @@ def of_jax() -> tuple[Trainable, Batches]:
     return made, [{"x": one["x"], "labels": one["labels"].astype(np.int32)} for one in feeds("mlp")]
 
 
+def of_counts() -> tuple[Trainable, Batches]:
+    """A model that reads integers which a step changes: how many there were, and the words of a key."""
+    jax, optax = pytest.importorskip("jax"), pytest.importorskip("optax")
+    params = {"w": DRAW.standard_normal((12, 4)).astype(np.float32)}
+    state = {"count": np.array(2, np.int32), "key": np.array([3, 5], np.uint32)}
+
+    def apply(params: Any, state: Any, x: Any) -> Any:
+        known = 1 - 0.5 ** state["count"]
+        return jax.numpy.tanh(x @ params["w"] / known) * (state["key"] % 4).astype("float32").sum()
+
+    def loss(params: Any, state: Any, x: Any, labels: Any) -> Any:
+        value = optax.softmax_cross_entropy_with_integer_labels(apply(params, state, x), labels).mean()
+        return value, {"count": state["count"] + 1, "key": state["key"] * np.uint32(2654435761)}
+
+    x, y = jax.ShapeDtypeStruct(("b", 12), "float32"), jax.ShapeDtypeStruct(("b",), "int32")
+    how = {"params": params, "model_state": state, "optimizer": optax.sgd(0.1)}
+    made = onward.from_jax(loss, x, y, **how, inference=apply)
+    return made, [{"x": one["x"], "labels": one["labels"].astype(np.int32)} for one in feeds("mlp")]
+
+
 def of_tensorflow() -> tuple[Trainable, Batches]:
     """A step with a GradientTape, and a momentum that it keeps itself."""
     tf = pytest.importorskip("tensorflow")
@@ -162,6 +182,10 @@ CASES: dict[tuple[str, str], Callable[[], tuple[Trainable, Batches]]] = {
     ("torch", "tensorflow"): of_tensorflow,
     ("torch", "others"): of_others,
     ("torch", "gates"): gates,
+    ("torch", "counts"): of_counts,
+    ("jax", "counts"): of_counts,
+    ("tensorflow", "counts"): of_counts,
+    ("keras", "counts"): of_counts,
     ("jax", "jax"): of_jax,
     ("jax", "filters"): by_rows,
     ("tensorflow", "others"): of_others,

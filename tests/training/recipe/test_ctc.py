@@ -24,6 +24,8 @@ from onward.model import Model
 from onward.training.autodiff.derivatives import gradient
 from onward.training.capture.torch import from_torch
 from onward.training.export import to_torch_package
+from onward.training.export.normalised import is_normalised
+from onward.training.export.plan import outputs_inside
 from onward.training.export.torch.words import loss_call
 from onward.training.info.read import load
 from onward.training.recipe.ctc import CTC
@@ -264,6 +266,52 @@ def test_every_form_in_pytorchs_words(loss: CTC, raw: bool) -> None:
     call = loss_call(said, "y", lambda name: f"batch[{name!r}]")
     found = eval(call, {"F": F, "torch": torch, "y": y, "batch": batch})
     np.testing.assert_allclose(found, expected(loss, LOGITS, given, given["labels"])[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [CTC(), CTC(zero_infinity=True), CTC(reduction="sum", blank=5)], ids=str)
+@pytest.mark.parametrize("flipped", [False, True], ids=["time first", "batch first"])
+def test_a_prediction_that_is_not_normalised(
+    loss: CTC, flipped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of such PyTorch's own gradient is not the derivative of its loss; the exported training has that of the file."""
+    loss = replace(loss, batch_first=flipped)
+    logits = LOGITS.astype(np.float32)
+    given = logits.transpose(1, 0, 2).copy() if flipped else logits
+    labels = np.where(LABELS == 5, 0, LABELS) if loss.blank else LABELS
+    data = {"labels": labels, **(TOO_SHORT if loss.zero_infinity else LENGTHS)}
+    made = prepare(model(given, batch_first=flipped, normalised=False), loss, "momentum", ["w"])
+    folder = to_torch_package(made, tmp_path / f"raw_{flipped}_{loss.blank}_{loss.zero_infinity}")
+    assert " ctc_loss(" in (folder / "train.py").read_text()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module: Any = importlib.import_module(f"{folder.name}.train")
+    net = module.load()
+    found = module.train(net, module.load_optimizer(net), [{k: torch.from_numpy(v) for k, v in data.items()}] * 5)
+    trainer = Trainer(made, kernels=False)
+    np.testing.assert_allclose(found, [trainer.step(data) for _ in range(5)], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_so"),
+    [
+        ([("LogSoftmax", {})], True),
+        ([("LogSoftmax", {"axis": 2}), ("Identity", {})], True),
+        ([("LogSoftmax", {"axis": 1})], False),
+        ([("LogSoftmax", {"axis": 1}), ("Transpose", {"perm": [2, 0, 1]})], True),
+        ([("LogSoftmax", {"axis": 0}), ("Transpose", {})], True),
+        ([("LogSoftmax", {}), ("Transpose", {"perm": [2, 0, 1]})], False),
+        ([("LogSoftmax", {}), ("Relu", {})], False),
+        ([("Identity", {})], False),
+    ],
+)
+def test_what_is_seen_to_be_normalised(nodes: list[tuple[str, dict[str, Any]]], is_so: bool) -> None:
+    weight = numpy_helper.from_array(np.ones(3, np.float32), "w")
+    steps = [helper.make_node("Mul", ["x", "w"], ["x0"])]
+    steps += [helper.make_node(kind, [f"x{i}"], [f"x{i + 1}"], **more) for i, (kind, more) in enumerate(nodes)]
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3, 3, 3]) for name in ("x", f"x{len(nodes)}")]
+    graph = helper.make_graph(steps, "steps", ends[:1], ends[1:], [weight])
+    proto = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+    made = prepare(proto, "mse", "sgd")
+    assert is_normalised(outputs_inside(made)[f"x{len(nodes)}"]) is is_so
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from onward.training.export.state import Place
 from onward.training.recipe.adapters import lora
 from onward.training.recipe.losses import Penalty
 from onward.training.recipe.optimizers import SGD, Adam
-from onward.training.recipe.schedules import Steps
+from onward.training.recipe.schedules import Steps, Warmup
 from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.runtime.trainer import Trainer
 from onward.training.trainable import Trainable, prepare
@@ -60,10 +60,11 @@ def test_the_same_training(target: str) -> None:
     assert report.to_json()["sides"][0]["status"] == "same"
 
 
-def test_adapters_and_dropout() -> None:
-    report = verify(made("dropout", lora=lora(rank=2)), "torch", steps=2)
+def test_adapters_dropout_and_a_schedule_of_ones_own() -> None:
+    own = made("dropout", lora=lora(rank=2), schedule=Warmup(1, lambda step: 1 / step))
+    report = verify(own, "torch", steps=2)
     assert report.status == "same", verdict(report.sides[0], report)
-    assert "dropout is off" in report.notes[0]
+    assert "dropout is off" in report.notes[0] and "a list of what it gives" in report.notes[1]
     assert {check.tensor for check in report.sides[0].checks if check.part == "gradient"} == {
         f"{layer}.weight.lora_{part}" for layer in (0, 3, 5) for part in "ab"
     }

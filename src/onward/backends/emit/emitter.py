@@ -339,8 +339,8 @@ class Emitter:
         constant = self.constant_of(value)
         if constant is None or constant.size > LIMIT or value.dtype is None:
             return None
-        plain = value.dtype in INTEGERS or (value.dtype in FLOATS and constant.size <= 4 and role(value) is None)
-        if not plain:
+        plain = value.dtype in INTEGERS or (value.dtype in FLOATS and constant.size <= 4)
+        if not plain or role(value) is not None:
             return None
         return self._hosts.setdefault(value, constant_items(constant))
 

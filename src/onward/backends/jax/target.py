@@ -68,7 +68,8 @@ class JaxTarget(Target):
         return jnp.array(items.tolist() if items.ndim else items.item(), typed)
 
     def is_literal(self, number: Any) -> bool:
-        return not isinstance(number, int) or number < 2**63
+        """JAX takes a larger whole number for one of 32 bits that has overflown."""
+        return not isinstance(number, int) or number < 2**31
 
     def dtype(self, of: ir.DataType | int) -> Expr:
         return dtype(of)

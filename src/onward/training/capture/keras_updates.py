@@ -6,7 +6,7 @@ calls it: gradients of embeddings come as the rows that were looked up, states h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +95,23 @@ def together(optimizer: Any, variables: Mapping[str, Any], gradients: Mapping[st
     read = {value.name for value in update.graph.inputs}
     arrays = {name: np.asarray(held) for name, held in states.items() if name in read}
     slots = tuple(dict.fromkeys(name.rpartition(".")[2] for name in arrays))
-    return Together(update, Stored(1.0 if scheduled else rate_of(optimizer), slots), arrays)
+    lr = 1.0 if scheduled else rate_of(optimizer)
+    return Together(update, Stored(lr, slots, initial=_initial(optimizer, variables, slots)), arrays)
+
+
+def _initial(optimizer: Any, variables: Mapping[str, Any], slots: Collection[str]) -> dict[str, float]:
+    """What states of a new optimizer start from, by slot, if not from zero."""
+    new = type(optimizer).from_config(optimizer.get_config())
+    new.build(list(variables.values()))
+    found = {}
+    for name, state in _states(new, {id(variable): name for name, variable in variables.items()}).items():
+        numbers = np.unique(np.asarray(state))
+        slot = name.rpartition(".")[2]
+        if slot in slots and slot != AVERAGE and numbers.any():
+            if numbers.size > 1:
+                raise UnsupportedError(f"{name} of {type(optimizer).__name__} starts from several numbers")
+            found[slot] = float(numbers[0])
+    return found
 
 
 def _states(optimizer: Any, names: Mapping[int, str]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from onward.training.export.graphs import (
     loss_graph,
     update_graph,
 )
+from onward.training.export.normalised import is_normalised
 from onward.training.export.recognise import UnknownLoss, recognise
 from onward.training.export.state import NotInWords, Place, package, with_adapters
 from onward.training.recipe.caches import cache_names, empty_caches
@@ -91,6 +92,8 @@ class Plan:
     """The loss, where there are no terms."""
     branches: bool = False
     """Whether the data decide which weights are used: those that are not have a gradient of zeros all the same."""
+    normalised: bool = False
+    """Whether the predictions are seen to be logarithms of probabilities."""
     modules: Modules = field(kw_only=True)
     """Of what is known as a graph only."""
 
@@ -159,6 +162,7 @@ def planned(
         sources[LOSS_MODULE] = loss.source
     if type(how.optimizer) is OnnxOptimizer:
         sources[UPDATE_MODULE] = update_graph(how.optimizer, places, graphs)
+    inside = outputs_inside(given)
     plan = make(
         data=_inputs(given),
         labels={value.name or "": dtype_of(value) for value in graph.inputs if value.name in given.labels},
@@ -183,6 +187,7 @@ def planned(
         unbiased=unbiased(given) if trains else None,
         graph=loss,
         branches=any(node.op_type in ("If", "Loop") for node in all_nodes(given.original.ir.graph)),
+        normalised=all(is_normalised(inside.get(value.name or "")) for value in given.original.ir.graph.outputs),
         modules=Modules(sources, graphs),
     )
     files: dict[str, Mapping[str, Array]] = {STATE: _state(given, how.optimizer, places), ADAPTERS: apart}

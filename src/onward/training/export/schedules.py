@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onward.errors import UnsupportedError
-from onward.training.recipe.schedules import Constant, Cosine, Linear, Schedule, Steps, Table, Warmup
+from onward.training.recipe.schedules import OWN, Constant, Cosine, Linear, Schedule, Steps, Table, Warmup
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,4 @@ def factor(schedule: Schedule, words: Words = PYTHON, step: str = "step") -> str
             later = factor(schedule.then, words, f"{step} - {schedule.steps - 1}")
             test = f"{step} < {schedule.steps}"
             return words.choice.format(test=test, yes=f"{step} / {schedule.steps}", no=later)
-    raise UnsupportedError(
-        "a schedule that is your own function cannot be written as source: use one of Onward, or Table.of(yours, steps)"
-    )
+    raise UnsupportedError(OWN.format("written as source"))

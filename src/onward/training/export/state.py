@@ -15,6 +15,7 @@ from onward.backends.backend import Backend, Options
 from onward.backends.emit.package import Source
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.held_weights import homes, lift_from_bodies, with_weights
+from onward.graph.trained import MARK, Role
 from onward.model import Model
 from onward.training.trainable import Trainable
 
@@ -134,17 +135,23 @@ def _both(model: Model, arrays: Mapping[str, Array], options: Options, backend: 
 
 
 def held_apart(model: Model, names: Collection[str]) -> Model:
-    """A copy of a model in which no pass takes these weights for constants: each goes through a Sum or Max of one."""
+    """A copy of a model in which no pass takes these weights for constants.
+
+    Integers are marked as weights, which they usually are not; floats go through a Sum of one.
+    """
     copy = with_weights(model, {})
     copy.path = model.path
     graph = copy.ir.graph
     lift_from_bodies(copy.ir)
     for name in names:
         weight = graph.initializers.get(name)
-        if weight is not None and not weight.is_graph_output():
+        if weight is None or weight.is_graph_output():
+            continue
+        if weight.dtype is not None and not weight.dtype.is_floating_point():
+            weight.meta[MARK] = Role(False, name)
+        else:
             uses = list(weight.uses())
-            op_type = "Sum" if weight.dtype is None or weight.dtype.is_floating_point() else "Max"
-            node = ir.Node("", op_type, [weight], num_outputs=1, name=f"{name}.apart")
+            node = ir.Node("", "Sum", [weight], num_outputs=1, name=f"{name}.apart")
             node.outputs[0].name = f"{name}.apart"
             node.outputs[0].type, node.outputs[0].shape = weight.type, weight.shape
             graph.insert_before(graph[0], node)

@@ -15,8 +15,8 @@ from onward.training.recipe.adapters import Adapter
 from onward.training.recipe.groups import Rule
 from onward.training.recipe.losses import LOSSES, Penalty, Term
 from onward.training.recipe.optimizer_names import OPTIMIZERS
-from onward.training.recipe.optimizers import Averaged, Clipped, Moment, Optimizer, State, Update
-from onward.training.recipe.schedules import SCHEDULES, Schedule, Warmup
+from onward.training.recipe.optimizers import Averaged, Clipped, Moment, Optimizer, State, Update, initial
+from onward.training.recipe.schedules import OWN, SCHEDULES, Schedule, Warmup
 from onward.training.recipe.user_models import OnnxOptimizer
 from onward.training.step_graphs import CLIP_EPSILON
 
@@ -35,6 +35,8 @@ class Stored:
     states: tuple[str, ...] = ()
     weight_decay: float = 0.0
     by_element: bool = False
+    initial: Mapping[str, float] = field(default_factory=dict)
+    """What states start from that do not start from zero."""
 
     def update(self, op: Builder, w: Tensor, g: Tensor, state: State, now: Moment) -> Update:
         raise OnwardError(
@@ -153,7 +155,8 @@ def write_optimizer(optimizer: Optimizer) -> dict[str, Any]:
         return {"name": optimizer.name, **options, "model": base64.b64encode(model).decode()}
     if KINDS.get(optimizer.name) is type(optimizer):
         return {"name": optimizer.name, **asdict(optimizer)}  # type: ignore[call-overload]
-    return {"name": Stored.name, "lr": optimizer.lr, "states": list(optimizer.states)}
+    start = {slot: number for slot in optimizer.states if (number := initial(optimizer, slot))}
+    return {"name": Stored.name, "lr": optimizer.lr, "states": list(optimizer.states), "initial": start}
 
 
 def read_optimizer(given: Mapping[str, Any]) -> Optimizer:
@@ -166,7 +169,7 @@ def read_optimizer(given: Mapping[str, Any]) -> Optimizer:
     elif name == OnnxOptimizer.name:
         made = OnnxOptimizer(base64.b64decode(options.pop("model")), **options)
     elif name == Stored.name:
-        made = Stored(options["lr"], tuple(options["states"]))
+        made = Stored(options["lr"], tuple(options["states"]), initial=options.get("initial", {}))
     elif name in KINDS:
         known = {f.name for f in fields(KINDS[name])}
         made = KINDS[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items() if k in known})
@@ -236,9 +239,7 @@ def write_schedule(schedule: Schedule | None) -> dict[str, Any] | None:
         return None
     name = next((name for name, kind in SCHEDULES.items() if type(schedule) is kind), None)
     if name is None:
-        raise OnwardError(
-            "a schedule that is your own function cannot be saved: use one of Onward, or Table.of(yours, steps)"
-        )
+        raise OnwardError(OWN.format("saved"))
     own: Any = schedule
     options = {f.name: getattr(own, f.name) for f in fields(own)}
     if isinstance(schedule, Warmup):

@@ -74,6 +74,8 @@ class Table:
         if not isinstance(self.factors, Sequence) or isinstance(self.factors, str) or not self.factors:
             raise OnwardError(f"a table of factors is {self.factors!r}: give a list with one number or more")
         object.__setattr__(self, "factors", tuple(map(float, self.factors)))
+        if not all(map(math.isfinite, self.factors)):
+            raise OnwardError("a table of factors has one that is no number: give finite ones")
 
     @classmethod
     def of(cls, schedule: Schedule, steps: int) -> Table:
@@ -115,6 +117,20 @@ def schedule_named(name: str, **options: Any) -> Schedule:
     if first and not isinstance(first, int):
         raise OnwardError(f"the schedule {name}: warmup is {first!r}, but has to be a whole number")
     return Warmup(first, made) if first else made
+
+
+def is_own(schedule: Schedule | None) -> bool:
+    """Whether a part of it is a function of the user, which no file can hold."""
+    if isinstance(schedule, Warmup):
+        return is_own(schedule.then)
+    return schedule is not None and type(schedule) not in SCHEDULES.values()
+
+
+OWN = (
+    "the schedule is a function of your own, which cannot be {}: give prepare(…, schedule=Table.of(yours, steps)),"
+    " which lists what it gives for so many steps"
+)
+"""What is wrong, and what to do."""
 
 
 def _at_least_one(schedule: Any, steps: int) -> None:

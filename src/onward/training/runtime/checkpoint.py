@@ -131,4 +131,11 @@ _DTYPES = {
     "bfloat16": "BF16",
     "int64": "I64",
     "int32": "I32",
+    "int16": "I16",
+    "int8": "I8",
+    "uint64": "U64",
+    "uint32": "U32",
+    "uint16": "U16",
+    "uint8": "U8",
+    "bool": "BOOL",
 }

@@ -1,4 +1,4 @@
-"""Classes that PyTorch lacks, as source for `train.py`: optimizers, and adapters beside a matrix."""
+"""What PyTorch lacks, as source for `train.py`: optimizers, adapters beside a matrix, and a loss."""
 
 from __future__ import annotations
 
@@ -148,3 +148,24 @@ def load_adapted() -> Model:
         register_parametrization(module, own, LowRank(saved[f"{name}.0.a"], saved[f"{name}.0.b"], scale))
     return net
 '''
+
+CTC_LOSS = '''
+def ctc_loss(
+    y: Tensor,
+    labels: Tensor,
+    times: Tensor,
+    lengths: Tensor,
+    blank: int = 0,
+    zero_infinity: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`F.ctc_loss`, whose gradient is its derivative only where `y` are logarithms of probabilities, of any `y`."""
+    losses = F.ctc_loss(y.log_softmax(-1), labels, times, lengths, blank, "none", zero_infinity)
+    counts = torch.arange(len(y), device=y.device)[:, None] < times.to(y.device)
+    if zero_infinity:
+        with torch.no_grad():
+            counts = counts & F.ctc_loss(y.log_softmax(-1), labels, times, lengths, blank, "none").isfinite()
+    losses = losses - torch.where(counts, y.logsumexp(-1), 0.0).sum(0)
+    return losses.sum() if reduction == "sum" else (losses / lengths.to(losses).clamp(min=1)).mean()
+'''
+"""Every way through the times of a sample is as much likelier as all that is added to its `y`."""

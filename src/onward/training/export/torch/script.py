@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from onward.backends.emit.printer import wrap
 from onward.training.export import script
 from onward.training.export.schedules import PYTHON, factor
 from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed, quoted
-from onward.training.export.torch.classes import LOW_RANK, OWN
+from onward.training.export.torch.classes import CTC_LOSS, LOW_RANK, OWN
 from onward.training.export.torch.processes import GATHERED, SEVERAL, SHARED, counted
 from onward.training.export.torch.words import loss_call, optimizer_call
 from onward.training.recipe.schedules import Constant
@@ -37,7 +38,9 @@ class Script(script.Script):
 
     def text(self) -> str:
         parts: list[Text] = [LOW_RANK] if self.adapters else []
-        parts.append(self._loss())
+        loss = self._loss()
+        parts += [CTC_LOSS] if any(" ctc_loss(" in line for line in loss) else []
+        parts.append(loss)
         if own := OWN.get(type(self.optimizer)):
             parts.append(own.source(self.optimizer))
         parts += [self._make_optimizer(), self._load_optimizer()]
@@ -106,7 +109,7 @@ class Script(script.Script):
             f"def loss_of(net: {'nn.Module' if self._several else 'Model'}, batch: Batch) -> Tensor:",
             '    """What training minimises."""',
             *indented(wrap(f"{self.result} = net({', '.join(self.arguments)})")),
-            *indented(self.summed(loss_call, weights)),
+            *indented(self.summed(partial(loss_call, normalised=self.normalised), weights)),
         ]
 
     def _make_optimizer(self) -> list[str]:

@@ -33,9 +33,14 @@ OPTIMIZERS: Mapping[type[Any], tuple[str, tuple[str, ...]]] = {
 """The class of `torch.optim`, and the options that it has by the same names."""
 
 
-def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
-    """A call of `torch.nn.functional`; `batch` is how an input of a name is written."""
+def loss_call(loss: Any, prediction: str, batch: Callable[[str], str], *, normalised: bool = True) -> str:
+    """A call of `torch.nn.functional`; `batch` is how an input of a name is written.
+
+    Of CTC where a prediction may not be `normalised`, PyTorch's gradient is not that of its own loss: `ctc_loss` of
+    these classes is called.
+    """
     options: dict[str, str] = {}
+    module = "F."
     more: list[str] = []
     match loss:
         case CrossEntropy() | NegativeLogLikelihood():
@@ -64,6 +69,7 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
             options["reduction"] = '"batchmean"'
         case CTC():
             function = "ctc_loss"
+            module = "F." if normalised or loss.logits else ""
             prediction, more = _ctc_inputs(loss, prediction, batch)
             options |= {"blank": str(loss.blank)} if loss.blank else {}
             options |= {"zero_infinity": "True"} if loss.zero_infinity else {}
@@ -72,7 +78,7 @@ def loss_call(loss: Any, prediction: str, batch: Callable[[str], str]) -> str:
     if getattr(loss, "reduction", "mean") != "mean":
         options["reduction"] = f'"{loss.reduction}"'
     arguments = [prediction, batch(loss.labels), *more, *(f"{key}={value}" for key, value in options.items())]
-    return f"F.{function}({', '.join(arguments)})"
+    return f"{module}{function}({', '.join(arguments)})"
 
 
 def _next_tokens(loss: CausalLM, prediction: str, batch: Callable[[str], str]) -> str:
