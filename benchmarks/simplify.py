@@ -2,22 +2,26 @@
 
     python benchmarks/simplify.py --peer PYTHON                 PYTHON is one that has onnxsim and onnxslim
     python benchmarks/simplify.py --peer PYTHON --largest 20    files of at most 20 MB
+    python benchmarks/simplify.py --peer PYTHON --again NAME    NAME is made again, without a name all are
 
 Models are the ONNX files of `zoo.csv`, each in a process of its own; the others simplify in processes of theirs. Nodes
 are counted as files have them, Constant nodes and those of bodies too. Each result runs on the inputs of the original,
-and is the same within what `onward verify` allows. Times are those of the processor, in turns with the original, on one
-thread.
+and is the same within what `onward verify` allows. A time is that of the processor, on one thread, in that of the
+original: each in turn, many times, and the median of these ratios. The original is measured beside itself in the same
+way, in another session; the column *itself* says how much of a ratio is noise.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import statistics
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -39,15 +43,17 @@ from onward.zoo.fetch import fetched
 from onward.zoo.listing import listed
 
 ROOT = Path(__file__).parents[1]
-PAGE, LIST = ROOT / "docs/measured/simplify.md", ROOT / "benchmarks/zoo.csv"
+PAGE, LIST, KEPT = ROOT / "docs/measured/simplify.md", ROOT / "benchmarks/zoo.csv", ROOT / "build/simplify.jsonl"
 OURS = "Onward"
 PEERS = {
     "onnxsim": "import onnx, onnxsim, sys; onnx.save(onnxsim.simplify(onnx.load(sys.argv[1]))[0], sys.argv[2])",
     "onnxslim": "import onnx, onnxslim, sys; onnx.save(onnxslim.slim(onnx.load(sys.argv[1])), sys.argv[2])",
 }
-LIMITS = Limits(600.0, 10 * 10**9)
-SECONDS, TURN = 1.5, 0.02
-"""How long original and result run in turns, and how long one of them at a time, at least."""
+LIMITS = Limits(900.0, 6 * 10**9)
+SESSIONS, ROUNDS, SECONDS, TURN = 3, 15, 5.0, 0.02
+"""How often all are loaded anew; the turns of each then, at least, and all together; the length of a turn, at least."""
+SLOWER = 1.02
+"""A run takes longer from here on, and from as far above what the original takes beside itself."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,8 @@ class Result:
 @dataclass(frozen=True)
 class Row:
     nodes: int
+    itself: float
+    """The time of the original beside itself."""
     results: dict[str, Result]
 
 
@@ -79,33 +87,51 @@ def session(path: Path) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def in_turns(one: Path, other: Path, inputs: Inputs) -> float:
-    runs = [partial(session(path).run, None, inputs) for path in (one, other)]
+def ratios(paths: Sequence[Path], inputs: Inputs) -> list[float]:
+    """The time of each in that of the first: the median over the turns, and over sessions."""
+    found = []
+    for start in range(SESSIONS):
+        order = [(start + i) % len(paths) for i in range(len(paths))]  # memory is laid out in another way
+        loaded = {i: partial(session(paths[i]).run, None, inputs) for i in order}
+        found.append(_in_turns([loaded[i] for i in range(len(paths))]))
+    return [statistics.median(each) for each in zip(*found, strict=True)]
+
+
+def _in_turns(runs: Sequence[Callable[[], object]]) -> list[float]:
     for run in runs:
         run()
-    spent, done, end = [0.0, 0.0], [0, 0], time.perf_counter() + SECONDS
-    while time.perf_counter() < end:
-        for side, run in enumerate(runs):
-            start = time.process_time()
-            while time.process_time() - start < TURN:
-                run()
-                done[side] += 1
-            spent[side] += time.process_time() - start
-    return (spent[1] / done[1]) / (spent[0] / done[0])
+    turns: list[list[float]] = []
+    end = time.perf_counter() + SECONDS
+    while len(turns) < ROUNDS or time.perf_counter() < end:
+        first = len(turns) % len(runs)
+        order = [*range(first, len(runs)), *range(first)]
+        spent = {i: _once(runs[i]) for i in order}
+        turns.append([spent[i] for i in range(len(runs))])
+    return [statistics.median(turn[i] / turn[0] for turn in turns) for i in range(len(runs))]
+
+
+def _once(run: Callable[[], object]) -> float:
+    done, start = 0, time.process_time()
+    while (spent := time.process_time() - start) < TURN:
+        run()
+        done += 1
+    return spent / done
 
 
 def row(peer: str, path: Path) -> Row:
     model = onward.load(path)
     inputs = make_inputs(model)
-    results = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name in (OURS, *(PEERS if peer else ())):
-            out = Path(folder) / f"{name}.onnx"
-            results[name] = result(name, peer, model, path, out, inputs)
-    return Row(count(model), results)
+        outs = {name: Path(folder) / f"{name}.onnx" for name in (OURS, *(PEERS if peer else ()))}
+        results = {name: result(name, peer, model, path, out) for name, out in outs.items()}
+        same = [name for name in results if results[name].status == "same"]
+        _, itself, *times = ratios([path, path, *(outs[name] for name in same)], inputs)
+        for name, found in zip(same, times, strict=True):
+            results[name] = replace(results[name], time=found)
+    return Row(count(model), itself, results)
 
 
-def result(name: str, peer: str, model: Model, path: Path, out: Path, inputs: Inputs) -> Result:
+def result(name: str, peer: str, model: Model, path: Path, out: Path) -> Result:
     try:
         if name == OURS:
             smaller(model).model.save(out)
@@ -114,8 +140,7 @@ def result(name: str, peer: str, model: Model, path: Path, out: Path, inputs: In
         onnx.checker.check_model(out)
         made = onward.load(out)
         report = onward.verify(model, made, quick=True)
-        size = made.nbytes / max(model.nbytes, 1)
-        return Result(count(made), size, report.status, in_turns(path, out, inputs))
+        return Result(count(made), made.nbytes / max(model.nbytes, 1), report.status)
     except Exception as error:
         return Result(status=f"fails: {type(error).__name__}")
 
@@ -124,22 +149,24 @@ def nothing(_: object) -> None:
     pass
 
 
+def is_slower(row: Row, result: Result) -> bool:
+    return result.time > SLOWER * max(1.0, row.itself)
+
+
 def page(rows: dict[str, Row], skipped: dict[str, str]) -> str:
     names = list(next(iter(rows.values())).results)
     lines = ["# Fewer nodes", "", *(__doc__ or "").strip().split("\n\n")[-1].splitlines(), ""]
     lines += [
-        "Made by `benchmarks/simplify.py --peer PYTHON`. A tool that fails on a model leaves it as it is: its",
-        "",
-    ]
-    lines[-1:] = [
-        "nodes are then those of the original. *Slower* are files whose run takes more than 1.02 of the time.",
+        "Made by `benchmarks/simplify.py --peer PYTHON`. A tool that fails on a model leaves it as it is: its nodes",
+        f"are those of the original. *Slower* are files whose run takes more than {SLOWER} of the time, and as much",
+        "more than the original beside itself.",
         "",
     ]
     lines += [f"| {len(rows)} models | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
     kept = {name: {m: r.results[name] for m, r in rows.items() if r.results[name].status == "same"} for name in names}
 
-    def line(title: str, cell: object) -> None:
-        lines.append(f"| {title} | " + " | ".join(cell(name) for name in names) + " |")  # type: ignore[operator]
+    def line(title: str, cell: Callable[[str], object]) -> None:
+        lines.append(f"| {title} | " + " | ".join(str(cell(name)) for name in names) + " |")
 
     def left(name: str) -> str:
         shares = [max(kept[name][m].nodes, 1) / r.nodes if m in kept[name] else 1.0 for m, r in rows.items()]
@@ -148,40 +175,58 @@ def page(rows: dict[str, Row], skipped: dict[str, str]) -> str:
     def times(name: str) -> list[float]:
         return [one.time for one in kept[name].values()]
 
-    line("the same", lambda name: f"{len(kept[name])}")
+    line("the same", lambda name: len(kept[name]))
     line("nodes left, geometric mean", left)
     line("time of a run, mean", lambda name: f"{statistics.mean(times(name)):.3f}")
-    line("slower", lambda name: f"{sum(one > 1.02 for one in times(name))}")
-    line("weights larger", lambda name: f"{sum(one.size > 1.001 for one in kept[name].values())}")
-    lines += ["", "| model | nodes | " + " | ".join(f"{n} | time" for n in names) + " |"]
-    lines += ["|---|---:|" + "---:|---:|" * len(names)]
-    for model, each in rows.items():
+    line("slower", lambda name: sum(is_slower(rows[m], one) for m, one in kept[name].items()))
+    line("weights larger", lambda name: sum(one.size > 1.001 for one in kept[name].values()))
+    lines += ["", "| model | nodes | itself | " + " | ".join(f"{n} | time" for n in names) + " |"]
+    lines += ["|---|---:|---:|" + "---:|---:|" * len(names)]
+    for model, each in sorted(rows.items()):
         cells = [
             f"{one.nodes} | {one.time:.2f}" if one.status == "same" else f"{one.status} |"
             for one in each.results.values()
         ]
-        lines.append(f"| {model} | {each.nodes} | " + " | ".join(cells) + " |")
+        lines.append(f"| {model} | {each.nodes} | {each.itself:.2f} | " + " | ".join(cells) + " |")
     lines += ["", *(f"- `{name}`: {why}" for name, why in skipped.items()), *([""] if skipped else [])]
     return "\n".join([*lines, describe("onward", "onnxruntime", "onnx")]) + "\n"
+
+
+def known() -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    for line in KEPT.read_text(encoding="utf-8").splitlines() if KEPT.exists() else ():
+        name, nodes, itself, results = json.loads(line)
+        found[name] = Row(nodes, itself, {tool: Result(**each) for tool, each in results.items()})
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", metavar="PYTHON", default="", help="one that has onnxsim and onnxslim")
     parser.add_argument("--largest", type=float, default=150.0, metavar="MB", help="of a file (default: 150)")
+    parser.add_argument("--again", nargs="*", metavar="NAME", help="models whose results are not taken over")
     args = parser.parse_args()
     console = Console(stderr=True)
     entries = [e for e in listed([LIST]) if e.format == "onnx" and e.size_bytes <= args.largest * 1e6]
     names = {fetched(entry): entry.name for entry in sorted(entries, key=lambda e: e.size_bytes)}
-    rows: dict[str, Row] = {}
+    rows = {name: each for name, each in known().items() if name in names.values()}
+    if args.again is not None:
+        rows = {name: each for name, each in rows.items() if args.again and name not in args.again}
     skipped: dict[str, str] = {}
-    jobs = Local(1).map(Work(partial(row, args.peer), nothing), list(names), LIMITS)
-    for path, done in track(jobs, "simplifying", total=len(names), console=console):
+    jobs = [path for path, name in names.items() if name not in rows]
+    KEPT.parent.mkdir(exist_ok=True)
+    done_ones = Local(1).map(Work(partial(row, args.peer), nothing, renewed=1), jobs, LIMITS)
+    for path, done in track(done_ones, "simplifying", total=len(jobs), console=console):
+        name = names[path]
+        console.print(name, done.value or done.failure, highlight=False)
         if done.failure:
-            skipped[names[path]] = done.failure
-        else:
-            rows[names[path]] = done.value
-        console.print(names[path], done.value or done.failure, highlight=False)
+            skipped[name] = done.failure
+            continue
+        rows[name] = done.value
+        with KEPT.open("a", encoding="utf-8") as file:
+            each = done.value
+            results = {tool: asdict(one) for tool, one in each.results.items()}
+            file.write(json.dumps([name, each.nodes, each.itself, results]) + "\n")
     PAGE.write_text(page(rows, skipped), encoding="utf-8")
     print(f"wrote {PAGE}")
 

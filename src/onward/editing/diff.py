@@ -226,7 +226,8 @@ def _inputs(node: ir.Node, twin: ir.Node, twins: Mapping[ir.Value, ir.Value], we
             if weights.first.before.get(a) != weights.second.before.get(b):
                 yield f"input {place}: {contents(a)} → {contents(b)}, of other numbers"
         elif twins.get(a) is not b:
-            yield f"input {place}: {_told(a)} → {_told(b)}"
+            is_named_so = a.name == b.name
+            yield f"input {place}: {_told(a, is_named_so)} → {_told(b, is_named_so)}"
 
 
 def _outputs(node: ir.Node, twin: ir.Node) -> Iterator[str]:
@@ -331,8 +332,11 @@ def _reading(node: ir.Node) -> tuple[str, ...]:
     return (f"reads {', '.join(names)}",) if names else ()
 
 
-def _told(value: ir.Value | None) -> str:
-    return "nothing" if value is None else repr(value.name)
+def _told(value: ir.Value | None, with_maker: bool = False) -> str:
+    if value is None:
+        return "nothing"
+    maker = value.producer() if with_maker else None
+    return repr(value.name) if maker is None else f"{value.name!r} of {spelled(maker)}"
 
 
 def _attribute(attribute: ir.Attr | None) -> str:

@@ -56,7 +56,7 @@ class Difference:
     def of(self, part: str) -> list[Change]:
         return [change for change in self.changes if change.part == part]
 
-    def counts(self) -> dict[str, dict[str, int]]:
+    def counts(self) -> dict[str, dict[Kind, int]]:
         """By part of the model and kind, how many changes there are."""
         found = Counter((change.part, change.kind) for change in self.changes)
         return {
