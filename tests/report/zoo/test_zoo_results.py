@@ -133,6 +133,8 @@ def test_the_summary_counts_and_gives_reasons() -> None:
     assert "| `b/net.onnx` | different | off at conv\\_3; at `conv_3 (Conv)`; error 0.5 of 3.0e-05 |" in text
     assert "## training: what is not the same\n\nNothing.\n" in text
     assert "onnx2torch: what" not in text, "peers are counted only"
+    assert "| onnx2torch | PyTorch | 2 | **1** | **1** | 0 | 1 |" in text
+    assert "| h5 | 1 of 1 |" in text
     lines = [line for line in text.splitlines() if "evil" in line]
     assert lines and all("<b" not in re.sub(r"`[^`]*`|\\.", "", line) for line in lines)
     assert all(re.sub(r"\\\|", "", line).count("|") == 4 for line in lines), "a bar in a message ends no cell"
