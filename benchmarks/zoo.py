@@ -6,7 +6,7 @@ python benchmarks/zoo.py --peers                  with onnx2torch and onnx2pytor
 python benchmarks/zoo.py --tf2onnx ENV/bin/python with tf2onnx, of an environment that has TensorFlow too
 python benchmarks/zoo.py --keep                   write what is done to benchmarks/zoo-results.jsonl
 
-`onward zoo report` makes pages of the results. A peer is a target `peer:NAME`, judged as Onward's results are.
+`zoo_pages.py` makes pages of what is kept. A peer is a target `peer:NAME`, judged as Onward's results are.
 """
 
 from __future__ import annotations

@@ -22,8 +22,9 @@ ABOUT = """`onward zoo run` converted and trained them, `benchmarks/zoo.py` chos
 `benchmarks/zoo_pages.py` wrote this page from `benchmarks/zoo-results.jsonl`. Where several states of Onward are named
 below, results are of different days; each result names its own. `onward site` shows all of them: errors and what is
 allowed, times, sizes, generated source. The models are those of `benchmarks/zoo.csv`, published in packages on PyPI and
-npm. onnx2torch and onnx2pytorch ran with a stand-in for torchvision, which did not work on the machine: what needs its
-ops fails."""
+npm. Results of other converters that are dated 2026-11-17 were made by an earlier form of the script, in the same
+versions and judged in the same way. onnx2torch and onnx2pytorch ran with a stand-in for torchvision, which did not work
+on the machine: what needs its ops fails."""
 
 
 def page(results: Results) -> str:
