@@ -16,7 +16,7 @@ from onward.graph.trained import mark_weights
 from onward.graph.unused import remove_unused
 from onward.graph.walk import all_graphs, all_nodes
 from onward.model import Model
-from onward.passes.fewer.drop_dropout import drop_dropout
+from onward.passes.fewer.drop_copies import drop_copies
 from onward.passes.fewer.fold_pads import fold_pads
 from onward.passes.fewer.fold_scalings import fold_scalings
 from onward.passes.fewer.hold_constants import hold_constants
@@ -36,7 +36,7 @@ FIXED = 4
 
 
 def _neutral(model: ir.Model) -> int:
-    return simplify(model, PLAIN) + drop_dropout(model)
+    return simplify(model, PLAIN) + drop_copies(model)
 
 
 PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
