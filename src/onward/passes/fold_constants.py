@@ -207,7 +207,7 @@ def _evaluate(node: ir.Node) -> Array | None:
         operands.append(stand_in(tensor) if light else tensor.numpy())
     if not operands or operands[0] is None:
         return None
-    attributes = {k: a.value for k, a in node.attributes.items()}
+    attributes = arguments(node)
     try:
         if _size_of_result(node.op_type, operands, attributes) > LIMIT:
             return None
@@ -217,6 +217,11 @@ def _evaluate(node: ir.Node) -> Array | None:
     except (ValueError, IndexError, TypeError, OverflowError, MemoryError, AttributeError, KeyError):
         return None
     return result if result.size <= LIMIT and result.dtype.kind in "iubf" else None
+
+
+def arguments(node: ir.Node) -> dict[str, Any]:
+    """The attributes of a node; axes, which newer opsets have as an input, as an array."""
+    return {name: np.array(a.value) if name == "axes" else a.value for name, a in node.attributes.items()}
 
 
 def _size_of_result(op_type: str, operands: list[Array | None], attributes: Mapping[str, Any]) -> int:

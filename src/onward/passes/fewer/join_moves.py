@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from onward.graph.replace import graphs, made_by, new_node, only_user, take_over
 from onward.graph.rewriter import attribute, set_inputs
-from onward.passes.fewer.join_picks import join_picks, pick
+from onward.passes.fewer.join_picks import is_known_by_its_nodes, join_picks, pick
 from onward.passes.fewer.moves import FAR, Moves, alone_before, give_on, read_through
 
 
@@ -144,17 +144,22 @@ def _slice(m: Moves, node: ir.Node) -> bool:
 def _concat(m: Moves, node: ir.Node) -> bool:
     if len(node.inputs) == 1:
         return give_on(node, node.inputs[0])
+    return not is_known_by_its_nodes(node) and (_concat_of_concats(node) or join_picks(m, node))
+
+
+def _concat_of_concats(node: ir.Node) -> bool:
     axis = _axis(node)
     found = [made_by(value, "Concat") for value in node.inputs]
     inner = {
-        one for one in found
+        one
+        for one in found
         if one is not None and one.graph is node.graph and only_user(one.outputs[0]) is node and _axis(one) == axis
-    }  # fmt: skip
+    }
     if axis is None or not inner:
-        return join_picks(m, node)
-    parts = [
-        p for value, one in zip(node.inputs, found, strict=True) for p in (one.inputs if one in inner else [value])
-    ]
+        return False
+    parts: list[ir.Value | None] = []
+    for value, one in zip(node.inputs, found, strict=True):
+        parts += one.inputs if one is not None and one in inner else [value]
     set_inputs(node, parts)
     for one in inner:
         one.graph.remove(one, safe=True)  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ from onward.passes.fewer.moves import Moves, alone_before, give_on
 
 def pick(m: Moves, node: ir.Node) -> bool:
     """A number that is taken out of a vector and made a vector by an Unsqueeze: taken out as one."""
-    if any(is_op(reader, "Concat") and _is_known_by_its_nodes(reader) for reader, _ in node.outputs[0].uses()):
+    if any(is_op(reader, "Concat") and is_known_by_its_nodes(reader) for reader, _ in node.outputs[0].uses()):
         return False
     gather = alone_before(node, "Gather")
     place = None if gather is None else _place(gather)
@@ -26,8 +26,6 @@ def pick(m: Moves, node: ir.Node) -> bool:
 
 def join_picks(m: Moves, node: ir.Node) -> bool:
     """Numbers of one vector that a Concat puts side by side: taken out together."""
-    if _is_known_by_its_nodes(node):
-        return False
     found = [_picked(value, node) for value in node.inputs]
     parts: list[ir.Value | None] = []
     for vector, group in groupby(range(len(found)), lambda place: (found[place] or (None,))[0]):
@@ -49,7 +47,7 @@ def join_picks(m: Moves, node: ir.Node) -> bool:
     return True
 
 
-def _is_known_by_its_nodes(concat: ir.Node) -> bool:
+def is_known_by_its_nodes(concat: ir.Node) -> bool:
     """Whether ONNX Runtime may compute the shape of a Reshape beforehand, which it finds by these nodes."""
     return any(is_op(reader, "Reshape") for reader, _ in concat.outputs[0].uses())
 

@@ -22,6 +22,8 @@ from onward.passes.fewer.fold_scalings import fold_scalings
 from onward.passes.fewer.hold_constants import hold_constants
 from onward.passes.fewer.join_moves import join_moves
 from onward.passes.fewer.merge_equal import merge_equal
+from onward.passes.fewer.move_weights import move_weights
+from onward.passes.fewer.name_attention import name_attention
 from onward.passes.fewer.name_idioms import name_idioms
 from onward.passes.fewer.plain_recurrence import plain_recurrence
 from onward.passes.fewer.resolve_shapes import resolve_shapes
@@ -49,6 +51,7 @@ PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
         "a Reshape, Transpose, Slice or Squeeze that moves nothing goes, and two in a row become one",
         join_moves,
     ),
+    "weights": ("a Reshape or Transpose of a weight that nothing else reads is done to the weight", move_weights),
     "scalings": ("factors, offsets and BatchNormalization go into the weights of the layer before them", fold_scalings),
     "pads": ("zeros around the input of a convolution become its padding", fold_pads),
     "recurrence": (
@@ -59,6 +62,7 @@ PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
         "formulas become the operator that the opset has for them: LayerNormalization, Gelu, HardSwish",
         name_idioms,
     ),
+    "attention": ("softmax(q · kᵀ) · v becomes Attention, which opset 23 has", name_attention),
     "equal": ("nodes that compute the same become one", merge_equal),
 }
 """By name: what a pass does, and the pass. They are applied in this order until nothing changes."""
