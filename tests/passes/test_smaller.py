@@ -133,5 +133,5 @@ def test_what_is_refused() -> None:
         smaller(trained())
     assert set(PASSES) == {
         *("initializers", "shapes", "neutral", "constants", "branches", "moves"),
-        *("scalings", "pads", "recurrence", "idioms", "equal"),
+        *("weights", "scalings", "pads", "recurrence", "idioms", "attention", "equal"),
     }

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from onward.advice.nearest import meant
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.constants import plain_constants
+from onward.graph.infer import infer
 from onward.graph.origin import KEY as ORIGIN
 from onward.graph.trained import mark_weights
 from onward.graph.unused import remove_unused
@@ -100,6 +101,8 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     mark_weights(graph)
     chosen = [run for name, (_, run) in PASSES.items() if name not in without]
     for _ in range(ROUNDS):
+        if "shapes" in without:
+            infer(graph)  # others have to know of what types numbers are
         if not sum(run(graph) for run in chosen):
             break
         remove_unused(graph)
