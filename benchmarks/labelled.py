@@ -28,7 +28,6 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "MobileNetV3Small": {"include_preprocessing": False},
     "EfficientNetB0": {},
     "ResNet50": {},
-    "DenseNet121": {},
 }
 EPOCHS, BATCH = 10, 32
 
