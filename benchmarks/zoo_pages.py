@@ -57,11 +57,12 @@ def _row(results: Results, what: str, target: str, formats: Collection[str]) -> 
 
 
 def _peers(results: Results, target: str, formats: Collection[str]) -> str:
-    said = []
+    """Other converters on these models; of how many, where they were not tried on all."""
+    said, asked = [], tally(results, target, formats)[1]
     for peer in filter(is_peer, results.targets):
         same, tried = tally(results, peer, formats)
         if tried and PEERS_MAKE.get(title(peer)) == target:
-            said.append(f"{title(peer)} {same}")
+            said.append(f"{title(peer)} {same}" + (f" of {tried}" if tried < asked else ""))
     return ", ".join(said)
 
 
