@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -50,18 +51,26 @@ TITLES = {
 """What packages are called, where that is not how they are imported."""
 
 
+PROGRAMS = {"octave": ("octave-cli", "GNU Octave", "apt-get install octave libopenblas0")}
+"""What is no Python package: the command, what it is called, and what brings it on Debian."""
+
+
 def titled(package: str) -> str:
-    return TITLES.get(package, package)
+    return PROGRAMS[package][1] if package in PROGRAMS else TITLES.get(package, package)
 
 
 def to_install(package: str) -> str:
     """The command that brings a package."""
     root = package.partition(".")[0]
+    if root in PROGRAMS:
+        return PROGRAMS[root][2]
     return f"pip install 'onward[{EXTRAS[root]}]'" if root in EXTRAS else f"pip install {root}"
 
 
 def is_installed(package: str) -> bool:
     """Whether it can be found; it is not imported."""
+    if package in PROGRAMS:
+        return shutil.which(PROGRAMS[package][0]) is not None
     return importlib.util.find_spec(package) is not None
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from onward.advice.extras import is_installed, to_install
+from onward.advice.extras import PROGRAMS, is_installed, titled, to_install
 from onward.advice.nearest import meant
 from onward.errors import MissingPackageError, OnwardError, RunFailure
 from onward.registry import import_files
@@ -323,4 +323,5 @@ def formats() -> dict[str, tuple[Backend, Format]]:
 def require(one: Backend) -> None:
     """Fail with a word on how to install a framework where it is missing."""
     if not one.is_installed:
-        raise MissingPackageError(f"{one.title} is not installed: {to_install(one.package)}")
+        title = titled(one.package) if one.package in PROGRAMS else one.title
+        raise MissingPackageError(f"{title} is not installed: {to_install(one.package)}")

@@ -17,8 +17,9 @@ _LARGEST = 1 << 20
 
 
 def write_manifest(folder: Path) -> None:
-    """Keep what each file of a folder is now."""
-    hashes = {path.name: _digest(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
+    """Keep what each file of a folder is now, and of the folders in it."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    hashes = {_name(path, folder): _digest(path) for path in files if _name(path, folder) != MANIFEST}
     text = json.dumps({"written by": f"onward {__version__}", "sha256": hashes}, indent=2)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
@@ -34,8 +35,16 @@ def check_unedited(folder: Path, names: Iterable[str], force: bool) -> None:
     known = written_in(folder) if there else {}
     for name in there:
         path = folder / name
-        if not known or (name != MANIFEST and not (path.is_file() and _digest(path) == known.get(name))):
-            raise edited(path)
+        parts = [part for part in path.rglob("*") if not part.is_dir()] if path.is_dir() else [path]
+        for part in parts:
+            if not known or (
+                name != MANIFEST and not (part.is_file() and _digest(part) == known.get(_name(part, folder)))
+            ):
+                raise edited(part)
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
 
 
 def edited(path: Path) -> OnwardError:

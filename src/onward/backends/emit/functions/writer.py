@@ -7,7 +7,6 @@ and the words for numbers, is said by those who derive from `FunctionWriter`.
 
 from __future__ import annotations
 
-import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,6 @@ import numpy as np
 
 from onward.backends.emit.classes import class_name, heights, is_tensor, places
 from onward.backends.emit.expr import (
-    ATOM,
     Binary,
     Call,
     Expr,
@@ -34,12 +32,13 @@ from onward.backends.emit.expr import (
 from onward.backends.emit.expr import Sequence as Display
 from onward.backends.emit.functions.canonical import canonical
 from onward.backends.emit.functions.numbers import Number, Words, changed, rebuilt
+from onward.backends.emit.functions.printed import Keyword, Printed, leaf, literal, type_of
 from onward.backends.emit.modules.loops import handed_on, loops
-from onward.backends.emit.modules.tracing import Line, mates, origins_of
-from onward.backends.emit.names import identifier
+from onward.backends.emit.modules.tracing import mates
 from onward.backends.emit.parameters import unused
 from onward.backends.emit.patterns import Patterns
-from onward.backends.emit.printer import FunctionPrinter, drop_unread, wrap
+from onward.backends.emit.printing.language import PYTHON, Language, wrap
+from onward.backends.emit.printing.printer import FunctionPrinter, drop_unread
 from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.variants import Variant, variants_by_height
@@ -78,18 +77,6 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Keyword:
-    """An argument of a function for a number by which its modules differ."""
-
-    name: str
-    type: str
-    default: Number | None = None
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.type}" + ("" if self.default is None else f" = {_literal(self.default)}")
-
-
-@dataclass(frozen=True)
 class Called:
     """How a module is called: its function, and the numbers that this one is given."""
 
@@ -121,6 +108,11 @@ class FunctionWriter:
 
     # What a framework decides
 
+    language: Language = PYTHON
+    helpers_at = OPS
+    """What stands before the name of a helper."""
+    in_loops = True
+    """Whether runs of equal blocks are loops over the list of their tensors."""
     reserved: frozenset[str] = frozenset()
     """Names of the generated module that nothing else may have."""
     words: Words = field(default_factory=Words)
@@ -139,16 +131,31 @@ class FunctionWriter:
         """The line that begins the function of the whole model, and the first lines in it."""
         raise NotImplementedError
 
+    def text_of(self, made: Printed, printer: FunctionPrinter) -> list[str]:
+        """The lines of a function: what it is called with, what it says about itself, what it does and gives."""
+        given = wrap(f"return {', '.join(printer.text(result) for result in made.results) or 'None'}")
+        lines = [*made.lines, *made.traced(printer.returned(given, made.results))]
+        arguments = [f"{name}: {self.annotation(kind)}" for name, kind in made.arguments]
+        returns = self._returns(made.results)
+        if not made.name:
+            header, first = self.header(arguments, returns)
+        else:
+            options = ["*", *map(str, made.keywords)] if made.keywords else []
+            takes = ", ".join([f"{self.own}: {self.tree_type}", *arguments, *options])
+            header, first = f"def {made.name}({takes}) -> {returns}:", []
+        body = [f'"""{made.about}"""', *first, *lines]
+        return [*wrap(header), *("    " + line for line in body)]
+
     # What is the same for all
 
     def __post_init__(self) -> None:
         self.lists = _lists(self.paths)
         patterns = Patterns(self.root, slice(2, None))
         self._wishes = {node.path: patterns.name(node) or patterns.layer(node) for node in self.root.walk()}
-        self._taken = {*self.reserved, *dir(builtins), self.own, OPS}
+        self._taken = {*self.reserved, *self.language.reserved, self.own, OPS}
         for node in self.root.walk():
             for attribute, array in node.arrays.items():
-                wish = identifier("_".join((*node.path, attribute))).upper()
+                wish = self.language.name("_".join((*node.path, attribute))).upper()
                 name = self._names[(*node.path, attribute)] = unused([wish], self._taken)
                 self._taken.add(name)
                 self.tables[name] = array
@@ -199,6 +206,11 @@ class FunctionWriter:
 
     def _plan(self, node: TreeNode, function: Function) -> Plan:
         body = [inner for statement in function.block.body for inner in self._unfolded(statement)]
+        if not self.in_loops:
+            made = replace(function, block=Block(None, changed(body, lambda expr: self._call(expr, {}))))
+            node.forward = made
+            drop_unread(made.block, made.results)
+            return Plan(node, made, *self._opened(node, made))
         looped = loops(node, body, list(function.arguments), function.results, self._alike)
         for member, path in looped.members.items():
             if member.hint == self._called[path].name:
@@ -332,10 +344,10 @@ class FunctionWriter:
         function.block.body.insert(place + 1, Compound([("if", test, Block(None, body))]))
 
     def _keyword(self, word: str, column: tuple[Number, ...], taken: set[str]) -> Keyword:
-        name = unused([identifier(word)], taken)
+        name = unused([self.language.name(word)], taken)
         taken.add(name)
         usual = next((value for value in column if self.words.default(word, value)), None)
-        types = sorted({_type(value) for value in column})
+        types = sorted({type_of(value) for value in column})
         return Keyword(name, types[0] if len(types) == 1 else " | ".join(types), usual)
 
     def _without_defaults(self, expr: Expr) -> Expr:
@@ -343,12 +355,12 @@ class FunctionWriter:
         if not isinstance(expr, Call) or not isinstance(expr._fn, Name) or expr._fn._text not in self._keywords:
             return expr
         known = self._keywords[expr._fn._text]
-        given = {k: v for k, v in expr._kwargs.items() if render(v, _leaf) != _literal(known[k].default)}
+        given = {k: v for k, v in expr._kwargs.items() if render(v, leaf) != literal(known[k].default)}
         return Call(expr._fn, expr._args, given)
 
     def _name(self, node: TreeNode) -> str:
         wish = self.class_names.get(node.path) or self._wishes[node.path] or class_name(node.path)
-        name = unused([identifier(snake(wish))], self._taken)
+        name = unused([self.language.name(snake(wish))], self._taken)
         self._taken.add(name)
         return name
 
@@ -372,29 +384,19 @@ class FunctionWriter:
                     return self._access(node, leaf._path)
                 case Helper():
                     self.helpers.add(leaf._name)
-                    return f"{OPS}.{leaf._name}"
+                    return f"{self.helpers_at}.{leaf._name}"
             raise TypeError(type(leaf).__name__)
 
         taken = {*self._taken, *(keyword.name for keyword in keywords)}
-        printer = FunctionPrinter(outer, taken, use_hints=is_root)
+        printer = FunctionPrinter(outer, taken, use_hints=is_root, language=self.language)
         arguments = []
         for i, var in enumerate(function.arguments):
             wish = "x" if i == 0 and not is_root and var.kind == "tensor" else None
-            arguments.append(f"{printer.argument(var, wish, pinned=is_root)}: {self.annotation(var.kind)}")
-        lines = printer.function(function.block, function.results)
-        given = wrap(f"return {', '.join(printer.text(result) for result in function.results) or 'None'}")
-        lines += printer.returned(given, function.results)
-        lines = [Line(line, [o for origin in origins_of(line) for o in alike.get(origin, [origin])]) for line in lines]
-        returns = self._returns(function.results)
-        if is_root:
-            header, first = self.header(arguments, returns)
-            doc = f"{title}, converted from ONNX."
-        else:
-            options = ["*", *map(str, keywords)] if keywords else []
-            takes = ", ".join([f"{self.own}: {self.tree_type}", *arguments, *options])
-            header, first, doc = f"def {name}({takes}) -> {returns}:", [], places(paths)
-        body = [f'"""{doc}"""', *first, *lines]
-        self.traced.append([*wrap(header), *("    " + line for line in body)])
+            arguments.append((printer.argument(var, wish, pinned=is_root), var.kind))
+        about = f"{title}, converted from ONNX." if is_root else places(paths)
+        made = Printed(name, about, arguments, keywords, function.results, [], alike)
+        made.lines = made.traced(printer.function(function.block, function.results))
+        self.traced.append(self.text_of(made, printer))
         self.functions.append("\n".join(self.traced[-1]))
 
     def _returns(self, results: list[Expr]) -> str:
@@ -467,22 +469,6 @@ def _of_owners(column: tuple[Number, ...], plans: list[Plan]) -> tuple[Number, .
 def _varies(column: tuple[Number, ...]) -> bool:
     """By what they say in the source: NaN is itself, and 0.0 is neither 0 nor -0.0."""
     return any(repr(value) != repr(column[0]) for value in column)
-
-
-def _type(value: Number) -> str:
-    if not isinstance(value, tuple):
-        return type(value).__name__
-    kinds = list(dict.fromkeys(map(_type, value)))
-    return f"tuple[{kinds[0]}, ...]" if len(kinds) == 1 else f"tuple[{', '.join(map(_type, value))}]"
-
-
-def _literal(value: Number | None) -> str:
-    return "" if value is None else render(lift(value), _leaf)
-
-
-def _leaf(leaf: Expr) -> tuple[str, int]:
-    """Anything but a number is like no other."""
-    return f"<{id(leaf)}>", ATOM
 
 
 def _node_at(root: TreeNode, path: Scope) -> TreeNode:

@@ -6,9 +6,9 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from onward.backends.emit.expr import Expr, Ref, Sequence, Var, children, forced, render, variables
+from onward.backends.emit.expr import Expr, Ref, Sequence, Var, children, forced, variables
 from onward.backends.emit.modules.tracing import Line, marked, origins_of
-from onward.backends.emit.names import identifier
+from onward.backends.emit.printing.language import INLINE_WIDTH, PYTHON, Language
 from onward.backends.emit.statements import (
     Assign,
     Block,
@@ -23,8 +23,6 @@ from onward.backends.emit.statements import (
     read,
 )
 
-WIDTH = 100
-INLINE_WIDTH = 72
 INLINE_DEPTH = 4
 SHORT_NAMES = ("x", "y", "z", "u", "v", "w")
 
@@ -90,8 +88,10 @@ class FunctionPrinter:
         *,
         use_hints: bool = True,
         name_sizes: bool = True,
+        language: Language = PYTHON,
     ) -> None:
         self._outer = outer
+        self._language = language
         self._name_sizes = name_sizes
         """Whether numbers take the names that the file has for them."""
         self._use_hints = use_hints
@@ -116,7 +116,7 @@ class FunctionPrinter:
         return self._outer(leaf), 14
 
     def text(self, expr: Expr) -> str:
-        return render(expr, self.resolve)
+        return self._language.render(expr, self.resolve)
 
     def argument(self, var: Var, name: str | None = None, *, pinned: bool = False) -> str:
         """Name a parameter of the function; a pinned name is never given to another variable."""
@@ -126,6 +126,10 @@ class FunctionPrinter:
         if pinned:
             self._pinned.add(text)
         return text
+
+    def is_free(self, name: str) -> bool:
+        """Whether nothing that the function reads is called so."""
+        return name not in self._taken and name not in self._pinned and not self._in_use[name]
 
     def name_of(self, var: Var) -> str:
         return self._names[var]
@@ -151,14 +155,14 @@ class FunctionPrinter:
                 if self._fits(consumer, target) and not self._changes(statement.value, block, place + 1, reader):
                     continue
                 del self._inlined[target]
-            lines += marked(self._statement(statement), [statement.origin, *self._inside(*_direct(statement))])
+            lines += marked(self._statement(statement), [statement.origin, *self.inside(*_direct(statement))])
         return lines
 
     def returned(self, lines: list[str], results: Iterable[Expr]) -> list[str]:
         """Lines that give these results, with what is inlined in them."""
-        return marked(lines, self._inside(*results))
+        return marked(lines, self.inside(*results))
 
-    def _inside(self, *exprs: Expr) -> list[str]:
+    def inside(self, *exprs: Expr) -> list[str]:
         """The origins of what is inlined in expressions."""
         found, pending = list[str](), [var for expr in exprs for var in variables(expr)]
         while pending:
@@ -214,24 +218,23 @@ class FunctionPrinter:
                 return self._inlined[var] if var in self._inlined else (self._names.get(var, "xx"), 14)
             return self._outer(leaf), 14
 
-        yield render(expr, resolve)
+        yield self._language.render(expr, resolve)
 
     def _statement(self, statement: Statement) -> list[str]:
         match statement:
             case Assign():
                 text = self.text(statement.value)
                 self._consume(statement.value)
-                several = len(statement.targets) > 1
-                left = ", ".join("_" if several and self._is_unread(t) else self._name(t) for t in statement.targets)
-                left = left if not statement.rest else ", *".join(left.rsplit(", ", 1))
-                bare = isinstance(statement.value, Sequence) and several and len(left) + len(text) < INLINE_WIDTH
-                return [] if left == text else wrap(f"{left} = {text[1:-1] if bare else text}")
+                several, unread = len(statement.targets) > 1, self._language.unread
+                left = [unread if several and self._is_unread(t) else self._name(t) for t in statement.targets]
+                is_display = isinstance(statement.value, Sequence)
+                return self._language.assignment(left, text, rest=statement.rest, is_display=is_display)
             case Do():
                 text = self.text(statement.value)
                 self._consume(statement.value)
-                return wrap(text)
+                return self._language.effect(text)
             case Keyword():
-                return [statement.word]
+                return self._language.keyword(statement.word)
             case Compound():
                 return self._compound(statement)
             case Define():
@@ -243,8 +246,8 @@ class FunctionPrinter:
         lines: list[str] = []
         bodies: list[list[str]] = []
         target = statement.target
-        if target is not None and not self._remaining[target]:
-            self._names[target] = "_"
+        if target is not None and not self._remaining[target] and self._language.unused_item:
+            self._names[target] = self._language.unused_item
         for var in assigned(statement):
             if var.fixed and var not in self._names:
                 self._name(var)
@@ -256,13 +259,9 @@ class FunctionPrinter:
             self._in_use[name] += 1
         self._nesting += 1
         for word, test, block in statement.clauses:
-            if word == "for":
-                assert target is not None and test is not None
-                names = ", ".join(map(self._name, [target, *statement.others]))
-                header = f"for {names} in {self.text(test)}:"
-            else:
-                header = word + (f" {self.text(test)}" if test is not None else "") + ":"
-            body = self._block(block) or ["pass"]
+            names = list(map(self._name, [target, *statement.others])) if word == "for" else []
+            header = self._language.header(word, names, "" if test is None else self.text(test))
+            body = self._block(block) or self._language.nothing
             bodies.append(body)
             lines += [header, *("    " + line for line in body)]
         self._nesting -= 1
@@ -272,7 +271,8 @@ class FunctionPrinter:
             for var in inside:
                 if var.fixed and not self._remaining[var]:
                     self._release(var)
-        if shorter := _conditional(lines, bodies):
+        lines += self._language.ending
+        if shorter := self._language.shorter(lines, bodies):
             origins = [statement.origin, *(origin for line in lines for origin in origins_of(line))]
             return [Line(line, origins) for line in shorter]
         return lines
@@ -293,8 +293,8 @@ class FunctionPrinter:
         for var in assigned(statement):
             if var is not statement.name:
                 self._release(var)
-        body = [*lines, *self.returned(wrap(f"return {results or 'None'}"), statement.results)]
-        return [*wrap(f"def {name}({', '.join(parameters)}):"), *("    " + line for line in body)]
+        body = [*lines, *self.returned(self._language.returning(results), statement.results)]
+        return self._language.function(name, parameters, body)
 
     def _consume(self, expr: Expr) -> None:
         for var in variables(expr):
@@ -330,7 +330,7 @@ class FunctionPrinter:
         if var.role and not self._use_hints:
             return self._unique(var.role)
         if var.hint and (self._use_hints or var.kind != "tensor") and (self._name_sizes or var.kind != "host"):
-            return self._unique(identifier(var.hint))
+            return self._unique(self._language.name(var.hint))
         if var.kind == "tensor":
             pool: Iterable[str] = itertools.chain(
                 SHORT_NAMES, (f"{n}{i}" for i in itertools.count(1) for n in SHORT_NAMES)
@@ -356,67 +356,3 @@ def _direct(statement: Statement) -> list[Expr]:
         case Compound():
             return [test for _, test, _ in statement.clauses if test is not None]
     return []
-
-
-def _conditional(lines: list[str], bodies: list[list[str]]) -> list[str] | None:
-    """An `if` whose branches only assign the same variable as one line: `y = a if test else b`."""
-    if len(bodies) != 2 or any(len(body) != 1 for body in bodies) or any(" if " in line for line in lines[1:]):
-        return None
-    (name, equals, yes), (other, _, no) = (body[0].partition(" = ") for body in bodies)
-    test = lines[0].removeprefix("if ").removesuffix(":")
-    line = f"{name} = {yes} if {test} else {no}"
-    return [line] if equals and name == other and " if " not in test and len(line) <= INLINE_WIDTH else None
-
-
-def wrap(line: str, width: int = WIDTH) -> list[str]:
-    """Break a long line after its outermost bracket: all arguments on a line, or each on its own."""
-    if len(line) <= width:
-        return [line]
-    spans = _outermost(line)
-    if spans is None:
-        return [line]
-    start, commas, end = spans
-    pieces = [line[a:b].strip() for a, b in itertools.pairwise([start + 1, *(c + 1 for c in commas), end])]
-    together = " ".join(pieces).strip()
-    if len(together) + 4 <= width:
-        return [line[: start + 1], "    " + together, line[end:]]
-    inner = [p for piece in pieces if piece for p in ("    " + w for w in wrap(_comma(piece), width - 4))]
-    return [line[: start + 1], *inner, line[end:]]
-
-
-def _comma(piece: str) -> str:
-    return piece if piece.endswith(",") or " for " in piece else piece + ","
-
-
-def _outermost(line: str) -> tuple[int, list[int], int] | None:
-    """The longest top-level bracket pair of a line, with the commas directly inside."""
-    best: tuple[int, list[int], int] | None = None
-    stack: list[tuple[int, list[int]]] = []
-    quote, skip = "", False
-    for i, ch in enumerate(line):
-        if skip:
-            skip = False
-        elif quote:
-            if ch == "\\":
-                skip = True
-            elif ch == quote:
-                quote = ""
-        elif ch in "\"'":
-            quote = ch
-        elif ch in "([{":
-            stack.append((i, []))
-        elif ch == "," and stack:
-            stack[-1][1].append(i)
-        elif ch in ")]}" and stack:
-            start, commas = stack.pop()
-            breakable = _is_call(line, start) if line[start] == "(" else not _is_call(line, start)
-            breakable = breakable or (line[start] == "(" and bool(commas))
-            longer = i - start > 1 and (best is None or i - start > best[2] - best[0])
-            if not stack and breakable and longer:
-                best = (start, commas, i)
-    return best
-
-
-def _is_call(line: str, bracket: int) -> bool:
-    """Whether a bracket follows a name or another bracket: a call or an index, not a group or a display."""
-    return bracket > 0 and (line[bracket - 1].isalnum() or line[bracket - 1] in "_)]")

@@ -1,0 +1,106 @@
+"""ONNX → MATLAB: the package of source and parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from onward.backends.emit.modules.regions import split
+from onward.backends.emit.modules.settings import hold_settings
+from onward.backends.emit.modules.tracing import located
+from onward.backends.emit.names import class_names
+from onward.backends.emit.package import emit, guarded, plain
+from onward.backends.emit.statements import Scope
+from onward.backends.emit.tree import Function, build_tree
+from onward.backends.emit.weights import Array, Tensor, Weights
+from onward.backends.matlab.functions import MatlabWriter
+from onward.backends.matlab.matfile import Lazy
+from onward.backends.matlab.package import PACKAGE, MatlabSource, needed, package_name
+from onward.backends.matlab.ranks import settle_ranks
+from onward.backends.matlab.readme import help_text, image_text, readme
+from onward.backends.matlab.target import CLASSES, TARGET, refuse_rank
+from onward.backends.matlab.tree import nested
+from onward.backends.matlab.tree import plain as plain_tree
+from onward.backends.matlab.values import carrier, text_of
+from onward.hub.collector import no_garbage_collection
+from onward.model import Model
+from onward.passes.pipelines import canonical
+from onward.registry import import_files
+
+
+def load_rules() -> None:
+    import_files(f"{__package__}.rules")
+
+
+def generate(model: Model, out: Path | None = None) -> MatlabSource:
+    """The MATLAB source of a model; `out` is the folder of the package, which is called as that is."""
+    load_rules()
+    package = package_name(out)
+    with no_garbage_collection():
+        with guarded("bringing the model to canonical form"):
+            graph = canonical(model, TARGET.rules.__contains__)
+        settle_ranks(graph.graph, model.ir.graph.outputs)
+        _check_ranks(graph.graph)
+        with guarded("choosing MATLAB's words for its nodes"):
+            emitter, function = emit(graph, TARGET)
+        with guarded("writing source code"):
+            return _source(model, graph, emitter.weights, function, package)
+
+
+def _check_ranks(graph: ir.Graph) -> None:
+    """Refuse a model of which no one can say how many dimensions its inputs and outputs have."""
+    for value in (*graph.inputs, *graph.outputs):
+        if isinstance(value.type, ir.TensorType) and value.shape is None:
+            refuse_rank(value)
+
+
+def _source(model: Model, graph: ir.Model, weights: Weights, function: Function, package: str) -> MatlabSource:
+    """Split the computation into functions and print them."""
+    name = plain(model.name)
+    tree = build_tree(weights)
+    split(tree, function, in_loops=False)
+    hold_settings(tree, weights)
+    writer = MatlabWriter(tree, [*weights.tensors, *weights.arrays], class_names(graph.graph))
+    writer.write(name)
+    inputs = [_side(value) for value in graph.graph.inputs if not value.is_initializer()]
+    outputs = [_side(v, w) for v, w in zip(model.ir.graph.outputs, graph.graph.outputs, strict=True)]
+    header, *body = writer.traced[-1]
+    about = help_text(name, writer.inputs, writer.outputs, inputs, outputs)
+    traced = [[header, *about, *body], *writer.traced[-2::-1]]
+    template = "\n\n".join("\n".join(lines) for lines in traced) + "\n"
+    leaves: dict[Scope, Any] = {path: _leaf(tensor) for path, tensor in weights.tensors.items()}
+    leaves |= {path: _texts(array) for path, array in weights.arrays.items()}
+    return MatlabSource(
+        model=template.replace(PACKAGE, package),
+        ops=None,
+        tensors={".".join(path): tensor for path, tensor in weights.tensors.items()},
+        dtypes=CLASSES,
+        lines=located(traced, template),
+        template=template,
+        helpers=needed(writer.helpers),
+        params=plain_tree(nested(leaves, writer.lists)),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        image=image_text(name, writer.inputs, writer.outputs, inputs),
+        readme=readme(name, writer.inputs, writer.outputs, inputs, outputs),
+    )
+
+
+def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
+    """What an input or output is called in the file, and what it holds."""
+    shape = value.shape if value.shape is not None or inferred is None else inferred.shape
+    kinds = {ir.SequenceType: "sequence", ir.OptionalType: "optional"}
+    dims = None if shape is None else [d if isinstance(d, int) else str(d.value or "?") for d in shape]
+    dtype = value.dtype or ir.DataType.UNDEFINED
+    return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(value.type), "tensor")}  # type: ignore[arg-type]
+
+
+def _leaf(tensor: Tensor) -> Lazy:
+    return Lazy(tensor.read, tensor.shape, carrier(tensor.dtype))
+
+
+def _texts(array: Array) -> list[str]:
+    """A column of texts."""
+    return [text_of(item) for item in array.reshape(-1)]

@@ -1,0 +1,88 @@
+"""Runs packages of generated MATLAB source in Octave."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onward.backends.matlab import matfile
+from onward.backends.matlab.octave.process import COUNT, Process, process
+from onward.backends.matlab.package import MatlabSource, write_files
+from onward.backends.matlab.values import from_octave, read, to_octave
+
+
+@dataclass(frozen=True)
+class Side:
+    """An input or output: its name in the file, and what is known of its type."""
+
+    name: str
+    dtype: str
+    rank: int | None
+    kind: str = "tensor"
+
+
+class Net:
+    """A package of generated source, with its parameters loaded in Octave."""
+
+    def __init__(self, place: Path, package: str, inputs: Sequence[dict[str, Any]], outputs: Sequence[dict[str, Any]]):
+        self.place = place
+        self.package = package
+        self.inputs = [_side(side) for side in inputs]
+        self.outputs = [_side(side) for side in outputs]
+        self._octave: Process | None = None
+        self._id = f"net{next(COUNT)}"
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        octave = self._ready()
+        given, found = octave.folder / f"{self._id}.mat", octave.folder / f"{self._id}.out"
+        with given.open("wb") as file:
+            matfile.write(file, {"given": list(arguments)})
+        try:
+            octave.do("onward_run", self._id, str(given), str(found), len(self.outputs))
+            with found.open("rb") as file:
+                return [read(file) for _ in self.outputs]
+        finally:
+            given.unlink(missing_ok=True)
+            found.unlink(missing_ok=True)
+
+    def values(self, arguments: Sequence[Any]) -> list[Any]:
+        """The outputs as the file has them, of inputs as it has them."""
+        found = self(*(to_octave(value, None) for value in arguments))
+        return [_value(value, side) for value, side in zip(found, self.outputs, strict=True)]
+
+    def _ready(self) -> Process:
+        """The process of Octave in which the parameters are."""
+        if self._octave is None or not self._octave.is_alive:
+            self._octave = process([self.package], self.place)
+            self._octave.packages[self.package] = self.place
+            self._octave.do("onward_load", self._id, str(self.place), self.package)
+            weakref.finalize(self, self._octave.unread.append, self._id)
+        return self._octave
+
+
+def _side(said: dict[str, Any]) -> Side:
+    return Side(said["name"], said["dtype"], None if said["shape"] is None else len(said["shape"]), said["kind"])
+
+
+def _value(value: Any, side: Side) -> Any:
+    if side.kind == "optional" and getattr(value, "size", 1) == 0 and not isinstance(value, list):
+        return None
+    if side.kind == "sequence":
+        return [from_octave(item, side.dtype, None) for item in value]
+    return from_octave(value, side.dtype, side.rank)
+
+
+def in_memory(source: MatlabSource) -> Net:
+    """The model of a source, in a folder that goes with it."""
+    package = f"net{next(COUNT)}"
+    place = Path(tempfile.mkdtemp(prefix="onward-"))
+    (place / f"+{package}").mkdir()
+    write_files(source, place / f"+{package}", package)
+    net = Net(place, package, source.inputs, source.outputs)
+    weakref.finalize(net, shutil.rmtree, place, ignore_errors=True)
+    return net

@@ -1,0 +1,4 @@
+function y = float32(x)
+% A number rounded to single precision.
+y = double(single(x));
+end

@@ -1,0 +1,23 @@
+function y = integer_power(x, n)
+% Integers to a power; the result has the class of the base.
+if isfloat(n) && ~isscalar(n) || isscalar(n) && isfloat(n) && n ~= fix(n)
+    y = ops.to_integer(double(x) .^ double(n), class(x));
+    return
+end
+shape = ops.common_size(size(x), size(n));
+base = ops.expand(x, shape);
+n = double(ops.expand(n, shape));
+y = ones(shape, class(x));
+negative = n < 0;
+while any(n(:) > 0)
+    odd = mod(n, 2) == 1 & n > 0;
+    product = ops.multiply_integers(y, base);
+    y(odd) = product(odd);
+    n = floor(n / 2);
+    base = ops.multiply_integers(base, base);
+end
+if any(negative(:))
+    whole = ops.expand(x, shape);
+    y(negative) = ops.to_integer(double(whole(negative)) .^ -1, class(x));
+end
+end
