@@ -1,6 +1,9 @@
-"""Matrix products: MatMul, Gemm, Det, and the linear layer that passes recognise."""
+"""Matrix products: MatMul, Gemm, Einsum, Det, and the linear layer that passes recognise."""
 
 from __future__ import annotations
+
+import string
+from collections.abc import Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -12,7 +15,8 @@ from onward.backends.matlab.rules.shape import dims_of, reshaped
 from onward.backends.matlab.target import ops, rank_of, rule
 from onward.backends.shared.layer_weights import Arrangement, owned
 from onward.backends.shared.linear import weighted
-from onward.spec.linear import Gemm, Linear
+from onward.errors import UnsupportedError
+from onward.spec.linear import Einsum, Gemm, Linear
 
 _D = ir.DataType
 
@@ -39,14 +43,17 @@ def _is_alone(e: Emitter, weight: Expr) -> bool:
 @rule("MatMul")
 def matmul(e: Emitter, a: Expr, b: Expr) -> Expr:
     """MATLAB's product has its factors the other way round, since rows are columns there."""
+    return product(e, a, b, a, b) if is_real(e, a) else _of_integers(e, a, b)
+
+
+def product(e: Emitter, a: Expr, b: Expr, left: Expr, right: Expr) -> Expr:
+    """A product of floats that are made of the elements of `a` and `b`."""
     m, n = rank_of(e, a), rank_of(e, b)
-    if not is_real(e, a):
-        return _of_integers(e, a, b)
     if m <= 2 and n == 2:
-        return b @ a
+        return right @ left
     if n == 1 and m <= 2:
-        return (a.T @ b) if m == 2 else (b.T @ a)
-    return _pages(e, ops.matmul(a, b.T if n == 1 else b), a, b)
+        return (left.T @ right) if m == 2 else (right.T @ left)
+    return _pages(e, ops.matmul(left, right.T if n == 1 else right), a, b)
 
 
 def _of_integers(e: Emitter, a: Expr, b: Expr) -> Expr:
@@ -84,3 +91,26 @@ def determinant(e: Emitter, x: Expr) -> Expr:
 @rule("onward::Inverse")
 def inverse(e: Emitter, x: Expr) -> Expr:
     return ops.inverse(x)
+
+
+@rule("Einsum")
+def einsum(e: Emitter, *operands: Expr, p: Einsum) -> Expr:
+    """The helper takes an equation that says everything."""
+    return ops.einsum(explicit(p.equation, [rank_of(e, x) for x in operands]), *operands)
+
+
+def explicit(equation: str, ranks: Sequence[int]) -> str:
+    """An equation with a letter for each axis, and with what results said."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    free = [c for c in string.ascii_letters if c not in equation]
+    counts = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
+    most = max((n for n, term in zip(counts, terms, strict=True) if "..." in term), default=0)
+    if most > len(free):
+        raise UnsupportedError(f"Einsum: {equation!r} has more axes than there are letters")
+    letters = "".join(free[:most])
+    named = [term.replace("...", letters[most - n :]) for n, term in zip(counts, terms, strict=True)]
+    if arrow:
+        return f"{','.join(named)}->{right.replace('...', letters)}"
+    once = sorted(c for c in set("".join(terms)) - {"."} if left.count(c) == 1)
+    return f"{','.join(named)}->{letters}{''.join(once)}"
