@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import string
-from collections.abc import Sequence
-
 import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter
 from onward.backends.emit.expr import Expr
+from onward.backends.matlab.equations import explicit
 from onward.backends.matlab.rules.elementwise import is_real
 from onward.backends.matlab.rules.shape import dims_of, reshaped
 from onward.backends.matlab.target import ops, rank_of, rule
 from onward.backends.shared.layer_weights import Arrangement, owned
 from onward.backends.shared.linear import weighted
-from onward.errors import UnsupportedError
 from onward.spec.linear import Einsum, Gemm, Linear
 
 _D = ir.DataType
@@ -97,20 +94,3 @@ def inverse(e: Emitter, x: Expr) -> Expr:
 def einsum(e: Emitter, *operands: Expr, p: Einsum) -> Expr:
     """The helper takes an equation that says everything."""
     return ops.einsum(explicit(p.equation, [rank_of(e, x) for x in operands]), *operands)
-
-
-def explicit(equation: str, ranks: Sequence[int]) -> str:
-    """An equation with a letter for each axis, and with what results said."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    terms = left.split(",")
-    free = [c for c in string.ascii_letters if c not in equation]
-    counts = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
-    most = max((n for n, term in zip(counts, terms, strict=True) if "..." in term), default=0)
-    if most > len(free):
-        raise UnsupportedError(f"Einsum: {equation!r} has more axes than there are letters")
-    letters = "".join(free[:most])
-    named = [term.replace("...", letters[most - n :]) for n, term in zip(counts, terms, strict=True)]
-    if arrow:
-        return f"{','.join(named)}->{right.replace('...', letters)}"
-    once = sorted(c for c in set("".join(terms)) - {"."} if left.count(c) == 1)
-    return f"{','.join(named)}->{letters}{''.join(once)}"
