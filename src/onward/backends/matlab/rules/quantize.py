@@ -78,6 +78,8 @@ def spread(e: Emitter, x: Expr, parameter: Expr, p: Steps, role: str, dtype: ir.
     if alone is not None:
         return alone
     rank = rank_of(e, x)
+    if rank == 0:
+        return parameter
     dim = rank - p.axis % rank
     along = column(parameter, dim) if rank_of(e, parameter) == 1 else parameter
     return ops.per_block(along, dim, p.block_size, Name("size")(x, dim)) if p.block_size else along
