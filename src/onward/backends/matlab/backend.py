@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from onward.model import Model
     from onward.runners.calls import Inputs, Outputs, Run
 
+EQUAL = "its equal weights make equal logits of 9.5e9, whose last bits depend on how a BLAS orders its sums"
+
 
 class Matlab(Backend):
     name = "matlab"
@@ -94,7 +96,7 @@ class Matlab(Backend):
         use_threads(count)
 
     def exceptions(self, mode: str = "", unknown_shapes: bool = False) -> Mapping[str, str]:
-        return dict.fromkeys(("test_dft_inverse", "test_dft_inverse_opset19"), NOISE)
+        return {**dict.fromkeys(("test_dft_inverse", "test_dft_inverse_opset19"), NOISE), "test_squeezenet": EQUAL}
 
 
 def _write(model: Model, source: Source, folder: Path, options: Options) -> Path:

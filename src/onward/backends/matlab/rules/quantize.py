@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from onward.backends.emit.emitter import Arg, Emitter, Unpack
-from onward.backends.emit.expr import Expr, Name
+from onward.backends.emit.expr import Binary, Expr, Name
 from onward.backends.emit.facts import is_exact_in_single, is_zero, offset
 from onward.backends.emit.settings import minus, plus
 from onward.backends.matlab.rules.cast import converted
@@ -57,9 +56,7 @@ def _divided(e: Emitter, x: Expr, scale: Expr, divisor: Any, p: Quantize) -> Exp
 def dequantize(e: Emitter, x: Expr, scale: Expr, zero_point: Expr | None = None, *, p: Dequantize) -> Expr:
     factor = spread(e, x, scale, p, "scale", _D.FLOAT)
     distance = minus(Name("single")(x), _zero_points(e, x, zero_point, p))
-    if not isinstance(factor, Expr) and factor == 1:
-        return distance
-    return distance * factor
+    return distance if not isinstance(factor, Expr) and factor == 1 else Binary("*", distance, factor)
 
 
 def _zero_points(e: Emitter, x: Expr, zero_point: Expr | None, p: Steps) -> Any:
