@@ -51,9 +51,16 @@ $(VENV)/browser: | $(VENV)/ready
 	echo "No Chromium: the tests of the pages will be skipped."
 	touch $@
 
+# Generated MATLAB source is run by GNU Octave. Where it is not found and cannot be installed, those tests are skipped.
+$(VENV)/octave: | $(VENV)/ready
+	command -v octave-cli || { test "$$(id -u)" = 0 && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive timeout 900 apt-get install -qq -y --no-install-recommends octave libopenblas0 >/dev/null; } || \
+	echo "No Octave: the tests of MATLAB source will be skipped."
+	touch $@
+
 # Tests start many commands, which need not compile the package each time, even where Python may not write down what it
 # compiled.
-test: lint $(VENV)/browser
+test: lint $(VENV)/browser $(VENV)/octave
 	$(BIN)/python -m compileall -q -j 2 src
 	$(BIN)/pytest -n 2 --dist worksteal
 

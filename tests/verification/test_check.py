@@ -79,7 +79,7 @@ def test_what_differs_is_not_handed_over(name: str) -> None:
         convert(proto)
     with wrongly(rules, "Erf", wrong):
         with pytest.raises(
-            VerificationError, match=r"the result differs from onnxruntime: y: .*; check=False hands it"
+            VerificationError, match=r"differs from onnxruntime: y: .*, on the inputs 'random.*; check=False hands it"
         ):
             convert(proto)
         assert convert(proto, check=False) is not None
@@ -307,3 +307,19 @@ def test_a_framework_with_plain_kernels_beside_accelerated_ones() -> None:
         beside = status == "verified" and run.plainly is not None
         assert ("lite without accelerated kernels" in verdict(report).words) == beside
         assert any("accelerated kernels differ: y: " in note for note in report.notes) == beside
+
+
+def test_what_differs_says_on_which_inputs_and_where_the_source_makes_nan() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]> g (float[4] x) => (int64[1] place, float[4] root) {
+            root = Sqrt(x)  place = ArgMax(root)
+        }"""
+    )
+
+    def run(inputs: dict[str, Any]) -> dict[str, Any]:
+        return {"place": np.array([-1]), "root": np.sqrt(np.abs(inputs["x"]))}
+
+    data = {"x": np.array([1, -1, 4, 9], np.float32)}
+    words = verdict(compared(load(proto), run, data=data)).words
+    assert "differs from onnxruntime: place: 100 % of the elements differ" in words
+    assert ", and root: 1 of 4 that are NaN in the source are not, on the inputs '" in words

@@ -216,6 +216,19 @@ def test_training_is_judged_by_a_step(options: Options) -> None:
     assert cell.verdict == "same" and "finite gradients of 3 numbers in 1 tensors" in cell.message
 
 
+@pytest.mark.parametrize(("other", "verdict"), [("Tanh", "same"), ("Floor", "failed")])
+def test_an_output_that_no_weight_changes_is_trained_by_another(other: str, verdict: str, tmp_path: Path) -> None:
+    text = f"""g (float[2, 3] x) => (float[2, 3] none, float[2, 3] some) {{
+        y = Mul(x, w)  a = Abs(y)  b = Neg(a)  none = Relu(b)  some = {other}(y)
+    }}"""
+    (tmp_path / "models").mkdir()
+    model(text, w=np.array([2, 1, -1], np.float32)).save(tmp_path / "models/two.onnx")
+    ran = run_all(Options([tmp_path / "models"], tmp_path / "zoo", to=(), also=("train",)), on=Here())
+    (cell,) = ran.cells.values()
+    assert cell.verdict == verdict and "every gradient is zero on this batch for 'none'" in cell.message
+    assert ("mse of 'some'" in cell.message) == (verdict == "same")
+
+
 def test_tflite_to_tflite_is_no_cell(tmp_path: Path) -> None:
     (tmp_path / "lite.tflite").write_bytes(b"\x1c\0\0\0TFL3" + bytes(64))
     options = Options([tmp_path / "lite.tflite"], tmp_path / "zoo", to=("tflite", "onnx"))

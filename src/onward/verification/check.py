@@ -24,7 +24,7 @@ from onward.runners.calls import Inputs, Outputs, Run, failures, plainly
 from onward.runners.undisturbed import undisturbed
 from onward.verification.environment import environment
 from onward.verification.pairs import by_names_of
-from onward.verification.results import Arbitration, Report
+from onward.verification.results import Arbitration, OutputResult, Report
 from onward.verification.sides import Side
 from onward.verification.verify import verify
 
@@ -153,9 +153,15 @@ def verdict(report: Report, excuse: str | None = None, too_far: str = "") -> Ver
             f" against {report.source}; check what it means for your data",
         )
     who = f" ({ruling.words})" if ruling is not None and ruling.alone else ""
-    return Verdict(
-        "different", f"{side.name} differs from {report.source}: {too_far or f'{worst.name}: {worst.reason}'}{who}"
-    )
+    return Verdict("different", f"{side.name} differs from {report.source}: {too_far or _apart(report, worst)}{who}")
+
+
+def _apart(report: Report, worst: OutputResult) -> str:
+    """How an output differs, and on what; where the source makes NaN of that, too, and the result does not."""
+    trial = next(trial for side in report.sides for trial in side.trials if any(one is worst for one in trial.outputs))
+    nan = next((one for one in trial.outputs if one.kind == "nan" and one is not worst), None)
+    also = "" if nan is None else f", and {nan.name}: {nan.reason}"
+    return f"{worst.name}: {worst.reason}{also}, on the inputs '{trial.data}'"
 
 
 def _right_by_the_reference(report: Report, ruling: Arbitration, sets: str) -> Verdict:

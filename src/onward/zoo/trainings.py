@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 RATE = 1e-4
 TARGETS = "labels"
+ALL_ZERO = "every gradient is zero on this batch"
 MOST_SILENT = 3
 """Parameters without a gradient that are named."""
 
@@ -44,14 +45,20 @@ class Objective:
 
 
 def training(path: Path) -> Found:
-    """Made trainable for the first output that allows it."""
-    found = Found("refused", "it has no float output")
+    """Made trainable for the first output that allows it: not for one that is the same whatever the weights are."""
+    found, constant = Found("refused", "it has no float output"), list[str]()
     try:
         original = read_source(path)
         found.model = original.model
         for objective in objectives(original.model):
             if attempt(original, objective, found):
-                break
+                if found.message != ALL_ZERO:
+                    break
+                constant.append(objective.output)
+        if constant:
+            remark = f"{ALL_ZERO} for {', '.join(map(repr, constant))}"
+            same = found.verdict == "same"
+            found.verdict, found.message = ("same", f"{found.message}; {remark}") if same else ("failed", remark)
     except Exception as error:
         found.verdict, found.message = raised(error)
     return found
@@ -160,4 +167,4 @@ def unsound(trainer: Trainer, loss: float) -> tuple[str, list[str]]:
     if not np.isfinite(loss):
         return f"the loss is {loss}", []
     silent = [name for name, array in found.items() if not array.any()]
-    return ("every gradient is zero" if len(silent) == len(found) else "", silent)
+    return (ALL_ZERO if len(silent) == len(found) else "", silent)

@@ -172,6 +172,31 @@ def test_grids_that_its_kernels_do_not_take_are_computed_in_floats(tmp_path: Pat
     assert steps_apart(path, converted(path), data).max() < 1.01
 
 
+def test_weights_that_alone_are_integers_leave_the_data_in_floats() -> None:
+    """The converter would give every Sigmoid a grid of its own, 1/256, and what follows it as well."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 17]> g (float[1, 3, 8, 8] image) => (float[1, 64, 4] y) {
+            w = DequantizeLinear(weight, scale)
+            a = Conv<kernel_shape = [1, 1]>(image, w)
+            b = Sigmoid(a)  c = Reshape(b, dims)  d = Transpose<perm = [0, 2, 1]>(c)
+            e, f = Split<axis = 2>(d)  g = Mul(e, ten)  y = Concat<axis = 2>(g, f)
+        }"""
+    )
+    rng = np.random.default_rng(0)
+    arrays = {
+        "weight": rng.integers(-127, 128, (4, 3, 1, 1), np.int8),
+        "scale": np.array(0.02, np.float32),
+        "dims": np.array([1, 4, 64]),
+        "ten": np.array(10, np.float32),
+    }
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    loaded, x = load(model), images(1, 3, 8, 8)
+    source = generate_for_tflite(loaded)
+    assert not source.in_bytes
+    runner = tf.lite.Interpreter(model_content=convert(source, loaded.ir.graph)).get_signature_runner()
+    np.testing.assert_allclose(runner(image=x)["y"], session(loaded).run(None, {"image": x})[0], rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("kernel", "stride", "pads", "size"),
     [

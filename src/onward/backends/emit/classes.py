@@ -13,12 +13,12 @@ from keyword import iskeyword
 from typing import Any, ClassVar
 
 from onward.backends.emit.expr import ATOM, Call, Device, Expr, Helper, Literal, Ref, Sequence, Weight, render, walk
-from onward.backends.emit.language import wrap
 from onward.backends.emit.modules.tracing import Makers, marked, together
 from onward.backends.emit.names import identifier, singular
 from onward.backends.emit.parameters import Parameters, Pieces, Slot, is_width, unused
 from onward.backends.emit.patterns import Patterns
-from onward.backends.emit.printer import FunctionPrinter, drop_unread
+from onward.backends.emit.printing.language import wrap
+from onward.backends.emit.printing.printer import FunctionPrinter, drop_unread
 from onward.backends.emit.statements import Scope, assigned, expressions
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.variants import Variant, variants_by_height

@@ -21,7 +21,7 @@ from onward.backends.emit.expr import Var
 from onward.backends.emit.helpers import sort_imports
 from onward.backends.emit.modules.repeats import name_repeats
 from onward.backends.emit.modules.tracing import located
-from onward.backends.emit.printer import drop_unread
+from onward.backends.emit.printing.printer import drop_unread
 from onward.backends.emit.scopes import align_scopes, population, repeat_views, settle_layers
 from onward.backends.emit.target import Target
 from onward.backends.emit.tree import Function

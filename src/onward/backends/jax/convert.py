@@ -11,11 +11,11 @@ import onnx_ir as ir
 
 from onward.backends.emit.classes import no_leaf
 from onward.backends.emit.expr import Call, Helper, Ref, Var, forced, lift, render, walk
-from onward.backends.emit.language import wrap
 from onward.backends.emit.modules.regions import split
 from onward.backends.emit.modules.settings import hold_settings
 from onward.backends.emit.names import class_names
 from onward.backends.emit.package import Source, Trainable, assembled, choose, emit, guarded, plain
+from onward.backends.emit.printing.language import wrap
 from onward.backends.emit.statements import expressions
 from onward.backends.emit.tree import Function, build_tree
 from onward.backends.emit.weights import Tensor, Weights

@@ -27,10 +27,10 @@ from onward.backends.emit.expr import (
     render,
 )
 from onward.backends.emit.expr import Sequence as Display
-from onward.backends.emit.language import wrap
 from onward.backends.emit.names import identifier
 from onward.backends.emit.parameters import Pieces
-from onward.backends.emit.printer import FunctionPrinter
+from onward.backends.emit.printing.language import wrap
+from onward.backends.emit.printing.printer import FunctionPrinter
 from onward.backends.emit.statements import Assign, Block, Scope, Statement
 from onward.backends.emit.tree import TreeNode
 from onward.backends.emit.weights import Array, Tensor, Weights

@@ -23,7 +23,7 @@ class Matlab(Backend):
     name = "matlab"
     title = "MATLAB"
     package = "octave"
-    distributions = ()
+    is_covered = False
 
     def target(self) -> Target:
         from onward.backends.matlab.target import TARGET

@@ -18,6 +18,7 @@ from onward.backends.emit.weights import Tensor, Weights
 from onward.backends.matlab.functions import MatlabWriter
 from onward.backends.matlab.matfile import Lazy
 from onward.backends.matlab.package import PACKAGE, MatlabSource, needed, package_name
+from onward.backends.matlab.ranks import settle_ranks
 from onward.backends.matlab.readme import help_text, image_text, readme
 from onward.backends.matlab.target import CLASSES, TARGET, refuse_rank
 from onward.backends.matlab.tree import nested
@@ -40,6 +41,7 @@ def generate(model: Model, out: Path | None = None) -> MatlabSource:
     with no_garbage_collection():
         with guarded("bringing the model to canonical form"):
             graph = canonical(model, TARGET.rules.__contains__)
+        settle_ranks(graph.graph, model.ir.graph.outputs)
         _check_ranks(graph.graph)
         with guarded("choosing MATLAB's words for its nodes"):
             emitter, function = emit(graph, TARGET)

@@ -8,13 +8,13 @@ from onward.backends.emit.expr import Call, Expr, Name, Ref, lift
 from onward.backends.emit.functions.numbers import Words
 from onward.backends.emit.functions.printed import Printed
 from onward.backends.emit.functions.writer import FunctionWriter
-from onward.backends.emit.language import Language
 from onward.backends.emit.modules.tracing import marked
-from onward.backends.emit.printer import FunctionPrinter
+from onward.backends.emit.printing.language import Language
+from onward.backends.emit.printing.printer import FunctionPrinter
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import TreeNode
 from onward.backends.matlab.language import MATLAB, name, wrap
-from onward.backends.matlab.package import PACKAGE
+from onward.backends.matlab.package import PACKAGE, runtime
 from onward.backends.matlab.tree import field_name
 
 WORDS = Words(
@@ -46,6 +46,10 @@ class MatlabWriter(FunctionWriter):
     outputs: list[str] = field(default_factory=list)
     """What the function of the whole model calls what it gives."""
     inputs: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.reserved |= runtime().keys()  # Octave takes a function of the file for a helper of its name
+        super().__post_init__()
 
     def annotation(self, kind: str) -> str:
         return ""
@@ -82,6 +86,8 @@ class MatlabWriter(FunctionWriter):
     def _without_defaults(self, expr: Expr) -> Expr:
         """A call of a function with every number that it takes, in its order: MATLAB knows no names for them."""
         if not isinstance(expr, Call) or not isinstance(expr._fn, Name) or expr._fn._text not in self._keywords:
+            return expr
+        if not expr._kwargs:
             return expr
         known = self._keywords[expr._fn._text]
         numbers = [expr._kwargs.get(keyword, lift(known[keyword].default)) for keyword in known]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onward.backends.emit.expr import Expr, Resolve
-from onward.backends.emit.language import Language
 from onward.backends.emit.names import identifier
+from onward.backends.emit.printing.language import Language
 from onward.backends.matlab.render import render
 
 WIDTH = 100

@@ -81,12 +81,14 @@ def carry_grids(model: ir.Model) -> bool:
     """Let a model with QuantizeLinear and DequantizeLinear be computed in 8 bits, by its own scales and zero points.
 
     Tells whether it is: where weights have grids that TensorFlow Lite's kernels do not take, it stays as it is, and is
-    computed in floats.
+    computed in floats. So is one whose weights alone are integers: the converter would quantise its data as well, by
+    grids of its own.
     """
     names = Names(model)
     found = [node for graph in graphs(model) for node in graph if is_op(node, "DequantizeLinear")]
     grids = {node: grid for node in found if (grid := _grid(node)) is not None}
-    if not grids or not all(_fits(node, grid) for node, grid in grids.items()):
+    has_data = any(grid.integers is None for grid in grids.values())
+    if not has_data or not all(_fits(node, grid) for node, grid in grids.items()):
         return False
     for node, grid in grids.items():
         _carry(node, grid, names)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from onward.backends.emit.classes import ClassWriter, Plan, joined, no_leaf, plain_text
 from onward.backends.emit.expr import Name, lift, render
-from onward.backends.emit.language import wrap
 from onward.backends.emit.parameters import Pieces, Slot
+from onward.backends.emit.printing.language import wrap
 from onward.backends.emit.statements import Scope
 from onward.backends.emit.tree import TreeNode
 from onward.backends.emit.weights import Array, Tensor

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from onward.backends.emit.language import wrap
+from onward.backends.emit.printing.language import wrap
 from onward.training.export.graphs import LossGraph
 from onward.training.export.plan import Plan
 from onward.training.export.schedules import Words, factor

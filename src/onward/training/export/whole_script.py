@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onward.backends.emit.helpers import sort_imports
-from onward.backends.emit.language import wrap
 from onward.backends.emit.package import imports
+from onward.backends.emit.printing.language import wrap
 from onward.training.export import script
 from onward.training.export.graphs import HELD_MODULE, MOVE_MODULE, STEP_MODULE
 from onward.training.export.schedules import PYTHON

@@ -33,12 +33,12 @@ from onward.backends.emit.expr import Sequence as Display
 from onward.backends.emit.functions.canonical import canonical
 from onward.backends.emit.functions.numbers import Number, Words, changed, rebuilt
 from onward.backends.emit.functions.printed import Keyword, Printed, leaf, literal, type_of
-from onward.backends.emit.language import PYTHON, Language, wrap
 from onward.backends.emit.modules.loops import handed_on, loops
 from onward.backends.emit.modules.tracing import mates
 from onward.backends.emit.parameters import unused
 from onward.backends.emit.patterns import Patterns
-from onward.backends.emit.printer import FunctionPrinter, drop_unread
+from onward.backends.emit.printing.language import PYTHON, Language, wrap
+from onward.backends.emit.printing.printer import FunctionPrinter, drop_unread
 from onward.backends.emit.statements import Assign, Block, Compound, Scope, Statement, assigned
 from onward.backends.emit.tree import Function, TreeNode
 from onward.backends.emit.variants import Variant, variants_by_height

@@ -73,6 +73,8 @@ def _holds(kind: str, own: str) -> bool:
 @moves("BitCast")
 def bit_cast(e: Emitter, x: Expr, p: BitCast) -> Expr:
     source, to = e.dtype(x), _D(p.to)
+    if _D.BOOL in (source, to):
+        return Name("uint8")(x) if source == _D.BOOL else TARGET.cast(x, to)
     plain = {of for of, kind in CLASSES.items() if of.name.lower() == kind} | {_D.FLOAT, _D.DOUBLE}
     if source == to:
         return x

@@ -34,7 +34,7 @@ def conv(e: Emitter, x: Expr, w: Expr, b: Expr | None = None, *, p: Conv) -> Exp
     assert win is not None
     window: list[Any] = [row(reversed(win.strides)), padding(win), row(reversed(win.dilations)), p.group]
     plain = [set(win.strides) == {1}, win.unpadded, set(win.dilations) == {1}, p.group == 1]
-    while window and plain[len(window) - 1]:
+    while len(window) > 1 and plain[len(window) - 1]:
         window.pop()
     return ops.conv(x, w, b, *window)
 

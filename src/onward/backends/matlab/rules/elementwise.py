@@ -68,7 +68,7 @@ def power(e: Emitter, x: Expr, y: Expr) -> Expr:
             return x ** int(number)
         same = class_of(e.dtype(x) or _D.FLOAT)
         exponent = number if number is not None else y if e.dtype(y) == e.dtype(x) else Name(same)(y)
-        return ops.power(x, exponent)
+        return ops.real_power(x, exponent)
     return ops.integer_power(x, y if number is None else number)
 
 

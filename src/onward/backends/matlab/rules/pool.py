@@ -55,7 +55,7 @@ def global_max(e: Emitter, x: Expr) -> Expr:
 
 @rule("GlobalLpPool")
 def global_lp(e: Emitter, x: Expr, p: GlobalLpPool) -> Expr:
-    return ops.power(ops.total(Name("abs")(x) ** p.p, spatial(e, x)), 1 / p.p)
+    return ops.real_power(ops.total(Name("abs")(x) ** p.p, spatial(e, x)), 1 / p.p)
 
 
 @rule("MaxUnpool")

@@ -73,11 +73,11 @@ def reshape(e: Emitter, x: Expr, shape: Expr, p: spec.Reshape) -> Expr:
         return reshaped(e, x, list(known), e.shape(x) if None not in (e.shape(x) or (None,)) else None)
     if isinstance(dims, Expr):
         rank_of(e, output)
-        return ops.reshape(x, dims, row(dims_of(e, x)), bool(p.allowzero))
+        return ops.shaped(x, dims, row(dims_of(e, x)), bool(p.allowzero))
     if not p.allowzero:
         if may_copy(e, x, shape, dims):
             wanted = row([lift(n) for n in dims])
-            return ops.reshape(x, wanted, row(dims_of(e, x)), False)
+            return ops.shaped(x, wanted, row(dims_of(e, x)), False)
         dims = [dim_of(e, x, i) if is_number(n, 0) else n for i, n in enumerate(dims)]
     note_shape(e, x, dims)
     if known is not None and sum(n is None for n in known) == 1 and 0 not in known:
@@ -212,7 +212,7 @@ def filled(number: Any, kind: str, wanted: Expr, *, is_zero: bool = False) -> Ex
 @moves("EyeLike")
 def eye_like(e: Emitter, x: Expr, p: spec.EyeLike) -> Expr:
     of = _D(p.dtype) if p.dtype is not None else e.dtype(x) or _D.FLOAT
-    return ops.eye(dim_of(e, x, 0), dim_of(e, x, 1), p.k, class_of(of))
+    return ops.diagonal(dim_of(e, x, 0), dim_of(e, x, 1), p.k, class_of(of))
 
 
 @moves("Trilu")

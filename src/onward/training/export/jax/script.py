@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onward.backends.emit.helpers import sort_imports
-from onward.backends.emit.language import wrap
 from onward.backends.emit.package import imports
+from onward.backends.emit.printing.language import wrap
 from onward.training.export import script
 from onward.training.export.jax.losses import HELPERS
 from onward.training.export.jax.transforms import CLIP, OF_FILE, OWN

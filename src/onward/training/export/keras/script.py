@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from onward.backends.emit.helpers import sort_imports
-from onward.backends.emit.language import wrap
 from onward.backends.emit.package import imports
+from onward.backends.emit.printing.language import wrap
 from onward.training.export import script
 from onward.training.export.keras.words import accumulation, own_loss, own_optimizer, own_schedule
 from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed, quoted

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onward.backends.emit.language import wrap
 from onward.backends.emit.names import identifier
+from onward.backends.emit.printing.language import wrap
 from onward.training.export.script import indented
 from onward.training.info.preview_ops import OnnxAdagrad, OnnxAdam, OnnxMomentum
 from onward.training.recipe.optimizers import LAMB, SGD, Adagrad, Adam, AdamW, RMSprop, initial

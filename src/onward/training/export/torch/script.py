@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from onward.backends.emit.language import wrap
+from onward.backends.emit.printing.language import wrap
 from onward.training.export import script
 from onward.training.export.schedules import PYTHON, factor
 from onward.training.export.script import ALONE, PROGRESS, Text, batch, indented, listed, quoted

@@ -1,13 +1,6 @@
 function y = conv(x, w, b, stride, pads, dilation, groups)
 % A convolution: im2col and one product for each image; x is W x H x C x N, w is W x H x C x outputs.
-rank = max(ndims(x), ndims(w)) - 2;
-if nargin >= 4
-    rank = numel(stride);
-end
-if nargin < 4
-    stride = ones(1, max(rank, 1));
-    rank = numel(stride);
-end
+rank = numel(stride);
 if nargin < 5
     pads = zeros(1, 2 * rank);
 end

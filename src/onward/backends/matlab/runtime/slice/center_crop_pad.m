@@ -6,13 +6,13 @@ after = zeros(1, rank);
 wanted = double(wanted(:)');
 for k = 1:numel(dims)
     own = size(x, dims(k));
-    more = wanted(k) - own;
-    if more >= 0
-        before(dims(k)) = floor(more / 2);
-        after(dims(k)) = more - before(dims(k));
+    missing = wanted(k) - own;
+    if missing >= 0
+        before(dims(k)) = floor(missing / 2);
+        after(dims(k)) = missing - before(dims(k));
     else
-        before(dims(k)) = -floor(-more / 2);
-        after(dims(k)) = more - before(dims(k));
+        before(dims(k)) = -floor(-missing / 2);
+        after(dims(k)) = missing - before(dims(k));
     end
 end
 y = ops.pad(x, before, after, 'constant', 0);

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from onward.backends.emit.expr import Expr, Ref, Sequence, Var, children, forced, variables
-from onward.backends.emit.language import INLINE_WIDTH, PYTHON, Language
 from onward.backends.emit.modules.tracing import Line, marked, origins_of
+from onward.backends.emit.printing.language import INLINE_WIDTH, PYTHON, Language
 from onward.backends.emit.statements import (
     Assign,
     Block,

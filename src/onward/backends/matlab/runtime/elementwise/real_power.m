@@ -1,4 +1,4 @@
-function y = power(x, n)
+function y = real_power(x, n)
 % x to the power of n; NaN where the result is no real number.
 y = x .^ n;
 if ~isreal(y) && isreal(x)

@@ -1,4 +1,4 @@
-function y = eye(rows, columns, k, kind)
+function y = diagonal(rows, columns, k, kind)
 % Ones on a diagonal of a matrix, of which the array is the transposed one.
 [column, row] = ndgrid(1:columns, 1:rows);
 y = column - row == k;

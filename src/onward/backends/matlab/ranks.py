@@ -1,0 +1,121 @@
+"""How many dimensions values have of which inference does not say it: MATLAB code has to know no more than that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import onnx_ir as ir
+
+from onward.graph.infer import DECLARED
+from onward.graph.walk import all_nodes
+
+Rank = int | None
+SAME = frozenset(
+    "Abs Acos Acosh Asin Asinh Atan Atanh BatchNormalization Cast CastLike Ceil Celu CenterCropPad Clip Conv CumSum "  # noqa: SIM905
+    "CumProd Cos Cosh DequantizeLinear Dropout Elu Erf Exp Floor Gelu HardSigmoid HardSwish Hardmax Identity "
+    "InstanceNormalization GroupNormalization IsInf IsNaN LRN LayerNormalization LeakyRelu Log LogSoftmax "
+    "LpNormalization MaxPool AveragePool LpPool MaxUnpool MeanVarianceNormalization Mish Neg Not PRelu Pad "
+    "QuantizeLinear RMSNormalization Reciprocal Relu Resize ReverseSequence Round ScatterElements ScatterND Selu "
+    "Shrink Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Tile TopK "
+    "Transpose Trilu GatherElements Concat Split ConvTranspose GlobalAveragePool GlobalMaxPool BitwiseNot "
+    "Flatten".split()
+)
+"""Ops whose outputs have as many dimensions as the first input."""
+BROADCAST = frozenset(
+    "Add Sub Mul Div Mod Pow And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift Equal Less LessOrEqual Greater "  # noqa: SIM905
+    "GreaterOrEqual Min Max Sum Mean Where".split()
+)
+FIXED = {"NonZero": 2, "MelWeightMatrix": 2, "Range": 1, "EyeLike": 2}
+
+
+def settle_ranks(graph: ir.Graph, declared: Sequence[ir.Value]) -> None:
+    """Note the number of dimensions of what has no shape, in place, from the beginning to the end.
+
+    What the file says of its outputs is taken where nothing else is known.
+    """
+    said = {value.name: value.shape for value in declared if value.shape is not None}
+    for node in all_nodes(graph):
+        for i, value in enumerate(node.outputs):
+            if value.shape is None and (value.type is None or isinstance(value.type, ir.TensorType)):
+                rank = _rank(node, i)
+                shape = said.get(value.name) if value.is_graph_output() else value.meta.get(DECLARED)
+                if rank is None and shape is not None:
+                    rank = len(shape)
+                if rank is not None:
+                    value.shape = ir.Shape([None] * rank)
+
+
+def _rank(node: ir.Node, place: int) -> Rank:
+    if node.domain not in ("", "ai.onnx"):
+        return None
+    op, ranks = node.op_type, [None if v is None or v.shape is None else len(v.shape) for v in node.inputs]
+    if op in FIXED:
+        return FIXED[op]
+    if op in SAME:
+        return ranks[0] if place == 0 or op in ("Dropout", "TopK", "Split", "MaxPool") else None
+    if op in BROADCAST:
+        known = [rank for rank in ranks if rank is not None]
+        return max(known) if len(known) == len(ranks) else None
+    rule = RULES.get("Reduce" if op.startswith("Reduce") else op)
+    return None if rule is None else rule(node, ranks)
+
+
+def _reduced(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    if node.attributes.get_int("keepdims", 1) or ranks[0] is None:
+        return ranks[0]
+    count = _length(node, 1)
+    if count == 0 or len(node.inputs) < 2 or node.inputs[1] is None:
+        return ranks[0] if node.attributes.get_int("noop_with_empty_axes", 0) else 0
+    return None if count is None else ranks[0] - count
+
+
+def _index_of(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    gone = 0 if node.attributes.get_int("keepdims", 1) else 1
+    return None if ranks[0] is None else ranks[0] - gone
+
+
+def _gather(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    return None if ranks[0] is None or ranks[1] is None else ranks[0] - 1 + ranks[1]
+
+
+def _unsqueezed(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    count = _length(node, 1)
+    return None if ranks[0] is None or count is None else ranks[0] + count
+
+
+def _squeezed(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    count = _length(node, 1)
+    return None if ranks[0] is None or count is None else ranks[0] - count
+
+
+def _expanded(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    count = _length(node, 1)
+    return None if ranks[0] is None or count is None else max(ranks[0], count)
+
+
+def _product(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    a, b = ranks[:2]
+    if a is None or b is None:
+        return None
+    return max(a, b, 2) - (a == 1) - (b == 1)
+
+
+def _length(node: ir.Node, place: int) -> int | None:
+    """How many numbers an input of the node has."""
+    value = node.inputs[place] if place < len(node.inputs) else None
+    size = None if value is None or value.shape is None or len(value.shape) != 1 else value.shape[0]
+    return size if isinstance(size, int) else None
+
+
+RULES: dict[str, Callable[[ir.Node, Sequence[Rank]], Rank]] = {
+    "Reduce": _reduced,
+    "ArgMax": _index_of,
+    "ArgMin": _index_of,
+    "Gather": _gather,
+    "Unsqueeze": _unsqueezed,
+    "Squeeze": _squeezed,
+    "Expand": _expanded,
+    "MatMul": _product,
+    "Reshape": lambda node, ranks: _length(node, 1),
+    "ConstantOfShape": lambda node, ranks: _length(node, 0),
+}
