@@ -91,13 +91,13 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
 def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
     """What an input or output is called in the file, and what it holds: each element of it, if it is a sequence."""
     known = [one for one in (value, inferred) if one is not None and one.shape is not None]
-    shape = known[0 if isinstance(value.type, ir.TensorType) else -1].shape if known else None
+    of = value.type or (None if inferred is None else inferred.type)
+    shape = known[-1 if isinstance(of, ir.SequenceType | ir.OptionalType) else 0].shape if known else None
     kinds = {ir.SequenceType: "sequence", ir.OptionalType: "optional"}
     dims = None if shape is None else [d if isinstance(d, int) else str(d.value or "?") for d in shape]
-    dtype = value.dtype or ir.DataType.UNDEFINED
-    return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(value.type), "tensor")}  # type: ignore[arg-type]
+    dtype = ir.DataType.UNDEFINED if of is None else of.dtype
+    return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(of), "tensor")}  # type: ignore[arg-type]
 
 
 def _leaf(tensor: Tensor) -> Lazy:
     return Lazy(tensor.read, tensor.shape, carrier(tensor.dtype))
-

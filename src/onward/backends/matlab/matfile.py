@@ -47,7 +47,7 @@ class Lazy:
 
 
 def write(file: BinaryIO, variables: Mapping[str, Any]) -> None:
-    """Write variables: arrays, `Lazy` ones, texts, lists and arrays of objects (cell arrays), dictionaries (structs)."""
+    """Write variables: arrays, `Lazy` ones, texts, lists and object arrays (cell arrays), dictionaries (structs)."""
     text = b"MATLAB 5.0 MAT-file, written by Onward".ljust(116)
     file.write(text + bytes(8) + struct.pack("<H", 0x0100) + b"IM")
     for name, value in variables.items():
@@ -134,8 +134,8 @@ def _size(name: bytes, value: Any) -> int:
         case list():
             return base + padded(8) + sum(8 + _size(b"", item) for item in value)
         case np.ndarray() if value.dtype == object:
-            dims = padded(4 * len(dims_of(value.shape)))
-            return base + dims + sum(8 + _size(b"", item) for item in value.reshape(-1))
+            head = base + padded(4 * len(dims_of(value.shape)))
+            return head + sum(8 + _size(b"", item) for item in value.reshape(-1))
         case dict():
             return base + padded(8) + 8 + padded(FIELD * len(value)) + sum(8 + _size(b"", v) for v in value.values())
     dims = dims_of(value.shape)

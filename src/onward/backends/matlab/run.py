@@ -72,7 +72,12 @@ def _side(said: dict[str, Any]) -> Side:
 
 
 def _value(value: Any, side: Side) -> Any:
-    if side.kind == "optional" and isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == (0, 0):
+    if (
+        side.kind == "optional"
+        and isinstance(value, np.ndarray)
+        and value.dtype == np.float64
+        and value.shape == (0, 0)
+    ):
         return None
     if side.kind == "sequence" or (isinstance(value, Cells) and side.dtype != "STRING"):
         return [from_octave(item, side.dtype, side.rank) for item in value]
