@@ -4,18 +4,22 @@
     python benchmarks/simplify.py --peer PYTHON --largest 20    files of at most 20 MB
     python benchmarks/simplify.py --peer PYTHON --again NAME    NAME is made again, without a name all are
 
+A model that was measured before is measured again where Onward makes another file of it now.
+
 Models are the ONNX files of `zoo.csv`, each in a process of its own; the others simplify in processes of theirs. Nodes
 are counted as files have them, Constant nodes and those of bodies too. Each result runs on the inputs of the original,
 and is the same within what `onward verify` allows. A time is that of the processor, on one thread, in that of the
 original: each in turn, many times, and the median of these ratios. The original is measured beside itself in the same
-way, in another session; the column *itself* says how much of a ratio is noise.
+way, in another session; the column *itself* says how much of a ratio is noise. A size is that of the file.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
+import re
 import statistics
 import subprocess
 import tempfile
@@ -40,7 +44,7 @@ from onward.passes.fewer.smaller import smaller
 from onward.runners.calls import Inputs
 from onward.verification.data.sets import make_inputs
 from onward.zoo.fetch import fetched
-from onward.zoo.listing import listed
+from onward.zoo.listing import Entry, listed
 
 ROOT = Path(__file__).parents[1]
 PAGE, LIST, KEPT = ROOT / "docs/measured/simplify.md", ROOT / "benchmarks/zoo.csv", ROOT / "build/simplify.jsonl"
@@ -49,9 +53,11 @@ PEERS = {
     "onnxsim": "import onnx, onnxsim, sys; onnx.save(onnxsim.simplify(onnx.load(sys.argv[1]))[0], sys.argv[2])",
     "onnxslim": "import onnx, onnxslim, sys; onnx.save(onnxslim.slim(onnx.load(sys.argv[1])), sys.argv[2])",
 }
-LIMITS = Limits(900.0, 6 * 10**9)
-SESSIONS, ROUNDS, SECONDS, TURN = 3, 15, 5.0, 0.02
+LIMITS = Limits(1800.0, 8 * 10**9)
+SESSIONS, ROUNDS, SECONDS, TURN = 3, 9, 3.0, 0.02
 """How often all are loaded anew; the turns of each then, at least, and all together; the length of a turn, at least."""
+FEWEST, LONGEST = 5, 30.0
+"""Turns of models that take long, and the seconds after which no more are made."""
 SLOWER = 1.02
 """A run takes longer from here on, and from as far above what the original takes beside itself."""
 
@@ -62,7 +68,7 @@ class Result:
 
     nodes: int = 0
     size: float = math.nan
-    """Bytes of its weights in those of the original."""
+    """Bytes of its file in those of the original."""
     status: str = ""
     time: float = math.nan
     """Of a run, in that of the original."""
@@ -74,6 +80,8 @@ class Row:
     itself: float
     """The time of the original beside itself."""
     results: dict[str, Result]
+    made: str
+    """What Onward made, by its SHA-256."""
 
 
 def count(model: Model) -> int:
@@ -102,7 +110,8 @@ def _in_turns(runs: Sequence[Callable[[], object]]) -> list[float]:
         run()
     turns: list[list[float]] = []
     end = time.perf_counter() + SECONDS
-    while len(turns) < ROUNDS or time.perf_counter() < end:
+    longest = end - SECONDS + LONGEST
+    while len(turns) < (ROUNDS if time.perf_counter() < longest else FEWEST) or time.perf_counter() < end:
         first = len(turns) % len(runs)
         order = [*range(first, len(runs)), *range(first)]
         spent = {i: _once(runs[i]) for i in order}
@@ -118,17 +127,22 @@ def _once(run: Callable[[], object]) -> float:
     return spent / done
 
 
-def row(peer: str, path: Path) -> Row:
+def row(peer: str, kept: dict[str, Row], entry: Entry) -> Row:
+    path = fetched(entry)
     model = onward.load(path)
-    inputs = make_inputs(model)
     with tempfile.TemporaryDirectory() as folder:
         outs = {name: Path(folder) / f"{name}.onnx" for name in (OURS, *(PEERS if peer else ()))}
-        results = {name: result(name, peer, model, path, out) for name, out in outs.items()}
+        results = {OURS: result(OURS, peer, model, path, outs[OURS])}
+        made = hashlib.sha256(outs[OURS].read_bytes()).hexdigest() if outs[OURS].exists() else ""
+        if entry.name in kept and kept[entry.name].made == made:
+            return kept[entry.name]
+        inputs = make_inputs(model)
+        results |= {name: result(name, peer, model, path, out) for name, out in outs.items() if name != OURS}
         same = [name for name in results if results[name].status == "same"]
         _, itself, *times = ratios([path, path, *(outs[name] for name in same)], inputs)
         for name, found in zip(same, times, strict=True):
             results[name] = replace(results[name], time=found)
-    return Row(count(model), itself, results)
+    return Row(count(model), itself, results, made)
 
 
 def result(name: str, peer: str, model: Model, path: Path, out: Path) -> Result:
@@ -140,13 +154,18 @@ def result(name: str, peer: str, model: Model, path: Path, out: Path) -> Result:
         onnx.checker.check_model(out)
         made = onward.load(out)
         report = onward.verify(model, made, quick=True)
-        return Result(count(made), made.nbytes / max(model.nbytes, 1), report.status)
+        return Result(count(made), out.stat().st_size / path.stat().st_size, report.status)
     except Exception as error:
         return Result(status=f"fails: {type(error).__name__}")
 
 
 def nothing(_: object) -> None:
     pass
+
+
+def plain(reason: str) -> str:
+    """Without the folders of this machine."""
+    return re.sub(r"(?:/[\w.@+-]+)+/", "", reason)
 
 
 def is_slower(row: Row, result: Result) -> bool:
@@ -175,11 +194,15 @@ def page(rows: dict[str, Row], skipped: dict[str, str]) -> str:
     def times(name: str) -> list[float]:
         return [one.time for one in kept[name].values()]
 
+    def size(name: str) -> str:
+        return f"{statistics.geometric_mean(one.size for one in kept[name].values()):.3f}"
+
     line("the same", lambda name: len(kept[name]))
     line("nodes left, geometric mean", left)
     line("time of a run, mean", lambda name: f"{statistics.mean(times(name)):.3f}")
     line("slower", lambda name: sum(is_slower(rows[m], one) for m, one in kept[name].items()))
-    line("weights larger", lambda name: sum(one.size > 1.001 for one in kept[name].values()))
+    line("size of the file, geometric mean", size)
+    line("larger", lambda name: sum(one.size > 1.001 for one in kept[name].values()))
     lines += ["", "| model | nodes | itself | " + " | ".join(f"{n} | time" for n in names) + " |"]
     lines += ["|---|---:|---:|" + "---:|---:|" * len(names)]
     for model, each in sorted(rows.items()):
@@ -195,8 +218,8 @@ def page(rows: dict[str, Row], skipped: dict[str, str]) -> str:
 def known() -> dict[str, Row]:
     found: dict[str, Row] = {}
     for line in KEPT.read_text(encoding="utf-8").splitlines() if KEPT.exists() else ():
-        name, nodes, itself, results = json.loads(line)
-        found[name] = Row(nodes, itself, {tool: Result(**each) for tool, each in results.items()})
+        name, nodes, itself, results, made = json.loads(line)
+        found[name] = Row(nodes, itself, {tool: Result(**each) for tool, each in results.items()}, made)
     return found
 
 
@@ -208,26 +231,23 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(stderr=True)
     entries = [e for e in listed([LIST]) if e.format == "onnx" and e.size_bytes <= args.largest * 1e6]
-    names = {fetched(entry): entry.name for entry in sorted(entries, key=lambda e: e.size_bytes)}
-    rows = {name: each for name, each in known().items() if name in names.values()}
+    kept = known()
     if args.again is not None:
-        rows = {name: each for name, each in rows.items() if args.again and name not in args.again}
+        kept = {name: each for name, each in kept.items() if args.again and name not in args.again}
+    rows: dict[str, Row] = {}
     skipped: dict[str, str] = {}
-    jobs = [path for path, name in names.items() if name not in rows]
     KEPT.parent.mkdir(exist_ok=True)
-    done_ones = Local(1).map(Work(partial(row, args.peer), nothing, renewed=1), jobs, LIMITS)
-    for path, done in track(done_ones, "simplifying", total=len(jobs), console=console):
-        name = names[path]
-        console.print(name, done.value or done.failure, highlight=False)
+    work: Work[Entry] = Work(partial(row, args.peer, kept), nothing, renewed=1)
+    for entry, done in track(Local(1).map(work, entries, LIMITS), "simplifying", total=len(entries), console=console):
+        console.print(entry.name, done.value or done.failure, highlight=False)
         if done.failure:
-            skipped[name] = done.failure
+            skipped[entry.name] = plain(done.failure)
             continue
-        rows[name] = done.value
+        rows[entry.name] = each = done.value
         with KEPT.open("a", encoding="utf-8") as file:
-            each = done.value
             results = {tool: asdict(one) for tool, one in each.results.items()}
-            file.write(json.dumps([name, each.nodes, each.itself, results]) + "\n")
-    PAGE.write_text(page(rows, skipped), encoding="utf-8")
+            file.write(json.dumps([entry.name, each.nodes, each.itself, results, each.made]) + "\n")
+        PAGE.write_text(page(rows, skipped), encoding="utf-8")
     print(f"wrote {PAGE}")
 
 

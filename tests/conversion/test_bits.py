@@ -8,9 +8,8 @@ import onnx_ir as ir
 import pytest
 
 import onward
-from onward.conversion.opset import at_wanted
 from onward.conversion.request import Request
-from onward.conversion.smaller import with_fewer_nodes
+from onward.conversion.rewritten import at_wanted, with_fewer_nodes
 from onward.conversion.sources import Original
 from onward.errors import InvalidDataError, OnwardError
 from onward.runners import prepare

@@ -113,7 +113,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="PASS",
-        help="leave a pass of --simplify out: initializers, shapes, neutral, constants, batchnorm, equal (repeatable)",
+        help="leave a pass of --simplify out (repeatable): initializers, shapes, neutral, constants, branches, moves,"
+        " weights, scalings, pads, recurrence, idioms, attention, equal",
     )
     command.add_argument(
         "--allow-custom-ops", action="store_true", help="write TensorFlow ops without a rule as custom ops"

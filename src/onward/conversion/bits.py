@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onward.advice.options import option
+from onward.conversion.beside import sizes, times
 from onward.conversion.request import Request
 from onward.errors import InvalidDataError, OnwardError, VerificationError
 from onward.gate.budget import announce
@@ -25,8 +25,7 @@ OF_BITS = ("float16", "bfloat16", "keep_float", "labels", "max_loss", "block_siz
 """Options that only models in fewer bits have."""
 INTEGERS = ("int8", "int4")
 SETS = 2
-SECONDS = 0.5
-"""How long original and result run in turns, to say which is faster."""
+NO_KERNELS = "ONNX Runtime has no kernels for all of it on this processor: it was measured around casts"
 SHOWN = 8
 """Layers that are listed, those that lose most."""
 
@@ -100,8 +99,8 @@ def in_fewer_bits(model: Model, request: Request) -> Fewer:
     samples = _samples(model, request)
     made = {"int8": _integers, "int4": _blocks}.get(bits, _floats)(model, request, samples, told)
     fed = samples[0] if request.io == "float32" else _fed(made.model, samples[0])
-    ahead = (_sizes(model, made.model), *_times(model, made.model, samples[0], fed))
-    return Fewer(made.model, made.verdict, (*ahead, *made.remarks))
+    timed = list(times(model, made.model, samples[0], fed)) or [NO_KERNELS]
+    return Fewer(made.model, made.verdict, (sizes(model, made.model), *timed, *made.remarks))
 
 
 def _floats(model: Model, request: Request, samples: Sequence[Inputs], told: Told) -> Fewer:
@@ -218,38 +217,10 @@ def _array(given: Any) -> Any:
     return read_npy(Path(given))
 
 
-def _sizes(model: Model, made: Model) -> str:
-    before, after = model.nbytes, made.nbytes
-    share = f" ({after / before:.2f} of it)" if before else ""
-    nodes = [sum(1 for _ in each.ir.graph) for each in (model, made)]
-    return f"weights: {before:,} → {after:,} bytes{share}; nodes: {nodes[0]} → {nodes[1]}"
-
-
 def _fed(model: Model, inputs: Inputs) -> Inputs:
     """The same in the dtypes that a model takes."""
     dtypes = {value.name: value.dtype for value in model.ir.graph.inputs}
     return {name: np.asarray(x).astype(d.numpy()) if (d := dtypes.get(name)) else x for name, x in inputs.items()}
-
-
-def _times(model: Model, made: Model, inputs: Inputs, fed: Inputs) -> Iterator[str]:
-    """How long the result runs beside the original, in turns; nothing where there is no kernel for it here."""
-    from onward.runners import prepare
-
-    try:
-        runs = [prepare("onnxruntime", each) for each in (model, made)]
-        feeds = [inputs, fed]
-        for run, given in zip(runs, feeds, strict=True):
-            run(given)
-    except OnwardError:
-        yield "ONNX Runtime has no kernels for all of it on this processor: it was measured around casts"
-        return
-    spent, end = [0.0, 0.0], time.perf_counter() + SECONDS
-    while time.perf_counter() < end:
-        for side, run in enumerate(runs):
-            start = time.perf_counter()
-            run(feeds[side])
-            spent[side] += time.perf_counter() - start
-    yield f"time of a run in ONNX Runtime: {spent[1] / spent[0]:.2f} of the original's"
 
 
 def _count(number: int, what: str) -> str:

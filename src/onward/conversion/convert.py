@@ -15,14 +15,13 @@ from onward.advice.nearest import meant
 from onward.advice.options import option
 from onward.backends.backend import Backend, Format, Options, formats, require
 from onward.conversion.bits import in_fewer_bits, wanted
-from onward.conversion.opset import at_wanted
 from onward.conversion.options import check_options
 from onward.conversion.output import check_output
 from onward.conversion.parts import chosen, is_data_alone, model_alone, with_masks
 from onward.conversion.progress import Progress, titled
 from onward.conversion.reports import write_report
 from onward.conversion.request import Request
-from onward.conversion.smaller import with_fewer_nodes
+from onward.conversion.rewritten import at_wanted, with_fewer_nodes
 from onward.errors import (
     NotVerifiedWarning,
     OnwardError,

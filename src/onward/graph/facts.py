@@ -23,7 +23,20 @@ _ELEMENTWISE = {
 """Ops whose result is as large as the largest of their inputs."""
 _FOLLOWED = {
     *("Shape", "Identity", "Cast", "Add", "Sub", "Mul", "Div", "Neg", "Sqrt", "Reciprocal", "Pow", "ReduceProd"),
-    *("Equal", "Where", "Gather", "Slice", "Concat", "Unsqueeze", "Squeeze", "Reshape", "Expand", "ConstantOfShape"),
+    *(
+        "Equal",
+        "Max",
+        "Min",
+        "Where",
+        "Gather",
+        "Slice",
+        "Concat",
+        "Unsqueeze",
+        "Squeeze",
+        "Reshape",
+        "Expand",
+        "ConstantOfShape",
+    ),
 }
 """Ops that turn no small error into a large one: floats are not rounded to their precision here."""
 DEPTH = 40
@@ -170,6 +183,8 @@ class Facts(Algebra):
                 return multiply(1.0, a, int(b))
             case "Equal":
                 return _equal(a, b)
+            case "Max" | "Min" if all(number == a for number in row):
+                return a  # type: ignore[no-any-return]
             case "float":
                 return _to_float(a)
             case "int" if not _is_real(a):

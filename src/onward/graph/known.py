@@ -17,6 +17,10 @@ _LEFT_ALONE = {"Mod", "Expand", "Tile", "Transpose", "ReduceSum", "ReduceMin", "
 """Ops that shapes are seldom computed with."""
 
 
+_FITTED = {"axes", "keep_aspect_ratio_policy"}
+"""Attributes with which the sizes of a Resize are not those of its result."""
+
+
 def dims_of(value: ir.Value) -> list[Dim] | None:
     """Each dimension as a number, a name, or None; None where not even the rank is known."""
     if value.shape is None:
@@ -69,12 +73,13 @@ class Known(Algebra):
 
     def shape(self, node: ir.Node) -> list[Dim] | None:
         """The shape of the first output of ops whose input says it, where only some of its numbers are known."""
-        if node.op_type not in ("Reshape", "Expand", "ConstantOfShape"):
+        is_resize = node.op_type == "Resize" and len(node.inputs) == 4 and not _FITTED & {*node.attributes}
+        if node.op_type not in ("Reshape", "Expand", "ConstantOfShape") and not is_resize:
             return None
         wanted = self.of(node.inputs[-1])
         if wanted is None or wanted.ndim != 1:
             return None
-        if node.op_type == "ConstantOfShape":
+        if node.op_type in ("ConstantOfShape", "Resize"):
             return list(wanted)
         given = None if node.inputs[0] is None else dims_of(node.inputs[0])
         if given is None:

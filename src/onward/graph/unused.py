@@ -18,12 +18,13 @@ def remove_unused(model: ir.Model) -> None:
         for attribute in node.attributes.values():
             bodies = [attribute.value] if attribute.type == ir.AttributeType.GRAPH else []
             for body in bodies:
-                _detach(body)
+                detach(body)
         graph.remove(node, safe=True)
     passes.RemoveUnusedNodesPass()(model)
 
 
-def _detach(body: ir.Graph) -> None:
+def detach(body: ir.Graph) -> None:
+    """Let nothing in a graph that is left out count as read."""
     for graph in all_graphs(body):
         graph.outputs.clear()
         for node in graph:

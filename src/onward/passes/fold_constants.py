@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from onward.graph.names import Names
 from onward.graph.trained import MARK, role
 from onward.graph.walk import all_graphs
 from onward.graph.weight_names import Signature, is_automatic, signature
@@ -111,7 +112,7 @@ _NARROW = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 
 def fold_constants(model: ir.Model) -> int:
     """Replace what depends on constants alone, in all graphs of the model; returns how many nodes went."""
-    folder = _Folder(model.producer_name == "pytorch", signature(model.graph))
+    folder = _Folder(model.producer_name == "pytorch", signature(model.graph), Names(model))
     for graph in list(all_graphs(model.graph)):
         for node in list(graph):
             folder.fold(graph, node)
@@ -124,6 +125,7 @@ class _Folder:
     """Whether the exporter keeps one of equal weights, and an Identity under each name of the others."""
     state: Signature
     """The names of weights, where the exporter wrote them down."""
+    names: Names
     count: int = 0
     stored: set[ir.Value] = field(default_factory=set)
     """What was read from integers of eight bits: what it is multiplied by is a scale, and the product the weight."""
@@ -158,7 +160,7 @@ class _Folder:
         result = _evaluate(node)
         if result is None:
             return None
-        name = f"folded_{self.count + 1}_{node.outputs[0].name}"
+        name = self.names.value(f"folded_{self.count + 1}_{node.outputs[0].name}")
         value = _constant(graph, name, ir.tensor(np.array(result, order="C"), name=name))
         first = node.inputs[0]
         if first in self.stored or (node.op_type == "Cast" and first is not None and first.dtype in _NARROW):
@@ -205,7 +207,7 @@ def _evaluate(node: ir.Node) -> Array | None:
         operands.append(stand_in(tensor) if light else tensor.numpy())
     if not operands or operands[0] is None:
         return None
-    attributes = {k: a.value for k, a in node.attributes.items()}
+    attributes = arguments(node)
     try:
         if _size_of_result(node.op_type, operands, attributes) > LIMIT:
             return None
@@ -215,6 +217,11 @@ def _evaluate(node: ir.Node) -> Array | None:
     except (ValueError, IndexError, TypeError, OverflowError, MemoryError, AttributeError, KeyError):
         return None
     return result if result.size <= LIMIT and result.dtype.kind in "iubf" else None
+
+
+def arguments(node: ir.Node) -> dict[str, Any]:
+    """The attributes of a node; axes, which newer opsets have as an input, as an array."""
+    return {name: np.array(a.value) if name == "axes" else a.value for name, a in node.attributes.items()}
 
 
 def _size_of_result(op_type: str, operands: list[Array | None], attributes: Mapping[str, Any]) -> int:

@@ -34,7 +34,10 @@ def _match(node: ir.Node, facts: Facts) -> tuple[str, ir.Value, ir.Node, dict[st
     values, scale = factors(node.outputs[0], facts)
     if len(values) != 2:
         return None
-    double = node.outputs[0].dtype == ir.DataType.DOUBLE  # where a constant of single precision shows in the result
+    double = node.outputs[0].dtype in (
+        ir.DataType.DOUBLE,
+        None,
+    )  # where a constant of single precision shows in the result
     for x, other in (values, values[::-1]):
         main = other.producer()
         if main is None or main.domain not in ("", "ai.onnx"):

@@ -38,7 +38,7 @@ def fuse_attention(model: ir.Model) -> int:
 
 
 @dataclass
-class _Scores:
+class Scores:
     """q · kᵀ with the scale that applies to it, and the mask over it."""
 
     q: ir.Value
@@ -51,34 +51,53 @@ class _Scores:
     hides: bool = False
 
 
+@dataclass
+class Attention:
+    """What a product of weights and values is, as long as nothing is rewritten."""
+
+    last: ir.Node
+    scores: Scores
+    v: ir.Value
+    scale: float | None
+    """None for the usual one."""
+
+    def written(self, op_type: str, facts: Facts, *, domain: str, **attributes: int) -> None:
+        """Put one node in the place of all of it."""
+        q, mask = self.scores.q, self.scores.mask
+        k = _untransposed(self.scores.keys, self.last, facts)
+        inputs = [q, k, self.v] + ([] if mask is None else [mask])
+        attributes |= {"is_causal": int(self.scores.is_causal)}
+        node = new_node(op_type, inputs, {"scale": self.scale, **attributes}, self.last, self.last, domain=domain)
+        take_over(self.last.outputs[0], node.outputs[0])
+
+
 def _fuse(last: ir.Node, facts: Facts) -> bool:
+    found = attention_at(last, facts)
+    if found is None:
+        return False
+    found.written("SDPA", facts, domain=DOMAIN, widens=int(found.scores.widens), hides=int(found.scores.hides))
+    return True
+
+
+def attention_at(last: ir.Node, facts: Facts) -> Attention | None:
+    """The attention that ends with a product."""
     softmax, is_safe = _weights(last, facts)
     v = last.inputs[1]
     if softmax is None or v is None or v.shape is None:
-        return False
+        return None
     rank = len(v.shape)
     if softmax.attributes.get_int("axis", -1) not in (-1, rank - 1) or v.dtype not in _FLOATS or rank < 2:
-        return False
+        return None
     scores = _masked_scores(softmax, is_safe, facts)
     if scores is None or any(x.shape is None or len(x.shape) != rank for x in (scores.q, scores.keys)):
-        return False
+        return None
     width = facts.dim(scores.q, -1)
     relative = multiply(scores.scale, root(width if isinstance(width, Term) else float(width)))
     tolerance = 1e-12 if v.dtype == ir.DataType.DOUBLE else 1e-6
     is_default = not isinstance(relative, Term) and abs(relative - 1) < tolerance
     if isinstance(scores.scale, Term) and not is_default:
-        return False
-    k = _untransposed(scores.keys, last, facts)
-    inputs = [scores.q, k, v] + ([] if scores.mask is None else [scores.mask])
-    attributes = {
-        "scale": None if is_default else float(scores.scale),  # type: ignore[arg-type]
-        "is_causal": int(scores.is_causal),
-        "widens": int(scores.widens),
-        "hides": int(scores.hides),
-    }
-    node = new_node("SDPA", inputs, attributes, last, last, domain=DOMAIN)
-    take_over(last.outputs[0], node.outputs[0])
-    return True
+        return None
+    return Attention(last, scores, v, None if is_default else float(scores.scale))  # type: ignore[arg-type]
 
 
 def _weights(last: ir.Node, facts: Facts) -> tuple[ir.Node | None, bool]:
@@ -95,7 +114,7 @@ def _weights(last: ir.Node, facts: Facts) -> tuple[ir.Node | None, bool]:
     return (softmax, True) if is_guarded and is_last else (None, False)
 
 
-def _masked_scores(softmax: ir.Node, is_safe: bool, facts: Facts) -> _Scores | None:
+def _masked_scores(softmax: ir.Node, is_safe: bool, facts: Facts) -> Scores | None:
     """What a softmax is taken of, if it is scores, perhaps with a mask that can be given to a framework."""
     logits = softmax.inputs[0]
     assert logits is not None
@@ -138,7 +157,7 @@ def _seen(mask: ir.Value, facts: Facts) -> ir.Value:
     return shown if numbers == [0, -math.inf] and len(shown.shape) == len(mask.shape) else mask
 
 
-def _growth(mask: ir.Value, scores: _Scores, facts: Facts) -> str:
+def _growth(mask: ir.Value, scores: Scores, facts: Facts) -> str:
     """Whether a mask makes the scores larger: 'certain' (or it has no rank that fits), 'possible' or 'none'."""
     shape, rank = shape_of(mask), len(shape_of(scores.q) or ())
     if shape is None or not 2 <= len(shape) <= rank:
@@ -155,7 +174,7 @@ def _growth(mask: ir.Value, scores: _Scores, facts: Facts) -> str:
     return "possible" if possible else "none"
 
 
-def _scaled_product(value: ir.Value, facts: Facts) -> _Scores | None:
+def _scaled_product(value: ir.Value, facts: Facts) -> Scores | None:
     """q · kᵀ with scalar factors on either operand or on the product."""
     product, scale = without_factors(value, facts)
     matmul = made_by(product, "MatMul")
@@ -168,7 +187,7 @@ def _scaled_product(value: ir.Value, facts: Facts) -> _Scores | None:
     keys, k_scale = without_factors(right, facts)
     if q.shape is None or keys.shape is None:
         return None
-    return _Scores(q, keys, multiply(scale, multiply(q_scale, k_scale)))
+    return Scores(q, keys, multiply(scale, multiply(q_scale, k_scale)))
 
 
 def _untransposed(keys: ir.Value, before: ir.Node, facts: Facts) -> ir.Value:

@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from onward.graph.replace import constant, graphs, is_op, made_by, only_user
 from onward.graph.rewriter import attribute
-from onward.passes.fewer.join_moves import Moves, give_on
+from onward.passes.fewer.moves import Moves, give_on
 
 
 def fold_pads(model: ir.Model) -> int:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from onward.graph.names import Names
-from onward.graph.replace import constant, graphs, is_op, made_by, only_user, take_over
+from onward.graph.replace import constant, graphs, is_op, made_by, only_user, shape_of, take_over
 
 Array = npt.NDArray[Any]
 LAYERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
@@ -46,22 +46,24 @@ def _fold(graph: ir.Graph, node: ir.Node, place: int, names: Names) -> bool:
     if layer is None or layer.graph is not graph or only_user(layer.outputs[0]) is not node:
         return False
     weight = layer.inputs[1]
-    held = constant(weight)
-    if weight is None or held is None or held.dtype not in EXACT or weight.is_graph_input() or not held.size:
+    shape = _sizes(weight)
+    if weight is None or weight.dtype not in EXACT or weight.is_graph_input() or shape is None:
         return False
-    shape = tuple(held.shape.numpy())
     channels, rank = _channels(layer, shape), _rank(layer, shape)
     change = _change(node, place, channels, rank, -1 if layer.op_type in ("Gemm", "MatMul") else 1)
-    if change is None or (change.scale is not None and _own(weight, layer) is None):
+    if change is None:
+        return False
+    held = None if change.scale is None else _own(weight, layer)
+    if change.scale is not None and held is None:
         return False
     bias = [*layer.inputs, None][2] if layer.op_type != "MatMul" else None
     before = _bias_numbers(layer, bias, channels)
     if before is None:
         return False
     with np.errstate(all="ignore"):
-        shift = (before * (1.0 if change.scale is None else change.scale) + change.shift).astype(held.dtype.numpy())
-        made = None if change.scale is None else _scaled(layer, held.numpy(), change.scale)
-    if not np.isfinite(shift).all() or (made is not None and not np.isfinite(made).all()):
+        shift = (before * (1.0 if change.scale is None else change.scale) + change.shift).astype(weight.dtype.numpy())
+    made = None if held is None or change.scale is None else _scaled(layer, held.numpy(), change.scale)
+    if not np.isfinite(shift).all() or (held is not None and made is None):
         return False
     if bias is not None or shift.any():
         target = bias if bias is not None else _new_bias(node, change.offset, shift, names)
@@ -72,6 +74,12 @@ def _fold(graph: ir.Graph, node: ir.Node, place: int, names: Names) -> bool:
     take_over(node.outputs[0], layer.outputs[0])
     graph.remove(node, safe=True)
     return True
+
+
+def _sizes(weight: ir.Value | None) -> tuple[int, ...] | None:
+    """The shape of weights, be they computed."""
+    sizes = shape_of(weight) or (None,)
+    return None if any(size is None or size == 0 for size in sizes) else tuple(n for n in sizes if n is not None)
 
 
 def _channels(layer: ir.Node, weight: tuple[int, ...]) -> int:
@@ -147,16 +155,17 @@ def _own(value: ir.Value, reader: ir.Node) -> ir.TensorProtocol | None:
 
 
 def _bias_numbers(layer: ir.Node, bias: ir.Value | None, channels: int) -> Array | None:
-    if layer.op_type == "Gemm" and layer.attributes.get_float("beta", 1.0) != 1.0:
-        return None
     if bias is None:
         return np.zeros(channels)
+    if layer.op_type == "Gemm" and layer.attributes.get_float("beta", 1.0) != 1.0:
+        return None
     if _own(bias, layer) is None:
         return None
     return _per_channel(bias, channels, 2, 1) if layer.op_type == "Gemm" else _per_channel(bias, channels, 1, 0)
 
 
-def _scaled(layer: ir.Node, weight: Array, scale: Array) -> Array:
+def _scaled(layer: ir.Node, weight: Array, scale: Array) -> Array | None:
+    """None where numbers become too large, or those of a channel too small, for all their bits."""
     match layer.op_type:
         case "Conv":
             factor = scale
@@ -166,7 +175,13 @@ def _scaled(layer: ir.Node, weight: Array, scale: Array) -> Array:
         case _:
             factor = scale.reshape((-1, 1) if _transposed(layer) else (1, -1))
     factor = factor.reshape(*factor.shape, *[1] * (weight.ndim - factor.ndim))
-    return (weight.astype(np.float64) * factor).astype(weight.dtype)
+    kind = np.finfo(weight.dtype)
+    with np.errstate(all="ignore"):
+        made = (weight.astype(np.float64) * factor).astype(weight.dtype)
+        axes = tuple(axis for axis, size in enumerate(factor.shape) if size == 1)
+        before, after = (np.abs(numbers).max(axis=axes) / (kind.tiny / kind.eps) for numbers in (weight, made))
+    is_lost = (after < 1) & (before >= 1) & (np.abs(factor).max(axis=axes) > 0)
+    return None if is_lost.any() or not np.isfinite(made).all() else made
 
 
 def _transposed(layer: ir.Node) -> bool:
@@ -189,6 +204,7 @@ def _biased(graph: ir.Graph, layer: ir.Node, bias: ir.Value, shift: Array) -> bo
         if x is None or x.shape is None or len(x.shape) != 2:
             return False
         layer.op_type = "Gemm"
+    layer.attributes.pop("beta", None)
     _set(bias, shift)
     if bias.graph is None:
         graph.register_initializer(bias)

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import onnx_ir as ir
 
-from onward.graph.facts import Facts
-from onward.graph.names import Names
-from onward.graph.replace import constant, graphs, is_op, made_by, only_user
-from onward.graph.rewriter import attribute
-
-AXES_AS_INPUT = 13
-"""The opset from which on Squeeze and Unsqueeze take their axes as an input."""
-ENDS = 10
-"""The opset from which on Slice takes numbers as inputs."""
+from onward.graph.replace import graphs, made_by, new_node, only_user, take_over
+from onward.graph.rewriter import attribute, set_inputs
+from onward.passes.fewer.join_picks import is_known_by_its_nodes, join_picks, pick
+from onward.passes.fewer.moves import FAR, Moves, alone_before, give_on, read_through
 
 
 def join_moves(model: ir.Model) -> int:
@@ -30,111 +24,53 @@ def join_moves(model: ir.Model) -> int:
     return count
 
 
-def give_on(node: ir.Node, value: ir.Value | None) -> bool:
-    """Let `value` stand for the result of a node, which goes. A name that the model gives out stays."""
-    result, graph = node.outputs[0], node.graph
-    if value is None or graph is None:
-        return False
-    if result.is_graph_output():
-        maker = value.producer()
-        if maker is None or maker.graph is not graph or value.is_graph_output() or graph.outputs.count(result) > 1:
-            return False
-        value.type, value.shape = result.type, result.shape
-        result.replace_all_uses_with(value, replace_graph_outputs=True)
-        result.name, value.name = None, result.name
-    else:
-        result.replace_all_uses_with(value)
-    graph.remove(node, safe=True)
-    return True
-
-
-class Moves:
-    """What is known of the nodes of a model that move numbers."""
-
-    def __init__(self, model: ir.Model) -> None:
-        self.opset = model.opset_imports.get("", model.opset_imports.get("ai.onnx", 0))
-        self.names = Names(model)
-        self.facts = Facts()
-
-    def ints(self, node: ir.Node, place: int, name: str) -> list[int] | None:
-        """What an attribute of old opsets holds, or an input of newer ones."""
-        if name in node.attributes:
-            return list(node.attributes[name].as_ints())
-        tensor = constant(node.inputs[place]) if place < len(node.inputs) else None
-        if tensor is None or tensor.dtype not in (ir.DataType.INT64, ir.DataType.INT32) or tensor.size > 64:
-            return None
-        return [int(n) for n in tensor.numpy().reshape(-1)]
-
-    def vector(self, node: ir.Node, numbers: Sequence[int], hint: str) -> ir.Value:
-        name = self.names.value(f"{node.outputs[0].name}_{hint}")
-        tensor = ir.tensor(np.array(numbers, np.int64), name=name)
-        value = ir.Value(
-            name=name, shape=ir.Shape([len(numbers)]), type=ir.TensorType(tensor.dtype), const_value=tensor
-        )
-        graph = node.graph
-        assert isinstance(graph, ir.Graph)
-        graph.register_initializer(value)
-        return value
-
-    def same_shape(self, a: ir.Value | None, b: ir.Value) -> bool:
-        if a is None or a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-            return False
-        return all(self.facts.dim(a, i) == self.facts.dim(b, i) for i in range(len(a.shape)))
-
-    def axes(self, node: ir.Node) -> list[int] | None:
-        """Of a Squeeze or Unsqueeze, ascending, counted from the front."""
-        found, full = self.ints(node, 1, "axes"), node.inputs[0] if node.op_type == "Squeeze" else node.outputs[0]
-        if not found or (min(found) < 0 and (full is None or full.shape is None)):
-            return None
-        rank = len(full.shape) if full is not None and full.shape is not None else 0
-        axes = sorted(axis + rank if axis < 0 else axis for axis in found)
-        return axes if len({*axes}) == len(axes) and axes[0] >= 0 else None
-
-    def set_axes(self, node: ir.Node, axes: Sequence[int]) -> None:
-        if self.opset < AXES_AS_INPUT:
-            node.attributes["axes"] = attribute("axes", list(axes))
-        else:
-            node.replace_input_with(1, self.vector(node, axes, "axes"))
-
-    def steps(self, node: ir.Node) -> list[int] | None:
-        """Of a Slice."""
-        return self.ints(node, 4, "") if len(node.inputs) > 4 and node.inputs[4] is not None else [1]
-
-    def cut(self, node: ir.Node) -> tuple[list[int], list[int], list[int], list[int]] | None:
-        """Starts, ends, axes from the front, and steps of a Slice, where all are known."""
-        if self.opset < ENDS or len(node.inputs) < 4:
-            return None
-        starts, ends, axes = (self.ints(node, place, "") for place in (1, 2, 3))
-        steps = self.steps(node)
-        if starts is None or ends is None or not axes or steps is None or min(axes) < 0:
-            return None
-        return starts, ends, axes, steps if len(steps) == len(axes) else steps * len(axes)
-
-
-def _inner(node: ir.Node, *op_types: str) -> ir.Node | None:
-    """The node before this one, if no other reads it and it is of the same graph."""
-    found = made_by(node.inputs[0], *op_types)
-    alone = found is not None and found.graph is node.graph and only_user(found.outputs[0]) is node
-    return found if alone else None
-
-
-def _through(node: ir.Node, inner: ir.Node) -> None:
-    """Let a node read what the one before it read, which goes."""
-    graph = inner.graph
-    assert graph is not None
-    node.replace_input_with(0, inner.inputs[0])
-    graph.remove(inner, safe=True)
-
-
 def _reshape(m: Moves, node: ir.Node) -> bool:
     x = node.inputs[0]
     if m.same_shape(x, node.outputs[0]):
         return give_on(node, x)
     target = m.ints(node, 1, "shape")
-    inner = _inner(node, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+    inner = alone_before(node, "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose")
     if inner is None or target is None or 0 in target or inner.inputs[0] is None:
         return False
-    _through(node, inner)
+    if inner.op_type == "Transpose":
+        return _unsqueezed_before(m, inner)
+    read_through(node, inner)
+    return True
+
+
+def _unsqueezed_before(m: Moves, node: ir.Node) -> bool:
+    """Axes of one element go before a Transpose, in front of a Reshape that does not care for them."""
+    before, perm = alone_before(node, "Unsqueeze"), node.attributes.get_ints("perm", None)
+    axes = None if before is None else m.axes(before)
+    if before is None or axes is None or perm is None:
+        return False
+    left = [axis for axis in range(len(perm)) if axis not in axes]
+    node.attributes["perm"] = attribute("perm", [left.index(axis) for axis in perm if axis in left])
+    result, x = node.outputs[0], before.inputs[0]
+    dims = None if result.shape is None else [n for n, axis in zip(result.shape, perm, strict=True) if axis in left]
+    result.name, result.shape = m.names.value(f"{result.name}_moved"), None if dims is None else ir.Shape(dims)
+    node.replace_input_with(0, x)
+    before.graph.remove(before, safe=True)  # type: ignore[union-attr]
+    return True
+
+
+def _reshaped(m: Moves, node: ir.Node, axes: Sequence[int] | None) -> bool:
+    """Axes of one element that come or go behind a Reshape, as a part of its shape."""
+    inner = alone_before(node, "Reshape")
+    target = None if inner is None else m.ints(inner, 1, "shape")
+    if inner is None or target is None or axes is None or 0 in target:
+        return False
+    if node.op_type == "Unsqueeze":
+        for axis in axes:
+            target.insert(axis, 1)
+    elif axes[-1] < len(target) and all(target[axis] == 1 for axis in axes):
+        target = [size for axis, size in enumerate(target) if axis not in axes]
+    else:
+        return False
+    new = new_node("Reshape", [inner.inputs[0], m.vector(node, target, "shape")], {}, node, node)
+    take_over(node.outputs[0], new.outputs[0])
+    for one in (node, inner):
+        one.graph.remove(one, safe=True)  # type: ignore[union-attr]
     return True
 
 
@@ -148,12 +84,12 @@ def _transpose(m: Moves, node: ir.Node) -> bool:
         return False
     if list(perm) == sorted(perm):
         return give_on(node, node.inputs[0])
-    inner = _inner(node, "Transpose")
+    inner = alone_before(node, "Transpose")
     first = None if inner is None else inner.attributes.get_ints("perm", None)
     if inner is None or first is None or len(first) != len(perm):
         return False
     node.attributes["perm"] = attribute("perm", [first[axis] for axis in perm])
-    _through(node, inner)
+    read_through(node, inner)
     return True
 
 
@@ -162,13 +98,13 @@ def _squeeze(m: Moves, node: ir.Node) -> bool:
     before = made_by(node.inputs[0], "Unsqueeze")
     if axes is not None and before is not None and m.axes(before) == axes:
         return give_on(node, before.inputs[0])
-    inner = _inner(node, "Squeeze")
+    inner = alone_before(node, "Squeeze")
     first = None if inner is None else m.axes(inner)
     if axes is None or inner is None or first is None:
-        return False
+        return _reshaped(m, node, axes)
     left = [axis for axis in range(len(first) + axes[-1] + 1) if axis not in first]
     m.set_axes(node, sorted(first + [left[axis] for axis in axes]))
-    _through(node, inner)
+    read_through(node, inner)
     return True
 
 
@@ -177,51 +113,66 @@ def _unsqueeze(m: Moves, node: ir.Node) -> bool:
     before = made_by(node.inputs[0], "Squeeze")
     if axes is not None and before is not None and m.axes(before) == axes:
         return give_on(node, before.inputs[0])
-    inner = _inner(node, "Unsqueeze")
+    inner = alone_before(node, "Unsqueeze")
     first = None if inner is None else m.axes(inner)
     if axes is not None and inner is not None and first is not None:
         left = [axis for axis in range(len(axes) + first[-1] + 1) if axis not in axes]
         m.set_axes(node, sorted(axes + [left[axis] for axis in first]))
-        _through(node, inner)
+        read_through(node, inner)
         return True
-    return axes == [0] and _picked(m, node)
-
-
-def _picked(m: Moves, node: ir.Node) -> bool:
-    """A number taken out of a vector and made a vector: taken out as one.
-
-    In a Concat it stays: ONNX Runtime knows a Reshape to such a shape by its nodes, and computes it beforehand.
-    """
-    if any(is_op(reader, "Concat") for reader, _ in node.outputs[0].uses()):
-        return False
-    gather = _inner(node, "Gather")
-    index = None if gather is None else constant(gather.inputs[1])
-    if gather is None or index is None or len(index.shape) or gather.inputs[0] is None:
-        return False
-    if gather.inputs[0].shape is None or len(gather.inputs[0].shape) != 1:
-        return False
-    gather.replace_input_with(1, m.vector(node, [int(index.numpy())], "index"))
-    gather.outputs[0].name, gather.outputs[0].shape = m.names.value(f"{gather.outputs[0].name}_one"), ir.Shape([1])
-    return give_on(node, gather.outputs[0])
+    return _reshaped(m, node, axes) or (axes == [0] and pick(m, node))
 
 
 def _slice(m: Moves, node: ir.Node) -> bool:
     steps = m.steps(node)
     if steps is not None and min(steps, default=1) > 0 and _same(m, node):
         return True
-    inner = _inner(node, "Slice")
+    whole = m.cut(node)
+    if whole is not None and not any(whole[0]) and min(whole[1]) >= FAR and {*whole[3]} == {1}:
+        return give_on(node, node.inputs[0])
+    inner = alone_before(node, "Slice")
     first, second = None if inner is None else m.cut(inner), m.cut(node)
     if inner is None or first is None or second is None or {*first[2]} & {*second[2]}:
         return False
     node.resize_inputs(5)
     for place, hint in enumerate(("starts", "ends", "axes", "steps")):
         node.replace_input_with(place + 1, m.vector(node, first[place] + second[place], hint))
-    _through(node, inner)
+    read_through(node, inner)
     return True
 
 
 def _concat(m: Moves, node: ir.Node) -> bool:
-    return len(node.inputs) == 1 and give_on(node, node.inputs[0])
+    if len(node.inputs) == 1:
+        return give_on(node, node.inputs[0])
+    return not is_known_by_its_nodes(node) and (_concat_of_concats(node) or join_picks(m, node))
+
+
+def _concat_of_concats(node: ir.Node) -> bool:
+    axis = _axis(node)
+    found = [made_by(value, "Concat") for value in node.inputs]
+    inner = {
+        one
+        for one in found
+        if one is not None and one.graph is node.graph and only_user(one.outputs[0]) is node and _axis(one) == axis
+    }
+    if axis is None or not inner:
+        return False
+    parts: list[ir.Value | None] = []
+    for value, one in zip(node.inputs, found, strict=True):
+        parts += one.inputs if one is not None and one in inner else [value]
+    set_inputs(node, parts)
+    for one in inner:
+        one.graph.remove(one, safe=True)  # type: ignore[union-attr]
+    return True
+
+
+def _axis(node: ir.Node) -> int | None:
+    """Of a Concat, counted from the front."""
+    axis, shapes = (
+        node.attributes.get_int("axis", 0),
+        [v.shape for v in node.inputs if v is not None and v.shape is not None],
+    )
+    return axis if axis >= 0 else axis + len(shapes[0]) if shapes else None
 
 
 def _pad(m: Moves, node: ir.Node) -> bool:

@@ -50,7 +50,7 @@ def _key(node: ir.Node) -> Any:
                 return None
             value = value.dtype, tuple(value.shape.numpy()), value.tobytes()
         elif isinstance(value, list | tuple):
-            value = tuple(value)
+            value = repr(tuple(value))  # as numbers, 0 and -0 would be equal
         elif not isinstance(value, int | float | str):
             return None
         attributes.append((name, attribute.type, repr(value) if isinstance(value, float) else value))

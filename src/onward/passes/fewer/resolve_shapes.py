@@ -51,7 +51,11 @@ def _target(node: ir.Node, facts: Facts, names: Names) -> bool:
         return False
     if shape.shape is None or len(shape.shape) != 1 or not isinstance(count := shape.shape[0], int):
         return False
-    found = _said(facts.elements(shape, count), [facts.dim(x, axis) for axis in range(len(x.shape))])
+    wanted = facts.elements(shape, count)
+    if wanted.count(-1) == 1 and (axis := wanted.index(-1)) < len(node.outputs[0].shape or ()):
+        rest = facts.dim(node.outputs[0], axis)  # so that another size can be left open
+        wanted[axis] = rest if isinstance(rest, int) and rest > 0 else -1
+    found = _said(wanted, [facts.dim(x, axis) for axis in range(len(x.shape))])
     graph = node.graph
     if found is None or node.attributes.get_int("allowzero", 0) != 0 or not isinstance(graph, ir.Graph):
         return False

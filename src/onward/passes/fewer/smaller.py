@@ -11,17 +11,20 @@ import onnx_ir as ir
 from onward.advice.nearest import meant
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.constants import plain_constants
+from onward.graph.infer import infer
 from onward.graph.origin import KEY as ORIGIN
 from onward.graph.trained import mark_weights
 from onward.graph.unused import remove_unused
 from onward.graph.walk import all_graphs, all_nodes
 from onward.model import Model
-from onward.passes.fewer.drop_dropout import drop_dropout
+from onward.passes.fewer.drop_copies import drop_copies
 from onward.passes.fewer.fold_pads import fold_pads
 from onward.passes.fewer.fold_scalings import fold_scalings
 from onward.passes.fewer.hold_constants import hold_constants
 from onward.passes.fewer.join_moves import join_moves
 from onward.passes.fewer.merge_equal import merge_equal
+from onward.passes.fewer.move_weights import move_weights
+from onward.passes.fewer.name_attention import name_attention
 from onward.passes.fewer.name_idioms import name_idioms
 from onward.passes.fewer.plain_recurrence import plain_recurrence
 from onward.passes.fewer.resolve_shapes import resolve_shapes
@@ -36,7 +39,7 @@ FIXED = 4
 
 
 def _neutral(model: ir.Model) -> int:
-    return simplify(model, PLAIN) + drop_dropout(model)
+    return simplify(model, PLAIN) + drop_copies(model)
 
 
 PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
@@ -49,6 +52,7 @@ PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
         "a Reshape, Transpose, Slice or Squeeze that moves nothing goes, and two in a row become one",
         join_moves,
     ),
+    "weights": ("a Reshape or Transpose of a weight that nothing else reads is done to the weight", move_weights),
     "scalings": ("factors, offsets and BatchNormalization go into the weights of the layer before them", fold_scalings),
     "pads": ("zeros around the input of a convolution become its padding", fold_pads),
     "recurrence": (
@@ -59,6 +63,7 @@ PASSES: dict[str, tuple[str, Callable[[ir.Model], int]]] = {
         "formulas become the operator that the opset has for them: LayerNormalization, Gelu, HardSwish",
         name_idioms,
     ),
+    "attention": ("softmax(q · kᵀ) · v becomes Attention, which opset 23 has", name_attention),
     "equal": ("nodes that compute the same become one", merge_equal),
 }
 """By name: what a pass does, and the pass. They are applied in this order until nothing changes."""
@@ -96,6 +101,8 @@ def smaller(model: Model, without: Collection[str] = ()) -> Smaller:
     mark_weights(graph)
     chosen = [run for name, (_, run) in PASSES.items() if name not in without]
     for _ in range(ROUNDS):
+        if "shapes" in without:
+            infer(graph)  # others have to know of what types numbers are
         if not sum(run(graph) for run in chosen):
             break
         remove_unused(graph)

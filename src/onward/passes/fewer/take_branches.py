@@ -8,14 +8,15 @@ import onnx_ir as ir
 
 from onward.graph.names import Names
 from onward.graph.replace import constant, graphs, is_op
-from onward.graph.walk import all_graphs
+from onward.graph.unused import detach
+from onward.graph.walk import all_graphs, inner_graphs
 
 
 def take_branches(model: ir.Model) -> int:
-    """In place; returns how many went."""
+    """In place; returns how many went. Names of the branch stay, but for those that the rest of the model has, too."""
     count = 0
     while (found := next(_known(model), None)) is not None:
-        _take(*found, Names(model))
+        _take(model, *found)
         count += 1
     return count
 
@@ -38,17 +39,22 @@ def _makes_all(branch: ir.Graph) -> bool:
     return all(m is not None and m.graph is branch for m in makers) and len({*branch.outputs}) == len(branch.outputs)
 
 
-def _take(graph: ir.Graph, node: ir.Node, branch: ir.Graph, names: Names) -> None:
-    results = list(branch.outputs)
-    for each in all_graphs(branch):  # names of two branches may be the same
-        for one in each:
-            for value in one.outputs:
-                value.name = names.value(value.name) if value.name else value.name
-            one.name = names.node(one.name) if one.name else one.name
+def _take(model: ir.Model, graph: ir.Graph, node: ir.Node, branch: ir.Graph) -> None:
+    for other in inner_graphs(node):
+        if other is not branch:
+            detach(other)
+    node.attributes.clear()
+    names = Names(model)  # of all that stays beside the branch
+    results, weights = list(branch.outputs), list(branch.initializers.values())
     branch.outputs.clear()
-    for name, value in list(branch.initializers.items()):
-        del branch.initializers[name]
-        value.name = names.value(name)
+    branch.initializers.clear()
+    for each in (branch, *list(all_graphs(branch))[1:]):
+        held = weights if each is branch else [*each.initializers.values(), *each.inputs]
+        for value in [*held, *(value for one in each for value in one.outputs)]:
+            value.name = names.value(value.name) if value.name else value.name
+        for one in each:
+            one.name = names.node(one.name) if one.name else one.name
+    for value in weights:
         graph.register_initializer(value)
     inner = list(branch)
     branch.remove(inner)
