@@ -33,7 +33,7 @@ else
         y = zeros([places, outputs, images], class(x));
     end
     for n = 1:images
-        columns = ops.columns(x, n, kernel, stride, dilation, counts, shape);
+        columns = ops.window_columns(x, n, kernel, stride, dilation, counts, shape);
         if groups > 1
             each = taps * inputs;
             for g = 1:groups

@@ -1,4 +1,4 @@
-function y = columns(x, n, kernel, stride, dilation, counts, shape)
+function y = window_columns(x, n, kernel, stride, dilation, counts, shape)
 % What the windows of the n-th image meet: a row for each window, a column for each element of a window and channel.
 rank = numel(kernel);
 channels = shape(rank + 1);
