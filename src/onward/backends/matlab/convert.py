@@ -66,9 +66,9 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
     writer.write(name)
     inputs = [_side(value) for value in graph.graph.inputs if not value.is_initializer()]
     outputs = [_side(v, w) for v, w in zip(model.ir.graph.outputs, graph.graph.outputs, strict=True)]
-    header, *body = writer.traced[-1]
+    header, body = _header(writer.traced[-1])
     about = help_text(name, writer.inputs, writer.outputs, inputs, outputs)
-    traced = [[header, *about, *body], *writer.traced[-2::-1]]
+    traced = [[*header, *about, *body], *writer.traced[-2::-1]]
     template = "\n\n".join("\n".join(lines) for lines in traced) + "\n"
     leaves: dict[Scope, Any] = {path: _leaf(tensor) for path, tensor in weights.tensors.items()}
     leaves |= {path: texts(array) for path, array in weights.arrays.items()}
@@ -86,6 +86,12 @@ def _source(model: Model, graph: ir.Model, weights: Weights, function: Function,
         image=image_text(name, writer.inputs, writer.outputs, inputs),
         readme=readme(name, writer.inputs, writer.outputs, inputs, outputs),
     )
+
+
+def _header(lines: list[str]) -> tuple[list[str], list[str]]:
+    """The line, or the lines that go on, which begin a function, and the others."""
+    count = next(i for i, line in enumerate(lines, 1) if not line.endswith("..."))
+    return lines[:count], lines[count:]
 
 
 def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
