@@ -101,7 +101,7 @@ def _side(value: ir.Value, inferred: ir.Value | None = None) -> dict[str, Any]:
     shape = known[-1 if isinstance(of, ir.SequenceType | ir.OptionalType) else 0].shape if known else None
     kinds = {ir.SequenceType: "sequence", ir.OptionalType: "optional"}
     dims = None if shape is None else [d if isinstance(d, int) else str(d.value or "?") for d in shape]
-    dtype = ir.DataType.UNDEFINED if of is None else of.dtype
+    dtype = ir.DataType.UNDEFINED if of is None else of.dtype or ir.DataType.UNDEFINED
     return {"name": value.name, "dtype": dtype.name, "shape": dims, "kind": kinds.get(type(of), "tensor")}  # type: ignore[arg-type]
 
 

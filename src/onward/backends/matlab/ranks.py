@@ -118,6 +118,14 @@ def _product(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
     return max(a, b, 2) - (a == 1) - (b == 1)
 
 
+def _contracted(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    known = [rank for rank in ranks if rank is not None]
+    equation = node.attributes.get_string("equation")
+    if len(known) < len(ranks) or equation is None:
+        return None
+    return len(explicit(equation, known).partition("->")[2])
+
+
 def _inserted(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
     sequence = node.inputs[0]
     producer = None if sequence is None else sequence.producer()
@@ -133,14 +141,6 @@ def _parts(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
 
 def _joined(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
     return None if ranks[0] is None else ranks[0] + node.attributes.get_int("new_axis", 0)
-
-
-def _contracted(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
-    known = [rank for rank in ranks if rank is not None]
-    equation = node.attributes.get_string("equation")
-    if len(known) < len(ranks) or equation is None:
-        return None
-    return len(explicit(equation, known).partition("->")[2])
 
 
 def _length(node: ir.Node, place: int) -> int | None:
@@ -159,13 +159,13 @@ RULES: dict[str, Callable[[ir.Node, Sequence[Rank]], Rank]] = {
     "Squeeze": _squeezed,
     "Expand": _expanded,
     "MatMul": _product,
+    "MatMulInteger": _product,
+    "AffineGrid": lambda node, ranks: _length(node, 1),
+    "Einsum": _contracted,
     "SequenceConstruct": lambda node, ranks: ranks[0] if len(set(ranks)) == 1 else None,
     "SequenceInsert": _inserted,
     "SplitToSequence": _parts,
     "ConcatFromSequence": _joined,
-    "MatMulInteger": _product,
-    "AffineGrid": lambda node, ranks: _length(node, 1),
-    "Einsum": _contracted,
     "Reshape": lambda node, ranks: _length(node, 1),
     "ConstantOfShape": lambda node, ranks: _length(node, 0),
 }
