@@ -138,11 +138,12 @@ def rows(peer: str, largest: float, console: Console) -> dict[str, Row]:
     return {name: found[name] for name in names.values()}
 
 
-def lines(found: dict[str, Row]) -> Iterator[str]:
+def lines(found: dict[str, Row], largest: float) -> Iterator[str]:
     good = {name: row for name, row in found.items() if not row.why}
     half = sum(row.weights < 0.55 for row in good.values())
     tools = [row.tool for row in good.values()]
-    yield f"**{len(good)} of {len(found)}** float models agree within what rounding to float16 explains,"
+    yield f"Of the float models of `benchmarks/zoo.csv`, files up to {largest:g} MB, **{len(good)} of {len(found)}**"
+    yield "agree within what rounding to float16 explains,"
     yield f"{sum(row.kept == 0 for row in good.values())} of them with all nodes in 16 bits. The weights of {half}"
     yield "take at most 0.55 of the room; the others have integers, or nodes that stay in 32 bits with their weights."
     yield f"Of the files that onnxconverter-common writes, {tools.count('agrees')} agree by the same measure,"

@@ -15,6 +15,8 @@ from onward.bits.probe import AS_IT_STANDS, losses, rounding
 from onward.bits.search import ranked_by
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
+from onward.graph.names import Names
+from onward.graph.replace import is_op, made_by
 from onward.graph.unused import remove_unused
 from onward.graph.walk import inner_graphs
 from onward.model import Model
@@ -213,6 +215,7 @@ def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Mode
             wanted.append((Typed(node, ir.DataType.FLOAT, (0,), ()), half))
     cast_around(clone, wanted, store=stored.__contains__)
     _read_shapes(clone)
+    _transpose_before_casts(clone, half)
     remove_unused(clone)
     return replace(copy, path=None)
 
@@ -241,6 +244,24 @@ def _read_shapes(model: ir.Model) -> None:
         cast = node.inputs[0].producer() if node.op_type in SHAPES and node.inputs[0] is not None else None
         if cast is not None and cast.op_type == "Cast":
             node.replace_input_with(0, cast.inputs[0])
+
+
+def _transpose_before_casts(model: ir.Model, half: ir.DataType) -> None:
+    """The same numbers. ONNX Runtime 1.31 ends its process where a Cast, a Transpose and a MatMul follow each other."""
+    names = Names(model)
+    for node in list(model.graph):
+        cast = made_by(node.inputs[0], "Cast") if is_op(node, "Transpose") else None
+        value = node.outputs[0]
+        wide = None if cast is None else cast.inputs[0]
+        if wide is None or wide.dtype != ir.DataType.FLOAT or value.dtype != half or value.is_graph_output():
+            continue
+        name = names.value(f"{value.name}_{half.name.lower()}")
+        made = ir.Value(name=name, type=value.type, shape=value.shape)
+        value.replace_all_uses_with(made)
+        node.replace_input_with(0, wide)
+        value.type = ir.TensorType(ir.DataType.FLOAT)
+        behind = ir.Node("", "Cast", [value], [ir.AttrInt64("to", int(half))], outputs=[made], name=names.node(name))
+        model.graph.insert_after(node, behind)
 
 
 def _compared(
