@@ -15,8 +15,7 @@ from onward.bits.probe import AS_IT_STANDS, losses, rounding
 from onward.bits.search import ranked_by
 from onward.errors import OnwardError, UnsupportedError
 from onward.graph.infer import infer
-from onward.graph.names import Names
-from onward.graph.replace import is_op, made_by
+from onward.graph.replace import is_op
 from onward.graph.unused import remove_unused
 from onward.graph.walk import inner_graphs
 from onward.model import Model
@@ -128,6 +127,8 @@ def candidates(model: ir.Model, half: ir.DataType, now: ir.DataType = ir.DataTyp
         schema = _schema(node.domain, node.op_type, node.version or model.opset_imports.get(node.domain, 0))
         if schema is None or node.op_type in KEPT or node.op_type in SHAPES or any(inner_graphs(node)):
             continue
+        if is_op(node, "Transpose") and any(is_op(use.node, "MatMul") for use in node.outputs[0].uses()):
+            continue  # ONNX Runtime 1.31 ends its process on some of them in float16
         variables = [one for name, one in typed(node, schema).items() if _takes(schema, name, half)]
         sizes = SIZES.get(node.op_type, ())
         floats = tuple(
@@ -171,18 +172,29 @@ def _within(
         return made, _compared(rounding(made, half, list(candidates(made.ir, half, half))), samples, expected, allowed)
 
     left = [one for one in found if id(one.node) not in kept]
-    ranked, taken, step = left, 0, max(1, len(left) // 64)
+    ranked, failed, taken, step = left, -1, 0, max(1, len(left) // 64)
+    good: Narrowed | None = None
     while taken < len(ranked):
-        chosen = ranked[taken:]
-        told(f"checking {len(chosen)} nodes in 16 bits")
-        made, results = tried(chosen)
+        told(f"checking {len(ranked) - taken} nodes in 16 bits")
+        made, results = tried(ranked[taken:])
         if all(result.status == "same" for result in results):
             every = [*kept.values(), *(_kept(one.node, _share(lost[id(one.node)])) for one in ranked[:taken])]
-            return Narrowed(made, tuple(every), len(chosen), results)
+            good = Narrowed(made, tuple(every), len(ranked) - taken, results)
+            if taken - failed <= 1:
+                return good
+            taken = (failed + taken) // 2
+            continue
         if not taken:
             told("measuring groups of nodes in 16 bits")
             ranked = _ranked(left, lost, lambda group: max(result.closeness for result in tried(group)[1]))
-        taken, step = taken + step, 2 * step
+        failed = taken
+        if good is not None:
+            high = len(ranked) - good.nodes
+            if high - failed <= 1:
+                return good
+            taken = (failed + high) // 2
+        else:
+            taken, step = taken + step, 2 * step
     raise UnsupportedError(
         "16 bits are too few for this model: with any of its nodes in them, the result is further off than"
         " rounding explains"
@@ -215,7 +227,6 @@ def _made(source: Model, half: ir.DataType, chosen: Sequence[Candidate]) -> Mode
             wanted.append((Typed(node, ir.DataType.FLOAT, (0,), ()), half))
     cast_around(clone, wanted, store=stored.__contains__)
     _read_shapes(clone)
-    _transpose_before_casts(clone, half)
     remove_unused(clone)
     return replace(copy, path=None)
 
@@ -244,24 +255,6 @@ def _read_shapes(model: ir.Model) -> None:
         cast = node.inputs[0].producer() if node.op_type in SHAPES and node.inputs[0] is not None else None
         if cast is not None and cast.op_type == "Cast":
             node.replace_input_with(0, cast.inputs[0])
-
-
-def _transpose_before_casts(model: ir.Model, half: ir.DataType) -> None:
-    """The same numbers. ONNX Runtime 1.31 ends its process where a Cast, a Transpose and a MatMul follow each other."""
-    names = Names(model)
-    for node in list(model.graph):
-        cast = made_by(node.inputs[0], "Cast") if is_op(node, "Transpose") else None
-        value = node.outputs[0]
-        wide = None if cast is None else cast.inputs[0]
-        if wide is None or wide.dtype != ir.DataType.FLOAT or value.dtype != half or value.is_graph_output():
-            continue
-        name = names.value(f"{value.name}_{half.name.lower()}")
-        made = ir.Value(name=name, type=value.type, shape=value.shape)
-        value.replace_all_uses_with(made)
-        node.replace_input_with(0, wide)
-        value.type = ir.TensorType(ir.DataType.FLOAT)
-        behind = ir.Node("", "Cast", [value], [ir.AttrInt64("to", int(half))], outputs=[made], name=names.node(name))
-        model.graph.insert_after(node, behind)
 
 
 def _compared(
