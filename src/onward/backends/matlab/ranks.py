@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
+from onward.backends.matlab.equations import explicit
 from onward.graph.infer import DECLARED
 from onward.graph.walk import all_nodes
 
@@ -18,25 +19,40 @@ SAME = frozenset(
     "QuantizeLinear RMSNormalization Reciprocal Relu Resize ReverseSequence Round ScatterElements ScatterND Selu "
     "Shrink Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Tile TopK "
     "Transpose Trilu GatherElements Concat Split ConvTranspose GlobalAveragePool GlobalMaxPool BitwiseNot "
-    "Flatten".split()
+    "Flatten Bernoulli ConvInteger DFT DynamicQuantizeLinear GridSample RandomNormalLike RandomUniformLike "
+    "SequenceErase SequenceAt Optional OptionalGetElement".split()
 )
 """Ops whose outputs have as many dimensions as the first input."""
 BROADCAST = frozenset(
     "Add Sub Mul Div Mod Pow And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift Equal Less LessOrEqual Greater "  # noqa: SIM905
     "GreaterOrEqual Min Max Sum Mean Where".split()
 )
-FIXED = {"NonZero": 2, "MelWeightMatrix": 2, "Range": 1, "EyeLike": 2}
+FIXED = {
+    "NonZero": 2,
+    "MelWeightMatrix": 2,
+    "Range": 1,
+    "EyeLike": 2,
+    "STFT": 4,
+    "HannWindow": 1,
+    "HammingWindow": 1,
+    "BlackmanWindow": 1,
+    "MaxRoiPool": 4,
+    "RoiAlign": 4,
+    "NonMaxSuppression": 2,
+    "Multinomial": 2,
+}
 
 
 def settle_ranks(graph: ir.Graph, declared: Sequence[ir.Value]) -> None:
     """Note the number of dimensions of what has no shape, in place, from the beginning to the end.
 
+    That of a sequence or an optional is that of its elements.
     What the file says of its outputs is taken where nothing else is known.
     """
     said = {value.name: value.shape for value in declared if value.shape is not None}
     for node in all_nodes(graph):
         for i, value in enumerate(node.outputs):
-            if value.shape is None and (value.type is None or isinstance(value.type, ir.TensorType)):
+            if value.shape is None:
                 rank = _rank(node, i)
                 shape = said.get(value.name) if value.is_graph_output() else value.meta.get(DECLARED)
                 if rank is None and shape is not None:
@@ -52,6 +68,8 @@ def _rank(node: ir.Node, place: int) -> Rank:
     if op in FIXED:
         return FIXED[op]
     if op in SAME:
+        if op == "DynamicQuantizeLinear" and place > 0:
+            return 0
         return ranks[0] if place == 0 or op in ("Dropout", "TopK", "Split", "MaxPool") else None
     if op in BROADCAST:
         known = [rank for rank in ranks if rank is not None]
@@ -100,6 +118,31 @@ def _product(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
     return max(a, b, 2) - (a == 1) - (b == 1)
 
 
+def _contracted(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    known = [rank for rank in ranks if rank is not None]
+    equation = node.attributes.get_string("equation")
+    if len(known) < len(ranks) or equation is None:
+        return None
+    return len(explicit(equation, known).partition("->")[2])
+
+
+def _inserted(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    sequence = node.inputs[0]
+    producer = None if sequence is None else sequence.producer()
+    is_new = producer is not None and producer.op_type == "SequenceEmpty"
+    return ranks[1] if is_new or ranks[0] == ranks[1] else None
+
+
+def _parts(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    if ranks[0] is None or any(given is not None for given in node.inputs[1:]):
+        return ranks[0]
+    return ranks[0] - 1 + node.attributes.get_int("keepdims", 1)
+
+
+def _joined(node: ir.Node, ranks: Sequence[Rank]) -> Rank:
+    return None if ranks[0] is None else ranks[0] + node.attributes.get_int("new_axis", 0)
+
+
 def _length(node: ir.Node, place: int) -> int | None:
     """How many numbers an input of the node has."""
     value = node.inputs[place] if place < len(node.inputs) else None
@@ -116,6 +159,13 @@ RULES: dict[str, Callable[[ir.Node, Sequence[Rank]], Rank]] = {
     "Squeeze": _squeezed,
     "Expand": _expanded,
     "MatMul": _product,
+    "MatMulInteger": _product,
+    "AffineGrid": lambda node, ranks: _length(node, 1),
+    "Einsum": _contracted,
+    "SequenceConstruct": lambda node, ranks: ranks[0] if len(set(ranks)) == 1 else None,
+    "SequenceInsert": _inserted,
+    "SplitToSequence": _parts,
+    "ConcatFromSequence": _joined,
     "Reshape": lambda node, ranks: _length(node, 1),
     "ConstantOfShape": lambda node, ranks: _length(node, 0),
 }
