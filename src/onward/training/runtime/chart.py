@@ -91,7 +91,7 @@ def chart(
 def _keys(names: Iterable[str]) -> list[tuple[float, int]]:
     """Where each key of the legend begins, and how far down: in as many rows as it takes."""
     place, row = float(LEFT), ROW
-    found = []
+    found: list[tuple[float, int]] = []
     for name in names:
         size = KEY + LETTER * len(name)
         if found and place + size > WIDTH - RIGHT:
