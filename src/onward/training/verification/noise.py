@@ -12,7 +12,7 @@ import numpy as np
 from onward.training.trainable import Trainable
 from onward.training.verification.results import Check, Part
 from onward.training.verification.source import Batches, Course, Draws, Source, one_bit_off
-from onward.training.verification.steps import HOW, measured, parts, pooled
+from onward.training.verification.steps import HOW, measured, parts, pooled, rounded_once_more
 from onward.training.verification.targets import Exported
 from onward.verification.compare import FEW, NOISE_FACTOR, QUIET, WIDEST, floor
 from onward.verification.metrics import Error
@@ -123,7 +123,9 @@ def _noise(trainable: Trainable, course: Course, others: Iterable[Other], draws:
         ]
         before: dict[Part, dict[str, Error]] = {}
         for number, state in course.states.items():
-            found = measured(parts(trainable, state), [parts(start, other.states[number])])
+            expected = parts(trainable, state)
+            rounded = rounded_once_more(trainable, expected, number)
+            found = measured(expected, [parts(start, other.states[number]), rounded])
             before = pooled([before, found])
             states[number] = pooled([states.get(number, {}), before])
     return Noise(list(itertools.accumulate(differences, max)), states, draws)

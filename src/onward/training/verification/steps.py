@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -53,13 +54,14 @@ def measured(expected: Parts, others: Iterable[Parts]) -> dict[Part, dict[str, E
     return found
 
 
-def rounded_once_more(before: Trainable, expected: Parts) -> Parts:
-    """The same step whose weights are off by a unit in the last place: of a small step from a large weight, there is no
-    more in the weight that comes of it, in whichever order it is computed."""
+def rounded_once_more(before: Trainable, expected: Parts, steps: int = 1) -> Parts:
+    """The same step, or steps, whose weights are off by a unit in the last place: of a small step from a large weight,
+    there is no more in the weight that comes of it, in whichever order it is computed. Units of several steps are of
+    either sign."""
     draw = np.random.default_rng(0)
     moved = {}
     for name, update in expected["update"].items():
-        unit = np.spacing(np.abs(before.parameters[name]))
+        unit = np.spacing(np.abs(before.parameters[name])) * math.ceil(math.sqrt(steps))
         moved[name] = update + draw.integers(-1, 2, update.shape, np.int8) * unit
     return {**expected, "update": moved}
 
