@@ -59,6 +59,20 @@ def test_weights_that_lose_bits_are_not_scaled(weight: float, scale: float) -> N
     assert ops(smaller(model(text, w=np.full((4, 4), weight, F), s=np.full(4, scale, F))).model) == ["MatMul", "Mul"]
 
 
+def test_weights_of_old_files_are_inputs_that_nobody_gives() -> None:
+    text = """g (float[n, 2, 3, 3] x, float[3, 2, 1, 1] w, float[3] b) => (float[n, 12] y) {
+      c = Conv(x, w) d = BatchNormalization(c, b, b, b, b) s = Shape(d) i = Constant<value = int64[1] {0}>()
+      f = Constant<value = int64[1] {-1}>() g = Gather(s, i) t = Concat<axis=0>(g, f) y = Reshape(d, t) }"""
+    proto = model(text, 8, w=floats(3, 2, 1, 1), b=np.array([1.0, 2.0, 3.0], F)).to_proto()
+    del proto.opset_import[1:]
+    proto.ir_version = 3
+    small = smaller(load(proto)).model
+    assert ops(small) == ["Conv", "Reshape"] and small.to_proto().ir_version == 3
+    assert [value.name for value in small.ir.graph.inputs] == ["x", *small.ir.graph.initializers]
+    x = floats(2, 2, 3, 3)
+    np.testing.assert_allclose(run(small, {"x": x})[0], run(load(proto), {"x": x})[0], rtol=1e-4, atol=1e-5)
+
+
 def test_a_constant_that_is_given_out() -> None:
     text = "g (float[2] x) => (float[2] y, float[1] c) { c = Constant<value_floats=[2.0]>() y = Mul(x, c) }"
     check(text, ["Constant", "Mul"], {"x": floats(2)})
